@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::account::{Account, HandlerAnswer, RewriteOutcome};
 use crate::breaker;
 use crate::checkpoint::{Checkpoint, Duty, EventContext, Subject};
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 use crate::hook::{Hook, HookState, OnFailure};
 use crate::id::HookName;
 use crate::record::{Change, HookOutcome, NotRun, Record, RecordLines};
@@ -20,7 +20,7 @@ mod failing;
 mod ruling;
 mod wanting;
 
-use failing::{fault_reason, on_failure};
+use failing::{cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
@@ -186,9 +186,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             // At the end of one pass another one may begin.
             let Some((place, fault)) = self.pass_over(&roster) else { continue };
             let hook = roster.hook(row[place]);
-            if fault.is_none() && self.tripped(hook) {
+            if fault.is_none() && (self.tripped(hook) || self.is_too_late(hook)) {
                 self.at += 1;
-            } else if let Some(fault) = fault.or_else(|| self.fails_unasked(hook)) {
+            } else if let Some(fault) = fault.or_else(|| fails_unasked(hook)) {
                 self.asked.push(place);
                 // Its handler had no part in it, so its circuit breaker does not hear of it.
                 let account = Account { uncounted: true, ..Account::default() };
@@ -233,14 +233,24 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// Why `hook` fails without being asked, if it does.
-    fn fails_unasked(&self, hook: &Hook) -> Option<Fault> {
-        match &hook.state {
-            HookState::Broken(fault) => Some(fault.clone()),
-            HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => {
-                (self.left() == Some(Duration::ZERO)).then_some(Fault::TimedOut { after: GATE_BUDGET })
-            }
+    /// Whether nothing is left of the time that the hooks of the chain have together; what a late answer counts for is
+    /// taken in the place of `hook`. It did not start, so this is no fault of it.
+    fn is_too_late(&mut self, hook: &Arc<Hook>) -> bool {
+        let is_broken = matches!(hook.state, HookState::Broken(_));
+        if is_broken || self.left() != Some(Duration::ZERO) {
+            return false;
         }
+        let text = too_late(hook);
+        let spent = NotRun::ChainTimeSpent { ms: u64::try_from(GATE_BUDGET.as_millis()).unwrap_or(u64::MAX) };
+        let mut account = Account { uncounted: true, instead: Some(spent), ..Account::default() };
+        let why = Reason::new(&text);
+        let verdict = match on_failure(hook, C::KIND, &Fault::TimedOut { after: GATE_BUDGET }) {
+            OnFailure::Close | OnFailure::AbortTurn => C::closed(why.clone()).or_else(|| C::aborted(why)),
+            OnFailure::Continue => None,
+        };
+        account.allowed = verdict.is_none().then_some(text);
+        self.take(hook, Ok(verdict.unwrap_or(Verdict::Continue).into()), Some(Box::new(account)), Duration::ZERO);
+        true
     }
 
     /// Whether the circuit breaker of `hook` is open; what that counts for is taken in its place.
@@ -260,7 +270,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let account = Account { uncounted: true, instead: Some(open), ..Account::default() };
         match C::closed(Reason::new(&text)) {
             Some(verdict) => self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO),
-            None => self.take(hook, Err(Fault::Unavailable { detail: text }), Some(Box::new(account)), Duration::ZERO),
+            None => {
+                self.take(hook, Err(Fault::Unavailable { cause: text.into() }), Some(Box::new(account)), Duration::ZERO)
+            }
         }
         true
     }
@@ -393,9 +405,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, account: Option<Box<Account>>, took: Duration) {
-        let detail = account.as_ref().and_then(|account| account.detail.as_deref());
-        let why = Reason::new(&fault_reason(C::KIND, hook, &fault, detail));
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, mut account: Option<Box<Account>>, took: Duration) {
+        let late = if let Fault::TimedOut { after } = &fault { Some(*after) } else { None };
+        if let Some(cut) = self.cut_by(hook, late, account.as_deref()) {
+            account.get_or_insert_with(Box::default).detail = Some(cut);
+        }
+        let why = Reason::new(&fault_reason(C::KIND, hook, &fault.phrase(), late));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
         let aborted = |why| if fault == Fault::Cancelled { None } else { C::aborted(why) };
         // Where one way of stopping does not exist, the other one does: only `continue` goes on.
@@ -411,6 +426,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
         self.record(hook, AnswerSummary { account, ..AnswerSummary::of(HookOutcome::Failed { fault, became, took }) });
+    }
+
+    /// Which limit ended `hook` after `late`, where that was not its own.
+    fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
+        let own = hook.stages.get(C::KIND)?.timeout;
+        let late = late.filter(|late| self.left().is_some() && *late < own)?;
+        let waited_elsewhere = account.is_some_and(|account| account.uncounted);
+        (!waited_elsewhere).then(|| cut_by_chain(late, own))
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
-use crate::evidence::opened;
+use crate::evidence::{detail_read, opened};
 use crate::keyring::Keyring;
 use crate::rows::approvals::Asked;
 use crate::rows::batch::Batch;
@@ -254,6 +254,11 @@ impl<D: Database> ExecutionStore for SqlStore<D> {
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
         let found = self.0.list(|db| executions::by_id(db, id))?;
         found.map(|(execution, detail)| opened(execution, detail, self.0.sealing())).transpose()
+    }
+
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
+        let note = detail_read(execution, by)?;
+        self.0.write(|db| audit::append_all(db, &[&note]).map(drop))
     }
 
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -97,7 +97,7 @@ fn check_respond(result: &str, detail: &str) {
 
 #[track_caller]
 fn check_unreadable<C: Checkpoint + PartialEq>(asked: &C, result: &str, detail: &str) {
-    assert_eq!(heard(asked, result, false), Err(Fault::Unreadable { detail: detail.into() }), "{result}");
+    assert_eq!(heard(asked, result, false), Err(Fault::Unreadable { cause: detail.into() }), "{result}");
 }
 
 /// The answers that every rewriter may give.

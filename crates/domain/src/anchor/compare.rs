@@ -100,6 +100,12 @@ fn standing(anchor: Option<&Anchor>, seen: &StoreSeen) -> AnchorStanding {
         if now.and_then(|now| now.anchored).is_some_and(|hash| hash.to_hex() != before.hash) {
             return AnchorStanding::Older(format!("row {} of its audit chain of {tenant} is another one", before.seq));
         }
+        // Rows that went in their time are known to have gone: whoever cuts a chain says up to where.
+        if now.is_some_and(|now| now.is_empty() && now.cut > before.cut) {
+            return AnchorStanding::Older(format!(
+                "its audit chain of {tenant} is empty, and nobody has cut it so far"
+            ));
+        }
         is_same &= end == before.seq;
     }
     is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
@@ -215,6 +221,15 @@ mod tests {
         assert_eq!(check(&one, &ended(seen(&one), 9, None)), Ahead, "retention has cut the row");
         assert!(older(check(&one, &ended(seen(&one), 4, None))));
         assert!(older(check(&one, &ended(seen(&one), 9, Some("another")))), "it went on from an older copy");
+        let emptied = |anchored_cut| {
+            let mut known = anchor(&one);
+            known.chains.get_mut(&TenantId::from("t")).unwrap().cut = anchored_cut;
+            let mut now = seen(&one);
+            now.chains.get_mut(&TenantId::from("t")).unwrap().cut = 5;
+            compare(Some(&known), &now).standing
+        };
+        assert!(older(emptied(0)), "only a checkpoint says that there were rows");
+        assert_eq!(emptied(5), Same, "retention has cut all of them");
         assert!(older(check(&one, &StoreSeen { chains: BTreeMap::new(), ..seen(&one) })));
         assert!(older(check(&one, &StoreSeen { epoch: 1, ..seen(&one) })));
         assert_eq!(check(&one, &other(&[])), Lost { guards: 1 });

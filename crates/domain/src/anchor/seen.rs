@@ -34,6 +34,13 @@ pub struct ChainSeen {
     pub cut: u64,
 }
 
+impl ChainSeen {
+    /// Whether no row is left of it.
+    pub fn is_empty(&self) -> bool {
+        self.cut == self.head.seq
+    }
+}
+
 /// What one entry of an audit chain says of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleEntry {

@@ -258,6 +258,12 @@ pub trait ExecutionStore: Send + Sync {
     /// The store cannot be read, or the detail cannot be decrypted.
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError>;
 
+    /// Says in the audit chain of its tenant that `by` is about to read the detail of `execution`.
+    ///
+    /// # Errors
+    /// The store cannot write it; then nobody may read it.
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError>;
+
     /// Forgets executions that are older than `rows_before`, and details that are older than `details_before`; at most
     /// `limit` of each. Says how many.
     ///

@@ -157,7 +157,7 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
             stages.set(row.kind, stage(dice, row.kind));
         }
     }
-    let fault = Fault::CannotStart { detail: "bad entry".into() };
+    let fault = Fault::CannotStart { cause: "bad entry".into() };
     Hook {
         name: HookName::new(format!("h{number}")),
         family: *dice.pick(&[Family::Process, Family::Process, Family::Native]),
@@ -197,7 +197,7 @@ pub(crate) fn with_rule(roster: &Roster, agent: &str) -> Arc<Roster> {
         family: Family::Process,
         origin: String::new(),
         priority: 2,
-        state: HookState::Broken(Fault::CannotStart { detail: "a rule".into() }),
+        state: HookState::Broken(Fault::CannotStart { cause: "a rule".into() }),
         scope: Scope::Agents([AgentId::from(agent)].into()),
         matcher: Some(Matcher::compile("^write$").expect("a good pattern")),
         respond: RespondTools::Any,
@@ -251,14 +251,14 @@ fn fault(dice: &mut impl Dice) -> Fault {
         1 => Fault::Protocol(ProtocolBreach::Returned(detail())),
         2 => Fault::broke(detail()),
         3 => Fault::Protocol(ProtocolBreach::Respond(detail())),
-        4 => Fault::Unreadable { detail: detail() },
+        4 => Fault::Unreadable { cause: detail().into() },
         5 => Fault::TooLarge { way: Direction::Reply, limit: 1 },
-        6 => Fault::CannotStart { detail: detail() },
+        6 => Fault::CannotStart { cause: detail().into() },
         7 => Fault::BadExit { status: 3 },
         8 => Fault::Killed { signal: 9 },
         9 => Fault::Panicked,
-        10 => Fault::ConditionFailed { detail: detail() },
-        _ => Fault::Unavailable { detail: detail() },
+        10 => Fault::ConditionFailed { cause: detail().into() },
+        _ => Fault::Unavailable { cause: detail().into() },
     }
 }
 

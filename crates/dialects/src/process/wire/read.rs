@@ -118,7 +118,7 @@ pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
 
 fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: bool) -> Result<Reply, Fault> {
     let json = match body {
-        RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.clone()))),
+        RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.as_str().into()))),
         RpcBody::Empty => "{}",
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
@@ -161,12 +161,12 @@ impl Reader<'_> {
         strict: bool,
     ) -> Result<ParsedVerdict<C>, Fault> {
         let heard = verdict.and_then(|verdict| match self.warnings.first() {
-            Some(mistake) if strict => Err(Fault::broke(mistake)),
+            Some(mistake) if strict => Err(Fault::broke(mistake.as_str())),
             Some(_) | None => Ok(ParsedVerdict { warnings: self.warnings, ..verdict.into() }),
         });
         match heard {
-            Err(Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail))) if self.responds => {
-                Err(Fault::Protocol(ProtocolBreach::Respond(detail)))
+            Err(Fault::Unreadable { cause } | Fault::Protocol(ProtocolBreach::Broke(cause))) if self.responds => {
+                Err(Fault::Protocol(ProtocolBreach::Respond(cause)))
             }
             Ok(_) | Err(_) => heard,
         }
