@@ -248,9 +248,9 @@ fn fault(dice: &mut impl Dice) -> Fault {
     let detail = || "why".to_owned();
     match dice.below(12) {
         0 => Fault::TimedOut { after: Duration::from_secs(5) },
-        1 => Fault::Protocol(ProtocolBreach::Returned(detail())),
+        1 => Fault::Protocol(ProtocolBreach::Returned(detail().into())),
         2 => Fault::broke(detail()),
-        3 => Fault::Protocol(ProtocolBreach::Respond(detail())),
+        3 => Fault::Protocol(ProtocolBreach::Respond(detail().into())),
         4 => Fault::Unreadable { cause: detail().into() },
         5 => Fault::TooLarge { way: Direction::Reply, limit: 1 },
         6 => Fault::CannotStart { cause: detail().into() },
