@@ -5,6 +5,8 @@
 use domain::id::DEFAULT_TENANT;
 
 use crate::db::{Db, Dialect, Failure};
+use crate::rows::audit::Sealer;
+use crate::rows::batch::tail;
 use crate::rows::{approvals, records};
 
 /// The way through a step.
@@ -62,6 +64,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(54, "000054_evidence", Some(bring_events_over)),
     step!(55, "000055_approvals", None),
     step!(56, "000056_anchor", None),
+    step!(57, "000057_tail", Some(fold_tail)),
 ];
 
 /// The number of the newest step.
@@ -81,6 +84,14 @@ fn bring_events_over(db: &dyn Db, way: Way) -> Result<(), Failure> {
     match way {
         Way::Up => records::bring_over(db),
         Way::Down => records::take_back(db),
+    }
+}
+
+fn fold_tail(db: &dyn Db, way: Way) -> Result<(), Failure> {
+    match way {
+        Way::Up => Ok(()),
+        // Whatever is not signed then is signed with what comes next.
+        Way::Down => tail::fold(db, &mut Sealer::new(None)),
     }
 }
 
@@ -131,6 +142,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57]);
     }
 }

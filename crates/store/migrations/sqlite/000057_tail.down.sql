@@ -1,0 +1,2 @@
+CREATE INDEX audit_log_by_age ON audit_log (at);
+DROP TABLE evidence_tail;
