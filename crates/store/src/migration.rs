@@ -2,6 +2,7 @@
 //!
 //! A step has four scripts, up and down for each of them. What has been released is never changed: append.
 
+use domain::approval::ApprovalKey;
 use domain::id::DEFAULT_TENANT;
 
 use crate::db::{Db, Dialect, Failure};
@@ -91,7 +92,8 @@ fn fold_tail(db: &dyn Db, way: Way) -> Result<(), Failure> {
     match way {
         Way::Up => Ok(()),
         // Whatever is not signed then is signed with what comes next.
-        Way::Down => tail::fold(db, &mut Sealer::new(None)),
+        Way::Down if db.dialect() == Dialect::Sqlite => tail::fold(db, &mut Sealer::new(None)).map(drop),
+        Way::Down => Ok(()),
     }
 }
 
@@ -100,13 +102,19 @@ pub(crate) fn is_known(number: i64) -> bool {
     number == 0 || MIGRATIONS.iter().any(|step| i64::from(step.number) == number)
 }
 
+/// The step from which on each question that waits has a seal, where there is a key.
+const ALL_SEALED: u32 = 57;
+
 /// Takes a database from the schema `seen` to the schema `to`; both are known. All or nothing is up to the caller's
 /// transaction, and so is keeping the number.
-pub(crate) fn run(db: &dyn Db, seen: i64, to: i64) -> Result<(), Failure> {
+pub(crate) fn run(db: &dyn Db, seen: i64, to: i64, key: Option<&ApprovalKey>) -> Result<(), Failure> {
     let numbered =
         |low: i64, high: i64| MIGRATIONS.iter().filter(move |step| (low + 1..=high).contains(&i64::from(step.number)));
     for step in numbered(seen, to) {
         step.go(db, Way::Up)?;
+        if let Some(key) = key.filter(|_| step.number == ALL_SEALED) {
+            approvals::seal_older(db, key)?;
+        }
     }
     for step in numbered(to, seen).rev() {
         step.go(db, Way::Down)?;

@@ -77,11 +77,12 @@ impl Sqlite {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with(path: &Path, durability: Durability, sealing: StoreKeys) -> Result<Self, StoreError> {
-        let (writing, reading) = file::open(path, durability)?;
+        let (writing, reading) = file::open(path, durability, sealing.approval_key().as_ref())?;
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
         let locks = Arc::new(Locks::beside(&place.real_path()?));
         let mut writer = Writer::new(place.clone(), writing, sealing.clone(), durability);
+        // What a program left that was killed.
         writer.fold();
         let pen = Arc::new(Mutex::new(writer));
         let writer = thread::Builder::new()
@@ -109,7 +110,7 @@ impl Sqlite {
 
     /// Takes the file at `path` to the schema `to`, which is known.
     pub(crate) fn migrate(path: &Path, to: u32) -> Result<(), StoreError> {
-        file::open_at(path, Durability::BeforeEffect, to).map(drop)
+        file::open_at(path, Durability::BeforeEffect, (to, None)).map(drop)
     }
 
     /// Where the file is.
@@ -147,7 +148,9 @@ impl SqliteFile {
             };
             file::transact(connection, |db| {
                 // The writer signs what it finds behind what it knows.
-                tail::fold(db, &mut Sealer::new(None))?;
+                if tail::is_there(db)? {
+                    tail::fold(db, &mut Sealer::new(None))?;
+                }
                 work(db)
             })
         };

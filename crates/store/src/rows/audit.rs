@@ -88,7 +88,7 @@ fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
 }
 
 /// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
-pub(super) fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
+pub(crate) fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     let row = match db.dialect() {
         // SQLite prepares a statement that orders anew whenever a bare parameter is bound, which costs more than running
         // it; behind the sign it does not.

@@ -90,7 +90,7 @@ impl Writer {
     }
 
     /// How long nothing is to be done if nothing comes.
-    fn patience(&mut self, now: Instant) -> Duration {
+    pub(super) fn patience(&mut self, now: Instant) -> Duration {
         let patience = self.due_in(now).unwrap_or(PATIENCE);
         self.looks = Some(now + patience);
         patience
@@ -116,7 +116,7 @@ impl Writer {
         let turn = place.turn_if_free()?;
         self.wait_for_others(QUICK);
         let how = match self.tail_row(&rows) {
-            Some(row) => self.append(turn, &row),
+            Some(row) => self.append(turn, row),
             None => self.write_during(turn, &[&rows]).pop().unwrap_or(Ok(())),
         };
         self.wait_for_others(file::BUSY_TIMEOUT);
@@ -161,37 +161,44 @@ impl Writer {
     }
 
     /// Commits a row of the tail.
-    fn append(&mut self, turn: MutexGuard<'_, ()>, row: &TailRow) -> BatchResult {
+    fn append(&mut self, turn: MutexGuard<'_, ()>, row: TailRow) -> BatchResult {
         let began = Instant::now();
-        let appended = tail::append(&self.connection, row);
+        let appended = self.tail.append(&self.connection, row, began);
         drop(turn);
         self.quick = began.elapsed() <= QUICK;
+        if !matches!(appended, Ok(true)) {
+            self.sealer.forget();
+        }
         match appended {
-            Ok(()) => {
-                self.tail.grown(began);
-                Ok(())
-            }
-            Err(failure) => {
-                self.sealer.forget();
-                Err(file::into_unwritten(failure, self.place.path()))
-            }
+            Ok(true) => Ok(()),
+            Ok(false) => Err(UnwrittenBatch { why: file::overtaken(self.place.path()), passes: true }),
+            Err(failure) => Err(file::into_unwritten(failure, self.place.path())),
         }
     }
 
-    /// Puts the tail where it belongs, also one that another process left. If that fails, it is tried again with
-    /// whatever is written next, which fails with it.
+    /// Puts the tail where it belongs, also one that another process left, and leaves nothing of it behind. If that
+    /// fails, it is tried again with whatever is written next, which fails with it.
     pub(super) fn fold(&mut self) {
         let place = self.place.clone();
         let turn = place.turn();
         let before = self.connection.total_changes();
         let folded = self.place.check().and_then(|()| {
-            file::transact(&mut self.connection, |db| tail::fold(db, &mut self.sealer))
-                .map_err(|failure| file::into_error(failure, self.place.path()))
+            // A file of which nothing is to be moved is not locked for it.
+            if let Ok(Some(folded)) = self.tail.settled(&self.connection) {
+                return Ok(folded);
+            }
+            let fold = |db: &Connection| {
+                let folded = self.tail.fold_all(db, &mut self.sealer)?;
+                tail::wipe(db)?;
+                Ok(folded)
+            };
+            file::transact(&mut self.connection, fold).map_err(|failure| file::into_error(failure, self.place.path()))
         });
         drop(turn);
-        self.tail.folded(folded.is_ok());
+        self.tail.folded(folded.as_ref().ok().copied());
+        self.tail.is_wiped();
         match folded {
-            Ok(()) => {
+            Ok(_) => {
                 self.written_since(before);
                 self.anchor();
             }
@@ -257,8 +264,8 @@ impl Writer {
         let before = self.connection.total_changes();
         let committed = self.place.check().map_err(UnwrittenBatch::from).and_then(|()| {
             let write = |db: &Connection| {
-                tail::fold(db, &mut self.sealer)?;
-                insert_all(db, rows, &|_| Ok(()), &mut self.sealer)
+                let folded = self.tail.fold(db, &mut self.sealer)?;
+                Ok((folded, insert_all(db, rows, &|_| Ok(()), &mut self.sealer)?))
             };
             file::transact(&mut self.connection, write)
                 .map_err(|failure| file::into_unwritten(failure, self.place.path()))
@@ -266,9 +273,9 @@ impl Writer {
         drop(turn);
         self.quick = began.elapsed() <= QUICK;
         self.written_since(before);
-        self.tail.folded(committed.is_ok());
+        self.tail.folded(committed.as_ref().ok().map(|(folded, _)| *folded));
         match committed {
-            Ok(hows) => {
+            Ok((_, hows)) => {
                 self.anchor();
                 hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect()
             }
@@ -319,7 +326,7 @@ mod tests {
 
     fn writer(folder: &Path, signed: bool) -> Mutex<Writer> {
         let path = folder.join("pintle.db");
-        let (writing, _reading) = file::open(&path, Durability::BeforeEffect).unwrap();
+        let (writing, _reading) = file::open(&path, Durability::BeforeEffect, None).unwrap();
         let signing = signed.then(|| Arc::new(SigningKey::open_or_create(folder).unwrap()));
         let sealing = StoreKeys { signing, ..StoreKeys::default() };
         Mutex::new(Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect))

@@ -50,7 +50,8 @@ pub(super) fn read(bytes: &[u8], tenant: &TenantId) -> Option<(Vec<Statement<'st
     }
     let statements = (0..rest.byte()?).map(|_| statement(&mut rest)).collect::<Option<Vec<_>>>()?;
     let notes = (0..rest.byte()?).map(|_| note(&mut rest, tenant)).collect::<Option<Vec<_>>>()?;
-    rest.0.is_empty().then_some((statements, notes))
+    // A row fills its page.
+    rest.0.iter().all(|byte| *byte == 0).then_some((statements, notes))
 }
 
 fn statement(rest: &mut Rest<'_>) -> Option<Statement<'static>> {
@@ -165,8 +166,8 @@ mod tests {
         for short in 0..bytes.len() {
             assert!(read(&bytes[..short], &tenant).is_none(), "{short} bytes of {}", bytes.len());
         }
-        let longer = [&bytes[..], &[0]].concat();
-        assert!(read(&longer, &tenant).is_none());
+        assert!(read(&[&bytes[..], &[0; 9]].concat(), &tenant).is_some());
+        assert!(read(&[&bytes[..], &[1]].concat(), &tenant).is_none());
         for (at, other) in [(0, 9), (2, 77), (3, 1), (3, 200)] {
             let mut altered = bytes.clone();
             altered[at] = other;
