@@ -39,13 +39,8 @@ fn count() -> anyhow::Result<()> {
     }
     trace_every_connection()?;
     let counts = has("--bench") && !has("--test");
-    let cases = [
-        (Durability::Commit, handed_over as Keep, "commit"),
-        (Durability::BeforeEffect, handed_over, "before_effect"),
-        (Durability::Commit, in_place, "commit_in_place"),
-    ];
-    for (durability, keep, name) in cases {
-        let [statements, syncs] = kept(durability, keep, if counts { CALLS } else { 1 })?;
+    for (durability, name) in [(Durability::Commit, "commit"), (Durability::BeforeEffect, "before_effect")] {
+        let [statements, syncs] = kept(durability, if counts { CALLS } else { 1 })?;
         for (unit, count) in [("statements", statements), ("syncs", syncs)].into_iter().filter(|_| counts) {
             let line = domain::json::json!({
                 "unit": unit,
@@ -58,38 +53,22 @@ fn count() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps the records of one call.
-type Keep = fn(&Sqlite) -> anyhow::Result<()>;
-
-/// By way of the thread that writes.
-fn handed_over(store: &Sqlite) -> anyhow::Result<()> {
-    let (say, hear) = channel();
-    store.keep(cleared(), Box::new(move |how| drop(say.send(how))));
-    hear.recv().context("the store forgot to say")?.map_err(anyhow::Error::from)
-}
-
-/// As a call does that finds the store idle, which it is as soon as its thread is done with what it was told.
-fn in_place(store: &Sqlite) -> anyhow::Result<()> {
-    let mut records = cleared();
-    loop {
-        let Some(idle) = store.idle() else { continue };
-        match idle.write(records) {
-            Ok(how) => return how.map_err(anyhow::Error::from),
-            Err(back) => records = back,
-        }
-    }
-}
-
 /// Keeps the records of so many calls in a fresh file; how many statements and syncs that took.
-fn kept(durability: Durability, keep: Keep, calls: usize) -> anyhow::Result<[u64; 2]> {
+fn kept(durability: Durability, calls: usize) -> anyhow::Result<[u64; 2]> {
     let folder = tempfile::tempdir()?;
     let store = Sqlite::open(&folder.path().join("pintle.db"), durability)?;
+    let (say, hear) = channel();
+    let keep = || {
+        let say = say.clone();
+        store.keep(cleared(), Box::new(move |how| drop(say.send(how))));
+        hear.recv().context("the store forgot to say")?.map_err(anyhow::Error::from)
+    };
     // What a connection prepares, it prepares at the first call.
-    keep(&store)?;
+    keep()?;
     let counted = || [&STATEMENTS, &SYNCS].map(|count| count.load(Ordering::SeqCst));
     let before = counted();
     for _ in 0..calls {
-        keep(&store)?;
+        keep()?;
     }
     let after = counted();
     ensure!(after[0] > before[0], "no statement was seen");

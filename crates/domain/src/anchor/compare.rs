@@ -17,6 +17,8 @@ pub enum AnchorStanding {
     Ahead,
     /// It is an older copy, or went on from one: what is missing, in words.
     Older(String),
+    /// A tenant is called otherwise than before, in words: rules that mean it by its name would act for another one.
+    Renamed(String),
     /// It is another store, with rules of its own: these guards are not in it.
     Foreign {
         /// How many guards are lost.
@@ -34,7 +36,7 @@ impl AnchorStanding {
     pub fn is_good(&self) -> bool {
         match self {
             Self::Fresh | Self::Same | Self::Ahead => true,
-            Self::Older(_) | Self::Foreign { .. } | Self::Lost { .. } => false,
+            Self::Older(_) | Self::Renamed(_) | Self::Foreign { .. } | Self::Lost { .. } => false,
         }
     }
 }
@@ -68,6 +70,7 @@ pub fn compare(anchor: Option<&Anchor>, seen: &StoreSeen) -> Comparison {
         epoch: seen.epoch,
         chains: seen.chains.iter().map(chain).collect(),
         rules,
+        tenants: seen.tenants.clone(),
     };
     Comparison { standing, doubts, next: Some(next) }
 }
@@ -102,8 +105,26 @@ fn standing(anchor: Option<&Anchor>, seen: &StoreSeen) -> AnchorStanding {
         }
         is_same &= end == before.seq;
     }
+    if let Some(why) = renamed(anchor, seen) {
+        return AnchorStanding::Renamed(why);
+    }
     is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
     if is_same { AnchorStanding::Same } else { AnchorStanding::Ahead }
+}
+
+/// The first tenant that has another name, or whose name another one has.
+fn renamed(anchor: &Anchor, seen: &StoreSeen) -> Option<String> {
+    let is_taken = |id: &TenantId, name: &String| seen.tenants.iter().any(|(other, own)| own == name && other != id);
+    let of = |(id, name): (&TenantId, &String)| {
+        let before = name.escape_debug();
+        match seen.tenants.get(id) {
+            Some(now) if now != name => Some(format!("tenant {id} was `{before}` and is `{}`", now.escape_debug())),
+            Some(_) => None,
+            // Whoever is gone has no rules, and that is told of each of them.
+            None => is_taken(id, name).then(|| format!("`{before}` was tenant {id} and is another one")),
+        }
+    };
+    anchor.tenants.iter().find_map(of)
 }
 
 type Rules = BTreeMap<HookId, AnchoredRule>;
@@ -200,6 +221,23 @@ mod tests {
         chain.head = ChainHead { seq, hash: hash(&seq.to_string()) };
         chain.anchored = anchored.map(hash);
         seen
+    }
+
+    #[test]
+    fn a_tenant_that_has_another_name_shuts_the_store() {
+        let named = |names: &[(&str, &str)]| StoreSeen {
+            tenants: names.iter().map(|(id, name)| (TenantId::from(*id), (*name).to_owned())).collect(),
+            ..seen(&[("a", rule("1"))])
+        };
+        let known = compare(None, &named(&[("1", "default"), ("2", "acme")])).next.unwrap();
+        let check = |names: &[(&str, &str)]| compare(Some(&known), &named(names)).standing;
+        let renamed = |why: &str| AnchorStanding::Renamed(why.into());
+        assert_eq!(check(&[("1", "default"), ("2", "acme"), ("3", "new")]), AnchorStanding::Same);
+        assert_eq!(check(&[("1", "default")]), AnchorStanding::Same, "its rules are missed");
+        assert_eq!(check(&[("1", "acme"), ("2", "default")]), renamed("tenant 1 was `default` and is `acme`"));
+        assert_eq!(check(&[("2", "acme"), ("3", "default")]), renamed("`default` was tenant 1 and is another one"));
+        let before = Anchor { tenants: BTreeMap::new(), ..known.clone() };
+        assert_eq!(compare(Some(&before), &named(&[("1", "x")])).standing, AnchorStanding::Same, "a home of before");
     }
 
     #[test]

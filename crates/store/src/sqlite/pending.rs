@@ -114,6 +114,7 @@ mod tests {
     use domain::audit::ChainHead;
     use domain::execution::Execution;
     use domain::id::{HookId, TenantId};
+    use domain::identity::Identity;
     use domain::record::EventRecord;
     use domain::store::{
         AuditStore as _, ExecutionQuery, ExecutionStore as _, RecordQuery, RecordStore as _, StoreError,
@@ -227,6 +228,34 @@ mod tests {
         let left = "SELECT count(*) FROM evidence_tail WHERE evidence <> zeroblob(length(evidence))";
         let left: i64 = desk.raw().query_row(left, [], |row| row.get(0)).unwrap();
         assert_eq!((desk.rows()[0], left), (0, 0), "and nothing of it stays there");
+    }
+
+    #[test]
+    fn a_call_writes_one_page() {
+        let mut desk = Desk::new(Durability::Commit);
+        // The places are there once all were used, and the writer knows the turn and the hooks.
+        let call = |at: usize| {
+            let mut events = call();
+            events.iter_mut().for_each(|event| event.who.tool_call_id = Some(format!("call_{at}").as_str().into()));
+            events
+        };
+        let first = call(0);
+        let of_turn = |at: usize| {
+            let mut events = call(at);
+            events.iter_mut().zip(&first).for_each(|(event, first)| {
+                event.who = Identity { tool_call_id: event.who.tool_call_id.take(), ..first.who.clone() };
+            });
+            events
+        };
+        (0..=MAX_TAIL_ROWS as usize).for_each(|at| desk.call(&of_turn(at)).unwrap());
+        assert_eq!(desk.rows()[0], 0, "all were folded");
+        let log = desk.folder.path().join("pintle.db-wal");
+        let length = || std::fs::metadata(&log).unwrap().len();
+        for at in 1..=10 {
+            let before = length();
+            desk.call(&of_turn(at)).unwrap();
+            assert_eq!((desk.rows()[0], length() - before), (at as i64, 4096 + 24), "a page and what stands before it");
+        }
     }
 
     #[test]

@@ -102,7 +102,9 @@ mod tests {
             }
             (rows, took, pause)
         };
-        (0..50).for_each(|_| drop(once()));
+        for _ in 0..50 {
+            once();
+        }
         let (mut rows, mut held, mut longest, mut whole) = (0, Duration::ZERO, Duration::ZERO, Duration::ZERO);
         for _ in 0..500 {
             let (gone, took, pause) = once();
@@ -132,7 +134,9 @@ mod tests {
         for (rows_a_second, rows) in [(100.0, LEAST_ROWS), (f64::MAX, MOST_ROWS)] {
             let disk = Disk { transaction: Duration::ZERO, rows_a_second };
             let mut pace = Pace::default();
-            (0..50).for_each(|_| drop(pace.pause_after(disk.takes(pace.rows()))));
+            for _ in 0..50 {
+                pace.pause_after(disk.takes(pace.rows()));
+            }
             assert_eq!(pace.rows(), rows);
         }
     }
