@@ -80,36 +80,45 @@ fn standing(anchor: Option<&Anchor>, seen: &StoreSeen) -> AnchorStanding {
     if anchor.store_id != seen.store_id {
         let is_there = |rule: &AnchoredRule| seen.rules.values().any(|own| own.digest == rule.digest);
         let guards = anchor.guards().filter(|rule| !is_there(rule)).count();
+        // A store with every guard of the one that was known is that one, whatever it calls itself.
+        let is_it = anchor.guards().next().is_some();
         return match (guards, seen.rules.is_empty() && seen.unreadable.is_empty()) {
-            (0, _) => AnchorStanding::Fresh,
+            (0, _) => older(anchor, seen).filter(|_| is_it).map_or(AnchorStanding::Fresh, AnchorStanding::Older),
             (guards, true) => AnchorStanding::Lost { guards },
             (guards, false) => AnchorStanding::Foreign { guards },
         };
     }
+    if let Some(why) = older(anchor, seen) {
+        return AnchorStanding::Older(why);
+    }
+    if let Some(why) = renamed(anchor, seen) {
+        return AnchorStanding::Renamed(why);
+    }
+    let ended = |tenant| seen.chains.get(tenant).map_or(0, |now| now.head.seq);
+    let mut is_same = seen.epoch == anchor.epoch;
+    is_same &= anchor.chains.iter().all(|(tenant, before)| ended(tenant) == before.seq);
+    is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
+    if is_same { AnchorStanding::Same } else { AnchorStanding::Ahead }
+}
+
+/// What shows that a store is not as far as it was.
+fn older(anchor: &Anchor, seen: &StoreSeen) -> Option<String> {
     if seen.epoch < anchor.epoch {
         let (has, had) = (seen.epoch, anchor.epoch);
-        return AnchorStanding::Older(format!("it has seen {has} changes of rules, and there were {had}"));
+        return Some(format!("it has seen {has} changes of rules, and there were {had}"));
     }
-    let mut is_same = seen.epoch == anchor.epoch;
     for (tenant, before) in &anchor.chains {
         let now = seen.chains.get(tenant);
         let end = now.map_or(0, |now| now.head.seq);
         if end < before.seq {
             let had = before.seq;
-            return AnchorStanding::Older(format!(
-                "its audit chain of {tenant} ends at row {end}, and there were {had}"
-            ));
+            return Some(format!("its audit chain of {tenant} ends at row {end}, and there were {had}"));
         }
         if now.and_then(|now| now.anchored).is_some_and(|hash| hash.to_hex() != before.hash) {
-            return AnchorStanding::Older(format!("row {} of its audit chain of {tenant} is another one", before.seq));
+            return Some(format!("row {} of its audit chain of {tenant} is another one", before.seq));
         }
-        is_same &= end == before.seq;
     }
-    if let Some(why) = renamed(anchor, seen) {
-        return AnchorStanding::Renamed(why);
-    }
-    is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
-    if is_same { AnchorStanding::Same } else { AnchorStanding::Ahead }
+    None
 }
 
 /// The first tenant that has another name, or whose name another one has.
@@ -221,6 +230,23 @@ mod tests {
         chain.head = ChainHead { seq, hash: hash(&seq.to_string()) };
         chain.anchored = anchored.map(hash);
         seen
+    }
+
+    #[test]
+    fn another_name_of_the_store_hides_no_chain_that_was_cut() {
+        let one = [("a", rule("1"))];
+        let known = anchor(&one);
+        let named = |seen: StoreSeen| StoreSeen { store_id: "other".into(), ..seen };
+        let check = |seen: &StoreSeen| compare(Some(&known), seen).standing;
+        assert_eq!(check(&named(seen(&one))), AnchorStanding::Fresh);
+        for cut in [ended(seen(&one), 4, None), ended(seen(&one), 9, Some("x"))] {
+            let standing = check(&named(cut));
+            assert!(matches!(standing, AnchorStanding::Older(_)), "{standing:?}");
+        }
+        // A new store where nothing was guarded.
+        let nothing = anchor(&[]);
+        let new = StoreSeen { store_id: "other".into(), ..StoreSeen::default() };
+        assert_eq!(compare(Some(&nothing), &new).standing, AnchorStanding::Fresh);
     }
 
     #[test]

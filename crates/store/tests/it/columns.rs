@@ -47,7 +47,8 @@ const TAIL: &str = "a row waits there for a quarter of a second; the tests besid
 const MONEY: &str = "a budget of tokens: raising it by SQL is a documented way, and a judge that is not asked refuses";
 const OBSERVED: &str = "what observers are still to be sent: they refuse nothing, and its payload is sealed";
 const UNSIGNED: &str = "a signature less: `verify` says that the rows before it are not proven, until the next one";
-const ANY_NAME: &str = "a store that has every guard is taken as it is, whatever it calls itself: none is lost";
+const ANY_NAME: &str =
+    "a store that has every guard is the one that was known, whatever it calls itself: its chains are compared";
 const SHOWN: &str = "shown, and nothing hangs on it";
 const COUNTED: &str = "counted anew from what stands there; the breaker that it may open is a change that is recorded";
 
