@@ -40,6 +40,8 @@ pub(crate) struct Note {
     pub(crate) draft: DraftEntry,
     /// When, as its column has it.
     pub(crate) at: String,
+    /// The place in the chain that it was given when it was committed, if that was before this transaction.
+    pub(crate) seq: Option<u64>,
 }
 
 /// An execution as it is written. Its row and its entry in the chain say the same.
@@ -139,7 +141,7 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str
         )));
     }
     let draft = DraftEntry::new(&tenant, at, kind, data);
-    Ok(Note { at: moment(draft.at()), draft })
+    Ok(Note { at: moment(draft.at()), draft, seq: None })
 }
 
 /// `execution` as it is written.

@@ -26,7 +26,7 @@ use crate::database::{Database, SqlStore};
 use crate::evidence::{detail_read, opened};
 use crate::keyring::Keyring;
 use crate::rows::approvals::Asked;
-use crate::rows::batch::Batch;
+use crate::rows::batch::{Batch, tail};
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
 use crate::timing::HookTiming;
@@ -281,6 +281,10 @@ impl<D: Database> AuditStore for SqlStore<D> {
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
         self.0.list(|db| audit::audited(db))
+    }
+
+    fn unhashed(&self) -> Result<Vec<(TenantId, u64)>, StoreError> {
+        self.0.list(tail::unhashed)
     }
 
     fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {

@@ -19,6 +19,8 @@ pub struct StoreSeen {
     pub changes: Vec<RuleEntry>,
     /// Its rules.
     pub rules: BTreeMap<HookId, AnchoredRule>,
+    /// What its tenants are called.
+    pub tenants: BTreeMap<TenantId, String>,
     /// Rows that are no rules: what can be said of them, and what is wrong.
     pub unreadable: Vec<RuleDoubt>,
 }

@@ -341,6 +341,15 @@ pub trait AuditStore: Send + Sync {
     /// The store cannot be read.
     fn audited(&self) -> Result<Vec<TenantId>, StoreError>;
 
+    /// How many entries of each tenant are kept and could not be hashed and put into its chain yet: they are committed
+    /// first, and nearly always the others follow before anybody asks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn unhashed(&self) -> Result<Vec<(TenantId, u64)>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Forgets the oldest entries of `tenant` up to a checkpoint, which stays as anchor: at most `limit` of them, more
     /// only where checkpoints stand farther apart, and none behind the newest checkpoint before `before`. Says how many
     /// went; 0 once nothing is left to be forgotten.

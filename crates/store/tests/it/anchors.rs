@@ -20,7 +20,7 @@ use testkit::postgres::Server;
 
 /// The rule that somebody edits, and the one beside it.
 pub(crate) const EDITED: &str = "0193a5b0-7000-7000-8000-0000000000a1";
-const OTHER: &str = "0193a5b0-7000-7000-8000-0000000000a2";
+pub(crate) const OTHER: &str = "0193a5b0-7000-7000-8000-0000000000a2";
 
 /// The store of a home, and how somebody else gets at it.
 pub(crate) struct World<'a> {
