@@ -240,16 +240,10 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if is_broken || self.left() != Some(Duration::ZERO) {
             return false;
         }
-        let text = too_late(hook);
-        let spent = NotRun::ChainTimeSpent { ms: u64::try_from(GATE_BUDGET.as_millis()).unwrap_or(u64::MAX) };
-        let mut account = Account { uncounted: true, instead: Some(spent), ..Account::default() };
-        let why = Reason::new(&text);
-        let verdict = match on_failure(hook, C::KIND, &Fault::TimedOut { after: GATE_BUDGET }) {
-            OnFailure::Close | OnFailure::AbortTurn => C::closed(why.clone()).or_else(|| C::aborted(why)),
-            OnFailure::Continue => None,
-        };
-        account.allowed = verdict.is_none().then_some(text);
-        self.take(hook, Ok(verdict.unwrap_or(Verdict::Continue).into()), Some(Box::new(account)), Duration::ZERO);
+        // It has had its turn, as one has that failed.
+        self.asked.push(self.place_now());
+        let (verdict, account) = too_late::<C>(hook);
+        self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO);
         true
     }
 
@@ -430,10 +424,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Which limit ended `hook` after `late`, where that was not its own.
     fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
-        let own = hook.stages.get(C::KIND)?.timeout;
-        let late = late.filter(|late| self.left().is_some() && *late < own)?;
         let waited_elsewhere = account.is_some_and(|account| account.uncounted);
-        (!waited_elsewhere).then(|| cut_by_chain(late, own))
+        let shared = late.filter(|_| self.left().is_some() && !waited_elsewhere)?;
+        cut_by_chain(shared, hook.stages.get(C::KIND)?.timeout)
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {
