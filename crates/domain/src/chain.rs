@@ -233,14 +233,11 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// Whether nothing is left of the time that the hooks of the chain have together; what a late answer counts for is
-    /// taken in the place of `hook`. It did not start, so this is no fault of it.
+    /// Whether nothing is left of the time of the chain; what a late answer counts for is taken in the place of `hook`.
     fn is_too_late(&mut self, hook: &Arc<Hook>) -> bool {
-        let is_broken = matches!(hook.state, HookState::Broken(_));
-        if is_broken || self.left() != Some(Duration::ZERO) {
+        if fails_unasked(hook).is_some() || self.left() != Some(Duration::ZERO) {
             return false;
         }
-        // It has had its turn, as one has that failed.
         self.asked.push(self.place_now());
         let (verdict, account) = too_late::<C>(hook);
         self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO);
@@ -425,8 +422,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
     /// Which limit ended `hook` after `late`, where that was not its own.
     fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
         let waited_elsewhere = account.is_some_and(|account| account.uncounted);
-        let shared = late.filter(|_| self.left().is_some() && !waited_elsewhere)?;
-        cut_by_chain(shared, hook.stages.get(C::KIND)?.timeout)
+        late.filter(|_| self.left().is_some() && !waited_elsewhere)
+            .and_then(|late| cut_by_chain(late, hook.stages.get(C::KIND)?.timeout))
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {
