@@ -233,23 +233,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// Whether nothing is left of the time that the hooks of the chain have together; what a late answer counts for is
-    /// taken in the place of `hook`. It did not start, so this is no fault of it.
+    /// Whether nothing is left of the time of the chain; what a late answer counts for is taken in the place of `hook`.
     fn is_too_late(&mut self, hook: &Arc<Hook>) -> bool {
-        let is_broken = matches!(hook.state, HookState::Broken(_));
-        if is_broken || self.left() != Some(Duration::ZERO) {
+        if fails_unasked(hook).is_some() || self.left() != Some(Duration::ZERO) {
             return false;
         }
-        let text = too_late(hook);
-        let spent = NotRun::ChainTimeSpent { ms: u64::try_from(GATE_BUDGET.as_millis()).unwrap_or(u64::MAX) };
-        let mut account = Account { uncounted: true, instead: Some(spent), ..Account::default() };
-        let why = Reason::new(&text);
-        let verdict = match on_failure(hook, C::KIND, &Fault::TimedOut { after: GATE_BUDGET }) {
-            OnFailure::Close | OnFailure::AbortTurn => C::closed(why.clone()).or_else(|| C::aborted(why)),
-            OnFailure::Continue => None,
-        };
-        account.allowed = verdict.is_none().then_some(text);
-        self.take(hook, Ok(verdict.unwrap_or(Verdict::Continue).into()), Some(Box::new(account)), Duration::ZERO);
+        self.asked.push(self.place_now());
+        let (verdict, account) = too_late::<C>(hook);
+        self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO);
         true
     }
 
@@ -430,10 +421,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Which limit ended `hook` after `late`, where that was not its own.
     fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
-        let own = hook.stages.get(C::KIND)?.timeout;
-        let late = late.filter(|late| self.left().is_some() && *late < own)?;
         let waited_elsewhere = account.is_some_and(|account| account.uncounted);
-        (!waited_elsewhere).then(|| cut_by_chain(late, own))
+        late.filter(|_| self.left().is_some() && !waited_elsewhere)
+            .and_then(|late| cut_by_chain(late, hook.stages.get(C::KIND)?.timeout))
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {

@@ -80,24 +80,16 @@ async fn a_hook_switches_the_model_and_its_provider() {
 
 #[tokio::test]
 async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
+    const BROKE: &str = r#"hook "h" broke the protocol"#;
     let table = [
-        (
-            r#"{"request":{"model":"nobody/x","messages":[]}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "nobody/x", which is not configured"#,
-        ),
-        (
-            // Written as in a configuration, and no other way.
-            r#"{"request":{"model":"test"}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "test", which is not configured"#,
-        ),
-        (
-            r#"{"request":{"model":"scripted/"}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "scripted/", which is not configured"#,
-        ),
-        (r#"{"action":"deny_tool","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"action":"respond"}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"action":"Modify","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"request":{"messages":"none"}}"#, r#"hook "h" sent an unreadable reply: "#),
+        (r#"{"request":{"model":"nobody/x","messages":[]}}"#, BROKE),
+        // Written as in a configuration, and no other way.
+        (r#"{"request":{"model":"test"}}"#, BROKE),
+        (r#"{"request":{"model":"scripted/"}}"#, BROKE),
+        (r#"{"action":"deny_tool","request":{"messages":[]}}"#, BROKE),
+        (r#"{"action":"respond"}"#, BROKE),
+        (r#"{"action":"Modify","request":{"messages":[]}}"#, BROKE),
+        (r#"{"request":{"messages":"none"}}"#, r#"hook "h" sent an unreadable reply"#),
     ];
     for (answer, phrase) in table {
         let mut host = Parts::of(json!([{"text": "ok"}])).host();
@@ -105,7 +97,7 @@ async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
         assert_eq!(host.turn("hi").await.reply, "ok", "{answer}");
         assert_eq!(host.asked(0), ["user: hi"], "{answer}");
         let errors = host.seen.errors();
-        assert!(errors.len() == 1 && errors[0].starts_with(&format!("hook.before_llm: {phrase}")), "{errors:?}");
+        assert!(errors.len() == 1 && errors[0] == format!("hook.before_llm: {phrase}"), "{errors:?}");
         host.engine.close().await;
     }
 }
@@ -200,7 +192,7 @@ async fn ownership_holds_for_one_response_only() {
     host.turn("two").await;
     // In the second turn nobody owns it, and `h` may not answer for it.
     let refused = host.result("c1");
-    assert!(refused.contains(r#"hook "h" broke the protocol: it may not respond to tool "weather""#), "{refused}");
+    assert!(refused.contains(r#"hook "h" broke the protocol"#), "{refused}");
     host.engine.close().await;
 }
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::GATE_BUDGET;
-use crate::checkpoint::{CheckpointKind, Duty};
+use crate::account::Account;
+use crate::checkpoint::{Checkpoint, CheckpointKind, Duty};
 use crate::fault::{Cause, Fault, Phrase, ProtocolBreach};
 use crate::hook::{Family, Hook, HookState, OnFailure};
+use crate::record::NotRun;
+use crate::verdict::{Reason, Verdict};
 
 /// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
 /// a bad `respond` always denies, since the real tool must never run in its place.
@@ -49,18 +52,35 @@ pub(super) fn fails_unasked(hook: &Hook) -> Option<Fault> {
     }
 }
 
-/// Said where a hook did not start because those before it took the time of all.
-pub(super) fn too_late(hook: &Hook) -> String {
+/// What counts for `hook`, which did not start because those before it took the time of all: what a late answer of it
+/// would, without a word about it to its circuit breaker.
+pub(super) fn too_late<C: Checkpoint>(hook: &Hook) -> (Verdict<C>, Account) {
     let (name, all) = (&hook.name, in_words(GATE_BUDGET));
-    format!(
+    let text = format!(
         "hook \"{name}\" was not asked: the hooks before it took the {all} that the hooks of one event have together"
-    )
+    );
+    let why = Reason::new(&text);
+    let verdict = match on_failure(hook, C::KIND, &Fault::TimedOut { after: GATE_BUDGET }) {
+        OnFailure::Close | OnFailure::AbortTurn => C::closed(why.clone()).or_else(|| C::aborted(why)),
+        OnFailure::Continue => None,
+    };
+    let ms = u64::try_from(GATE_BUDGET.as_millis()).unwrap_or(u64::MAX);
+    let account = Account {
+        uncounted: true,
+        instead: Some(NotRun::ChainTimeSpent { ms }),
+        allowed: verdict.is_none().then_some(text),
+        ..Account::default()
+    };
+    (verdict.unwrap_or(Verdict::Continue), account)
 }
 
-/// Said where what was left of the time of all was less than the hook's own.
-pub(super) fn cut_by_chain(late: Duration, own: Duration) -> Cause {
-    let (late, own, all) = (in_words(late), in_words(own), in_words(GATE_BUDGET));
-    format!("{late} were left of the {all} that the hooks of one event have together; its own limit is {own}").into()
+/// Said where what was left of the time of all, `late`, was less than the hook's `own`.
+pub(super) fn cut_by_chain(late: Duration, own: Duration) -> Option<Cause> {
+    let all = in_words(GATE_BUDGET);
+    let said = |late, own| {
+        format!("{late} were left of the {all} that the hooks of one event have together; its own limit is {own}")
+    };
+    (late < own).then(|| said(in_words(late), in_words(own)).into())
 }
 
 /// A deadline as configuration writes it: `5s`, `500ms`.

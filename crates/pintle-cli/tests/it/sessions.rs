@@ -65,10 +65,16 @@ fn a_conversation_outlives_its_process() {
 
 #[test]
 fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
-    let env = scripted(TALKS, "[agents.other]\nmodel = 'play/any'\n");
+    let env = scripted(TALKS, "[agents.other]\nmodel = 'scripted/any'\n");
     let say = |more: &[&str]| env.pintle(&[&["run", "--quiet", "--session", "work"], more, &["who am I?"]].concat());
     assert_eq!(env.pintle(&["run", "--quiet", "--agent", "main", "--session", "work", "my name is Ada"]).code, Some(0));
-    insta::assert_snapshot!(say(&["--agent", "other"]), @"");
+    insta::assert_snapshot!(say(&["--agent", "other"]), @r#"
+    exit 1
+    --- err
+    error: session "work" is a conversation with the agent "main", not with "other"
+      hint: go on with --agent main
+      hint: --agent-changed sends all that was said in it to "other"
+    "#);
     assert_eq!(say(&["--agent", "main"]).out, "You are Ada.\n");
     assert_eq!(say(&["--agent", "other", "--agent-changed"]).out, "You are Ada.\n");
     // From then on it is that agent's, and the journal says since when.
