@@ -279,7 +279,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         });
         match heard {
             Ok(heard) => self.take_verdict(hook, heard, account, took),
-            Err(fault) => self.take_fault(hook, fault, account, took),
+            Err(fault) => self.take_fault(hook, fault, (account, None), took),
         }
     }
 
@@ -304,7 +304,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(with) = rewrite
             && let Err(detail) = self.rewrite(hook, with, &mut told)
         {
-            return self.take_fault(hook, Fault::broke(detail), told.account, took);
+            return self.take_fault(hook, Fault::broke(detail), (told.account, told.change), took);
         }
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
@@ -336,8 +336,10 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let mut applied = false;
         if let Some(with) = with {
             let before = self.subject.clone();
-            told.warnings.extend(self.subject.modify(with, &hook.name, self.event_context.known)?);
+            // What is wrong with one part of it does not undo the others.
+            let modified = self.subject.modify(with, &hook.name, self.event_context.known);
             told.change = self.changed(hook, &before);
+            told.warnings.extend(modified?);
             applied = told.change.is_some();
         }
         if rights.is_some() {
@@ -393,7 +395,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, account: Option<Box<Account>>, took: Duration) {
+    /// Takes a fault of `hook`, beside which it may have changed something.
+    fn take_fault(
+        &mut self,
+        hook: &Arc<Hook>,
+        fault: Fault,
+        (account, change): (Option<Box<Account>>, Option<Box<Change>>),
+        took: Duration,
+    ) {
         let detail = account.as_ref().and_then(|account| account.detail.as_deref());
         let why = Reason::new(&fault_reason(C::KIND, hook, &fault, detail));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
@@ -410,7 +419,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, DenialGround::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
-        self.record(hook, AnswerSummary { account, ..AnswerSummary::of(HookOutcome::Failed { fault, became, took }) });
+        let outcome = HookOutcome::Failed { fault, became, took };
+        self.record(hook, AnswerSummary { account, change, ..AnswerSummary::of(outcome) });
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {

@@ -82,7 +82,7 @@ fn address(spec: &ProviderSpec, path: &str) -> Result<Url, ProviderError> {
 
 fn body(out: &Outgoing<'_>) -> Vec<u8> {
     let Outgoing { spec, abilities, model, request, turn } = *out;
-    request::body(model, request, spec.vision, &abilities.how(model, WireShape::Blocks, turn))
+    request::body(model, request, spec.vision, &abilities.how(model, WireShape::Blocks, turn)).0
 }
 
 fn models(spec: &ProviderSpec) -> Result<ModelList, ProviderError> {
@@ -114,11 +114,14 @@ impl Anthropic {
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
         let how = self.abilities.how(model, WireShape::Blocks, turn);
-        let sent = self.endpoint.post(model, request::body(model, request, self.vision, &how)).await;
-        match sent.map_err(|error| self.abilities.explain(error, &how))? {
+        let (body, names) = request::body(model, request, self.vision, &how);
+        let sent = self.endpoint.post(model, body).await;
+        let mut reply = match sent.map_err(|error| self.abilities.explain(error, &how))? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
             Answer::Events(events) => stream(events, on_delta).await,
-        }
+        }?;
+        names.meant(&mut reply);
+        Ok(reply)
     }
 }
 

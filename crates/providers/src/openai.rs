@@ -22,7 +22,7 @@
 //!
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
-//! a refusal is the text of the answer; an answer in one piece is as good as a stream.
+//! a refusal is the text of the answer, whose end is called `refusal`; an answer in one piece is as good as a stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,14 +128,16 @@ impl OpenAi {
     }
 
     async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
-        match self.send(wire).await? {
+        let mut reply = match self.send(wire).await? {
             Answer::Whole(body) => {
                 let mut assembly = Assembly::default();
                 assembly.feed(&http::json(&body)?, on_delta)?;
                 assembly.finish()
             }
             Answer::Events(events) => stream(events, on_delta).await,
-        }
+        }?;
+        wire.names.meant(&mut reply);
+        Ok(reply)
     }
 
     /// Sends `wire`; once more without `stream_options` if the server does not know them.

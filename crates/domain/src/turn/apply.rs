@@ -19,7 +19,7 @@ impl Turn {
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),
             Fact::Interrupted => self.interrupted = true,
-            Fact::Replied { iteration, message, read_only, terminal, owners } => {
+            Fact::Replied { iteration, message, read_only, terminal, owners, cut } => {
                 self.close_if_answered();
                 if !matches!(self.phase, Phase::Calling { .. } | Phase::Round) {
                     return;
@@ -28,7 +28,7 @@ impl Turn {
                 self.owners = owners;
                 let message = Message::from(message);
                 let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
-                self.take_reply(iteration, message, &read_only, then);
+                self.take_reply(iteration, message, (&read_only, cut), then);
             }
             Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
             Fact::Announced { upto } => self.take_announced(upto),
@@ -82,13 +82,30 @@ impl Turn {
         }
     }
 
-    pub(super) fn take_reply(&mut self, iteration: u32, message: Message, read_only: &[bool], then: Then) {
+    /// Takes the answer of a model in. `read_only` says of its calls which change nothing, `cut` whether the last of them
+    /// lacks a part.
+    pub(super) fn take_reply(
+        &mut self,
+        iteration: u32,
+        message: Message,
+        (read_only, cut): (&[bool], bool),
+        then: Then,
+    ) {
         self.iteration = iteration;
         let text = message.content.clone();
         let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
         self.batch = std::iter::zip(&message.tool_calls, read_only)
-            .map(|(part, read_only)| Slot { part: part.clone(), read_only, state: Call::Waiting, rewritten: None })
+            .map(|(part, read_only)| Slot {
+                part: part.clone(),
+                read_only,
+                state: Call::Waiting,
+                rewritten: None,
+                cut: false,
+            })
             .collect();
+        if let Some(last) = self.batch.last_mut() {
+            last.cut = cut;
+        }
         self.messages.push(message.into());
         self.phase = Phase::Batch(then);
         if self.batch.is_empty() {
