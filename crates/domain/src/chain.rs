@@ -20,7 +20,7 @@ mod failing;
 mod ruling;
 mod wanting;
 
-use failing::{fault_reason, on_failure};
+use failing::{Beside, fault_reason, on_failure};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
@@ -279,7 +279,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         });
         match heard {
             Ok(heard) => self.take_verdict(hook, heard, account, took),
-            Err(fault) => self.take_fault(hook, fault, (account, None), took),
+            Err(fault) => self.take_fault(hook, fault, Beside { account, change: None }, took),
         }
     }
 
@@ -304,7 +304,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(with) = rewrite
             && let Err(detail) = self.rewrite(hook, with, &mut told)
         {
-            return self.take_fault(hook, Fault::broke(detail), (told.account, told.change), took);
+            return self.take_fault(
+                hook,
+                Fault::broke(detail),
+                Beside { account: told.account, change: told.change },
+                took,
+            );
         }
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
@@ -395,14 +400,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    /// Takes a fault of `hook`, beside which it may have changed something.
-    fn take_fault(
-        &mut self,
-        hook: &Arc<Hook>,
-        fault: Fault,
-        (account, change): (Option<Box<Account>>, Option<Box<Change>>),
-        took: Duration,
-    ) {
+    /// Takes a fault of `hook`.
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, beside: Beside, took: Duration) {
+        let Beside { account, change } = beside;
         let detail = account.as_ref().and_then(|account| account.detail.as_deref());
         let why = Reason::new(&fault_reason(C::KIND, hook, &fault, detail));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.

@@ -236,7 +236,7 @@ impl Turn {
     pub fn of_call(part: CallPart, read_only: bool) -> Self {
         let mut turn = Self::begin(Vec::new(), Vec::new(), 1);
         let message = Message { tool_calls: vec![part], ..Message::text(Role::Assistant, "") };
-        turn.take_reply(1, message, (&[read_only], false), Then::Answer);
+        turn.take_reply(1, message, &[read_only], Then::Answer);
         turn
     }
 

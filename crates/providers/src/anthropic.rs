@@ -47,7 +47,9 @@ use crate::wire::{ModelList, Outgoing, ServerWire, Sight, WireRow};
 use crate::{Delta, OnDelta, Provider, ProviderError};
 
 mod answer;
+mod cache;
 mod choice;
+mod conversation;
 pub(crate) mod request;
 
 /// Its row.

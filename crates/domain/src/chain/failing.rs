@@ -2,10 +2,19 @@
 
 use std::time::Duration;
 
+use crate::account::Account;
 use crate::checkpoint::{CheckpointKind, Duty};
 use crate::execution::masked;
 use crate::fault::{Fault, ProtocolBreach};
 use crate::hook::{Family, Hook, OnFailure};
+use crate::record::Change;
+
+/// What a fault of a hook leaves beside itself.
+pub(super) struct Beside {
+    pub(super) account: Option<Box<Account>>,
+    /// What it had changed all the same.
+    pub(super) change: Option<Box<Change>>,
+}
 
 /// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
 /// a bad `respond` always denies, since the real tool must never run in its place.

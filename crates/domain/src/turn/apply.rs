@@ -28,7 +28,10 @@ impl Turn {
                 self.owners = owners;
                 let message = Message::from(message);
                 let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
-                self.take_reply(iteration, message, (&read_only, cut), then);
+                self.take_reply(iteration, message, &read_only, then);
+                if let Some(last) = self.batch.last_mut() {
+                    last.cut = cut;
+                }
             }
             Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
             Fact::Announced { upto } => self.take_announced(upto),
@@ -82,15 +85,7 @@ impl Turn {
         }
     }
 
-    /// Takes the answer of a model in. `read_only` says of its calls which change nothing, `cut` whether the last of them
-    /// lacks a part.
-    pub(super) fn take_reply(
-        &mut self,
-        iteration: u32,
-        message: Message,
-        (read_only, cut): (&[bool], bool),
-        then: Then,
-    ) {
+    pub(super) fn take_reply(&mut self, iteration: u32, message: Message, read_only: &[bool], then: Then) {
         self.iteration = iteration;
         let text = message.content.clone();
         let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
@@ -103,9 +98,6 @@ impl Turn {
                 cut: false,
             })
             .collect();
-        if let Some(last) = self.batch.last_mut() {
-            last.cut = cut;
-        }
         self.messages.push(message.into());
         self.phase = Phase::Batch(then);
         if self.batch.is_empty() {

@@ -4,17 +4,15 @@ use std::borrow::Cow;
 
 use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
+use domain::message::Message;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
-use crate::lower::tool_schema::PropertyNames;
-use crate::lower::{LoweringOptions, WireIds, WireMessage, WireNames, lowered, object, tool_schema};
-use crate::media::{Medium, unsent};
+use crate::anthropic::conversation::{Conversation, text_block};
+use crate::anthropic::{DEFAULT_MAX_TOKENS, cache, choice};
+use crate::lower::tool_schema::{self, PropertyNames};
+use crate::lower::{LoweringOptions, WireNames, lowered};
 use crate::quirks;
-
-mod cache;
 
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
@@ -23,7 +21,6 @@ const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
 pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> (Vec<u8>, WireNames) {
     let lowered = lowered(&request.messages, how);
     let names = WireNames::of(&request.tools, lowered.spoken.iter().flat_map(|one| &one.message.tool_calls));
-    let system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
     let mut messages = Conversation::new(vision, &names);
     for (at, one) in lowered.spoken.iter().enumerate() {
         messages.push(one, &how.capabilities.turn_scoped);
@@ -31,12 +28,16 @@ pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &Loweri
             messages.boundary = messages.last();
         }
     }
+    let mut system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
+    let mut tools = tools(&request.tools, &names);
     let options = names.chosen(choice::translated(&request.options, !request.tools.is_empty()));
-    let mut wire = Wire { model, system, messages, tools: tools(&request.tools, &names), options };
     if how.goes_on {
-        cache::mark(&mut wire, usize::from(how.capabilities.cache_breakpoints));
+        let own = usize::from(options.contains_key(cache::CACHE));
+        let left = usize::from(how.capabilities.cache_breakpoints).saturating_sub(own);
+        cache::mark(left, &mut messages, &mut system, tools.last_mut().map(|tool| &mut tool.cache_control));
     }
-    let bytes = serde_json::to_vec(&wire.finished()).expect("string keys and plain values always serialise");
+    let wire = Wire { model, system, messages: messages.finish(), tools, options };
+    let bytes = serde_json::to_vec(&wire).expect("string keys and plain values always serialise");
     (bytes, names)
 }
 
@@ -44,28 +45,12 @@ pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &Loweri
 struct Wire<'a> {
     model: &'a str,
     system: Vec<Value>,
-    messages: Conversation<'a>,
-    tools: Vec<Tool<'a>>,
-    options: Cow<'a, Object>,
-}
-
-impl<'a> Wire<'a> {
-    fn finished(self) -> Finished<'a> {
-        let Self { model, system, messages, tools, options } = self;
-        Finished { model, system, messages: messages.finish(), tools, options }
-    }
-}
-
-/// A request whose messages are complete.
-struct Finished<'a> {
-    model: &'a str,
-    system: Vec<Value>,
     messages: Vec<Value>,
     tools: Vec<Tool<'a>>,
     options: Cow<'a, Object>,
 }
 
-impl Serialize for Finished<'_> {
+impl Serialize for Wire<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { model, system, messages, tools, options } = self;
         let mut body = serializer.serialize_map(None)?;
@@ -130,152 +115,12 @@ fn system_blocks(message: &Message) -> Vec<Value> {
     parts.iter().filter_map(marked).collect()
 }
 
-fn text_block(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
-}
-
-/// Everything behind the system prompt, neighbours of one role merged.
-struct Conversation<'a> {
-    vision: bool,
-    names: &'a WireNames,
-    ids: WireIds,
-    merged: Vec<(&'static str, Vec<Value>)>,
-    /// The last block that the next call of the turn begins with: its message, and its place there.
-    boundary: Option<(usize, usize)>,
-}
-
-impl<'a> Conversation<'a> {
-    fn new(vision: bool, names: &'a WireNames) -> Self {
-        Self { vision, names, ids: WireIds::wordy(), merged: Vec::new(), boundary: None }
-    }
-
-    fn push(&mut self, one: &WireMessage<'_>, marker: &str) {
-        let (message, vision) = (&one.message, self.vision);
-        let (role, mut blocks) = match message.role {
-            Role::System => ("system", text_block(&message.content).into_iter().collect()),
-            Role::User => ("user", content_blocks(message, vision)),
-            Role::Assistant => ("assistant", self.assistant_blocks(message)),
-            Role::Tool => ("user", vec![self.tool_result(message)]),
-        };
-        if one.marked {
-            blocks.iter_mut().for_each(|block| block[marker] = true.into());
-        }
-        match self.merged.last_mut() {
-            Some((last, all)) if *last == role => all.extend(blocks),
-            _ => self.merged.push((role, blocks)),
-        }
-    }
-
-    fn assistant_blocks(&mut self, message: &Message) -> Vec<Value> {
-        let kept = &message.private.blocks;
-        let mut blocks: Vec<Value> = if still_apply(kept, message) {
-            kept.iter().filter_map(|block| self.replayed(block, message)).collect()
-        } else {
-            let thoughts: Vec<Value> = kept.iter().filter_map(signed_thought).collect();
-            let calls = message.tool_calls.iter().map(|call| self.tool_use(call));
-            thoughts.into_iter().chain(text_block(&message.content)).chain(calls).collect()
-        };
-        // An answer that was cut may end in a thought, and no message may.
-        while blocks.last().is_some_and(is_thought) {
-            blocks.pop();
-        }
-        blocks
-    }
-
-    /// A kept block as it is sent again. Calls are taken from the message: hooks may have changed their arguments.
-    fn replayed(&mut self, block: &Value, message: &Message) -> Option<Value> {
-        match block["type"].as_str() {
-            Some("text") => text_block(block["text"].as_str().unwrap_or_default()),
-            Some("tool_use") => {
-                let call = message.tool_calls.iter().find(|call| block["id"] == *call.id)?;
-                Some(self.tool_use(call))
-            }
-            Some(_) | None => signed_thought(block),
-        }
-    }
-
-    fn tool_use(&mut self, call: &CallPart) -> Value {
-        let name = self.names.form(&call.function.name);
-        json!({"type": "tool_use", "id": self.ids.of_call(&call.id), "name": name, "input": object(call)})
-    }
-
-    fn tool_result(&self, message: &Message) -> Value {
-        let mut result = json!({"type": "tool_result", "tool_use_id": self.ids.of_result(&message.tool_call_id)});
-        let mut media = media_blocks(message, self.vision).peekable();
-        if media.peek().is_some() {
-            result["content"] = text_block(&message.content).into_iter().chain(media).collect();
-        } else if !message.content.is_empty() {
-            result["content"] = message.content.as_str().into();
-        }
-        result
-    }
-
-    fn finish(self) -> Vec<Value> {
-        let filled = self.merged.into_iter().filter(|(_, blocks)| !blocks.is_empty());
-        filled.map(|(role, blocks)| json!({"role": role, "content": results_first(blocks)})).collect()
-    }
-}
-
-/// The wire wants the results of calls before any other block of their message.
-fn results_first(blocks: Vec<Value>) -> Vec<Value> {
-    let (mut results, others): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| block["type"] == "tool_result");
-    results.extend(others);
-    results
-}
-
-fn content_blocks(message: &Message, vision: bool) -> Vec<Value> {
-    text_block(&message.content).into_iter().chain(media_blocks(message, vision)).collect()
-}
-
-/// The media of a message as blocks: what it takes, and a note for each other one.
-fn media_blocks(message: &Message, vision: bool) -> impl Iterator<Item = Value> {
-    let base64 = |block: &str, content_type: &str, data: &str| json!({"type": block, "source": {"type": "base64", "media_type": content_type, "data": data}});
-    message.media.iter().filter_map(move |entry| match Medium::of(entry, vision) {
-        Medium::Image { content_type, data, .. } => Some(base64("image", content_type, data)),
-        Medium::Pdf(data) => Some(base64("document", "application/pdf", data)),
-        Medium::Remote(url) if url.starts_with("https://") => {
-            Some(json!({"type": "image", "source": {"type": "url", "url": url}}))
-        }
-        Medium::Remote(_) | Medium::Other(_) => {
-            unsent(entry, message).map(|note| json!({"type": "text", "text": note}))
-        }
-    })
-}
-
-/// Whether the blocks of an answer are still those of the message that came from it.
-fn still_apply(kept: &[Value], message: &Message) -> bool {
-    let of = |kind: &'static str| kept.iter().filter(move |block| block["type"] == kind);
-    let text: String = of("text").filter_map(|block| block["text"].as_str()).collect();
-    let mut ids = of("tool_use").map(|block| block["id"].as_str().unwrap_or_default());
-    kept.iter().any(is_thought)
-        && text == message.content
-        && message.tool_calls.iter().all(|call| ids.next() == Some(&call.id))
-        && ids.next().is_none()
-}
-
-fn is_thought(block: &Value) -> bool {
-    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
-}
-
-/// `block` as it is sent again, if it is a thought that its provider can read again: one that it signed or sealed.
-fn signed_thought(block: &Value) -> Option<Value> {
-    let text = |member: &str| block[member].as_str().filter(|text| !text.is_empty());
-    match block["type"].as_str()? {
-        "thinking" => {
-            let thinking = block["thinking"].as_str()?;
-            Some(json!({"type": "thinking", "thinking": thinking, "signature": text("signature")?}))
-        }
-        "redacted_thinking" => Some(json!({"type": "redacted_thinking", "data": text("data")?})),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lower::WireShape;
     use crate::lower::tests::strictest;
-    use domain::message::{ProviderData, SystemPart};
+    use domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)
@@ -425,5 +270,28 @@ mod tests {
         let signed = json!({"type": "thinking", "thinking": "x", "signature": "s"});
         assert_eq!(blocks(vec![text.clone(), signed.clone()], "a"), [text]);
         assert!(blocks(vec![signed], "").is_empty());
+    }
+
+    #[test]
+    fn marks_of_a_cache_go_where_they_are_worth_most_and_the_operators_count() {
+        let marked = |breakpoints, system: Message| {
+            let tool = ToolDef::new("x", "", json!({"type": "object", "properties": {}}));
+            let request = LlmRequest {
+                tools: vec![tool.into()],
+                ..LlmRequest::new("p/m", [system, Message::text(Role::User, "U1")])
+            };
+            let mut how = strictest(WireShape::Blocks);
+            (how.capabilities.cache_breakpoints, how.goes_on) = (breakpoints, true);
+            let body: Value = serde_json::from_slice(&body("m", &request, true, &how).0).unwrap();
+            let has = |piece: &Value| if piece.get("cache_control").is_some() { "*" } else { "-" };
+            let system: String = body["system"].as_array().unwrap().iter().map(has).collect();
+            format!("{} {system} {}", has(&body["tools"][0]), has(&body["messages"][0]["content"][0]))
+        };
+        let plain = || Message::text(Role::System, "S0");
+        assert_eq!([0, 1, 2, 3].map(|count| marked(count, plain())), ["- - -", "- - *", "- * *", "* * *"]);
+        let part = |text: &str, mark| SystemPart { kind: "text".into(), text: text.into(), cache_control: mark };
+        let mut own = Message::text(Role::System, "one\n\ntwo");
+        own.system_parts = vec![part("one", Some(json!({"type": "ephemeral", "ttl": "1h"}))), part("two", None)];
+        assert_eq!([1, 2, 4].map(|count| marked(count, own.clone())), ["- *- -", "- *- *", "- *- *"]);
     }
 }
