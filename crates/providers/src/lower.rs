@@ -2,7 +2,7 @@
 //!
 //! Models differ in what they take in the middle of a conversation; [`Capabilities`] say how. A request without texts of
 //! skills, prompts of the host's own or such texts in its history is *plain* and leaves as it stands, but for notes of
-//! hooks. In every other one:
+//! hooks, for neighbours that join where roles must alternate, and for what is empty. In every other one:
 //!
 //! 1. The system prompt is what the operator set. No other text is folded into it, and none comes before it.
 //! 2. Where system messages are free, everything stands in its place.
