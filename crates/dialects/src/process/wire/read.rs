@@ -205,9 +205,10 @@ impl Reader<'_> {
             if nothing {
                 return Err(fault);
             }
-            let detail = match fault {
-                Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail)) => detail,
-                fault => fault.to_string(),
+            let detail = if let Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail)) = fault {
+                detail
+            } else {
+                fault.to_string()
             };
             self.warn(detail.clone());
             faulty = Some(detail);
