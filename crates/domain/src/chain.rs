@@ -20,7 +20,7 @@ mod failing;
 mod ruling;
 mod wanting;
 
-use failing::{cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
+use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
@@ -282,7 +282,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         });
         match heard {
             Ok(heard) => self.take_verdict(hook, heard, account, took),
-            Err(fault) => self.take_fault(hook, fault, account, took),
+            Err(fault) => self.take_fault(hook, fault, Beside { account, change: None }, took),
         }
     }
 
@@ -307,7 +307,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(with) = rewrite
             && let Err(detail) = self.rewrite(hook, with, &mut told)
         {
-            return self.take_fault(hook, Fault::broke(detail), told.account, took);
+            return self.take_fault(
+                hook,
+                Fault::broke(detail),
+                Beside { account: told.account, change: told.change },
+                took,
+            );
         }
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
@@ -339,8 +344,10 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let mut applied = false;
         if let Some(with) = with {
             let before = self.subject.clone();
-            told.warnings.extend(self.subject.modify(with, &hook.name, self.event_context.known)?);
+            // What is wrong with one part of it does not undo the others.
+            let modified = self.subject.modify(with, &hook.name, self.event_context.known);
             told.change = self.changed(hook, &before);
+            told.warnings.extend(modified?);
             applied = told.change.is_some();
         }
         if rights.is_some() {
@@ -396,7 +403,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, mut account: Option<Box<Account>>, took: Duration) {
+    /// Takes a fault of `hook`.
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, beside: Beside, took: Duration) {
+        let Beside { mut account, change } = beside;
         let late = if let Fault::TimedOut { after } = &fault { Some(*after) } else { None };
         if let Some(cut) = self.cut_by(hook, late, account.as_deref()) {
             account.get_or_insert_with(Box::default).detail = Some(cut);
@@ -416,7 +425,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, DenialGround::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
-        self.record(hook, AnswerSummary { account, ..AnswerSummary::of(HookOutcome::Failed { fault, became, took }) });
+        let outcome = HookOutcome::Failed { fault, became, took };
+        self.record(hook, AnswerSummary { account, change, ..AnswerSummary::of(outcome) });
     }
 
     /// Which limit ended `hook` after `late`, where that was not its own.

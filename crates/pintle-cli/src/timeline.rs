@@ -298,13 +298,12 @@ fn line_of(notice: &Notice) -> Option<String> {
             model,
             &format!("{}, {}", counted(*messages_count, "message"), counted(*tools_count, "tool")),
         )),
-        RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => Some(columns(
-            "←",
-            DIM,
-            "model",
-            "",
-            &format!("{content_len} bytes of text, {}", counted(*tool_calls, "tool call")),
-        )),
+        RuntimeEvent::LlmResponse { content_len, tool_calls, odd_end, .. } => {
+            let odd = odd_end.map(|odd| format!("  {BAD}{}{BAD:#}: {}", odd.word(), odd.explained()));
+            let calls = counted(*tool_calls, "tool call");
+            let said = format!("{content_len} bytes of text, {calls}{}", odd.unwrap_or_default());
+            Some(columns("←", DIM, "model", "", &said))
+        }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
             let what = format!("{NOTE}try {attempt} of {max_retries} again{NOTE:#} in {wait}: {}", clip(error));

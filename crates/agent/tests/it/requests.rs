@@ -82,9 +82,7 @@ async fn a_hook_switches_the_model_and_its_provider() {
 async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
     const BROKE: &str = r#"hook "h" broke the protocol"#;
     let table = [
-        (r#"{"request":{"model":"nobody/x","messages":[]}}"#, BROKE),
-        // Written as in a configuration, and no other way.
-        (r#"{"request":{"model":"test"}}"#, BROKE),
+        (r#"{"request":{"model":"nobody/x"}}"#, BROKE),
         (r#"{"request":{"model":"scripted/"}}"#, BROKE),
         (r#"{"action":"deny_tool","request":{"messages":[]}}"#, BROKE),
         (r#"{"action":"respond"}"#, BROKE),
@@ -100,6 +98,39 @@ async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
         assert!(errors.len() == 1 && errors[0] == format!("hook.before_llm: {phrase}"), "{errors:?}");
         host.engine.close().await;
     }
+}
+
+#[tokio::test]
+async fn one_member_that_cannot_count_takes_no_other_one_along_and_is_told() {
+    let wrong = [
+        (
+            r#""model":"nobody/x""#,
+            "broke the protocol: result.request.model names \"nobody/x\", which is not configured; a model is written \
+             PROVIDER/MODEL",
+        ),
+        (r#""tools":{}"#, "broke the protocol: result.request.tools: expected an array, got an object"),
+    ];
+    for (member, phrase) in wrong {
+        let answer = format!(r#"{{"request":{{{member},"messages":[{{"role":"user","content":"masked"}}]}}}}"#);
+        let mut host = Parts::of(json!([{"text": "ok"}])).host();
+        host.mount(vec![child(&host, "h", &[("before_llm", &answer)], json!({"pair": false}))]);
+        assert_eq!(host.turn("secret").await.reply, "ok", "{answer}");
+        assert_eq!(host.asked(0), ["user: masked"], "{answer}");
+        let errors = host.seen.errors();
+        let expected = format!("hook.before_llm: hook \"h\" {phrase}");
+        assert!(errors.len() == 1 && errors[0].starts_with(&expected), "{errors:?}");
+        host.engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_bare_model_name_is_one_of_the_agents_provider() {
+    let mut host = Parts::of(json!([{"text": "ok"}])).host();
+    let answer = r#"{"request":{"model":"other"}}"#;
+    host.mount(vec![child(&host, "h", &[("before_llm", answer)], json!({"pair": false}))]);
+    assert_eq!(host.turn("hi").await.reply, "ok");
+    assert_eq!((host.model.models(), host.seen.errors()), (vec!["other".to_owned()], Vec::new()));
+    host.engine.close().await;
 }
 
 #[tokio::test]

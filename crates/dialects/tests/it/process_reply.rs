@@ -264,6 +264,7 @@ fn replies_of_the_seeds_are_understood() {
                 ToolDef::new("my_plugin_tool", "Plugin injected tool", query).into(),
             ]),
             options: None,
+            faulty: None,
         }),
         &[],
     );

@@ -7,8 +7,15 @@ use crate::account::Account;
 use crate::checkpoint::{Checkpoint, CheckpointKind, Duty};
 use crate::fault::{Cause, Fault, Phrase, ProtocolBreach};
 use crate::hook::{Family, Hook, HookState, OnFailure};
-use crate::record::NotRun;
+use crate::record::{Change, NotRun};
 use crate::verdict::{Reason, Verdict};
+
+/// What a fault of a hook leaves beside itself.
+pub(super) struct Beside {
+    pub(super) account: Option<Box<Account>>,
+    /// What it had changed all the same.
+    pub(super) change: Option<Box<Change>>,
+}
 
 /// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
 /// a bad `respond` always denies, since the real tool must never run in its place.

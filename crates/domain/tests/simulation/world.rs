@@ -312,7 +312,7 @@ fn request_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<BeforeLlm> {
         _ => vec![Rendered::new(Message::text(Role::User, "instead"))],
     });
     let model = dice.once_in(4).then(|| (*dice.pick(&["m", "big", "", "unknown"])).to_owned());
-    Verdict::Modify(LlmPatch { model, messages, tools, options: None })
+    Verdict::Modify(LlmPatch { model, messages, tools, options: None, faulty: None })
 }
 
 fn response_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<AfterLlm> {
