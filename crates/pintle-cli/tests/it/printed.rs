@@ -4,6 +4,7 @@
 //! What a block is for stands before it in a comment that readers do not see; `page.rs` knows the words, CONTRIBUTING.md
 //! explains them. A block that says nothing is an error, but for commands (`console`), which run.
 
+mod agents;
 mod inline;
 mod page;
 mod same;
@@ -98,7 +99,13 @@ fn what_does_not_run_has_a_reason() {
             reasons.push_str(&format!("{path}: {reason}\n"));
         }
     }
-    insta::assert_snapshot!(reasons, @"");
+    insta::assert_snapshot!(reasons, @r"
+    README.md: `cargo install` not here: it compiles everything and writes into the folder of the person's programs
+    README.md: not here: it runs every test, and this is one of them
+    docs/guide/observability.md: not here: it needs the network and a container engine
+    docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs
+    docs/guide/skills.md: only shown: the files of a skill; blocks below write them
+    ");
 }
 
 #[test]

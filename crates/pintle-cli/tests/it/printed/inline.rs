@@ -8,7 +8,7 @@ use crate::env::TestEnv;
 
 /// What stands within the sentences of a page and is no command of the program.
 pub(crate) fn wrong(path: &str, prose: &[(usize, String)]) -> Vec<String> {
-    let code = Regex::new(r"`(?:\./)?pintle ([^`]+)`").unwrap();
+    let code = Regex::new(r"`(?:\./)?pintle ([^`…][^`]*)`").unwrap();
     let mut program = Program { env: TestEnv::new(), known: BTreeMap::new() };
     let mut wrong = Vec::new();
     for (line, text) in prose {
@@ -33,7 +33,8 @@ impl Program {
         let ask = || {
             let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
             let help = self.env.pintle(&words).out;
-            let is_one = Regex::new(&format!(r"Usage: pintle {command}( |\n|$)")).unwrap().is_match(&help);
+            let is_one =
+                Regex::new(&format!(r"Usage: pintle {}( |\n|$)", regex::escape(command))).unwrap().is_match(&help);
             is_one.then_some(help)
         };
         self.known.get(command).cloned().unwrap_or_else(ask)

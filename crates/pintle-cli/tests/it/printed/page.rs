@@ -169,6 +169,12 @@ fn step(line: usize, (head, text): &Comment) -> Option<Step> {
             if let Some((name, value)) = head.strip_prefix("environment ").and_then(|rest| rest.split_once('=')) {
                 return Some(Step::Variable { name: name.to_owned(), value: value.to_owned() });
             }
+            if let Some(folder) = head.strip_prefix("in ") {
+                return Some(Step::In { folder: folder.to_owned() });
+            }
+            if let Some(address) = head.strip_prefix("collector ") {
+                return Some(Step::Collector { line, address: address.to_owned() });
+            }
             let (shown, command) = head.strip_prefix("id ")?.split_once(" = ")?;
             Some(Step::Id { line, shown: shown.to_owned(), command: command.to_owned() })
         }

@@ -18,6 +18,12 @@ const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/term
 /// The address of a model, as pages write it.
 const MODEL_ADDRESS: &str = "127.0.0.1:8000";
 
+/// How many answers a collector has: more than a page needs.
+const ANSWERS: usize = 20;
+
+/// The folder in which a reader begins.
+const HERE: &str = "here";
+
 /// How many of each ran.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -44,10 +50,13 @@ impl fmt::Display for Counts {
 pub(crate) struct Walk<'a> {
     page: &'a str,
     env: TestEnv,
+    /// Where the reader stands, below the surroundings.
+    folder: String,
     /// What the page writes, and what it is in this run.
     ids: Vec<(String, String)>,
     variables: Vec<(String, String)>,
-    models: Vec<Model>,
+    /// What was started for the page, and where the page says so: somebody has to ask it.
+    servers: Vec<(usize, Model)>,
     counts: Counts,
     pub(crate) findings: Vec<String>,
 }
@@ -77,14 +86,20 @@ impl<'a> Walk<'a> {
             env: surroundings(),
             ids: Vec::new(),
             variables: Vec::new(),
-            models: Vec::new(),
+            servers: Vec::new(),
+            folder: HERE.to_owned(),
             counts: Counts::default(),
             findings: Vec::new(),
         }
     }
 
     /// The end of the page.
-    pub(crate) fn end(self) -> Counts {
+    pub(crate) fn end(mut self) -> Counts {
+        for (line, server) in std::mem::take(&mut self.servers) {
+            if server.requests().is_empty() {
+                self.found(line, "nobody asked it");
+            }
+        }
         assert!(self.findings.is_empty(), "{}\n{}", self.findings.join("\n"), self.counts);
         self.counts
     }
@@ -92,27 +107,36 @@ impl<'a> Walk<'a> {
     pub(crate) fn take(&mut self, step: &Step) {
         match step {
             Step::First { line, script } => {
-                self.expect(*line, &format!("set -e\n{script}"), 0, &Ways::default());
+                self.expect(*line, script, 0, &Ways { strict: true, ..Ways::default() });
             }
             Step::Anew => {
                 self.env = surroundings();
+                self.folder = HERE.to_owned();
                 self.ids.clear();
                 self.variables.clear();
             }
+            Step::In { folder } => {
+                self.folder = place(HERE, folder);
+                fs::create_dir_all(self.env.path(&self.folder)).unwrap();
+            }
             Step::Model { line, replies } => match replies.lines().map(reply).collect() {
-                Some(replies) => self.model(replies),
+                Some(replies) => self.server(*line, MODEL_ADDRESS, replies),
                 None => self.found(*line, "a reply has a `text`, or a `tool` and its `arguments`"),
             },
+            Step::Collector { line, address } => {
+                self.server(*line, address, vec![StubAnswer::new(200, Vec::new()); ANSWERS]);
+            }
             Step::Variable { name, value } => self.variables.push((name.clone(), value.clone())),
             Step::Id { line, shown, command } => self.id(*line, shown, command),
             Step::Block(block) => self.block(block),
         }
     }
 
-    fn model(&mut self, replies: Vec<StubAnswer>) {
-        let model = Model::giving(replies);
-        self.ids.push((MODEL_ADDRESS.to_owned(), model.address()));
-        self.models.push(model);
+    /// Starts what answers at `address`, as the page writes it.
+    fn server(&mut self, line: usize, address: &str, answers: Vec<StubAnswer>) {
+        let server = Model::giving(answers);
+        self.ids.push((address.to_owned(), server.address()));
+        self.servers.push((line, server));
     }
 
     /// From here on `shown` means what `command` prints.
@@ -134,7 +158,7 @@ impl<'a> Walk<'a> {
             Use::File { name, adds } => self.file(block, &self.real(name), *adds),
             Use::Config { before } => {
                 let name = format!("printed.{}", block.language);
-                let file = self.env.write(&format!("here/{name}"), &self.real(&format!("{before}{}", block.text)));
+                let file = self.env.write(&place(&self.folder, &name), &self.real(&format!("{before}{}", block.text)));
                 self.lint(block.line, &name);
                 fs::remove_file(file).unwrap();
             }
@@ -163,12 +187,7 @@ impl<'a> Walk<'a> {
     /// Writes a file, and looks at it if it is a configuration.
     fn file(&mut self, block: &Block, name: &str, adds: bool) {
         self.counts.files += 1;
-        let place = match name.strip_prefix("~/") {
-            Some(below) => format!("home/{below}"),
-            // One whose folder is an id of the page.
-            None if name.starts_with('/') => name.to_owned(),
-            None => format!("here/{name}"),
-        };
+        let place = place(&self.folder, name);
         let before = if adds { fs::read_to_string(self.env.path(&place)).unwrap_or_default() } else { String::new() };
         self.env.write(&place, &format!("{before}{}", self.real(&block.text)));
         if ["pintle.toml", "pintle.json"].iter().any(|config| name.ends_with(config)) {
@@ -205,7 +224,8 @@ impl<'a> Walk<'a> {
             self.counts.commands += 1;
             let typed = shown.iter().filter_map(|line| line.strip_prefix("> ")).collect();
             let exit = how.exits.get(at).copied().unwrap_or_default();
-            let printed = self.expect(block.line, command, exit, &Ways { typed, stdin: how.stdin.as_deref() });
+            let printed =
+                self.expect(block.line, command, exit, &Ways { typed, stdin: how.stdin.as_deref(), ..Ways::default() });
             let printed = printed.unwrap_or_default();
             if let Some(missing) = same::missing(shown, &printed) {
                 let finding = format!("`{command}` does not print `{missing}` there, but:\n{printed}");
@@ -234,7 +254,8 @@ impl<'a> Walk<'a> {
             None => ("python3", vec![TERMINAL, &typed, "sh"]),
         };
         let mut reader: Command = self.env.command(program);
-        reader.args(before).args(["-c", &self.real(command)]);
+        reader.args(before).args([if ways.strict { "-ec" } else { "-c" }, &self.real(command)]);
+        reader.current_dir(self.env.path(&self.folder));
         reader.env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME").env("TERM", "xterm").env("NO_COLOR", "1");
         let path = std::env::var("PATH").unwrap();
         reader.env("PATH", format!("{}:{path}", self.env.path("bin").display())).env("REPOSITORY", root());
@@ -258,12 +279,24 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a person does while a command runs.
+/// How a command runs, and what a person does meanwhile.
 #[derive(Default)]
 struct Ways<'a> {
+    /// Whether it ends with the first command in it that fails.
+    strict: bool,
     typed: Vec<&'a str>,
     /// Instead of a terminal.
     stdin: Option<&'a str>,
+}
+
+/// The path below the surroundings of `name`, for somebody who stands in `folder`.
+fn place(folder: &str, name: &str) -> String {
+    match name.strip_prefix("~/") {
+        Some(below) => format!("home/{below}"),
+        // One whose folder is an id of the page.
+        None if name.starts_with('/') => name.to_owned(),
+        None => format!("{folder}/{name}"),
+    }
 }
 
 /// What a model says, as a page has it.
