@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use page::{Page, Step, Use};
+use page::{Block, Page, Step, Use};
 use walk::Walk;
 
 /// The repository.
@@ -79,25 +79,26 @@ fn every_guide_has_its_test() {
     assert_eq!(there, PAGES.iter().map(|path| (*path).to_owned()).collect());
 }
 
+/// What a block is kept from doing, and why.
+fn kept(block: &Block) -> Option<String> {
+    match &block.used {
+        Use::NotHere(reason) => Some(format!("not here: {reason}")),
+        Use::Shown(reason) => Some(format!("only shown: {reason}")),
+        Use::Commands(commands) => {
+            commands.without.as_ref().map(|(command, reason)| format!("`{command}` not here: {reason}"))
+        }
+        Use::File { .. } | Use::Config { .. } | Use::Script { .. } | Use::StandsIn(_) | Use::RunBy(_) => None,
+    }
+}
+
 #[test]
 fn what_does_not_run_has_a_reason() {
     let mut reasons = String::new();
     for path in PAGES {
-        for step in &page(path).steps {
-            let Step::Block(block) = step else { continue };
-            let reason = match &block.used {
-                Use::NotHere(reason) => format!("not here: {reason}"),
-                Use::Shown(reason) => format!("only shown: {reason}"),
-                Use::Commands(commands) => match &commands.without {
-                    Some((command, reason)) => format!("`{command}` not here: {reason}"),
-                    None => continue,
-                },
-                Use::File { .. } | Use::Config { .. } | Use::Script { .. } | Use::StandsIn(_) | Use::RunBy(_) => {
-                    continue;
-                }
-            };
-            reasons.push_str(&format!("{path}: {reason}\n"));
-        }
+        let page = page(path);
+        let blocks =
+            page.steps.iter().filter_map(|step| if let Step::Block(block) = step { Some(block) } else { None });
+        reasons.extend(blocks.filter_map(kept).map(|reason| format!("{path}: {reason}\n")));
     }
     insta::assert_snapshot!(reasons, @r"
     README.md: `cargo install` not here: it compiles everything and writes into the folder of the person's programs

@@ -54,8 +54,8 @@ impl Program {
         let Some(help) = help else { return words.first().map(|word| (*word).to_owned()) };
         let flags = words.iter().filter(|word| word.starts_with('-') && word.len() > 1);
         let flag = |word: &&str| word.split('=').next().unwrap_or_default().to_owned();
-        flags
-            .map(flag)
-            .find(|flag| !help.split(|end: char| " ,\n".contains(end)).any(|known| known.trim_end_matches('.') == flag))
+        flags.map(flag).find(|flag| {
+            !help.split(|end: char| " ,\n[]".contains(end)).any(|known| known.trim_end_matches('.') == flag)
+        })
     }
 }

@@ -20,10 +20,19 @@ pub(crate) enum Step {
     },
     /// Another reader, with an empty home.
     Anew,
+    /// The reader goes to another folder.
+    In {
+        folder: String,
+    },
     /// A model at the address that the page gives to it, with its replies, one in each line.
     Model {
         line: usize,
         replies: String,
+    },
+    /// A collector at the address that the page gives to it.
+    Collector {
+        line: usize,
+        address: String,
     },
     /// A variable of the reader's shell.
     Variable {
