@@ -113,11 +113,16 @@ impl TestEnv {
 
     /// Runs `command` with `input` on its standard input.
     pub(crate) fn run(&self, command: &mut Command, input: &str) -> Seen {
+        self.seen(&Self::output(command, input))
+    }
+
+    /// The same, as it is.
+    pub(crate) fn output(command: &mut Command, input: &str) -> Output {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         // A program that reads nothing may be gone already.
         child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
-        self.seen(&child.wait_with_output().unwrap())
+        child.wait_with_output().unwrap()
     }
 
     /// Runs the program on a terminal of its own where `typed` is typed. All that it shows is its output.

@@ -29,6 +29,7 @@ mod media;
 mod observers;
 mod pictures;
 mod notes;
+mod printed;
 mod redactor;
 mod reload;
 mod rules_in_turns;

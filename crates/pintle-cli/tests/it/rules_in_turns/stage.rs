@@ -32,6 +32,11 @@ impl Model {
         env
     }
 
+    /// Where it is reached: `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> String {
+        self.stub.url().replace("http://", "")
+    }
+
     /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.stub.seen().iter().map(testkit::http::ReceivedRequest::json).collect()
