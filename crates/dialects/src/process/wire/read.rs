@@ -6,7 +6,7 @@ use domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, CheckpointKind, LlmPatch, Reply,
     Subject, Substitute,
 };
-use domain::fault::{Fault, ProtocolBreach};
+use domain::fault::{Cause, Fault, ProtocolBreach};
 use domain::json::Rendered;
 use domain::llm::ToolDef;
 use domain::tool::ToolCall;
@@ -205,13 +205,8 @@ impl Reader<'_> {
             if nothing {
                 return Err(fault);
             }
-            let detail = if let Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail)) = fault {
-                detail
-            } else {
-                fault.to_string()
-            };
-            self.warn(detail.clone());
-            faulty = Some(detail);
+            self.warn(fault.cause().map_or_else(|| fault.phrase().to_string(), Cause::shown));
+            faulty = fault.cause().map(|cause| cause.unredacted().to_owned());
         }
         let tools = tools.map(|tools| self.first_of_each_name(tools));
         Ok(LlmPatch { model: self.kept_if_empty("model", model), messages, tools, options, faulty })
