@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::account::{Account, HandlerAnswer, RewriteOutcome};
 use crate::breaker;
 use crate::checkpoint::{Checkpoint, Duty, EventContext, Subject};
-use crate::fault::{Cause, Fault};
+use crate::fault::Fault;
 use crate::hook::{Hook, HookState, OnFailure};
 use crate::id::HookName;
 use crate::record::{Change, HookOutcome, NotRun, Record, RecordLines};
@@ -20,14 +20,12 @@ mod failing;
 mod ruling;
 mod wanting;
 
+pub use failing::GATE_BUDGET;
 use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
 pub use wanting::wanted;
-
-/// The time that all gates of one event may take together. Source: the published format of rules, the chain's budget.
-pub const GATE_BUDGET: Duration = Duration::from_secs(10);
 
 /// Something that asks hooks, one at a time, until it has concluded.
 pub trait HookMachine {
@@ -307,12 +305,8 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(with) = rewrite
             && let Err(detail) = self.rewrite(hook, with, &mut told)
         {
-            return self.take_fault(
-                hook,
-                Fault::broke(detail),
-                Beside { account: told.account, change: told.change },
-                took,
-            );
+            let beside = Beside { account: told.account, change: told.change };
+            return self.take_fault(hook, Fault::broke(detail), beside, took);
         }
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
@@ -403,11 +397,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    /// Takes a fault of `hook`.
     fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, beside: Beside, took: Duration) {
         let Beside { mut account, change } = beside;
         let late = if let Fault::TimedOut { after } = &fault { Some(*after) } else { None };
-        if let Some(cut) = self.cut_by(hook, late, account.as_deref()) {
+        // Only gates have a time that they share.
+        let cut = late
+            .filter(|_| self.left().is_some())
+            .and_then(|late| cut_by_chain(C::KIND, hook, late, account.as_deref()));
+        if let Some(cut) = cut {
             account.get_or_insert_with(Box::default).detail = Some(cut);
         }
         let why = Reason::new(&fault_reason(C::KIND, hook, &fault.phrase(), late));
@@ -427,13 +424,6 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
         let outcome = HookOutcome::Failed { fault, became, took };
         self.record(hook, AnswerSummary { account, change, ..AnswerSummary::of(outcome) });
-    }
-
-    /// Which limit ended `hook` after `late`, where that was not its own.
-    fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
-        let waited_elsewhere = account.is_some_and(|account| account.uncounted);
-        late.filter(|_| self.left().is_some() && !waited_elsewhere)
-            .and_then(|late| cut_by_chain(late, hook.stages.get(C::KIND)?.timeout))
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {

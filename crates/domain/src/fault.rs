@@ -3,11 +3,13 @@
 //! It has two texts. The [`Phrase`] is closed wording: models, events, journals, spans and logs get it. The [`Cause`] is
 //! what was said of it by programs, files and services, and may hold anything: it is for people.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
-mod texts;
+mod cause;
 
-pub use texts::{Cause, Explained, MAX_CAUSE_CHARS, Phrase};
+pub use cause::{Cause, MAX_CAUSE_CHARS};
 
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,5 +180,94 @@ impl FaultKind {
             Self::ConditionFailed => "condition_failed",
             Self::Unavailable => "unavailable",
         }
+    }
+}
+
+/// What everybody may read of a fault: words of this file, and numbers. Only a [`Fault`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phrase(Cow<'static, str>);
+
+impl Phrase {
+    fn of(fault: &Fault) -> Self {
+        Self(match fault {
+            Fault::CannotStart { .. } => "could not start".into(),
+            Fault::TimedOut { after } => format!("timed out after {} ms", after.as_millis()).into(),
+            Fault::Killed { signal } => format!("was killed by signal {signal}").into(),
+            Fault::BadExit { status } => format!("exited with status {status}").into(),
+            Fault::Unreadable { .. } => "sent an unreadable reply".into(),
+            Fault::TooLarge { way: Direction::Reply, limit } => format!("sent a reply above {limit} bytes").into(),
+            Fault::TooLarge { way: Direction::Call, limit } => format!("cannot take a call above {limit} bytes").into(),
+            Fault::Protocol(ProtocolBreach::Returned(_)) => "returned an error".into(),
+            Fault::Protocol(ProtocolBreach::Broke(_) | ProtocolBreach::Respond(_)) => "broke the protocol".into(),
+            Fault::Panicked => "panicked".into(),
+            Fault::Cancelled => "was cancelled".into(),
+            Fault::ConditionFailed { .. } => "could not evaluate its condition".into(),
+            Fault::Unavailable { .. } => "is unavailable".into(),
+        })
+    }
+}
+
+impl fmt::Display for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A fault in all the words that a person may read, behind `hook "NAME" `.
+#[derive(Clone, Copy, Debug)]
+pub struct Explained<'a>(&'a Fault);
+
+impl<'a> Explained<'a> {
+    fn of(fault: &'a Fault) -> Self {
+        Self(fault)
+    }
+}
+
+impl fmt::Display for Explained<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.cause() {
+            Some(cause) => write!(f, "{}: {}", self.0.phrase(), cause.shown()),
+            None => write!(f, "{}", self.0.phrase()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "mail ada@example.org, Authorization: Bearer abcdefgh12345678";
+
+    fn with(cause: &str) -> [Fault; 7] {
+        [
+            Fault::CannotStart { cause: cause.into() },
+            Fault::Unreadable { cause: cause.into() },
+            Fault::Protocol(ProtocolBreach::Returned(cause.into())),
+            Fault::Protocol(ProtocolBreach::Broke(cause.into())),
+            Fault::Protocol(ProtocolBreach::Respond(cause.into())),
+            Fault::ConditionFailed { cause: cause.into() },
+            Fault::Unavailable { cause: cause.into() },
+        ]
+    }
+
+    #[test]
+    fn a_phrase_is_the_same_whatever_was_said() {
+        for (one, other) in with(SAID).iter().zip(&with("else")) {
+            assert_eq!(one.phrase(), other.phrase());
+            assert!(!one.phrase().to_string().contains(':'), "{one:?}");
+        }
+    }
+
+    #[test]
+    fn a_cause_is_shown_without_secrets_and_bounded_and_kept_whole() {
+        for fault in with(SAID) {
+            let shown = [fault.explained().to_string(), format!("{fault:?}")];
+            assert!(shown.iter().all(|it| it.contains("[REDACTED]") && !it.contains("abcdefgh")), "{shown:?}");
+            assert!(fault.explained().to_string().starts_with(&format!("{}: mail ", fault.phrase())));
+            assert!(fault.whole().unredacted().ends_with(SAID), "the sealed column has all of it");
+        }
+        let long = Cause::from("ä".repeat(MAX_CAUSE_CHARS + 1));
+        assert_eq!(long.shown().chars().count(), MAX_CAUSE_CHARS + 1, "and a sign that it was cut");
+        assert_eq!(Cause::from("ä".repeat(MAX_CAUSE_CHARS)).shown().chars().count(), MAX_CAUSE_CHARS);
     }
 }

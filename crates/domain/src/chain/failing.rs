@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use super::GATE_BUDGET;
 use crate::account::Account;
 use crate::checkpoint::{Checkpoint, CheckpointKind, Duty};
 use crate::fault::{Cause, Fault, Phrase, ProtocolBreach};
 use crate::hook::{Family, Hook, HookState, OnFailure};
 use crate::record::{Change, NotRun};
 use crate::verdict::{Reason, Verdict};
+
+/// The time that all gates of one event may take together. Source: the published format of rules, the chain's budget.
+pub const GATE_BUDGET: Duration = Duration::from_secs(10);
 
 /// What a fault of a hook leaves beside itself.
 pub(super) struct Beside {
@@ -81,13 +83,22 @@ pub(super) fn too_late<C: Checkpoint>(hook: &Hook) -> (Verdict<C>, Account) {
     (verdict.unwrap_or(Verdict::Continue), account)
 }
 
-/// Said where what was left of the time of all, `late`, was less than the hook's `own`.
-pub(super) fn cut_by_chain(late: Duration, own: Duration) -> Option<Cause> {
-    let all = in_words(GATE_BUDGET);
-    let said = |late, own| {
-        format!("{late} were left of the {all} that the hooks of one event have together; its own limit is {own}")
-    };
-    (late < own).then(|| said(in_words(late), in_words(own)).into())
+/// Said where `hook` was ended after `late` since no more was left of the time of all, and its own limit is longer.
+pub(super) fn cut_by_chain(
+    at: CheckpointKind,
+    hook: &Hook,
+    late: Duration,
+    account: Option<&Account>,
+) -> Option<Cause> {
+    if account.is_some_and(|account| account.uncounted) {
+        return None;
+    }
+    let own = hook.stages.get(at)?.timeout;
+    let (left, all, own_limit) = (in_words(late), in_words(GATE_BUDGET), in_words(own));
+    let said = format!(
+        "{left} were left of the {all} that the hooks of one event have together; its own limit is {own_limit}"
+    );
+    (late < own).then(|| said.into())
 }
 
 /// A deadline as configuration writes it: `5s`, `500ms`.

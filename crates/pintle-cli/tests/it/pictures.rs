@@ -61,7 +61,7 @@ impl<'a> Screen<'a> {
         command.args(["-c", ON_TERMINAL, "y\n", PINTLE, "--color", "always"]).args(args).env("COLUMNS", COLUMNS);
         let output = command.stdin(Stdio::null()).output().unwrap();
         let here = self.env.path("here").display().to_string();
-        self.shown.push_str(&String::from_utf8(output.stdout).unwrap().replace(&here, "/home/you/project"));
+        self.shown.push_str(&String::from_utf8(output.stdout).unwrap().replace(&here, "~/project"));
         self
     }
 }
