@@ -27,6 +27,8 @@ pub struct Conversation {
     pub(crate) late: Arc<LateInbox>,
     /// The agent that works it, once it was opened.
     opened_by: Option<AgentId>,
+    /// The agent that it was taken over from, by the word of a person, until that is noted.
+    taken_from: Option<AgentId>,
     /// How its work would end now.
     cause: ReleaseReason,
     _hold: Option<Box<dyn SessionHold>>,
@@ -81,6 +83,7 @@ impl Conversation {
             session,
             late: Arc::default(),
             opened_by: None,
+            taken_from: None,
             cause: ReleaseReason::Done,
             _hold: hold,
         }
@@ -91,6 +94,13 @@ impl Conversation {
     pub fn on(mut self, channel: impl Into<String>, chat_id: impl Into<String>) -> Self {
         self.channel = channel.into();
         self.chat_id = chat_id.into();
+        self
+    }
+
+    /// This conversation, which the agent `before` worked until now: its journal says that it was taken over.
+    #[must_use]
+    pub fn taken_from(mut self, before: AgentId) -> Self {
+        self.taken_from = Some(before);
         self
     }
 
@@ -150,7 +160,9 @@ impl Conversation {
         }
         self.opened_by = Some(agent.clone());
         let died = self.session.is_held().then_some(JournalEntry::Closed { cause: ReleaseReason::Killed });
-        let opened = JournalEntry::Opened { by: format!("process {}", std::process::id()) };
+        let from = self.taken_from.take().map(|from| format!(", agent {agent} in the place of {from}"));
+        let by = format!("process {}{}", std::process::id(), from.unwrap_or_default());
+        let opened = JournalEntry::Opened { by };
         let entries: Vec<JournalEntry> = died.into_iter().chain([opened]).collect();
         entries.iter().cloned().for_each(|entry| self.session.apply(entry));
         Some(entries)

@@ -1,7 +1,7 @@
 //! What a handler tells of how it came to its answer, for the record.
 
 use crate::checkpoint::Reply;
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 use crate::record::not_run::NotRun;
 
 /// The account that one call of a handler left behind beside its answer. All of it is optional: kinds of handlers
@@ -12,8 +12,8 @@ pub struct Account {
     pub uncounted: bool,
     /// Why it did not run, where that spoke in its place: an open circuit breaker, a spent budget.
     pub instead: Option<NotRun>,
-    /// The fault in the handler's own words, whole.
-    pub detail: Option<String>,
+    /// The fault in the handler's own words, whole, where they say more than the fault does.
+    pub detail: Option<Cause>,
     /// Bytes on its standard output.
     pub stdout_len: Option<usize>,
     /// Bytes on its standard error.

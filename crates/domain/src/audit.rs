@@ -209,10 +209,25 @@ impl DraftEntry {
     pub fn new(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str) -> Self {
         let at = whole_micros(at);
         // The members stand in their canonical order; a moment and the word of a kind need no escapes.
-        let (tenant_id, word) = (json::canonical(&tenant.as_str().into()), kind.word());
+        let word = kind.word();
         let mut before = String::with_capacity(data.len() + ENVELOPE_BYTES);
         write!(before, r#"{{"at":"{at}","data":{data},"kind":"{word}","seq":"#).expect("a text takes everything");
-        Self { tenant_id: tenant.clone(), at, kind, body: [before, format!(r#","tenant_id":{tenant_id}}}"#)] }
+        Self { tenant_id: tenant.clone(), at, kind, body: [before, ending(tenant)] }
+    }
+
+    /// The kind of thing that the entry is about.
+    pub fn kind(&self) -> AuditKind {
+        self.kind
+    }
+
+    /// Its body up to its number: with the tenant, the moment and the kind, everything that it is.
+    pub fn beginning(&self) -> &str {
+        &self.body[0]
+    }
+
+    /// The entry whose body begins so. Whether it says the same as `at` and `kind`, whoever verifies the chain finds.
+    pub fn of_beginning(tenant: &TenantId, at: Timestamp, kind: AuditKind, beginning: String) -> Self {
+        Self { tenant_id: tenant.clone(), at: whole_micros(at), kind, body: [beginning, ending(tenant)] }
     }
 
     /// The tenant whose chain the entry is for.
@@ -243,6 +258,12 @@ impl DraftEntry {
         let entry = AuditEntry { tenant_id: self.tenant_id.clone(), seq, at, kind, body, prev: head.hash, hash };
         Ok((entry, ChainHead { seq, hash }))
     }
+}
+
+/// What follows the number.
+fn ending(tenant: &TenantId) -> String {
+    let tenant_id = json::canonical(&tenant.as_str().into());
+    format!(r#","tenant_id":{tenant_id}}}"#)
 }
 
 /// The bytes that a row takes beside its data; one with a longer name of a tenant lets its text grow.

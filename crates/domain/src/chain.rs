@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::account::{Account, HandlerAnswer, RewriteOutcome};
 use crate::breaker;
 use crate::checkpoint::{Checkpoint, Duty, EventContext, Subject};
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 use crate::hook::{Hook, HookState, OnFailure};
 use crate::id::HookName;
 use crate::record::{Change, HookOutcome, NotRun, Record, RecordLines};
@@ -20,7 +20,7 @@ mod failing;
 mod ruling;
 mod wanting;
 
-use failing::{fault_reason, on_failure};
+use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
@@ -186,9 +186,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             // At the end of one pass another one may begin.
             let Some((place, fault)) = self.pass_over(&roster) else { continue };
             let hook = roster.hook(row[place]);
-            if fault.is_none() && self.tripped(hook) {
+            if fault.is_none() && (self.tripped(hook) || self.is_too_late(hook)) {
                 self.at += 1;
-            } else if let Some(fault) = fault.or_else(|| self.fails_unasked(hook)) {
+            } else if let Some(fault) = fault.or_else(|| fails_unasked(hook)) {
                 self.asked.push(place);
                 // Its handler had no part in it, so its circuit breaker does not hear of it.
                 let account = Account { uncounted: true, ..Account::default() };
@@ -233,14 +233,15 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// Why `hook` fails without being asked, if it does.
-    fn fails_unasked(&self, hook: &Hook) -> Option<Fault> {
-        match &hook.state {
-            HookState::Broken(fault) => Some(fault.clone()),
-            HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => {
-                (self.left() == Some(Duration::ZERO)).then_some(Fault::TimedOut { after: GATE_BUDGET })
-            }
+    /// Whether nothing is left of the time of the chain; what a late answer counts for is taken in the place of `hook`.
+    fn is_too_late(&mut self, hook: &Arc<Hook>) -> bool {
+        if fails_unasked(hook).is_some() || self.left() != Some(Duration::ZERO) {
+            return false;
         }
+        self.asked.push(self.place_now());
+        let (verdict, account) = too_late::<C>(hook);
+        self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO);
+        true
     }
 
     /// Whether the circuit breaker of `hook` is open; what that counts for is taken in its place.
@@ -260,7 +261,9 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let account = Account { uncounted: true, instead: Some(open), ..Account::default() };
         match C::closed(Reason::new(&text)) {
             Some(verdict) => self.take(hook, Ok(verdict.into()), Some(Box::new(account)), Duration::ZERO),
-            None => self.take(hook, Err(Fault::Unavailable { detail: text }), Some(Box::new(account)), Duration::ZERO),
+            None => {
+                self.take(hook, Err(Fault::Unavailable { cause: text.into() }), Some(Box::new(account)), Duration::ZERO)
+            }
         }
         true
     }
@@ -279,7 +282,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         });
         match heard {
             Ok(heard) => self.take_verdict(hook, heard, account, took),
-            Err(fault) => self.take_fault(hook, fault, account, took),
+            Err(fault) => self.take_fault(hook, fault, Beside { account, change: None }, took),
         }
     }
 
@@ -304,7 +307,12 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(with) = rewrite
             && let Err(detail) = self.rewrite(hook, with, &mut told)
         {
-            return self.take_fault(hook, Fault::broke(detail), told.account, took);
+            return self.take_fault(
+                hook,
+                Fault::broke(detail),
+                Beside { account: told.account, change: told.change },
+                took,
+            );
         }
         let goes_on = matches!(verdict, Verdict::Continue | Verdict::Ask(_)) && self.decision.is_none();
         match context {
@@ -336,8 +344,10 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let mut applied = false;
         if let Some(with) = with {
             let before = self.subject.clone();
-            told.warnings.extend(self.subject.modify(with, &hook.name, self.event_context.known)?);
+            // What is wrong with one part of it does not undo the others.
+            let modified = self.subject.modify(with, &hook.name, self.event_context.known);
             told.change = self.changed(hook, &before);
+            told.warnings.extend(modified?);
             applied = told.change.is_some();
         }
         if rights.is_some() {
@@ -393,9 +403,14 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         Some(Box::new(Change { before: was, after: is, places_only: matches!(self.pass, Pass::Again(_)) }))
     }
 
-    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, account: Option<Box<Account>>, took: Duration) {
-        let detail = account.as_ref().and_then(|account| account.detail.as_deref());
-        let why = Reason::new(&fault_reason(C::KIND, hook, &fault, detail));
+    /// Takes a fault of `hook`.
+    fn take_fault(&mut self, hook: &Arc<Hook>, fault: Fault, beside: Beside, took: Duration) {
+        let Beside { mut account, change } = beside;
+        let late = if let Fault::TimedOut { after } = &fault { Some(*after) } else { None };
+        if let Some(cut) = self.cut_by(hook, late, account.as_deref()) {
+            account.get_or_insert_with(Box::default).detail = Some(cut);
+        }
+        let why = Reason::new(&fault_reason(C::KIND, hook, &fault.phrase(), late));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
         let aborted = |why| if fault == Fault::Cancelled { None } else { C::aborted(why) };
         // Where one way of stopping does not exist, the other one does: only `continue` goes on.
@@ -410,7 +425,15 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             Verdict::Deny(_) | Verdict::Abort(_) => self.decision = Some(rule(hook, &verdict, DenialGround::Fault)),
             Verdict::Continue | Verdict::Modify(_) | Verdict::Respond(_) | Verdict::Ask(_) => {}
         }
-        self.record(hook, AnswerSummary { account, ..AnswerSummary::of(HookOutcome::Failed { fault, became, took }) });
+        let outcome = HookOutcome::Failed { fault, became, took };
+        self.record(hook, AnswerSummary { account, change, ..AnswerSummary::of(outcome) });
+    }
+
+    /// Which limit ended `hook` after `late`, where that was not its own.
+    fn cut_by(&self, hook: &Hook, late: Option<Duration>, account: Option<&Account>) -> Option<Cause> {
+        let waited_elsewhere = account.is_some_and(|account| account.uncounted);
+        late.filter(|_| self.left().is_some() && !waited_elsewhere)
+            .and_then(|late| cut_by_chain(late, hook.stages.get(C::KIND)?.timeout))
     }
 
     fn record(&mut self, hook: &Hook, told: AnswerSummary) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::account::{Account, RewriteOutcome};
 use crate::checkpoint::CheckpointKind;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Cause, Fault, FaultKind};
 use crate::id::{HookId, TenantId, agent_uuid};
 use crate::json::{Members, Object, Value};
 use crate::record::{EventRecord, HookOutcome, NotRun, Record};
@@ -63,7 +63,7 @@ pub struct Execution {
     /// The fault, redacted and cut.
     pub error: Option<String>,
     /// The fault, whole; encrypted where it is kept.
-    pub error_detail: Option<String>,
+    pub error_detail: Option<Cause>,
     /// Everything else.
     pub metadata: Object,
     /// When.
@@ -109,7 +109,7 @@ impl Execution {
             duration_ms: ended.took_ms,
             retry: account.retry,
             dedup_key: Some(format!("{}:{}{again}", stored.id, event.event_id)),
-            error: ended.error.as_deref().map(redacted),
+            error: ended.error.as_ref().map(|cause| redacted(cause.unredacted())),
             error_detail: ended.error,
             metadata: metadata(event, record, (stored, account), ended.decision),
             created_at: event.at,
@@ -147,6 +147,19 @@ impl Execution {
         members.finish()
     }
 
+    /// What the audit chain keeps of it that `by` read the detail. It has no member `hook_id`: by that name the chain
+    /// says how changes left a rule, and this is none.
+    pub fn read_by(&self, by: &str, at: Timestamp) -> Object {
+        let mut members = Object::new();
+        members.insert("action".to_owned(), DETAIL_READ.into());
+        members.insert("actor".to_owned(), by.into());
+        members.insert("at".to_owned(), at.to_string().into());
+        members.insert("execution_id".to_owned(), self.id.as_str().into());
+        members.insert("hook_name".to_owned(), self.hook_name.as_str().into());
+        members.insert("tenant_id".to_owned(), self.tenant_id.as_str().into());
+        members
+    }
+
     /// The row as JSON, without the detail of the fault.
     pub fn to_json(&self) -> Object {
         let value = crate::json::json!({
@@ -181,6 +194,9 @@ impl Execution {
     }
 }
 
+/// The action of an entry of the audit chain: somebody read the unredacted detail of a fault.
+pub const DETAIL_READ: &str = "detail_read";
+
 /// The bytes that an execution without long texts takes as JSON; a longer one lets its text grow.
 const CANONICAL_BYTES: usize = 1536;
 
@@ -207,7 +223,7 @@ pub(crate) struct Ended {
     /// Why, whole.
     pub(crate) reason: Option<String>,
     /// The fault, whole.
-    pub(crate) error: Option<String>,
+    pub(crate) error: Option<Cause>,
     took_ms: u64,
 }
 
@@ -228,11 +244,11 @@ impl Ended {
             HookOutcome::Failed { fault, took, .. } => {
                 let timed_out = fault.kind() == FaultKind::TimedOut;
                 let decision = if timed_out { Decision::Timeout } else { Decision::Error };
-                let error = account.detail.clone().unwrap_or_else(|| fault.to_string());
+                let error = account.detail.clone().unwrap_or_else(|| fault.whole());
                 Some(Self { decision, reason: None, error: Some(error), took_ms: millis(*took) })
             }
             HookOutcome::NotRun(NotRun::Dropped) => {
-                let error = Some(QUEUE_FULL.to_owned());
+                let error = Some(Cause::from(QUEUE_FULL));
                 Some(Self { decision: Decision::Error, reason: None, error, took_ms: 0 })
             }
             HookOutcome::Told | HookOutcome::NotRun(_) => None,
@@ -283,6 +299,7 @@ fn metadata(
         }),
     );
     put("context", account.context_dropped.then(|| Value::from("dropped")));
+    put("chain_time", yes(matches!(account.instead, Some(NotRun::ChainTimeSpent { .. }))));
     put("cap", yes(matches!(account.instead, Some(NotRun::CapReached { .. }))));
     put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
     members
@@ -345,7 +362,7 @@ mod tests {
             retry: 1,
             dedup_key: text("h:e#2"),
             error: text("\u{1f}"),
-            error_detail: text("only in the row"),
+            error_detail: Some("only in the row".into()),
             metadata: metadata.as_object().unwrap().clone(),
             created_at: "2026-01-31T12:00:00.5Z".parse().unwrap(),
         };

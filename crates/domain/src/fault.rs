@@ -1,15 +1,21 @@
 //! Why a hook gave no verdict: the closed list. A fault is never an answer in itself.
+//!
+//! It has two texts. The [`Phrase`] is closed wording: models, events, journals, spans and logs get it. The [`Cause`] is
+//! what was said of it by programs, files and services, and may hold anything: it is for people.
 
-use std::fmt;
 use std::time::Duration;
+
+mod texts;
+
+pub use texts::{Cause, Explained, MAX_CAUSE_CHARS, Phrase};
 
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// The handler never came up, or its entry is bad.
     CannotStart {
-        /// The description of what happened instead.
-        detail: String,
+        /// What happened instead.
+        cause: Cause,
     },
     /// No answer within the deadline.
     TimedOut {
@@ -28,8 +34,8 @@ pub enum Fault {
     },
     /// The answer is no JSON, or has a wrong type in a known member.
     Unreadable {
-        /// The description of the fault.
-        detail: String,
+        /// What is wrong.
+        cause: Cause,
     },
     /// A line above the limit.
     TooLarge {
@@ -46,13 +52,13 @@ pub enum Fault {
     Cancelled,
     /// A condition could not be evaluated.
     ConditionFailed {
-        /// The description of the fault.
-        detail: String,
+        /// What is wrong.
+        cause: Cause,
     },
     /// A handler or store is missing.
     Unavailable {
         /// Which one.
-        detail: String,
+        cause: Cause,
     },
 }
 
@@ -69,12 +75,12 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProtocolBreach {
     /// The hook answered with an error of its own.
-    Returned(String),
+    Returned(Cause),
     /// The answer is not one of those allowed there.
-    Broke(String),
+    Broke(Cause),
     /// A `respond` without a good result or outside its grant: the call is denied whatever `on_failure` says,
     /// since the real tool must never run in a hook's place.
-    Respond(String),
+    Respond(Cause),
 }
 
 /// The word of a [`Fault`] in JSON and listings.
@@ -97,8 +103,45 @@ pub enum FaultKind {
 
 impl Fault {
     /// A fault for an answer that is not allowed.
-    pub fn broke(detail: impl Into<String>) -> Self {
-        Self::Protocol(ProtocolBreach::Broke(detail.into()))
+    pub fn broke(cause: impl Into<Cause>) -> Self {
+        Self::Protocol(ProtocolBreach::Broke(cause.into()))
+    }
+
+    /// The text that everybody may read, behind `hook "NAME" `.
+    pub fn phrase(&self) -> Phrase {
+        Phrase::of(self)
+    }
+
+    /// Phrase and cause, for a person.
+    pub fn explained(&self) -> Explained<'_> {
+        Explained::of(self)
+    }
+
+    /// What was said of it, where something was.
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::CannotStart { cause }
+            | Self::Unreadable { cause }
+            | Self::ConditionFailed { cause }
+            | Self::Unavailable { cause }
+            | Self::Protocol(
+                ProtocolBreach::Returned(cause) | ProtocolBreach::Broke(cause) | ProtocolBreach::Respond(cause),
+            ) => Some(cause),
+            Self::TimedOut { .. }
+            | Self::Killed { .. }
+            | Self::BadExit { .. }
+            | Self::TooLarge { .. }
+            | Self::Panicked
+            | Self::Cancelled => None,
+        }
+    }
+
+    /// Phrase and cause, nothing left out: for the sealed column of an execution.
+    pub(crate) fn whole(&self) -> Cause {
+        match self.cause() {
+            Some(cause) => format!("{}: {}", self.phrase(), cause.unredacted()).into(),
+            None => self.phrase().to_string().into(),
+        }
     }
 
     /// Its word.
@@ -134,29 +177,6 @@ impl FaultKind {
             Self::Cancelled => "cancelled",
             Self::ConditionFailed => "condition_failed",
             Self::Unavailable => "unavailable",
-        }
-    }
-}
-
-/// The phrase after `hook "NAME" `.
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CannotStart { detail } => write!(f, "could not start: {detail}"),
-            Self::TimedOut { after } => write!(f, "timed out after {} ms", after.as_millis()),
-            Self::Killed { signal } => write!(f, "was killed by signal {signal}"),
-            Self::BadExit { status } => write!(f, "exited with status {status}"),
-            Self::Unreadable { detail } => write!(f, "sent an unreadable reply: {detail}"),
-            Self::TooLarge { way: Direction::Reply, limit } => write!(f, "sent a reply above {limit} bytes"),
-            Self::TooLarge { way: Direction::Call, limit } => write!(f, "cannot take a call above {limit} bytes"),
-            Self::Protocol(ProtocolBreach::Returned(message)) => write!(f, "returned an error: {message}"),
-            Self::Protocol(ProtocolBreach::Broke(detail) | ProtocolBreach::Respond(detail)) => {
-                write!(f, "broke the protocol: {detail}")
-            }
-            Self::Panicked => f.write_str("panicked"),
-            Self::Cancelled => f.write_str("was cancelled"),
-            Self::ConditionFailed { detail } => write!(f, "could not evaluate its condition: {detail}"),
-            Self::Unavailable { detail } => write!(f, "is unavailable: {detail}"),
         }
     }
 }

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::json::{Object, Rendered, Value};
 use crate::message::{CallPart, Message, ProviderData, Role};
 
+mod odd_end;
+
+pub use odd_end::OddEnd;
+
 /// A request to a model, as hooks see and change it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmRequest {
@@ -129,6 +133,11 @@ impl LlmReply {
     /// An answer that asks for `calls`.
     pub fn calls(calls: Vec<CallPart>) -> Self {
         Self { tool_calls: calls, finish_reason: "tool_calls".into(), ..Self::text("") }
+    }
+
+    /// Whether there is a text or a call in it.
+    pub fn says_something(&self) -> bool {
+        !self.content.trim().is_empty() || !self.tool_calls.is_empty()
     }
 
     /// The assistant message that this answer leaves in the conversation.

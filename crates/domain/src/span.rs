@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::account::Account;
 use crate::checkpoint::CheckpointKind;
-use crate::execution::{Ended, redacted};
+use crate::execution::{Ended, QUEUE_FULL, redacted};
 use crate::hook::Family;
 use crate::id::{CallId, TenantId, TurnId};
 use crate::identity::Identity;
@@ -193,7 +193,12 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
     let at = if record.checkpoint == CheckpointKind::Runtime { event.kind } else { None };
     let at = at.unwrap_or(record.checkpoint.name());
     let decision = ended.decision.word();
-    let error = ended.error.as_deref().map(redacted);
+    // A span leaves for a collector, which is no person.
+    let error = match &record.outcome {
+        HookOutcome::Failed { fault, .. } => Some(fault.phrase().to_string()),
+        HookOutcome::NotRun(NotRun::Dropped) => Some(QUEUE_FULL.to_owned()),
+        HookOutcome::Said { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => None,
+    };
     let (retry, pass) = (account.retry.to_string(), if record.again { "2" } else { "1" });
     let hook = stored.map_or(record.hook.as_str(), |stored| stored.id.as_str());
     let key = SpanKey::made(&["hook", event.event_id.as_str(), hook, record.checkpoint.name(), pass, &retry]);

@@ -210,9 +210,12 @@ pub struct StoredRecord {
     /// Its fault's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Its fault in words.
+    /// Its fault in closed words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_detail: Option<String>,
+    /// What was said of that fault, without what may be secret in it; for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// The time that the hook took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::runtime::ToolExecution;
 use crate::id::HookName;
 use crate::json::Rendered;
-use crate::llm::LlmReply;
+use crate::llm::{LlmReply, OddEnd};
 use crate::message::{CallPart, Message, ProviderData, Role};
 
 mod apply;
@@ -97,6 +97,8 @@ struct Slot {
     state: Call,
     /// The arguments that gates put in the place of the model's.
     rewritten: Option<String>,
+    /// Whether a part of it did not arrive.
+    cut: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -368,7 +370,7 @@ impl Turn {
                     return Some(TurnStep::Start { call });
                 }
                 Call::Waiting => {
-                    if let Some(why) = skips {
+                    if let Some(why) = skips.or(slot.cut.then_some(SkipReason::Cut)) {
                         return Some(TurnStep::Skip { call, part: slot.part.clone(), why });
                     }
                     if !(running.is_empty() || (slot.read_only && all_read_only)) {
@@ -396,6 +398,7 @@ impl Turn {
     /// The fact that a model's `reply`, which passed its checkpoint, is to the turn: the one to keep and to
     /// [`apply`](Self::apply). `read_only` tells which tools change nothing.
     pub fn reply_fact(&self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) -> Fact {
+        let cut = OddEnd::of(&reply).is_some_and(|odd| odd.cuts_last_call(&reply));
         let mut message = reply.into_message(model);
         if fact::repair_ids(&mut message.tool_calls, self.iteration) {
             // What the provider keeps of its answer speaks of the ids as they were.
@@ -404,7 +407,7 @@ impl Turn {
         let read_only = message.tool_calls.iter().map(|part| read_only(&part.function.name)).collect();
         let terminal = self.phase == Phase::Calling { terminal: true };
         let (iteration, message) = (self.iteration, message.into());
-        Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new() }
+        Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut }
     }
 
     /// The model answered, and the answer passed its checkpoint. `read_only` tells which tools change nothing.

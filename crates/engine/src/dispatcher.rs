@@ -228,7 +228,7 @@ impl Dispatcher {
             {
                 let event = RuntimeEvent::Error {
                     stage: format!("hook.{}", record.checkpoint.name()),
-                    message: format!("hook \"{}\" {fault}", record.hook),
+                    message: format!("hook \"{}\" {}", record.hook, fault.phrase()),
                     hook: Some(record.hook.to_string()),
                 };
                 self.tell(event);
@@ -259,23 +259,23 @@ impl Dispatcher {
         let set = self.current.set();
         let hooks = set.roster().hooks();
         let Some(number) = hooks.iter().position(|hook| hook.name == *name) else {
-            return Err(Fault::Unavailable { detail: format!("no hook is called `{name}`") });
+            return Err(Fault::Unavailable { cause: format!("no hook is called `{name}`").into() });
         };
         let hook = &hooks[number];
         match &hook.state {
             HookState::Armed => {}
             HookState::Broken(fault) => return Err(fault.clone()),
-            HookState::Disabled => return Err(Fault::Unavailable { detail: "it is disabled".into() }),
+            HookState::Disabled => return Err(Fault::Unavailable { cause: "it is disabled".into() }),
             HookState::Untrusted => {
-                return Err(Fault::Unavailable { detail: "nobody accepted its configuration".into() });
+                return Err(Fault::Unavailable { cause: "nobody accepted its configuration".into() });
             }
             HookState::Tripped { since } => {
-                return Err(Fault::Unavailable { detail: format!("its circuit breaker is open since {since}") });
+                return Err(Fault::Unavailable { cause: format!("its circuit breaker is open since {since}").into() });
             }
         }
         let Some(stage) = hook.stages.get(subject.kind()) else {
             let detail = format!("it does not act at `{}`", subject.kind().name());
-            return Err(Fault::Unavailable { detail });
+            return Err(Fault::Unavailable { cause: detail.into() });
         };
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
         let call = HookCall {

@@ -104,7 +104,7 @@ pub struct NullHandler;
 
 impl Handler for NullHandler {
     fn ask<'a>(&'a self, _call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
-        Box::pin(async { Err(Fault::Unavailable { detail: "nothing runs it".into() }).into() })
+        Box::pin(async { Err(Fault::Unavailable { cause: "nothing runs it".into() }).into() })
     }
 
     fn tell(&self, _notice: &Arc<Notice>) -> bool {

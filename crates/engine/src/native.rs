@@ -145,7 +145,7 @@ impl NativeHandler {
 fn heard_of(heard: std::thread::Result<Result<Reply, HookError>>) -> Result<Reply, Fault> {
     match heard {
         Err(_panic) => Err(Fault::Panicked),
-        Ok(Err(error)) => Err(Fault::Protocol(ProtocolBreach::Returned(error.0))),
+        Ok(Err(error)) => Err(Fault::Protocol(ProtocolBreach::Returned(error.0.into()))),
         Ok(Ok(reply)) => Ok(reply),
     }
 }

@@ -87,7 +87,7 @@ async fn shaken(host: &Host, ran: &BTreeMap<String, Arc<ProcessHook>>) -> Result
     for (name, process) in host.running() {
         let kept = ran.get(&name).is_some_and(|same| Arc::ptr_eq(same, &process));
         if !kept && let Err(fault) = process.ready().await {
-            return Err(format!("hook \"{name}\" {fault}"));
+            return Err(format!("hook \"{name}\" {}", fault.explained()));
         }
     }
     Ok(())

@@ -36,6 +36,8 @@ pub struct Timeline<W: std::io::Write + Send> {
     out: Mutex<W>,
     /// Whether hooks that did not run are shown too.
     everything: bool,
+    /// The flags with which `pintle why` finds the turns; nothing where it cannot.
+    why: Option<String>,
     /// Of the turns that are worked.
     counts: Mutex<BTreeMap<TurnId, TurnCounts>>,
 }
@@ -43,7 +45,13 @@ pub struct Timeline<W: std::io::Write + Send> {
 impl<W: std::io::Write + Send> Timeline<W> {
     /// A timeline that writes to `out`.
     pub fn new(out: W, everything: bool) -> Self {
-        Self { out: Mutex::new(out), everything, counts: Mutex::default() }
+        Self { out: Mutex::new(out), everything, why: None, counts: Mutex::default() }
+    }
+
+    /// The same, whose turns `pintle why` finds with the flags `why`; without any, nothing leads there.
+    #[must_use]
+    pub fn explained_by(self, why: Option<String>) -> Self {
+        Self { why, ..self }
     }
 
     fn counts(&self) -> MutexGuard<'_, BTreeMap<TurnId, TurnCounts>> {
@@ -69,7 +77,9 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         }
         if let ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }) = &notice.what {
             let counts = self.counts().remove(turn);
-            lines.extend(counts.and_then(|counts| counts.line(turn)).map(|line| format!("  {line}")));
+            lines.extend(
+                counts.and_then(|counts| counts.line(turn, self.why.as_deref())).map(|line| format!("  {line}")),
+            );
         }
         if !lines.is_empty() {
             self.print(&indented(notice.who.depth, &(lines.join("\n") + "\n")));
@@ -179,7 +189,7 @@ fn hook_line(record: &Record) -> String {
             line(&format!(
                 "{BAD}{word:<10}{BAD:#} {:>9}  {} → {}{again}",
                 time(*took),
-                clean(&fault.to_string()),
+                clean(&fault.explained().to_string()),
                 became.as_str()
             ))
         }
@@ -223,7 +233,8 @@ pub fn not_run(why: &NotRun) -> String {
         NotRun::BreakerOpen { since } => format!("circuit breaker open since {since}"),
         NotRun::Decided { by } => format!("decided already by `{by}`"),
         NotRun::Untrusted => "untrusted".into(),
-        NotRun::BudgetSpent => "budget spent".into(),
+        NotRun::ChainTimeSpent { .. } => "chain time spent".into(),
+        NotRun::BudgetSpent { .. } => "budget spent".into(),
         NotRun::CapReached { cap } => format!("asked {cap} times in this turn, which is as often as it may be"),
         NotRun::Dropped => "its queue was full; the event was dropped".into(),
     }
@@ -287,13 +298,12 @@ fn line_of(notice: &Notice) -> Option<String> {
             model,
             &format!("{}, {}", counted(*messages_count, "message"), counted(*tools_count, "tool")),
         )),
-        RuntimeEvent::LlmResponse { content_len, tool_calls, .. } => Some(columns(
-            "←",
-            DIM,
-            "model",
-            "",
-            &format!("{content_len} bytes of text, {}", counted(*tool_calls, "tool call")),
-        )),
+        RuntimeEvent::LlmResponse { content_len, tool_calls, odd_end, .. } => {
+            let odd = odd_end.map(|odd| format!("  {BAD}{}{BAD:#}: {}", odd.word(), odd.explained()));
+            let calls = counted(*tool_calls, "tool call");
+            let said = format!("{content_len} bytes of text, {calls}{}", odd.unwrap_or_default());
+            Some(columns("←", DIM, "model", "", &said))
+        }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
             let wait = time(*backoff);
             let what = format!("{NOTE}try {attempt} of {max_retries} again{NOTE:#} in {wait}: {}", clip(error));

@@ -50,13 +50,17 @@ impl TurnCounts {
     }
 
     /// The counts in a line; nothing where no hook was asked, nothing refused and no token told of.
-    pub(crate) fn line(&self, turn: &TurnId) -> Option<String> {
+    /// `why` is what stands behind the id where a refusal leads to `pintle why`; without it, it leads nowhere.
+    pub(crate) fn line(&self, turn: &TurnId, why: Option<&str>) -> Option<String> {
         if self.hooks.is_empty() && self.refused.is_empty() && self.others == 0 && self.usage.total_tokens == 0 {
             return None;
         }
         let refused = match self.refused.len() + self.others {
             0 => String::new(),
-            refused => format!(", {refused} refused (why: pintle why {})", short(turn)),
+            refused => match why {
+                Some(flags) => format!(", {refused} refused (why: pintle why {}{flags})", short(turn)),
+                None => format!(", {refused} refused"),
+            },
         };
         let hooks = match self.hooks.len() {
             0 => String::new(),
@@ -107,13 +111,16 @@ mod tests {
             ..event(&turn)
         };
         let mut counts = TurnCounts::default();
-        assert_eq!(counts.line(&turn), None);
+        assert_eq!(counts.line(&turn, None), None);
         assert!(!counts.add(&about("a", VerdictKind::Continue)));
         assert!(counts.add(&about("b", VerdictKind::Deny)));
         assert!(!counts.add(&about("b", VerdictKind::Deny)), "the same refusal at a later checkpoint");
-        assert_eq!(counts.line(&turn).unwrap(), "2 calls, 1 refused (why: pintle why 0000beef), 1 hook 18 ms");
+        let line = |counts: &TurnCounts, why| counts.line(&turn, why).unwrap();
+        assert_eq!(line(&counts, Some("")), "2 calls, 1 refused (why: pintle why 0000beef), 1 hook 18 ms");
+        assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 0000beef -c p.toml)"));
+        assert_eq!(line(&counts, None), "2 calls, 1 refused, 1 hook 18 ms", "nothing could be asked");
         counts.used(Usage { total_tokens: 5249, ..Usage::default() });
-        assert!(counts.line(&turn).unwrap().ends_with(", 5.2k tokens"));
+        assert!(line(&counts, None).ends_with(", 5.2k tokens"));
         let said = [1, 999, 1000, 999_999, 1_000_000].map(tokens_of);
         assert_eq!(said, ["1 token", "999 tokens", "1.0k tokens", "999.9k tokens", "1.0M tokens"]);
     }

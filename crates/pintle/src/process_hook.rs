@@ -101,7 +101,7 @@ impl Pintle {
         }
         let handler: &dyn std::any::Any = &*mount.handler;
         match handler.downcast_ref::<ProcessHook>() {
-            Some(child) => child.ready().await.map_err(|fault| not_up(fault.to_string())),
+            Some(child) => child.ready().await.map_err(|fault| not_up(fault.explained().to_string())),
             None => Ok(()),
         }
     }

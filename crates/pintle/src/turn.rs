@@ -7,7 +7,7 @@ use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, ObservedEvent, RuntimeEvent};
 use domain::id::{CallId, HookName};
 use domain::identity::Identity;
-use domain::llm::{LlmReply, LlmRequest};
+use domain::llm::{LlmReply, LlmRequest, OddEnd};
 use domain::ruling::Aborted;
 use domain::verdict::{AbortScope, Never};
 use engine::{Dispatcher, Stopped};
@@ -134,9 +134,10 @@ impl Turn {
             () = self.cancel().cancelled() => return Err(self.cut_off()),
             sent = send(request) => sent.map_err(Stop::Own)?,
         };
+        let odd_end = OddEnd::of(&response);
         let reply = self.pass(AfterLlm { model: model.clone(), response }).await?.response;
         self.state().open.usage.add(reply.usage);
-        self.tell(None, RuntimeEvent::llm_response(&reply));
+        self.tell(None, RuntimeEvent::llm_response(&reply, odd_end));
         Ok(Completion { reply, model })
     }
 

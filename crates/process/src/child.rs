@@ -88,7 +88,7 @@ impl Child {
     /// Ends the child and everything that it started: TERM, half a second, KILL. Says how the child ended.
     pub async fn end_all(&mut self) -> String {
         self.0.end_all(TERM_GRACE).await;
-        self.0.fault().to_string()
+        self.0.fault().phrase().to_string()
     }
 
     /// The same with another time between TERM and KILL. None if nobody saw how the child ended.

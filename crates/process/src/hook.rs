@@ -122,8 +122,9 @@ impl ProcessHook {
 
     async fn exchange(&self, call: &HookCall<'_>) -> Result<Reply, Fault> {
         let kind = call.subject.kind();
-        let method = wire::method(kind)
-            .ok_or_else(|| Fault::Unavailable { detail: format!("process hooks do not act at `{}`", kind.name()) })?;
+        let method = wire::method(kind).ok_or_else(|| Fault::Unavailable {
+            cause: format!("process hooks do not act at `{}`", kind.name()).into(),
+        })?;
         let deadline = Instant::now() + call.timeout.min(LONGEST_TIMEOUT);
         let params = call
             .wire

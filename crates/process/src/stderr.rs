@@ -31,6 +31,12 @@ impl Tail {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
+
+    /// The last line that says something.
+    pub(super) fn last_line(&self) -> Option<String> {
+        let text = self.text();
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    }
 }
 
 /// Reads to the end, so that the child never blocks on what it has to say.
@@ -69,5 +75,7 @@ mod tests {
         tail.push(&[vec![b'y'; 3 * KEPT_BYTES], b"last".to_vec()].concat());
         let text = tail.text();
         assert_eq!((text.len(), &text[..2], &text[text.len() - 5..]), (KEPT_BYTES, "yy", "ylast"));
+        tail.push(b"\nNameError: x\n \n");
+        assert_eq!((tail.last_line().as_deref(), Tail::default().last_line()), (Some("NameError: x"), None));
     }
 }

@@ -1,8 +1,9 @@
 //! The Anthropic Messages API.
 //!
 //! **What leaves.** `model`, `system`, `messages` and `tools` as the hooks left them, every member of `options` under
-//! its own name, and `stream: true`. [`DEFAULT_MAX_TOKENS`] stands in when `options` has no `max_tokens`, which this
-//! wire insists on. The wire form differs from ours, so:
+//! its own name, and `stream: true`. When `options` has no `max_tokens`, which this wire insists on, the most that the
+//! model writes stands in as far as [`quirks`](crate::quirks) know it, else [`DEFAULT_MAX_TOKENS`]. The wire form differs
+//! from ours, so:
 //!
 //! * System messages before the first other message become the blocks of `system`, in order. A later one, and wherever
 //!   it stands what a hook wants the model to read, becomes user text at its place, as `<system-reminder>`, newline,
@@ -12,17 +13,18 @@
 //! * A request with texts of skills or prompts of the host's own, and every one of a turn that may have such, is lowered
 //!   as the model's [capabilities](crate::capabilities) say: such a text is a message of the role `system` where one may
 //!   stand, else it is such a user text. Within a turn, what was sent once may be sent again, with the provider's mark
-//!   for text that expires; thoughts that were thought behind other words than those of this request stay out of it;
-//!   and `cache_control` stands on the last block that the next request begins with, if breakpoints are left.
+//!   for text that expires; and thoughts that were thought behind other words than those of this request stay out of it.
+//! * In a call of a turn, `cache_control` stands where a cache may end, if breakpoints are left.
 //! * `tool_choice` in the words of chat completions is translated: `auto`, `required` and `none` become
 //!   `{"type": "auto"}`, `any` and `none`, a function `{"type": "tool", "name": NAME}`. `parallel_tool_calls` is used up:
 //!   `false` becomes `disable_parallel_tool_use` of the choice, if there are tools. This wire's own forms stay.
 //! * Neighbours of one role share a message, since the results of one batch of calls must stand in one. Results come
 //!   first in it. Blank texts are left out; the wire refuses them.
 //! * The blocks of an earlier answer that carry signed thoughts go back unchanged and in their order, as long as the
-//!   text and the calls around them are still those of the answer; otherwise the thoughts go first.
-//! * Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there.
-//! * Characters of ids that this wire does not take become `_`, in the call and in its result alike.
+//!   text and the calls around them are still those of the answer; otherwise the thoughts go first. Thoughts that nobody
+//!   signed, or that end a message, stay here.
+//! * Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there. Names of tools,
+//!   ids of calls and schemas that this wire does not take get a form that it does.
 //! * `data:` URLs of images and PDF files become blocks, of a tool inside its result; without `vision` they do not.
 //!   A note names any medium that is not sent and that its text does not name.
 //!
@@ -47,7 +49,9 @@ use crate::wire::{ModelList, Outgoing, ServerWire, Sight, WireRow};
 use crate::{Delta, OnDelta, Provider, ProviderError};
 
 mod answer;
+mod cache;
 mod choice;
+mod conversation;
 pub(crate) mod request;
 
 /// Its row.
@@ -67,7 +71,7 @@ const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 /// How a key goes along.
 const API_KEY: KeyHeader = KeyHeader { name: HeaderName::from_static("x-api-key"), prefix: "" };
 
-/// Longest answer when the request does not say: every model of this API can write as much.
+/// Longest answer when the request does not say and the model is not known: every model of this API can write as much.
 pub const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 /// The address `path` of the API, whether the base ends in `/v1` or not.
@@ -82,7 +86,7 @@ fn address(spec: &ProviderSpec, path: &str) -> Result<Url, ProviderError> {
 
 fn body(out: &Outgoing<'_>) -> Vec<u8> {
     let Outgoing { spec, abilities, model, request, turn } = *out;
-    request::body(model, request, spec.vision, &abilities.how(model, WireShape::Blocks, turn))
+    request::body(model, request, spec.vision, &abilities.how(model, WireShape::Blocks, turn)).0
 }
 
 fn models(spec: &ProviderSpec) -> Result<ModelList, ProviderError> {
@@ -114,11 +118,14 @@ impl Anthropic {
         on_delta: OnDelta<'_>,
     ) -> Result<LlmReply, ProviderError> {
         let how = self.abilities.how(model, WireShape::Blocks, turn);
-        let sent = self.endpoint.post(model, request::body(model, request, self.vision, &how)).await;
-        match sent.map_err(|error| self.abilities.explain(error, &how))? {
+        let (body, names) = request::body(model, request, self.vision, &how);
+        let sent = self.endpoint.post(model, body).await;
+        let mut reply = match sent.map_err(|error| self.abilities.explain(error, &how))? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
             Answer::Events(events) => stream(events, on_delta).await,
-        }
+        }?;
+        names.meant(&mut reply);
+        Ok(reply)
     }
 }
 

@@ -250,8 +250,15 @@ impl CapabilityTable {
 
     /// The values of the first entry that fits `model` of `provider`; the strictest values if none does.
     pub fn of(&self, provider: &str, model: &str) -> Capabilities {
-        let name = format!("{provider}/{model}");
-        let fits = self.entries.iter().find(|(pattern, _)| pattern.is_match(&name));
+        self.of_any(&[provider.to_owned()], model)
+    }
+
+    /// The same for a provider of several names, the first of which counts that an entry fits.
+    pub fn of_any(&self, names: &[String], model: &str) -> Capabilities {
+        let fits = names.iter().find_map(|provider| {
+            let name = format!("{provider}/{model}");
+            self.entries.iter().find(|(pattern, _)| pattern.is_match(&name))
+        });
         fits.map(|(_, capabilities)| capabilities.clone()).unwrap_or_default()
     }
 }

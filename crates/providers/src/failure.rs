@@ -14,7 +14,7 @@ use crate::secret::Secret;
 const MAX_MESSAGE_BYTES: usize = 1000;
 
 /// How providers say that a request is too long for the model, in lower case.
-const TOO_LONG: [&str; 12] = [
+const TOO_LONG: [&str; 20] = [
     "context_length_exceeded",
     "context_length",
     "context length",
@@ -27,6 +27,33 @@ const TOO_LONG: [&str; 12] = [
     "input length",
     "too many tokens",
     "reduce the length of the messages",
+    // Gemini.
+    "exceeds the maximum number of tokens",
+    // xAI.
+    "maximum prompt length",
+    // Text Generation Inference, in two wordings.
+    "`inputs` must have less than",
+    "`inputs` tokens + `max_new_tokens`",
+    // Moonshot, Zhipu, GitHub.
+    "exceeded model token limit",
+    "exceeds max length",
+    "prompt token count",
+    OVER_A_MINUTE,
+];
+
+/// How OpenAI says, as a rate limit, that one request is more than all that a minute may bring.
+const OVER_A_MINUTE: &str = "tokens must be reduced in order to run";
+
+/// How providers say that nothing is left to be spent, in lower case. Waiting does not help.
+const SPENT: [&str; 8] = [
+    "insufficient_quota",
+    "insufficient_balance",
+    "insufficient balance",
+    "insufficient credits",
+    "credit balance is too low",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "exceeded_current_quota",
 ];
 
 impl ProviderError {
@@ -92,10 +119,17 @@ pub(crate) struct Refusal<'a> {
 impl Refusal<'_> {
     /// The error it becomes.
     pub(crate) fn into_error(self) -> ProviderError {
-        let Self { status, retry_after, model, key_hint, .. } = self;
+        let Self { status, model, key_hint, .. } = self;
         let said = words(self.body);
+        let retry_after = self.retry_after.or_else(|| asked_in(self.body));
         let transient = |reason, message| ProviderError::Transient { reason, message, retry_after };
         match status {
+            400..=499 if holds(&SPENT, &said) => {
+                ProviderError::fatal(format!("nothing is left to be spent at the provider ({status}): {said}"))
+            }
+            429 if holds(&[OVER_A_MINUTE], &said) => {
+                transient(RetryReason::ContextLimit, format!("too long for model `{model}` ({status}): {said}"))
+            }
             401 | 403 => ProviderError::fatal(format!("the key was refused ({status}): {said}; {key_hint}")),
             404 => ProviderError::fatal(format!(
                 "not found (404) for model `{model}`: {said}; check the name of the model and `base_url`"
@@ -103,7 +137,7 @@ impl Refusal<'_> {
             408 => transient(RetryReason::Timeout, format!("timed out at the provider (408): {said}")),
             429 => transient(RetryReason::RateLimit, format!("rate limit (429): {said}")),
             413 => transient(RetryReason::ContextLimit, format!("the request is too large (413): {said}")),
-            400..=599 if is_too_long(&said) => {
+            400..=599 if holds(&TOO_LONG, &said) => {
                 transient(RetryReason::ContextLimit, format!("too long for model `{model}` ({status}): {said}"))
             }
             500..=599 => transient(RetryReason::ServerError, format!("server error ({status}): {said}")),
@@ -122,14 +156,19 @@ pub(crate) fn in_answer(error: &Value) -> ProviderError {
     let kinds = [error.get("type"), error.get("code"), error.get("status")];
     let kind = kinds.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ").to_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| kind.contains(word));
-    let reason = if is_too_long(&said) || is_too_long(&kind) {
+    if holds(&SPENT, &said) || holds(&SPENT, &kind) {
+        return ProviderError::fatal(format!(
+            "failed while answering: nothing is left to be spent at the provider: {said}"
+        ));
+    }
+    let reason = if holds(&TOO_LONG, &said) || holds(&TOO_LONG, &kind) {
         RetryReason::ContextLimit
     } else if status == Some(429) || is(&["rate_limit", "too_many_requests", "resource_exhausted"]) {
         RetryReason::RateLimit
     } else if status == Some(408) || is(&["timeout"]) {
         RetryReason::Timeout
     } else if status.is_some_and(|s| (400..500).contains(&s))
-        || is(&["authentication", "permission", "invalid_request", "not_found", "billing", "insufficient_quota"])
+        || is(&["authentication", "permission", "invalid_request", "not_found", "billing"])
     {
         return ProviderError::fatal(format!("failed while answering: {said}"));
     } else {
@@ -162,9 +201,10 @@ fn causes(error: &reqwest::Error) -> String {
     if texts.is_empty() { "no reason given".into() } else { texts.join(": ") }
 }
 
-fn is_too_long(said: &str) -> bool {
+/// Whether any of `phrases` is in `said`.
+fn holds(phrases: &[&str], said: &str) -> bool {
     let said = said.to_lowercase();
-    TOO_LONG.iter().any(|phrase| said.contains(phrase))
+    phrases.iter().any(|phrase| said.contains(phrase))
 }
 
 /// The provider's own words in an error body.
@@ -175,6 +215,8 @@ fn words(body: &[u8]) -> String {
 }
 
 fn words_of(value: &Value) -> String {
+    // Gemini answers with a list of one.
+    let value = value.as_array().and_then(|all| all.first()).unwrap_or(value);
     let inner = value.get("error").unwrap_or(value);
     let message = ["message", "detail", "error", "msg"].iter().find_map(|key| inner.get(key)?.as_str());
     let code = ["code", "type"].iter().find_map(|key| inner.get(key)?.as_str());
@@ -183,6 +225,15 @@ fn words_of(value: &Value) -> String {
         (Some(message), _) => message.to_owned(),
         (None, _) => inner.to_string(),
     }
+}
+
+/// How long an error body asks to wait: Gemini says so in a detail, and in no header.
+fn asked_in(body: &[u8]) -> Option<Duration> {
+    let value = domain::json::parse(std::str::from_utf8(body).ok()?.trim()).ok()?;
+    let value = value.as_array().and_then(|all| all.first()).unwrap_or(&value);
+    let details = value.get("error")?.get("details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 /// How long the headers ask to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date (RFC 9110 10.2.3).
@@ -234,6 +285,43 @@ mod tests {
             (413, "request_too_large"),
             (422, r#"{"detail":[{"loc":["x"]}]}"#),
             (429, r#"{"message":"slow down"}"#),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+            ),
+            (402, r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 34000. The input or output tokens must be reduced in order to run successfully.","code":"rate_limit_exceeded"}}"#,
+            ),
+            (
+                429,
+                r#"{"error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 20,000 input tokens per minute; please reduce the prompt length"}}"#,
+            ),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"The input token count (1594712) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+            ),
+            (
+                400,
+                r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
+            ),
+            (
+                422,
+                r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`","error_type":"validation"}"#,
+            ),
+            (
+                422,
+                r#"{"error":"Input validation error: `inputs` must have less than 1024 tokens. Given: 2000","error_type":"validation"}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144","type":"invalid_request_error"}}"#,
+            ),
             (302, ""),
             (500, "<html>oops</html>"),
             (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
@@ -252,6 +340,16 @@ mod tests {
         413 ContextLimit: the request is too large (413): request_too_large
         422 Final: refused the request (422): {"detail":[{"loc":["x"]}]}
         429 RateLimit: rate limit (429): slow down
+        429 Final: nothing is left to be spent at the provider (429): You exceeded your current quota (insufficient_quota)
+        402 Final: nothing is left to be spent at the provider (402): Insufficient Balance (unknown_error)
+        400 Final: nothing is left to be spent at the provider (400): Your credit balance is too low to access the Anthropic API. (invalid_request_error)
+        429 ContextLimit: too long for model `m` (429): Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 34000. The input or output tokens must be reduced in order to run successfully. (rate_limit_exceeded)
+        429 RateLimit: rate limit (429): This request would exceed your organization's rate limit of 20,000 input tokens per minute; please reduce the prompt length (rate_limit_error)
+        400 ContextLimit: too long for model `m` (400): The input token count (1594712) exceeds the maximum number of tokens allowed (1048576).
+        400 ContextLimit: too long for model `m` (400): This model's maximum prompt length is 131072 but the request contains 537812 tokens.
+        422 ContextLimit: too long for model `m` (422): Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`
+        422 ContextLimit: too long for model `m` (422): Input validation error: `inputs` must have less than 1024 tokens. Given: 2000
+        400 ContextLimit: too long for model `m` (400): Invalid request: Your request exceeded model token limit: 262144 (invalid_request_error)
         302 Final: redirected (302), which is not followed; set `base_url` to the final address
         500 ServerError: server error (500): <html>oops</html>
         529 ServerError: server error (529): Overloaded (overloaded_error)
@@ -301,6 +399,23 @@ mod tests {
         assert_eq!(wait("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
         for nonsense in ["soon", "-3", "NaN", "1e400", ""] {
             assert_eq!(wait("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_wait_may_stand_in_the_body() {
+        let wait = |body: &str, retry_after| {
+            let refusal = Refusal { status: 429, retry_after, body: body.as_bytes(), model: "m", key_hint: "" };
+            match refusal.into_error() {
+                ProviderError::Transient { retry_after, .. } => retry_after,
+                ProviderError::Final { .. } => None,
+            }
+        };
+        let gemini = r#"[{"error":{"code":429,"message":"m","details":[{"@type":"x"},{"retryDelay":"32.5s"}]}}]"#;
+        assert_eq!(wait(gemini, None), Some(Duration::from_millis(32_500)));
+        assert_eq!(wait(gemini, Some(Duration::from_secs(1))), Some(Duration::from_secs(1)), "a header counts first");
+        for other in ["", "[]", "{}", r#"{"error":{"details":[{"retryDelay":"soon"}]}}"#] {
+            assert_eq!(wait(other, None), None, "{other}");
         }
     }
 

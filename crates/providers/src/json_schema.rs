@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::ProviderError;
-use crate::lower::{Join, LoweringOptions, Thread, lowered, mark, system_text, text_part};
+use crate::lower::{Join, LoweringOptions, Thread, WireNames, lowered, mark, system_text, text_part};
 use crate::media::with_notes;
 use crate::openai::request::{Wire, images_and_notes, user_content};
 
@@ -57,7 +57,8 @@ pub(crate) fn render<'a>(
         options.insert("response_format".into(), format);
     }
     bound(&mut options);
-    (Wire { model, messages, tools: &[], options: Cow::Owned(options) }, !tools.is_empty())
+    let names = WireNames::default();
+    (Wire { model, messages, tools: &[], options: Cow::Owned(options), names }, !tools.is_empty())
 }
 
 fn bound(options: &mut Object) {

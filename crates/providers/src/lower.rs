@@ -2,7 +2,7 @@
 //!
 //! Models differ in what they take in the middle of a conversation; [`Capabilities`] say how. A request without texts of
 //! skills, prompts of the host's own or such texts in its history is *plain* and leaves as it stands, but for notes of
-//! hooks. In every other one:
+//! hooks, for neighbours that join where roles must alternate, and for what is empty. In every other one:
 //!
 //! 1. The system prompt is what the operator set. No other text is folded into it, and none comes before it.
 //! 2. Where system messages are free, everything stands in its place.
@@ -34,9 +34,12 @@ use crate::lower::turn::WireLedger;
 
 mod forms;
 mod marks;
+mod names;
 mod thread;
+pub(crate) mod tool_schema;
 pub(crate) mod turn;
 
+pub(crate) use names::{WireIds, WireNames, object, object_text};
 pub(crate) use thread::{Join, Thread, mark, text_part};
 pub use turn::{RemovalMode, TurnPosition, TurnWire};
 
@@ -76,6 +79,8 @@ pub enum CallKind {
     Planning,
     /// Any other.
     Loop,
+    /// One of a turn in which nothing may stand that nobody said: it leaves as it stands.
+    Plain,
 }
 
 /// How a request is lowered.
@@ -84,7 +89,10 @@ pub(crate) struct LoweringOptions<'a> {
     pub(crate) model: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) shape: WireShape,
+    /// Its place in a turn with texts.
     pub(crate) turn: Option<TurnPosition<'a>>,
+    /// Whether another request is likely to begin with it.
+    pub(crate) goes_on: bool,
 }
 
 impl LoweringOptions<'_> {
@@ -169,44 +177,42 @@ pub(crate) fn lowered<'a>(messages: &'a [Rendered<Message>], how: &LoweringOptio
     let leading = messages.iter().take_while(|message| apart && is_prompt(message.get())).count();
     let (system, rest) = messages.split_at(leading);
     let late: fn(&Message) -> bool = if apart { |message| message.role == Role::System } else { is_note };
-    LoweredRequest {
-        system: system.iter().map(Rendered::get).collect(),
-        spoken: plain(rest, late),
-        boundary: None,
-        minded,
-    }
+    let kept = Lifetime::shared(messages.iter().map(|message| message.get().private.lifetime));
+    let join = if how.capabilities.alternation { Join::Always } else { Join::Never };
+    let spoken = plain(rest, kept.saturating_sub(leading), (late, join));
+    let boundary = spoken.iter().take_while(|one| one.shared).count().checked_sub(1);
+    LoweredRequest { system: system.iter().map(Rendered::get).collect(), spoken, boundary, minded }
 }
 
-/// `messages` with everything for which `late` holds as user text between marks, and the marks safe from others.
-fn plain<'a>(messages: &'a [Rendered<Message>], late: fn(&Message) -> bool) -> Vec<WireMessage<'a>> {
-    let as_it_stands = |message| WireMessage::new(Cow::Borrowed(message), Join::Never);
-    let mut messages = messages.iter().map(Rendered::get);
-    if !messages.clone().any(late) {
-        return messages.map(as_it_stands).collect();
-    }
+/// `messages` with everything for which `late` holds as user text between marks, and the marks safe from others. The
+/// next call begins with the first `kept` of them. All others are joined as `join` says.
+fn plain(
+    messages: &[Rendered<Message>],
+    kept: usize,
+    (late, join): (fn(&Message) -> bool, Join),
+) -> Vec<WireMessage<'_>> {
+    let marked = messages.iter().any(|message| late(message.get()));
     let (mut sent, mut held) = (Vec::with_capacity(messages.len()), Vec::new());
-    messages.by_ref().for_each(|message| match late(message) {
-        true => held.extend(reminder(message)),
-        false => {
-            if message.role != Role::Tool {
-                sent.append(&mut held);
-            }
-            sent.push(WireMessage::new(guarded(message), Join::Never));
+    for (at, message) in messages.iter().map(Rendered::get).enumerate().filter(|(_, message)| !forms::is_empty(message))
+    {
+        let shared = at < kept;
+        if late(message) {
+            held.push(WireMessage { shared, ..reminder(message) });
+            continue;
         }
-    });
+        if message.role != Role::Tool {
+            sent.append(&mut held);
+        }
+        let spoken = if marked { guarded(message) } else { Cow::Borrowed(message) };
+        sent.push(WireMessage { shared, ..WireMessage::new(spoken, join) });
+    }
     sent.append(&mut held);
     sent
 }
 
-/// A text between the marks. A note without text is not sent.
-fn reminder(message: &Message) -> Option<WireMessage<'static>> {
-    let text = system_text(message);
-    let content = match text.trim().is_empty() {
-        true if is_note(message) => return None,
-        true => String::new(),
-        false => wrapped(&text),
-    };
-    Some(WireMessage::new(Cow::Owned(Message::text(Role::User, content)), Join::Always))
+/// A text between the marks.
+fn reminder(message: &Message) -> WireMessage<'static> {
+    WireMessage::new(Cow::Owned(Message::text(Role::User, wrapped(&system_text(message)))), Join::Always)
 }
 
 /// The text of a system message, also of one that only has parts.

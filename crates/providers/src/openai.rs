@@ -8,6 +8,9 @@
 //! attachments are the host's. A `data:` URL of an image becomes an `image_url` part; images of tool results follow
 //! in one user message `[Loaded image from tool result above]` behind the results, since a tool message only takes
 //! text. Without `vision` no image is sent. A note names any medium that is not sent and that its text does not name.
+//! Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; names of tools, ids of calls and schemas that
+//! vendors do not take get a form that they do. What a provider added to a call goes back to that provider only.
+//! Where roles must alternate, neighbours of one role are one message; nothing empty is sent.
 //! `max_tokens` goes out under the name that the model takes; see [`quirks`](crate::quirks).
 //!
 //! * What a hook wants the model to read becomes user text at its place, as `<system-reminder>`, newline, text,
@@ -22,7 +25,7 @@
 //!
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
-//! a refusal is the text of the answer; an answer in one piece is as good as a stream.
+//! a refusal is the text of the answer, whose end is called `refusal`; an answer in one piece is as good as a stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,14 +131,16 @@ impl OpenAi {
     }
 
     async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
-        match self.send(wire).await? {
+        let mut reply = match self.send(wire).await? {
             Answer::Whole(body) => {
                 let mut assembly = Assembly::default();
                 assembly.feed(&http::json(&body)?, on_delta)?;
                 assembly.finish()
             }
             Answer::Events(events) => stream(events, on_delta).await,
-        }
+        }?;
+        wire.names.meant(&mut reply);
+        Ok(reply)
     }
 
     /// Sends `wire`; once more without `stream_options` if the server does not know them.

@@ -1,9 +1,11 @@
-//! What models of some families want otherwise, as a table.
+//! What models of some families want otherwise, as tables.
 //!
 //! Two things are known of a family. One is the name under which it takes the length of an answer: a `max_tokens` goes
 //! to it under that name, whoever asks, since it means the same and the other name is refused. The other is whether it
 //! takes a `temperature`: one that somebody set is never left out in silence, so this wire sends it and the vendor
 //! refuses it by name; who sets one of its own accord, as judges do, asks [`takes_temperature`] first.
+//!
+//! Of Anthropic's models it is known how much they write at most, since their wire wants to be told.
 //!
 //! A name is matched by its beginning; the first line counts, and a model that no line names is an ordinary one.
 //! Vendors: OpenAI's guide to reasoning models, Anthropic's migration guides, both as of November 2026.
@@ -63,6 +65,31 @@ pub(crate) fn option_name<'a>(model: &str, name: &'a str, options: &Object) -> &
     }
 }
 
+/// The most tokens that a model of Anthropic's writes in one answer, by the beginning of its name; the first line counts.
+/// A model of theirs that no line names is newer than these.
+const LONGEST: [(&str, u32); 14] = [
+    ("claude-3-7", 64_000),
+    ("claude-3-5", 8_192),
+    ("claude-3", 4_096),
+    ("claude-sonnet-4-6", 128_000),
+    ("claude-sonnet-4", 64_000),
+    ("claude-opus-4-5", 64_000),
+    ("claude-opus-4-6", 128_000),
+    ("claude-opus-4-7", 128_000),
+    ("claude-opus-4-8", 128_000),
+    ("claude-opus-4", 32_000),
+    ("claude-haiku-4", 64_000),
+    ("claude-opus-5", 128_000),
+    ("claude-fable-5", 128_000),
+    ("claude-", 64_000),
+];
+
+/// The most tokens that `model` writes in one answer, as far as that is known.
+pub(crate) fn longest_answer(model: &str) -> Option<u32> {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase().replace('.', "-");
+    LONGEST.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, tokens)| *tokens)
+}
+
 fn of(model: &str) -> Option<&'static Family> {
     FAMILIES.iter().find(|family| model.starts_with(family.prefix))
 }
@@ -97,6 +124,23 @@ mod tests {
             assert_eq!(option_name(model, "max_tokens", &options), length, "{model}");
             assert_eq!(takes_temperature(model), temperature, "{model}");
             assert_eq!(option_name(model, "temperature", &options), "temperature", "{model}");
+        }
+    }
+
+    #[test]
+    fn an_answer_may_be_as_long_as_its_model_writes() {
+        for (model, tokens) in [
+            ("claude-3-opus-20240229", Some(4_096)),
+            ("claude-3-5-haiku-latest", Some(8_192)),
+            ("claude-opus-4-20250514", Some(32_000)),
+            ("claude-opus-4-1", Some(32_000)),
+            ("claude-sonnet-4-5-20250929", Some(64_000)),
+            ("anthropic/claude-sonnet-4.6", Some(128_000)),
+            ("claude-opus-5-5", Some(128_000)),
+            ("claude-haiku-5-5", Some(64_000)),
+            ("kimi-k3", None),
+        ] {
+            assert_eq!(longest_answer(model), tokens, "{model}");
         }
     }
 

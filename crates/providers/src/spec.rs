@@ -85,6 +85,19 @@ impl ProviderSpec {
         }
     }
 
+    /// The names under which the table of capabilities may know its models: its own, and at a vendor's own address that of
+    /// the vendor.
+    pub fn table_names(&self) -> Vec<String> {
+        let elsewhere = self.base_url.as_deref().is_some_and(|base| !base.trim().is_empty());
+        let vendor = match self.kind {
+            WireKind::Anthropic | WireKind::OpenAi if elsewhere => None,
+            WireKind::Anthropic => Some("anthropic"),
+            WireKind::OpenAi => Some("openai"),
+            WireKind::Scripted => None,
+        };
+        std::iter::once(self.name.as_str()).chain(vendor).map(str::to_owned).collect()
+    }
+
     /// The address `path` below the base, or below `fallback` if none is set.
     pub(crate) fn address(&self, fallback: &str, path: &str) -> Result<Url, ProviderError> {
         let base = self.base_url.as_deref().map(str::trim).filter(|base| !base.is_empty()).unwrap_or(fallback);

@@ -101,7 +101,7 @@ impl Handler for RuleHandler {
             let payload = call.wire.rendering(Family::Rule, || render().unwrap_or_default());
             if payload.is_empty() {
                 let detail = format!("stored hooks are not asked at `{}`", call.subject.kind().name());
-                return Err(Fault::Unavailable { detail }).into();
+                return Err(Fault::Unavailable { cause: detail.into() }).into();
             }
             let asked = RuleQuestion {
                 about,

@@ -128,7 +128,9 @@ fn questions(report: &mut Report, store: &dyn Store, one: &EventRecord) -> anyho
     let of = || RecordQuery { limit: 1000, ..RecordQuery::default() };
     let (turn, event) = (one.who.turn_id.as_str(), one.event_id.as_str());
     let call = one.who.tool_call_id.as_ref().map(ToString::to_string);
-    let since = store.find(&RecordQuery { limit: 1, ..of() })?.pop().context("it is not empty")?.at.parse()?;
+    let newest: Timestamp = store.find(&RecordQuery { limit: 1, ..of() })?.pop().context("it is not empty")?.at.parse()?;
+    // One of so many events is refused.
+    let since = newest - jiff::SignedDuration::from_millis(10 * TURN_EVENTS as i64);
     let asked = [
         ("why", RecordQuery { last_turn: true, ..of() }),
         ("why EVENT", RecordQuery { event_id: Some(event.to_owned()), limit: 2, ..of() }),

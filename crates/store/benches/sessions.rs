@@ -141,6 +141,7 @@ fn turn(session: usize, number: usize) -> JournalAppend {
         read_only,
         terminal: false,
         owners: Default::default(),
+        cut: false,
     };
     let facts = [
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },

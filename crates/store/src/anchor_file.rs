@@ -176,6 +176,10 @@ impl AnchorFile {
                 "the store at {shown} is an older copy of itself: {why}; every gate stays shut: put the newer one back \
                  with `pintle store restore FILE`, or take this one with `pintle store accept`"
             )),
+            AnchorStanding::Renamed(why) => Some(format!(
+                "a tenant of the store at {shown} was renamed by something else than Pintle: {why}; every gate stays \
+                 shut until somebody takes it so with `pintle store accept`"
+            )),
             AnchorStanding::Lost { .. } => {
                 Some(format!("the store at {shown} is new, and not the one that was here: {}", lost(&guards)))
             }

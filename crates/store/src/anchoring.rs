@@ -76,6 +76,7 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
     let anchor = file.read().unwrap_or_default();
     let (_, found) = compared(database, anchor.as_ref())?;
     let mut taken = Vec::new();
+    let renamed: Option<Anchor>;
     let known = match &found.standing {
         AnchorStanding::Lost { .. } | AnchorStanding::Foreign { .. } => {
             return Err(StoreError::Conflict(file.shut(anchor.as_ref(), &found.standing).unwrap_or_default()));
@@ -83,6 +84,11 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
         AnchorStanding::Older(why) => {
             taken.push(format!("an older copy of the store: {why}"));
             None
+        }
+        AnchorStanding::Renamed(why) => {
+            taken.push(format!("names of tenants: {why}"));
+            renamed = anchor.clone().map(|anchor| Anchor { tenants: Default::default(), ..anchor });
+            renamed.as_ref()
         }
         AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor.as_ref(),
     };

@@ -7,10 +7,10 @@ use domain::clearing::CLEARING;
 use domain::execution::{Execution, redacted};
 use domain::hex::hex;
 use domain::id::{CallId, HookId, TenantId, TurnId};
-use domain::json::{Members, Object, Value};
+use domain::json::{Members, Object, Value, canonical};
 use domain::record::EventRecord;
 use domain::rule::AGENT_EVENTS;
-use domain::store::{StoreError, StoredCall};
+use domain::store::{Actor, StoreError, StoredCall};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -40,6 +40,8 @@ pub(crate) struct Note {
     pub(crate) draft: DraftEntry,
     /// When, as its column has it.
     pub(crate) at: String,
+    /// The place in the chain that it was given when it was committed, if that was before this transaction.
+    pub(crate) seq: Option<u64>,
 }
 
 /// An execution as it is written. Its row and its entry in the chain say the same.
@@ -139,7 +141,7 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str
         )));
     }
     let draft = DraftEntry::new(&tenant, at, kind, data);
-    Ok(Note { at: moment(draft.at()), draft })
+    Ok(Note { at: moment(draft.at()), draft, seq: None })
 }
 
 /// `execution` as it is written.
@@ -148,10 +150,18 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str
 /// It is none that can be kept, in words.
 pub(crate) fn executed(execution: Execution, sealing: &StoreKeys) -> Result<ExecutionRow, StoreError> {
     let mut execution = fitting(execution)?;
-    let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, &detail, sealing));
+    let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, detail.unredacted(), sealing));
     let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
     let note = note(&execution.tenant_id, execution.created_at, AuditKind::Record, &data)?;
     Ok(ExecutionRow { execution, detail, note })
+}
+
+/// The entry of the audit chain that says that `by` read the detail of `execution`.
+///
+/// # Errors
+/// It is none that can be kept, in words.
+pub(crate) fn detail_read(execution: &Execution, by: &Actor) -> Result<Note, StoreError> {
+    note(&execution.tenant_id, by.at, AuditKind::Change, &canonical(&execution.read_by(&by.name, by.at).into()))
 }
 
 /// Where the detail of `execution` stands.
@@ -195,7 +205,7 @@ pub(crate) fn opened(
         tracing::warn!(execution = execution.id, "crypto.unencrypted_value_read");
     }
     let detail = opened.plain.as_str().map_err(cannot)?.to_owned();
-    Ok(Execution { error_detail: Some(detail), ..execution })
+    Ok(Execution { error_detail: Some(detail.into()), ..execution })
 }
 
 fn sha256(bytes: &[u8]) -> String {

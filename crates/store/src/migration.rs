@@ -2,9 +2,12 @@
 //!
 //! A step has four scripts, up and down for each of them. What has been released is never changed: append.
 
+use domain::approval::ApprovalKey;
 use domain::id::DEFAULT_TENANT;
 
 use crate::db::{Db, Dialect, Failure};
+use crate::rows::audit::Sealer;
+use crate::rows::batch::tail;
 use crate::rows::{approvals, records};
 
 /// The way through a step.
@@ -62,6 +65,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(54, "000054_evidence", Some(bring_events_over)),
     step!(55, "000055_approvals", None),
     step!(56, "000056_anchor", None),
+    step!(57, "000057_tail", Some(fold_tail)),
 ];
 
 /// The number of the newest step.
@@ -84,18 +88,33 @@ fn bring_events_over(db: &dyn Db, way: Way) -> Result<(), Failure> {
     }
 }
 
+fn fold_tail(db: &dyn Db, way: Way) -> Result<(), Failure> {
+    match way {
+        Way::Up => Ok(()),
+        // Whatever is not signed then is signed with what comes next.
+        Way::Down if db.dialect() == Dialect::Sqlite => tail::fold(db, &mut Sealer::new(None)).map(drop),
+        Way::Down => Ok(()),
+    }
+}
+
 /// Whether a database that says `number` was left by one of these steps, or is new.
 pub(crate) fn is_known(number: i64) -> bool {
     number == 0 || MIGRATIONS.iter().any(|step| i64::from(step.number) == number)
 }
 
+/// The step from which on each question that waits has a seal, where there is a key.
+const ALL_SEALED: u32 = 57;
+
 /// Takes a database from the schema `seen` to the schema `to`; both are known. All or nothing is up to the caller's
 /// transaction, and so is keeping the number.
-pub(crate) fn run(db: &dyn Db, seen: i64, to: i64) -> Result<(), Failure> {
+pub(crate) fn run(db: &dyn Db, seen: i64, to: i64, key: Option<&ApprovalKey>) -> Result<(), Failure> {
     let numbered =
         |low: i64, high: i64| MIGRATIONS.iter().filter(move |step| (low + 1..=high).contains(&i64::from(step.number)));
     for step in numbered(seen, to) {
         step.go(db, Way::Up)?;
+        if let Some(key) = key.filter(|_| step.number == ALL_SEALED) {
+            approvals::seal_older(db, key)?;
+        }
     }
     for step in numbered(to, seen).rev() {
         step.go(db, Way::Down)?;
@@ -131,6 +150,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57]);
     }
 }

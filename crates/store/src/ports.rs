@@ -23,10 +23,10 @@ use jiff::Timestamp;
 use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
-use crate::evidence::opened;
+use crate::evidence::{detail_read, opened};
 use crate::keyring::Keyring;
 use crate::rows::approvals::Asked;
-use crate::rows::batch::Batch;
+use crate::rows::batch::{Batch, tail};
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
 use crate::timing::HookTiming;
@@ -256,6 +256,11 @@ impl<D: Database> ExecutionStore for SqlStore<D> {
         found.map(|(execution, detail)| opened(execution, detail, self.0.sealing())).transpose()
     }
 
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
+        let note = detail_read(execution, by)?;
+        self.0.write(|db| audit::append_all(db, &[&note]).map(drop))
+    }
+
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         self.0.write(|db| executions::forget(db, rows_before, details_before, limit))
     }
@@ -276,6 +281,10 @@ impl<D: Database> AuditStore for SqlStore<D> {
 
     fn audited(&self) -> Result<Vec<TenantId>, StoreError> {
         self.0.list(|db| audit::audited(db))
+    }
+
+    fn unhashed(&self) -> Result<Vec<(TenantId, u64)>, StoreError> {
+        self.0.list(tail::unhashed)
     }
 
     fn forget_audit(&self, tenant: &TenantId, before: Timestamp, limit: usize) -> Result<usize, StoreError> {

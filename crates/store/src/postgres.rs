@@ -79,7 +79,8 @@ impl Postgres {
         let base = Arc::new(Base::new(target(url)?, durability)?);
         let link = base.connect()?;
         base.settle_schema(&link)?;
-        schema::migrate(&link, &base.target, NEWEST).map_err(|failure| base.target.error(failure))?;
+        schema::migrate(&link, &base.target, (NEWEST, sealing.approval_key().as_ref()))
+            .map_err(|failure| base.target.error(failure))?;
         let holds = Arc::new(Holds::new(base.clone()));
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let writer = Writer::new(base.clone(), holds.clone(), link, sealing.clone());
@@ -96,7 +97,7 @@ impl Postgres {
         let base = Base::new(target(url)?, Durability::BeforeEffect)?;
         let link = base.connect()?;
         base.settle_schema(&link)?;
-        Ok(schema::migrate(&link, &base.target, to).map_err(|failure| base.target.error(failure))?)
+        Ok(schema::migrate(&link, &base.target, (to, None)).map_err(|failure| base.target.error(failure))?)
     }
 
     /// Host, port and database, without user and password.

@@ -70,7 +70,8 @@ fn of_hook(record: &Record) -> usize {
 }
 
 fn of_account(account: &Account) -> usize {
-    let texts = [&account.detail, &account.stdout, &account.stderr, &account.model];
+    let detail = account.detail.as_ref().map(|cause| cause.unredacted().to_owned());
+    let texts = [&detail, &account.stdout, &account.stderr, &account.model];
     texts.into_iter().flatten().map(String::len).sum()
 }
 

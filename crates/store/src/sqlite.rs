@@ -9,6 +9,7 @@ mod file;
 mod holder;
 mod holds;
 mod locks;
+mod pending;
 mod writer;
 
 use std::fmt;
@@ -30,13 +31,14 @@ use crate::Durability;
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
 use crate::room::Rooms;
-use crate::rows::batch::{Batch, Traffic};
+use crate::rows::audit::Sealer;
+use crate::rows::batch::{Batch, Traffic, tail};
 use crate::rows::group::is_awaited_by;
 use crate::rows::sessions::HeldBy;
 use crate::sealing::StoreKeys;
 use file::Place;
 use locks::Locks;
-use writer::Writer;
+use writer::{Writer, locked};
 
 /// Keeps everything in a file.
 pub type Sqlite = SqlStore<SqliteFile>;
@@ -75,11 +77,14 @@ impl Sqlite {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_with(path: &Path, durability: Durability, sealing: StoreKeys) -> Result<Self, StoreError> {
-        let (writing, reading) = file::open(path, durability)?;
+        let (writing, reading) = file::open(path, durability, sealing.approval_key().as_ref())?;
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
         let place = Arc::new(Place::of(path)?);
         let locks = Arc::new(Locks::beside(&place.real_path()?));
-        let pen = Arc::new(Mutex::new(Writer::new(place.clone(), writing, sealing.clone(), durability)));
+        let mut writer = Writer::new(place.clone(), writing, sealing.clone(), durability);
+        // What a program left that was killed.
+        writer.fold();
+        let pen = Arc::new(Mutex::new(writer));
         let writer = thread::Builder::new()
             .name("pintle-store".into())
             .spawn({
@@ -105,7 +110,7 @@ impl Sqlite {
 
     /// Takes the file at `path` to the schema `to`, which is known.
     pub(crate) fn migrate(path: &Path, to: u32) -> Result<(), StoreError> {
-        file::open_at(path, Durability::BeforeEffect, to).map(drop)
+        file::open_at(path, Durability::BeforeEffect, (to, None)).map(drop)
     }
 
     /// Where the file is.
@@ -118,6 +123,13 @@ impl SqliteFile {
     fn reader(&self) -> MutexGuard<'_, Connection> {
         // A panic while reading leaves a connection that can read again.
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has what calls left where evidence is read. What cannot be moved is left out, and `verify` says so.
+    fn fold(&self) {
+        if matches!(tail::is_there(&*self.reader()), Ok(true)) {
+            locked(&self.pen).fold();
+        }
     }
 
     fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
@@ -134,7 +146,13 @@ impl SqliteFile {
                 Some(connection) => connection,
                 none => none.insert(Box::new(file::another(&self.place, self.durability)?)),
             };
-            file::transact(connection, work)
+            file::transact(connection, |db| {
+                // The writer signs what it finds behind what it knows.
+                if tail::is_there(db)? {
+                    tail::fold(db, &mut Sealer::new(None))?;
+                }
+                work(db)
+            })
         };
         write().map_err(|failure| file::into_error(failure, &self.path))
     }
@@ -147,11 +165,13 @@ impl Database for SqliteFile {
     }
 
     fn list<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.fold();
         self.look(|connection| work(connection))
     }
 
     fn read_at_once<T>(&self, mut work: impl FnMut(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
         self.place.check()?;
+        self.fold();
         self.look(|connection| {
             // One transaction, or a writer could come between the statements. It ends, unchanged, when it is dropped.
             let transaction = connection.unchecked_transaction()?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use domain::checkpoint::runtime::RetryReason;
 use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
 use domain::id::HookName;
-use domain::llm::{LlmReply, LlmRequest};
+use domain::llm::{LlmReply, LlmRequest, OddEnd};
 use domain::planning::stripped;
 use domain::turn::Fact;
 use engine::Stopped;
-use providers::retry::RetryPolicy;
+use providers::retry::{RetryPolicy, in_words};
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
 use super::deltas::Deltas;
@@ -30,22 +30,39 @@ pub(super) enum NoAnswer {
 pub(super) struct CheckedAnswer {
     pub(super) reply: LlmReply,
     pub(super) model: String,
+    /// How it ended before hooks saw it, if that is odd.
+    pub(super) odd_end: Option<OddEnd>,
     owners: BTreeMap<String, HookName>,
+}
+
+impl CheckedAnswer {
+    /// Why it is no answer, if it is none. What hooks took out of an answer was one.
+    pub(super) fn lacks(&self) -> Option<String> {
+        let odd = self.odd_end.filter(|_| !self.reply.says_something())?;
+        Some(odd.failure(&self.model))
+    }
 }
 
 impl Work<'_> {
     pub(super) async fn call_model(&mut self, terminal: bool) {
         let asking = if terminal { ModelRequest::LastWords } else { ModelRequest::Step };
-        let Some(CheckedAnswer { reply, model, owners: brought }) = self.answer_to(asking).await else { return };
-        self.usage.add(reply.usage);
+        let Some(answer) = self.answer_to(asking).await else { return };
+        self.usage.add(answer.reply.usage);
+        if let Some(text) = answer.lacks() {
+            return self.fail("llm", text);
+        }
+        let CheckedAnswer { reply, model, odd_end, owners: brought } = answer;
+        // Hooks may have left another word for how it ended.
+        let was_cut = odd_end.is_some_and(|odd| odd.cuts_last_call(&reply));
         let (tools, known) = (&self.runner.tools, self.hooks.known());
         let read_only = |name: &str| {
             known.owner(name).is_none()
                 && tools.canonical(name).and_then(|n| tools.get(n)).is_some_and(|t| t.read_only())
         };
         let mut fact = self.turn.reply_fact(reply, &model, read_only);
-        if let Fact::Replied { owners, .. } = &mut fact {
+        if let Fact::Replied { owners, cut, .. } = &mut fact {
             *owners = brought;
+            *cut |= was_cut;
         }
         drop(self.note(fact));
     }
@@ -111,7 +128,11 @@ impl Work<'_> {
         let request = before.request;
         self.tell(RuntimeEvent::llm_request(&request));
         let request = self.with_files(request, &asked).await;
-        let (reply, model, shown) = self.answer(&request, asking).await?;
+        let (mut reply, model, shown) = self.answer(&request, asking).await?;
+        let odd_end = OddEnd::of(&reply);
+        if odd_end.is_some_and(OddEnd::voids_calls) {
+            reply.tool_calls.clear();
+        }
         let after = AfterLlm { model: model.clone(), response: reply };
         let after = self.hooks.pass(after).await.map_err(|(_, stopped)| self.no_answer(stopped))?;
         let reply = after.response;
@@ -120,8 +141,8 @@ impl Work<'_> {
             ModelRequest::Plan => self.show(&stripped(&reply.content), shown),
             ModelRequest::Step | ModelRequest::LastWords => self.show(&reply.content, shown),
         }
-        self.tell(RuntimeEvent::llm_response(&reply));
-        Ok(CheckedAnswer { reply, model, owners: before.owners })
+        self.tell(RuntimeEvent::llm_response(&reply, odd_end));
+        Ok(CheckedAnswer { reply, model, odd_end, owners: before.owners })
     }
 
     /// What a request or an answer leaves that hooks stopped. What was not reviewed is no answer; whoever cancelled may
@@ -155,15 +176,15 @@ impl Work<'_> {
         self.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) && !self.runner.settings.stream_unreviewed
     }
 
-    /// Where a call stands in the turn, as far as that bears on how it is sent. A turn without texts sends every request
-    /// as it stands, and what is asked aside belongs to no turn.
+    /// Where a call stands in the turn, as far as that bears on how it is sent. What is asked aside belongs to no turn.
     fn in_turn(&self, asking: ModelRequest) -> Option<TurnPosition<'_>> {
         let call = match asking {
             ModelRequest::Aside => return None,
+            _ if !self.turn.may_have_texts() => CallKind::Plain,
             ModelRequest::Plan => CallKind::Planning,
             ModelRequest::Step | ModelRequest::LastWords => CallKind::Loop,
         };
-        self.turn.may_have_texts().then_some(TurnPosition { wire: &self.wire, call })
+        Some(TurnPosition { wire: &self.wire, call })
     }
 
     /// Asks the model of the request, then the fallbacks in order.
@@ -234,7 +255,9 @@ impl Work<'_> {
             let wait = policy.wait(attempt, &error, fastrand::f64()).filter(|_| !deltas.shown());
             let (Some(backoff), ProviderError::Transient { reason, message, .. }) = (wait, &error) else {
                 let too_long = matches!(&error, ProviderError::Transient { reason: RetryReason::ContextLimit, .. });
-                let text = error.to_string();
+                let asks = policy.asks_too_much(&error).map(in_words);
+                let asks = asks.map(|wait| format!("; it asks to come back in {wait}")).unwrap_or_default();
+                let text = format!("{error}{asks}");
                 return Err(if too_long { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) });
             };
             self.tell(RuntimeEvent::LlmRetry {

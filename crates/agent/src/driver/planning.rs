@@ -12,9 +12,15 @@ use super::work::Work;
 impl Work<'_> {
     /// Asks the model for a plan, and notes what it said.
     pub(super) async fn plan(&mut self) {
-        let Some(CheckedAnswer { reply, model, .. }) = self.answer_to(ModelRequest::Plan).await else { return };
-        self.usage.add(reply.usage);
+        let Some(answer) = self.answer_to(ModelRequest::Plan).await else { return };
+        self.usage.add(answer.reply.usage);
+        let lacks = answer.lacks();
+        let CheckedAnswer { reply, model, .. } = answer;
         let need_tool = self.needs_tool(&reply);
+        // An empty plan says nothing of tools; as an answer it is none.
+        if let Some(text) = lacks.filter(|_| !need_tool) {
+            return self.fail("llm", text);
+        }
         drop(self.note(shape::plan(&self.runner.settings, &reply, &model, need_tool)));
     }
 

@@ -145,12 +145,12 @@ async fn while_the_model_is_called() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_retry_is_waited_for() {
-    let script = json!([{"error": {"kind": "rate_limit", "retry_after_ms": 60_000}}, {"text": "never"}]);
+    let script = json!([{"error": {"kind": "rate_limit", "retry_after_ms": 9_000}}, {"text": "never"}]);
     let mut host = Parts::of(script).host();
     let cancel = CancellationToken::new();
     let turn = host.turn_until("go", &cancel);
     let (report, ()) = join(turn, async {
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
         cancel.cancel();
     })
     .await;

@@ -134,7 +134,8 @@ fn outcomes(records: &[EventRecord], kind: CheckpointKind, id: &str) -> Vec<Stri
             | NotRun::Dropped
             | NotRun::Condition { .. }
             | NotRun::BreakerOpen { .. }
-            | NotRun::BudgetSpent
+            | NotRun::ChainTimeSpent { .. }
+            | NotRun::BudgetSpent { .. }
             | NotRun::CapReached { .. },
         )
         | HookOutcome::Failed { .. }

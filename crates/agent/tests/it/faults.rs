@@ -26,16 +26,8 @@ fn rows() -> Vec<Row> {
     let acts = Child::acting;
     let good = r#"printf '{"id":%s,"result":%s}\n' "$n" "$good""#;
     vec![
-        row(
-            "missing program",
-            Child::file("missing", None),
-            Some("could not start: program `FOLDER/missing` does not exist"),
-        ),
-        row(
-            "missing interpreter",
-            Child::file("lost", Some("#!/no/such/interpreter\n")),
-            Some("could not start: `FOLDER/lost` cannot run: its interpreter `/no/such/interpreter` does not exist"),
-        ),
+        row("missing program", Child::file("missing", None), Some("could not start")),
+        row("missing interpreter", Child::file("lost", Some("#!/no/such/interpreter\n")), Some("could not start")),
         row("exit 1", acts("exit 1".into()), Some("exited with status 1")),
         row("exit 2", acts("exit 2".into()), Some("exited with status 2")),
         row("SIGKILL", acts("kill -KILL $$".into()), Some("was killed by signal 9")),
@@ -44,7 +36,7 @@ fn rows() -> Vec<Row> {
         row(
             "half an object",
             acts(r#"printf '{"id":%s,"result":{"action":\n' "$n""#.into()),
-            Some("sent an unreadable reply: EOF while parsing a value at line 1 column 27"),
+            Some("sent an unreadable reply"),
         ),
         row(
             "a line of 10 MiB",
@@ -98,19 +90,18 @@ fn refusal(place: Place, row: &Row, phrase: Option<&str>) -> Option<String> {
 async fn check(row: &Row, place: Place) {
     let at = format!("{} at {place:?}", row.name);
     let mut cell = Cell::mount(&row.child, place).await;
-    let phrase = row.phrase.map(|phrase| phrase.replace("FOLDER", &cell.folder()));
     let report = cell.host.turn("go").await;
     // The turn ends well whatever the hook did, once.
     assert_eq!((report.reply.as_str(), report.ending), ("done", TurnEnding::Completed), "{at}");
     assert_eq!((cell.host.seen.count("turn_end"), cell.host.is_valid()), (1, true), "{at}");
-    match refusal(place, row, phrase.as_deref()) {
+    match refusal(place, row, row.phrase) {
         Some(text) => {
             assert_eq!((cell.host.result("c1"), cell.ran()), (text.clone(), 0), "{at}");
             assert_eq!(cell.host.seen.payloads("tool_exec_skipped")[0]["Reason"], text, "{at}");
         }
         None => assert_eq!((cell.host.result("c1").as_str(), cell.ran()), ("hi", 1), "{at}"),
     }
-    cell.check_errors(phrase.as_deref().filter(|_| place != Place::Observer), &at);
+    cell.check_errors(row.phrase.filter(|_| place != Place::Observer), &at);
     cell.check_others(&at);
     cell.close(&at).await;
 }

@@ -80,24 +80,14 @@ async fn a_hook_switches_the_model_and_its_provider() {
 
 #[tokio::test]
 async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
+    const BROKE: &str = r#"hook "h" broke the protocol"#;
     let table = [
-        (
-            r#"{"request":{"model":"nobody/x","messages":[]}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "nobody/x", which is not configured"#,
-        ),
-        (
-            // Written as in a configuration, and no other way.
-            r#"{"request":{"model":"test"}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "test", which is not configured"#,
-        ),
-        (
-            r#"{"request":{"model":"scripted/"}}"#,
-            r#"hook "h" broke the protocol: result.request.model names "scripted/", which is not configured"#,
-        ),
-        (r#"{"action":"deny_tool","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"action":"respond"}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"action":"Modify","request":{"messages":[]}}"#, r#"hook "h" broke the protocol: "#),
-        (r#"{"request":{"messages":"none"}}"#, r#"hook "h" sent an unreadable reply: "#),
+        (r#"{"request":{"model":"nobody/x"}}"#, BROKE),
+        (r#"{"request":{"model":"scripted/"}}"#, BROKE),
+        (r#"{"action":"deny_tool","request":{"messages":[]}}"#, BROKE),
+        (r#"{"action":"respond"}"#, BROKE),
+        (r#"{"action":"Modify","request":{"messages":[]}}"#, BROKE),
+        (r#"{"request":{"messages":"none"}}"#, r#"hook "h" sent an unreadable reply"#),
     ];
     for (answer, phrase) in table {
         let mut host = Parts::of(json!([{"text": "ok"}])).host();
@@ -105,9 +95,42 @@ async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
         assert_eq!(host.turn("hi").await.reply, "ok", "{answer}");
         assert_eq!(host.asked(0), ["user: hi"], "{answer}");
         let errors = host.seen.errors();
-        assert!(errors.len() == 1 && errors[0].starts_with(&format!("hook.before_llm: {phrase}")), "{errors:?}");
+        assert!(errors.len() == 1 && errors[0] == format!("hook.before_llm: {phrase}"), "{errors:?}");
         host.engine.close().await;
     }
+}
+
+#[tokio::test]
+async fn one_member_that_cannot_count_takes_no_other_one_along_and_is_told() {
+    let wrong = [
+        (
+            r#""model":"nobody/x""#,
+            "broke the protocol: result.request.model names \"nobody/x\", which is not configured; a model is written \
+             PROVIDER/MODEL",
+        ),
+        (r#""tools":{}"#, "broke the protocol: result.request.tools: expected an array, got an object"),
+    ];
+    for (member, phrase) in wrong {
+        let answer = format!(r#"{{"request":{{{member},"messages":[{{"role":"user","content":"masked"}}]}}}}"#);
+        let mut host = Parts::of(json!([{"text": "ok"}])).host();
+        host.mount(vec![child(&host, "h", &[("before_llm", &answer)], json!({"pair": false}))]);
+        assert_eq!(host.turn("secret").await.reply, "ok", "{answer}");
+        assert_eq!(host.asked(0), ["user: masked"], "{answer}");
+        let errors = host.seen.errors();
+        let expected = format!("hook.before_llm: hook \"h\" {phrase}");
+        assert!(errors.len() == 1 && errors[0].starts_with(&expected), "{errors:?}");
+        host.engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_bare_model_name_is_one_of_the_agents_provider() {
+    let mut host = Parts::of(json!([{"text": "ok"}])).host();
+    let answer = r#"{"request":{"model":"other"}}"#;
+    host.mount(vec![child(&host, "h", &[("before_llm", answer)], json!({"pair": false}))]);
+    assert_eq!(host.turn("hi").await.reply, "ok");
+    assert_eq!((host.model.models(), host.seen.errors()), (vec!["other".to_owned()], Vec::new()));
+    host.engine.close().await;
 }
 
 #[tokio::test]
@@ -200,7 +223,7 @@ async fn ownership_holds_for_one_response_only() {
     host.turn("two").await;
     // In the second turn nobody owns it, and `h` may not answer for it.
     let refused = host.result("c1");
-    assert!(refused.contains(r#"hook "h" broke the protocol: it may not respond to tool "weather""#), "{refused}");
+    assert!(refused.contains(r#"hook "h" broke the protocol"#), "{refused}");
     host.engine.close().await;
 }
 

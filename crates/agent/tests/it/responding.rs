@@ -121,8 +121,8 @@ async fn a_respond_without_a_good_result_or_grant_denies_whatever_on_failure_say
             host.mount(vec![child(&host, "h", &[("before_tool", answer)], more.clone())]);
             host.turn("go").await;
             let text = host.result("c1");
-            let phrase = r#"Tool execution denied by hook: hook "h" broke the protocol: "#;
-            assert!(text.starts_with(phrase), "{answer} {on_failure}: {text}");
+            let phrase = r#"Tool execution denied by hook: hook "h" broke the protocol"#;
+            assert_eq!(text, phrase, "{answer} {on_failure}");
             assert_eq!((echo.calls().len(), host.seen.count("tool_exec_start")), (0, 0));
             host.engine.close().await;
         }

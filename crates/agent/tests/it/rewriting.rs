@@ -73,10 +73,7 @@ async fn a_call_is_renamed_to_a_tool_of_this_agent_or_not_at_all() {
     host.mount(vec![host.engine.native("h", 0, renaming("launch"))]);
     host.turn("go").await;
     assert_eq!(echo.calls().len(), 0);
-    assert_eq!(
-        host.result("c1"),
-        r#"Tool execution denied by hook: hook "h" broke the protocol: result.call.tool names "launch", which is no tool of this agent"#
-    );
+    assert_eq!(host.result("c1"), r#"Tool execution denied by hook: hook "h" broke the protocol"#);
 }
 
 #[tokio::test]

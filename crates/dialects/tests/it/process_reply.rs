@@ -97,7 +97,7 @@ fn check_respond(result: &str, detail: &str) {
 
 #[track_caller]
 fn check_unreadable<C: Checkpoint + PartialEq>(asked: &C, result: &str, detail: &str) {
-    assert_eq!(heard(asked, result, false), Err(Fault::Unreadable { detail: detail.into() }), "{result}");
+    assert_eq!(heard(asked, result, false), Err(Fault::Unreadable { cause: detail.into() }), "{result}");
 }
 
 /// The answers that every rewriter may give.
@@ -202,7 +202,7 @@ fn a_whole_reply_is_held_against_what_was_sent() {
     changed["chat_id"] = "other".into();
     let warnings = ["meta", "chat_id"].map(|name| format!("result.call.{name} is read-only; the change is ignored"));
     assert_eq!(listen(&changed, false), Ok(warnings.to_vec()));
-    assert_eq!(listen(&changed, true), Err(Fault::broke(&warnings[0])));
+    assert_eq!(listen(&changed, true), Err(Fault::broke(warnings[0].as_str())));
 
     let Incoming::Reply(odd) =
         read_line(br#"{"id":"7","result":{"action":"respond","result":{"for_llm":""}}}"#.to_vec())
@@ -226,7 +226,7 @@ fn a_flood_of_mistakes_is_cut() {
     let Err(Fault::Protocol(ProtocolBreach::Broke(detail))) = self::heard(&before_tool(), &long, false) else {
         panic!()
     };
-    assert!(detail.len() < 300, "{detail}");
+    assert!(detail.shown().len() < 300, "{detail:?}");
 }
 
 #[test]
@@ -264,6 +264,7 @@ fn replies_of_the_seeds_are_understood() {
                 ToolDef::new("my_plugin_tool", "Plugin injected tool", query).into(),
             ]),
             options: None,
+            faulty: None,
         }),
         &[],
     );
@@ -371,9 +372,9 @@ proptest! {
             }
             match (heard(asked, text, false), heard(asked, text, true)) {
                 (Ok(lax), Ok(_)) => prop_assert!(lax.warnings.is_empty()),
-                (Ok(lax), Err(fault)) => prop_assert!(fault.to_string().ends_with(&lax.warnings[0])),
+                (Ok(lax), Err(fault)) => prop_assert!(fault.explained().to_string().ends_with(&lax.warnings[0])),
                 (Err(lax), Err(strict)) => prop_assert_eq!(lax, strict),
-                (Err(lax), Ok(_)) => prop_assert!(false, "strict heals {lax}"),
+                (Err(lax), Ok(_)) => prop_assert!(false, "strict heals {lax:?}"),
             }
             Ok(())
         }

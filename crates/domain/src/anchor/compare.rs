@@ -17,6 +17,8 @@ pub enum AnchorStanding {
     Ahead,
     /// It is an older copy, or went on from one: what is missing, in words.
     Older(String),
+    /// A tenant is called otherwise than before, in words: rules that mean it by its name would act for another one.
+    Renamed(String),
     /// It is another store, with rules of its own: these guards are not in it.
     Foreign {
         /// How many guards are lost.
@@ -34,7 +36,7 @@ impl AnchorStanding {
     pub fn is_good(&self) -> bool {
         match self {
             Self::Fresh | Self::Same | Self::Ahead => true,
-            Self::Older(_) | Self::Foreign { .. } | Self::Lost { .. } => false,
+            Self::Older(_) | Self::Renamed(_) | Self::Foreign { .. } | Self::Lost { .. } => false,
         }
     }
 }
@@ -68,6 +70,7 @@ pub fn compare(anchor: Option<&Anchor>, seen: &StoreSeen) -> Comparison {
         epoch: seen.epoch,
         chains: seen.chains.iter().map(chain).collect(),
         rules,
+        tenants: seen.tenants.clone(),
     };
     Comparison { standing, doubts, next: Some(next) }
 }
@@ -77,33 +80,64 @@ fn standing(anchor: Option<&Anchor>, seen: &StoreSeen) -> AnchorStanding {
     if anchor.store_id != seen.store_id {
         let is_there = |rule: &AnchoredRule| seen.rules.values().any(|own| own.digest == rule.digest);
         let guards = anchor.guards().filter(|rule| !is_there(rule)).count();
+        // A store with every guard of the one that was known is that one, whatever it calls itself.
+        let is_it = anchor.guards().next().is_some();
         return match (guards, seen.rules.is_empty() && seen.unreadable.is_empty()) {
-            (0, _) => AnchorStanding::Fresh,
+            (0, _) => older(anchor, seen).filter(|_| is_it).map_or(AnchorStanding::Fresh, AnchorStanding::Older),
             (guards, true) => AnchorStanding::Lost { guards },
             (guards, false) => AnchorStanding::Foreign { guards },
         };
     }
+    if let Some(why) = older(anchor, seen) {
+        return AnchorStanding::Older(why);
+    }
+    if let Some(why) = renamed(anchor, seen) {
+        return AnchorStanding::Renamed(why);
+    }
+    let ended = |tenant| seen.chains.get(tenant).map_or(0, |now| now.head.seq);
+    let mut is_same = seen.epoch == anchor.epoch;
+    is_same &= anchor.chains.iter().all(|(tenant, before)| ended(tenant) == before.seq);
+    is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
+    if is_same { AnchorStanding::Same } else { AnchorStanding::Ahead }
+}
+
+/// What shows that a store is not as far as it was.
+fn older(anchor: &Anchor, seen: &StoreSeen) -> Option<String> {
     if seen.epoch < anchor.epoch {
         let (has, had) = (seen.epoch, anchor.epoch);
-        return AnchorStanding::Older(format!("it has seen {has} changes of rules, and there were {had}"));
+        return Some(format!("it has seen {has} changes of rules, and there were {had}"));
     }
-    let mut is_same = seen.epoch == anchor.epoch;
     for (tenant, before) in &anchor.chains {
         let now = seen.chains.get(tenant);
         let end = now.map_or(0, |now| now.head.seq);
         if end < before.seq {
             let had = before.seq;
-            return AnchorStanding::Older(format!(
-                "its audit chain of {tenant} ends at row {end}, and there were {had}"
-            ));
+            return Some(format!("its audit chain of {tenant} ends at row {end}, and there were {had}"));
         }
         if now.and_then(|now| now.anchored).is_some_and(|hash| hash.to_hex() != before.hash) {
-            return AnchorStanding::Older(format!("row {} of its audit chain of {tenant} is another one", before.seq));
+            return Some(format!("row {} of its audit chain of {tenant} is another one", before.seq));
         }
-        is_same &= end == before.seq;
+        // Rows that went in their time are known to have gone: whoever cuts a chain says up to where.
+        if now.is_some_and(|now| now.is_empty() && now.cut > before.cut) {
+            return Some(format!("its audit chain of {tenant} is empty, and nobody has cut it so far"));
+        }
     }
-    is_same &= seen.chains.keys().all(|tenant| anchor.chains.contains_key(tenant));
-    if is_same { AnchorStanding::Same } else { AnchorStanding::Ahead }
+    None
+}
+
+/// The first tenant that has another name, or whose name another one has.
+fn renamed(anchor: &Anchor, seen: &StoreSeen) -> Option<String> {
+    let is_taken = |id: &TenantId, name: &String| seen.tenants.iter().any(|(other, own)| own == name && other != id);
+    let of = |(id, name): (&TenantId, &String)| {
+        let before = name.escape_debug();
+        match seen.tenants.get(id) {
+            Some(now) if now != name => Some(format!("tenant {id} was `{before}` and is `{}`", now.escape_debug())),
+            Some(_) => None,
+            // Whoever is gone has no rules, and that is told of each of them.
+            None => is_taken(id, name).then(|| format!("`{before}` was tenant {id} and is another one")),
+        }
+    };
+    anchor.tenants.iter().find_map(of)
 }
 
 type Rules = BTreeMap<HookId, AnchoredRule>;
@@ -203,6 +237,40 @@ mod tests {
     }
 
     #[test]
+    fn another_name_of_the_store_hides_no_chain_that_was_cut() {
+        let one = [("a", rule("1"))];
+        let known = anchor(&one);
+        let named = |seen: StoreSeen| StoreSeen { store_id: "other".into(), ..seen };
+        let check = |seen: &StoreSeen| compare(Some(&known), seen).standing;
+        assert_eq!(check(&named(seen(&one))), AnchorStanding::Fresh);
+        for cut in [ended(seen(&one), 4, None), ended(seen(&one), 9, Some("x"))] {
+            let standing = check(&named(cut));
+            assert!(matches!(standing, AnchorStanding::Older(_)), "{standing:?}");
+        }
+        // A new store where nothing was guarded.
+        let nothing = anchor(&[]);
+        let new = StoreSeen { store_id: "other".into(), ..StoreSeen::default() };
+        assert_eq!(compare(Some(&nothing), &new).standing, AnchorStanding::Fresh);
+    }
+
+    #[test]
+    fn a_tenant_that_has_another_name_shuts_the_store() {
+        let named = |names: &[(&str, &str)]| StoreSeen {
+            tenants: names.iter().map(|(id, name)| (TenantId::from(*id), (*name).to_owned())).collect(),
+            ..seen(&[("a", rule("1"))])
+        };
+        let known = compare(None, &named(&[("1", "default"), ("2", "acme")])).next.unwrap();
+        let check = |names: &[(&str, &str)]| compare(Some(&known), &named(names)).standing;
+        let renamed = |why: &str| AnchorStanding::Renamed(why.into());
+        assert_eq!(check(&[("1", "default"), ("2", "acme"), ("3", "new")]), AnchorStanding::Same);
+        assert_eq!(check(&[("1", "default")]), AnchorStanding::Same, "its rules are missed");
+        assert_eq!(check(&[("1", "acme"), ("2", "default")]), renamed("tenant 1 was `default` and is `acme`"));
+        assert_eq!(check(&[("2", "acme"), ("3", "default")]), renamed("`default` was tenant 1 and is another one"));
+        let before = Anchor { tenants: BTreeMap::new(), ..known.clone() };
+        assert_eq!(compare(Some(&before), &named(&[("1", "x")])).standing, AnchorStanding::Same, "a home of before");
+    }
+
+    #[test]
     fn a_store_stands_as_its_end_and_its_guards_say() {
         use AnchorStanding::{Ahead, Foreign, Fresh, Lost, Same};
         let one = [("a", rule("1"))];
@@ -215,6 +283,15 @@ mod tests {
         assert_eq!(check(&one, &ended(seen(&one), 9, None)), Ahead, "retention has cut the row");
         assert!(older(check(&one, &ended(seen(&one), 4, None))));
         assert!(older(check(&one, &ended(seen(&one), 9, Some("another")))), "it went on from an older copy");
+        let emptied = |anchored_cut| {
+            let mut known = anchor(&one);
+            known.chains.get_mut(&TenantId::from("t")).unwrap().cut = anchored_cut;
+            let mut now = seen(&one);
+            now.chains.get_mut(&TenantId::from("t")).unwrap().cut = 5;
+            compare(Some(&known), &now).standing
+        };
+        assert!(older(emptied(0)), "only a checkpoint says that there were rows");
+        assert_eq!(emptied(5), Same, "retention has cut all of them");
         assert!(older(check(&one, &StoreSeen { chains: BTreeMap::new(), ..seen(&one) })));
         assert!(older(check(&one, &StoreSeen { epoch: 1, ..seen(&one) })));
         assert_eq!(check(&one, &other(&[])), Lost { guards: 1 });

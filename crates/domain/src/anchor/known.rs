@@ -26,6 +26,9 @@ pub struct Anchor {
     pub chains: BTreeMap<TenantId, AnchoredChain>,
     /// Its rules.
     pub rules: BTreeMap<HookId, AnchoredRule>,
+    /// What its tenants are called: rules of files and hosts mean a tenant by that.
+    #[serde(default)]
+    pub tenants: BTreeMap<TenantId, String>,
 }
 
 impl Anchor {

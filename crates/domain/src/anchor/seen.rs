@@ -19,6 +19,8 @@ pub struct StoreSeen {
     pub changes: Vec<RuleEntry>,
     /// Its rules.
     pub rules: BTreeMap<HookId, AnchoredRule>,
+    /// What its tenants are called.
+    pub tenants: BTreeMap<TenantId, String>,
     /// Rows that are no rules: what can be said of them, and what is wrong.
     pub unreadable: Vec<RuleDoubt>,
 }
@@ -32,6 +34,13 @@ pub struct ChainSeen {
     pub anchored: Option<Hash>,
     /// Up to which row it is cut.
     pub cut: u64,
+}
+
+impl ChainSeen {
+    /// Whether no row is left of it.
+    pub fn is_empty(&self) -> bool {
+        self.cut == self.head.seq
+    }
 }
 
 /// What one entry of an audit chain says of a rule.

@@ -77,17 +77,19 @@ impl Approval {
         Self { flaw: self.flaw.or(flaw), ..self }
     }
 
+    /// Whether a version that sealed nothing left the question as it is: such a one did not say where the call runs.
+    pub fn is_of_before_seals(&self) -> bool {
+        let placed = self.place.as_ref().is_some_and(|place| !place.is_anywhere());
+        self.state == super::ApprovalState::Waiting && !placed && self.flaw.is_none()
+    }
+
     fn unproven(&self, key: &ApprovalKey, seal: Option<&str>) -> Option<ApprovalFlaw> {
         use super::ApprovalState::{Approved, Expired, Refused, Used, Void, Waiting};
         let holds = seal.map(|seal| key.holds(self, seal));
         match (self.state, holds) {
             (Waiting | Approved, Some(true)) => None,
-            (Waiting, Some(false)) => Some(ApprovalFlaw::Altered),
-            // Versions that sealed nothing did not say either where a call runs.
-            (Waiting, None) => {
-                let placed = self.place.as_ref().is_some_and(|place| !place.is_anywhere());
-                placed.then_some(ApprovalFlaw::Altered)
-            }
+            // Those of versions that sealed nothing were sealed when the store was brought up to date.
+            (Waiting, Some(false) | None) => Some(ApprovalFlaw::Altered),
             (Approved, Some(false)) => Some(ApprovalFlaw::BrokenSeal),
             (Approved, None) => Some(ApprovalFlaw::Unsealed),
             // None of these gives leave, and a no that somebody touched is no yes.

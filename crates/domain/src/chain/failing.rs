@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
-use crate::checkpoint::{CheckpointKind, Duty};
-use crate::execution::masked;
-use crate::fault::{Fault, ProtocolBreach};
-use crate::hook::{Family, Hook, OnFailure};
+use super::GATE_BUDGET;
+use crate::account::Account;
+use crate::checkpoint::{Checkpoint, CheckpointKind, Duty};
+use crate::fault::{Cause, Fault, Phrase, ProtocolBreach};
+use crate::hook::{Family, Hook, HookState, OnFailure};
+use crate::record::{Change, NotRun};
+use crate::verdict::{Reason, Verdict};
+
+/// What a fault of a hook leaves beside itself.
+pub(super) struct Beside {
+    pub(super) account: Option<Box<Account>>,
+    /// What it had changed all the same.
+    pub(super) change: Option<Box<Change>>,
+}
 
 /// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
 /// a bad `respond` always denies, since the real tool must never run in its place.
@@ -23,31 +33,61 @@ pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFa
     }
 }
 
-/// The reason that a fault gives when it refuses, as the model reads it: without secrets.
-pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detail: Option<&str>) -> String {
-    masked(&whole_reason(at, hook, fault, detail)).into_owned()
-}
-
-fn whole_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, detail: Option<&str>) -> String {
+/// The reason that a fault gives when it refuses, as the model reads it: it takes the phrase, and so no cause.
+pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, phrase: &Phrase, after: Option<Duration>) -> String {
     let name = &hook.name;
-    match (at.duty(), hook.family, fault) {
-        (Duty::Approver, _, Fault::TimedOut { .. }) => format!("tool approval hook \"{name}\" timed out"),
-        (Duty::Approver, _, _) => format!("tool approval hook \"{name}\" failed"),
-        (_, Family::Rule, Fault::TimedOut { after }) => {
-            format!("hook \"{name}\" did not answer within {}", in_words(*after))
-        }
-        (_, Family::Rule, _) => match detail {
-            Some(detail) => format!("hook \"{name}\" failed: {detail}"),
-            None => format!("hook \"{name}\" failed: {fault}"),
-        },
+    match (at.duty(), hook.family, after) {
+        (Duty::Approver, _, Some(_)) => format!("tool approval hook \"{name}\" timed out"),
+        (Duty::Approver, _, None) => format!("tool approval hook \"{name}\" failed"),
+        (_, Family::Rule, Some(after)) => format!("hook \"{name}\" did not answer within {}", in_words(after)),
+        (_, Family::Rule, None) => format!("hook \"{name}\" failed: it {phrase}"),
         (
             Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Injector,
             Family::Native | Family::Process | Family::Skill,
             _,
         ) => {
-            format!("hook \"{name}\" {fault}")
+            format!("hook \"{name}\" {phrase}")
         }
     }
+}
+
+/// Why `hook` fails without being asked, if it does.
+pub(super) fn fails_unasked(hook: &Hook) -> Option<Fault> {
+    match &hook.state {
+        HookState::Broken(fault) => Some(fault.clone()),
+        HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => None,
+    }
+}
+
+/// What counts for `hook`, which did not start because those before it took the time of all: what a late answer of it
+/// would, without a word about it to its circuit breaker.
+pub(super) fn too_late<C: Checkpoint>(hook: &Hook) -> (Verdict<C>, Account) {
+    let (name, all) = (&hook.name, in_words(GATE_BUDGET));
+    let text = format!(
+        "hook \"{name}\" was not asked: the hooks before it took the {all} that the hooks of one event have together"
+    );
+    let why = Reason::new(&text);
+    let verdict = match on_failure(hook, C::KIND, &Fault::TimedOut { after: GATE_BUDGET }) {
+        OnFailure::Close | OnFailure::AbortTurn => C::closed(why.clone()).or_else(|| C::aborted(why)),
+        OnFailure::Continue => None,
+    };
+    let ms = u64::try_from(GATE_BUDGET.as_millis()).unwrap_or(u64::MAX);
+    let account = Account {
+        uncounted: true,
+        instead: Some(NotRun::ChainTimeSpent { ms }),
+        allowed: verdict.is_none().then_some(text),
+        ..Account::default()
+    };
+    (verdict.unwrap_or(Verdict::Continue), account)
+}
+
+/// Said where what was left of the time of all, `late`, was less than the hook's `own`.
+pub(super) fn cut_by_chain(late: Duration, own: Duration) -> Option<Cause> {
+    let all = in_words(GATE_BUDGET);
+    let said = |late, own| {
+        format!("{late} were left of the {all} that the hooks of one event have together; its own limit is {own}")
+    };
+    (late < own).then(|| said(in_words(late), in_words(own)).into())
 }
 
 /// A deadline as configuration writes it: `5s`, `500ms`.

@@ -109,7 +109,7 @@ impl EventProfile<'_> {
         match condition.holds(&self.seen) {
             Ok(true) => Ok(None),
             Ok(false) => Err(Why::Condition),
-            Err(detail) => Ok(Some(Fault::ConditionFailed { detail })),
+            Err(detail) => Ok(Some(Fault::ConditionFailed { cause: detail.into() })),
         }
     }
 

@@ -64,6 +64,8 @@ pub struct LlmPatch {
     pub tools: Option<Vec<Rendered<ToolDef>>>,
     /// All options.
     pub options: Option<Object>,
+    /// Why one of these could not be read, if so: the rest of them counts, and this is the fault.
+    pub faulty: Option<String>,
 }
 
 impl BeforeLlm {
@@ -79,6 +81,15 @@ impl BeforeLlm {
     pub fn sendable(self) -> Result<Self, &'static str> {
         let is_empty = self.request.messages.is_empty();
         if is_empty { Err("the request has no messages left after `before_llm`") } else { Ok(self) }
+    }
+
+    /// The model that `name` means: one that is configured, or by a bare name one of the provider that is to be asked.
+    fn meant(&self, name: &str, known: &dyn AgentInfo) -> Option<String> {
+        if name == self.request.model || known.model(name) {
+            return Some(name.to_owned());
+        }
+        let (provider, _) = self.request.model.split_once('/').filter(|_| !name.contains('/'))?;
+        Some(format!("{provider}/{name}")).filter(|whole| known.model(whole))
     }
 
     /// Takes the messages that `by` left. One that was there before stays what it was; any other is a text of `by` for
@@ -127,14 +138,15 @@ impl Checkpoint for BeforeLlm {
     }
 
     fn modify(&mut self, with: LlmPatch, by: &HookName, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
-        let mut warnings = Vec::new();
+        let (mut warnings, mut faulty) = (Vec::new(), with.faulty);
         if let Some(model) = with.model {
             if model.is_empty() {
                 warnings.push("an empty `model` keeps the model".into());
-            } else if model != self.request.model && !known.model(&model) {
-                return Err(format!("result.request.model names \"{model}\", which is not configured"));
             } else {
-                self.request.model = model;
+                match self.meant(&model, known) {
+                    Some(model) => self.request.model = model,
+                    None => faulty = Some(faulty.unwrap_or_else(|| unknown(&model))),
+                }
             }
         }
         if let Some(messages) = with.messages {
@@ -146,7 +158,8 @@ impl Checkpoint for BeforeLlm {
         if let Some(options) = with.options {
             self.request.options = options;
         }
-        Ok(warnings)
+        // One member that cannot count takes no other one along.
+        faulty.map_or(Ok(warnings), Err)
     }
 
     fn closed(_why: Reason) -> Option<Verdict<Self>> {
@@ -168,6 +181,13 @@ impl Checkpoint for BeforeLlm {
     fn snapshot(&self) -> Snapshot {
         Snapshot::Request(self.request.clone())
     }
+}
+
+fn unknown(model: &str) -> String {
+    format!(
+        "result.request.model names \"{model}\", which is not configured; a model is written PROVIDER/MODEL, or by its \
+         bare name if the agent's provider has it"
+    )
 }
 
 /// `message` as a text of `by` for one call.

@@ -121,7 +121,7 @@ impl Checkpoint for BeforeTool {
     fn admit(&self, verdict: &Verdict<Self>, hook: &Hook, known: &dyn AgentInfo) -> Result<(), Fault> {
         let Verdict::Respond(substitute) = verdict else { return Ok(()) };
         let may = |tool: &str, owner: Option<&HookName>| owner == Some(&hook.name) || hook.respond.grants(tool);
-        let refuse = |detail: String| Err(Fault::Protocol(ProtocolBreach::Respond(detail)));
+        let refuse = |detail: String| Err(Fault::Protocol(ProtocolBreach::Respond(detail.into())));
         if !may(&self.call.tool, self.owner()) {
             return refuse(format!("it may not respond to tool \"{}\"", self.call.tool));
         }

@@ -7,7 +7,7 @@ use super::runtime::{RuntimeEvent, ToolExecution, TurnStatus};
 use crate::id::HookName;
 use crate::identity::Identity;
 use crate::json::Value;
-use crate::llm::{LlmReply, LlmRequest, Usage};
+use crate::llm::{LlmReply, LlmRequest, OddEnd, Usage};
 use crate::tool::{ToolCall, ToolOutput};
 
 impl RuntimeEvent {
@@ -33,12 +33,13 @@ impl RuntimeEvent {
         }
     }
 
-    /// `reply` is there.
-    pub fn llm_response(reply: &LlmReply) -> Self {
+    /// `reply` is there; `odd_end` says how it ended before hooks saw it.
+    pub fn llm_response(reply: &LlmReply, odd_end: Option<OddEnd>) -> Self {
         Self::LlmResponse {
             content_len: reply.content.len(),
             tool_calls: reply.tool_calls.len(),
             has_reasoning: !(reply.reasoning_content.is_empty() && reply.reasoning.is_empty()),
+            odd_end,
         }
     }
 

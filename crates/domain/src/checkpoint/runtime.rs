@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::json::Object;
+use crate::llm::OddEnd;
 
 /// The most bytes of an error text in `turn_end`: a line of a listing.
 const SUMMARY_BYTES: usize = 200;
@@ -50,7 +51,13 @@ pub enum RuntimeEvent {
     /// Some of an answer arrived; merged to at most four a second.
     LlmDelta { content_delta_len: usize, reasoning_delta_len: usize },
     /// An answer is there, as the hooks left it.
-    LlmResponse { content_len: usize, tool_calls: usize, has_reasoning: bool },
+    LlmResponse {
+        content_len: usize,
+        tool_calls: usize,
+        has_reasoning: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        odd_end: Option<OddEnd>,
+    },
     /// A provider call is tried again.
     LlmRetry {
         attempt: u32,

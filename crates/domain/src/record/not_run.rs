@@ -36,8 +36,16 @@ pub enum NotRun {
     },
     /// From a configuration that nobody accepted.
     Untrusted,
-    /// What it may cost is used up.
-    BudgetSpent,
+    /// The hooks before it took all the time that the hooks of one event have together.
+    ChainTimeSpent {
+        /// How much that is, in milliseconds.
+        ms: u64,
+    },
+    /// What judges may cost is used up.
+    BudgetSpent {
+        /// The tokens that the question could have taken.
+        needed: u64,
+    },
     /// It was asked as often in this turn as it may be.
     CapReached {
         /// How often that is.

@@ -39,6 +39,7 @@ fn text(iteration: u32, text: &str) -> JournalEntry {
         read_only: Vec::new(),
         terminal: false,
         owners: BTreeMap::new(),
+        cut: false,
     })
 }
 
@@ -52,6 +53,7 @@ fn asks(iteration: u32, tools: &[&str]) -> JournalEntry {
         read_only: Vec::new(),
         terminal: false,
         owners: BTreeMap::new(),
+        cut: false,
     })
 }
 

@@ -127,11 +127,11 @@ fn every_run_leaves_a_span_and_nothing_else_does() {
         Some(
             "hook.http.post_tool_use < call c1 [0..2] error metadata.decision=error \
              hook_id=0193a5b0-7000-7000-8000-0000000000bb hook_version=3 tool_name=exec retry=2 pass=2 \
-             error=key [REDACTED] was refused",
+             error=panicked",
         ),
     );
     let late = Fault::TimedOut { after: MS * 2 };
-    let text = late.to_string();
+    let text = late.phrase().to_string();
     check(
         ran("g", PreToolUse, failed(late)),
         Some(&format!(

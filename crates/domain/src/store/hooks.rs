@@ -258,6 +258,12 @@ pub trait ExecutionStore: Send + Sync {
     /// The store cannot be read, or the detail cannot be decrypted.
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError>;
 
+    /// Says in the audit chain of its tenant that `by` is about to read the detail of `execution`.
+    ///
+    /// # Errors
+    /// The store cannot write it; then nobody may read it.
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError>;
+
     /// Forgets executions that are older than `rows_before`, and details that are older than `details_before`; at most
     /// `limit` of each. Says how many.
     ///
@@ -334,6 +340,15 @@ pub trait AuditStore: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn audited(&self) -> Result<Vec<TenantId>, StoreError>;
+
+    /// How many entries of each tenant are kept and could not be hashed and put into its chain yet: they are committed
+    /// first, and nearly always the others follow before anybody asks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn unhashed(&self) -> Result<Vec<(TenantId, u64)>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// Forgets the oldest entries of `tenant` up to a checkpoint, which stays as anchor: at most `limit` of them, more
     /// only where checkpoints stand farther apart, and none behind the newest checkpoint before `before`. Says how many

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{FailedComparison, StoredCall, StoredEvent, StoredRecord};
 use crate::account::{Account, RewriteOutcome};
-use crate::execution::masked;
+use crate::fault::Cause;
 use crate::json::{MAX_DEPTH, Value, depth};
 use crate::record::{Change, EventRecord, HookOutcome, NotRun, Record};
 
@@ -42,6 +42,13 @@ impl From<&EventRecord> for StoredEvent {
     }
 }
 
+impl StoredRecord {
+    /// The line that is kept of `record`.
+    pub fn of(record: &Record) -> Self {
+        stored_hook(record)
+    }
+}
+
 fn stored_hook(record: &Record) -> StoredRecord {
     let base = StoredRecord {
         hook: record.hook.as_str().to_owned(),
@@ -73,7 +80,8 @@ fn stored_hook(record: &Record) -> StoredRecord {
         HookOutcome::Failed { fault, became, took } => StoredRecord {
             verdict: Some(became.as_str().to_owned()),
             fault: Some(fault.kind().word().to_owned()),
-            fault_detail: Some(masked(&fault.to_string()).into_owned()),
+            fault_detail: Some(fault.phrase().to_string()),
+            cause: record.account.as_ref().and_then(|it| it.detail.as_ref()).or(fault.cause()).map(Cause::shown),
             duration_ms: Some(millis(*took)),
             ..base
         },
@@ -87,7 +95,8 @@ fn stored_hook(record: &Record) -> StoredRecord {
                 | NotRun::Condition { .. }
                 | NotRun::BreakerOpen { .. }
                 | NotRun::Untrusted
-                | NotRun::BudgetSpent
+                | NotRun::ChainTimeSpent { .. }
+                | NotRun::BudgetSpent { .. }
                 | NotRun::CapReached { .. }
                 | NotRun::Dropped => None,
             };
@@ -107,7 +116,8 @@ fn word(why: &NotRun) -> &'static str {
         NotRun::BreakerOpen { .. } => "breaker open",
         NotRun::Decided { .. } => "decided already",
         NotRun::Untrusted => "untrusted",
-        NotRun::BudgetSpent => "budget spent",
+        NotRun::ChainTimeSpent { .. } => "chain time spent",
+        NotRun::BudgetSpent { .. } => "budget spent",
         NotRun::CapReached { .. } => "cap reached",
         NotRun::Dropped => "dropped",
     }
@@ -124,7 +134,8 @@ fn compared(why: &NotRun) -> Option<FailedComparison> {
         | NotRun::BreakerOpen { .. }
         | NotRun::Decided { .. }
         | NotRun::Untrusted
-        | NotRun::BudgetSpent
+        | NotRun::ChainTimeSpent { .. }
+        | NotRun::BudgetSpent { .. }
         | NotRun::CapReached { .. }
         | NotRun::Dropped => None,
     }
@@ -135,13 +146,14 @@ fn value(why: &NotRun) -> Option<String> {
     match why {
         NotRun::Condition { text } => Some(text.to_string()),
         NotRun::CapReached { cap } => Some(cap.to_string()),
+        NotRun::ChainTimeSpent { ms } => Some(format!("{ms} ms")),
+        NotRun::BudgetSpent { needed } => Some(format!("{needed} tokens needed")),
         NotRun::Disabled
         | NotRun::OutOfScope
         | NotRun::Matcher { .. }
         | NotRun::BreakerOpen { .. }
         | NotRun::Decided { .. }
         | NotRun::Untrusted
-        | NotRun::BudgetSpent
         | NotRun::Dropped => None,
     }
 }

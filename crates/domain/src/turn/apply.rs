@@ -19,7 +19,7 @@ impl Turn {
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),
             Fact::Interrupted => self.interrupted = true,
-            Fact::Replied { iteration, message, read_only, terminal, owners } => {
+            Fact::Replied { iteration, message, read_only, terminal, owners, cut } => {
                 self.close_if_answered();
                 if !matches!(self.phase, Phase::Calling { .. } | Phase::Round) {
                     return;
@@ -29,6 +29,9 @@ impl Turn {
                 let message = Message::from(message);
                 let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
                 self.take_reply(iteration, message, &read_only, then);
+                if let Some(last) = self.batch.last_mut() {
+                    last.cut = cut;
+                }
             }
             Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
             Fact::Announced { upto } => self.take_announced(upto),
@@ -87,7 +90,13 @@ impl Turn {
         let text = message.content.clone();
         let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
         self.batch = std::iter::zip(&message.tool_calls, read_only)
-            .map(|(part, read_only)| Slot { part: part.clone(), read_only, state: Call::Waiting, rewritten: None })
+            .map(|(part, read_only)| Slot {
+                part: part.clone(),
+                read_only,
+                state: Call::Waiting,
+                rewritten: None,
+                cut: false,
+            })
             .collect();
         self.messages.push(message.into());
         self.phase = Phase::Batch(then);

@@ -68,6 +68,9 @@ pub enum Fact {
         /// Who brought which tool for its calls.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         owners: BTreeMap<String, HookName>,
+        /// Whether the answer ended before its last call was complete: that one is passed over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
     },
     /// The permit of a call is used: the tool runs from now on.
     Used {

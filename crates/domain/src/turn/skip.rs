@@ -7,6 +7,8 @@ pub enum SkipReason {
     Steering,
     /// Somebody wants the turn to come to an end.
     Graceful,
+    /// The model's answer ended before the call was complete.
+    Cut,
 }
 
 impl SkipReason {
@@ -15,6 +17,10 @@ impl SkipReason {
         match self {
             Self::Steering => "Skipped due to queued user message.",
             Self::Graceful => "Skipped due to graceful interrupt.",
+            Self::Cut => {
+                "The tool did not run: your answer reached its longest length before this call was complete. Make the \
+                 call again with shorter arguments, or in several smaller steps."
+            }
         }
     }
 
@@ -23,6 +29,7 @@ impl SkipReason {
         match self {
             Self::Steering => "queued user steering message",
             Self::Graceful => "graceful interrupt requested",
+            Self::Cut => "the answer was cut before this call was complete",
         }
     }
 }

@@ -238,7 +238,7 @@ fn earlier(turns: u32) -> impl Iterator<Item = JournalEntry> {
         let (status, error, reply) = (TurnStatus::Completed, None, String::new());
         [
             Fact::Begun { turn_id, prompts, max_iterations: 1 },
-            Fact::Replied { iteration: 1, message, read_only, terminal: false, owners },
+            Fact::Replied { iteration: 1, message, read_only, terminal: false, owners, cut: false },
             Fact::Ended { status, roll_back: false, error, reply },
         ]
         .map(JournalEntry::Turn)

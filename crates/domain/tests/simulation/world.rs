@@ -157,7 +157,7 @@ fn hook(dice: &mut impl Dice, number: u32) -> Hook {
             stages.set(row.kind, stage(dice, row.kind));
         }
     }
-    let fault = Fault::CannotStart { detail: "bad entry".into() };
+    let fault = Fault::CannotStart { cause: "bad entry".into() };
     Hook {
         name: HookName::new(format!("h{number}")),
         family: *dice.pick(&[Family::Process, Family::Process, Family::Native]),
@@ -197,7 +197,7 @@ pub(crate) fn with_rule(roster: &Roster, agent: &str) -> Arc<Roster> {
         family: Family::Process,
         origin: String::new(),
         priority: 2,
-        state: HookState::Broken(Fault::CannotStart { detail: "a rule".into() }),
+        state: HookState::Broken(Fault::CannotStart { cause: "a rule".into() }),
         scope: Scope::Agents([AgentId::from(agent)].into()),
         matcher: Some(Matcher::compile("^write$").expect("a good pattern")),
         respond: RespondTools::Any,
@@ -248,17 +248,17 @@ fn fault(dice: &mut impl Dice) -> Fault {
     let detail = || "why".to_owned();
     match dice.below(12) {
         0 => Fault::TimedOut { after: Duration::from_secs(5) },
-        1 => Fault::Protocol(ProtocolBreach::Returned(detail())),
+        1 => Fault::Protocol(ProtocolBreach::Returned(detail().into())),
         2 => Fault::broke(detail()),
-        3 => Fault::Protocol(ProtocolBreach::Respond(detail())),
-        4 => Fault::Unreadable { detail: detail() },
+        3 => Fault::Protocol(ProtocolBreach::Respond(detail().into())),
+        4 => Fault::Unreadable { cause: detail().into() },
         5 => Fault::TooLarge { way: Direction::Reply, limit: 1 },
-        6 => Fault::CannotStart { detail: detail() },
+        6 => Fault::CannotStart { cause: detail().into() },
         7 => Fault::BadExit { status: 3 },
         8 => Fault::Killed { signal: 9 },
         9 => Fault::Panicked,
-        10 => Fault::ConditionFailed { detail: detail() },
-        _ => Fault::Unavailable { detail: detail() },
+        10 => Fault::ConditionFailed { cause: detail().into() },
+        _ => Fault::Unavailable { cause: detail().into() },
     }
 }
 
@@ -312,7 +312,7 @@ fn request_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<BeforeLlm> {
         _ => vec![Rendered::new(Message::text(Role::User, "instead"))],
     });
     let model = dice.once_in(4).then(|| (*dice.pick(&["m", "big", "", "unknown"])).to_owned());
-    Verdict::Modify(LlmPatch { model, messages, tools, options: None })
+    Verdict::Modify(LlmPatch { model, messages, tools, options: None, faulty: None })
 }
 
 fn response_verdict(dice: &mut impl Dice, goes_on: bool) -> Verdict<AfterLlm> {

@@ -48,7 +48,7 @@ fn outline(hook: &Hook) -> String {
         HookState::Untrusted => "untrusted".to_owned(),
         HookState::Tripped { since } => format!("tripped since {since}"),
         HookState::Broken(Fault::CannotStart { .. }) => "broken".to_owned(),
-        HookState::Broken(other) => format!("broken otherwise: {other}"),
+        HookState::Broken(other) => format!("broken otherwise: {}", other.explained()),
     };
     let mut line = format!("hook {} {state}", hook.name);
     for kind in hook.stages.kinds() {

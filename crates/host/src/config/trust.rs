@@ -263,7 +263,7 @@ pub(super) fn was_off(accepted: &Value) -> bool {
 
 /// Whether `fault` says that a hook is not the one that was accepted.
 pub fn is_changed(fault: &Fault) -> bool {
-    matches!(fault, Fault::CannotStart { detail } if detail == CHANGED)
+    matches!(fault, Fault::CannotStart { cause } if *cause == *CHANGED)
 }
 
 /// Whether `why`, for which something did not start, says the same.

@@ -1,15 +1,18 @@
 //! What is kept of hooks, and for how long.
 
-use std::sync::Arc;
-use std::time::Duration;
+mod pace;
 
-use domain::store::StoreError;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::store::{RecordQuery, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::RetentionConfig;
+use pace::Pace;
 
 /// How long what is kept of hooks is kept.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +46,29 @@ const RETENTION_DAYS: u32 = 90;
 const DETAIL_DAYS: u32 = 30;
 /// How often it is looked for what is too old: what is kept an hour longer harms nobody.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
-/// How much is forgotten at a time, in rows: a pause of milliseconds for those who write.
-const FORGET_ROWS: usize = 500;
-/// How much of a chain is cut at a time, in rows: what stands between two signatures where much is written.
-const CUT_ROWS: usize = 1000;
-/// How long others have the store for themselves between two times: as long as one time takes, about.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The least that is cut of a chain at a time, in rows: what stands between two signatures where much is written.
+const LEAST_CUT_ROWS: usize = 1000;
+
+/// How much is forgotten, kind by kind, and by whom else the store was written.
+#[derive(Debug, Default)]
+struct Forgetting {
+    /// One for each of [`OLD_THINGS`].
+    paces: [Pace; OLD_THINGS.len()],
+    /// Whether there may be more of it.
+    done: [bool; OLD_THINGS.len()],
+    /// The newest event that was seen: where another one stands, somebody wrote.
+    newest: Option<String>,
+}
+
+/// What is forgotten when it is too old.
+#[derive(Clone, Copy, Debug)]
+enum OldThing {
+    Executions,
+    Events,
+    Chains,
+}
+
+const OLD_THINGS: [OldThing; 3] = [OldThing::Executions, OldThing::Events, OldThing::Chains];
 
 /// Forgets what is too old, some at a time, until it is cancelled. Other terms count at once.
 pub(super) async fn forget_old(
@@ -56,35 +76,72 @@ pub(super) async fn forget_old(
     mut terms: watch::Receiver<RetentionTerms>,
     cancel: CancellationToken,
 ) {
+    let mut forgetting = Forgetting::default();
     loop {
         let (forgetful, terms_now) = (store.clone(), *terms.borrow_and_update());
-        let forgotten = tokio::task::spawn_blocking(move || forget_some(&*forgetful, terms_now, Timestamp::now()));
-        let Ok(more) = forgotten.await else { return };
-        let pause = if more { PAUSE } else { FORGET_EVERY };
+        let forgotten = tokio::task::spawn_blocking(move || {
+            let pause = forgetting.some(&*forgetful, terms_now, Timestamp::now());
+            (forgetting, pause)
+        });
+        let Ok((after, pause)) = forgotten.await else { return };
+        forgetting = after;
         tokio::select! {
             () = cancel.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(pause.unwrap_or(FORGET_EVERY)) => {}
             // Whoever could say others is gone, and with them the rules.
-            changed = terms.changed() => if changed.is_err() { return },
+            changed = terms.changed() => match changed {
+                Ok(()) => forgetting.done = Default::default(),
+                Err(_) => return,
+            },
         }
     }
 }
 
-/// Forgets some of what is too old at `now`. Says whether there may be more. What fails is tried again later.
-fn forget_some(store: &dyn Store, terms: RetentionTerms, now: Timestamp) -> bool {
-    let executions = store.forget(before(now, terms.rows), before(now, terms.details), FORGET_ROWS);
-    let more = said("executions", executions) >= FORGET_ROWS;
-    let events = store.forget_events(before(now, terms.rows), FORGET_ROWS);
-    let more = said("events", events) >= FORGET_ROWS || more;
-    let cut = cut_some(store, before(now, terms.audit));
-    said("entries of the audit chain", cut) > 0 || more
+impl Forgetting {
+    /// Forgets some of what is too old at `now`. Says how long to leave the store to others until there may be more;
+    /// nothing if all is gone. What fails is tried again later.
+    fn some(&mut self, store: &dyn Store, terms: RetentionTerms, now: Timestamp) -> Option<Duration> {
+        let Some(next) = self.done.iter().position(|done| !done) else {
+            self.done = Default::default();
+            return None;
+        };
+        let (limit, began) = (self.paces[next].rows(), Instant::now());
+        let more = match OLD_THINGS[next] {
+            OldThing::Executions => {
+                let gone = store.forget(before(now, terms.rows), before(now, terms.details), limit);
+                said("executions", gone) >= limit
+            }
+            OldThing::Events => said("events", store.forget_events(before(now, terms.rows), limit)) >= limit,
+            OldThing::Chains => {
+                let gone = cut_some(store, before(now, terms.audit), limit.max(LEAST_CUT_ROWS));
+                said("entries of the audit chain", gone) > 0
+            }
+        };
+        let took = began.elapsed();
+        self.done[next] = !more;
+        let pause = self.paces[next].pause_after(took);
+        if !self.others_wrote(store) {
+            return Some(pause);
+        }
+        // Whatever is forgotten next.
+        self.paces.iter_mut().for_each(Pace::make_way);
+        Some(pause.max(pace::pause_for_others(took)))
+    }
+
+    /// Whether somebody wrote since this was asked last, in whichever process: nearly all that is written comes with
+    /// an event.
+    fn others_wrote(&mut self, store: &dyn Store) -> bool {
+        let newest = store.find(&RecordQuery { limit: 1, ..RecordQuery::default() }).unwrap_or_default().pop();
+        let Some(newest) = newest.map(|event| event.event_id) else { return false };
+        self.newest.replace(newest.clone()).is_some_and(|seen| seen != newest)
+    }
 }
 
-/// Cuts some of every chain. Says how many rows went.
-fn cut_some(store: &dyn Store, before: Timestamp) -> Result<usize, StoreError> {
+/// Cuts `limit` rows of every chain. Says how many rows went.
+fn cut_some(store: &dyn Store, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
     let mut gone = 0;
     for tenant in store.audited()? {
-        let rows = store.forget_audit(&tenant, before, CUT_ROWS)?;
+        let rows = store.forget_audit(&tenant, before, limit)?;
         if rows > 0 {
             tracing::info!(tenant_id = %tenant, rows, "audit.rows_forgotten");
         }
@@ -172,7 +229,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = filled(url, home.path(), ROWS);
         let in_days = |days: i64| Timestamp::now() + SignedDuration::from_hours(24 * days);
-        let all = |terms: RetentionTerms, now: Timestamp| while forget_some(&*store, terms, now) {};
+        let all = |terms: RetentionTerms, now: Timestamp| {
+            let mut forgetting = Forgetting::default();
+            std::iter::from_fn(|| forgetting.some(&*store, terms, now)).count()
+        };
 
         conformance::keep(&*store, vec![now_in_a_turn()]).unwrap();
         let events = || store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap().len();
@@ -193,8 +253,8 @@ mod tests {
         assert_eq!((executions(&*store), verified(&*store, home.path()).tenants[0].rows), (0, ROWS), "{url}");
 
         let last = store.last_checkpoint(&TenantId::default_tenant()).unwrap().unwrap();
-        assert!(forget_some(&*store, terms(None, None), in_days(91)), "{url}: not all at once");
-        all(terms(None, None), in_days(91));
+        let times = all(terms(None, None), in_days(91));
+        assert!(times > OLD_THINGS.len(), "{url}: it is looked again after something went, {times} times");
         keep(&*store, 3);
         let report = verified(&*store, home.path());
         assert!(report.is_intact(), "{url}: {report}");
@@ -230,13 +290,30 @@ mod tests {
     }
 
     #[test]
+    fn whoever_writes_meanwhile_is_made_way_for_from_another_process_too() {
+        let home = tempfile::tempdir().unwrap();
+        let [store, other] =
+            [filled("sqlite://pintle.db", home.path(), 3), filled("sqlite://pintle.db", home.path(), 3)];
+        let mut forgetting = Forgetting::default();
+        let mut pause = || forgetting.some(&*store, terms(None, None), Timestamp::now()).map(|_| forgetting.paces);
+        let quiet = pause().unwrap();
+        conformance::keep(&*other, vec![now_in_a_turn()]).unwrap();
+        assert!(quiet.iter().all(|pace| !pace.is_busy()), "the first look cannot tell");
+        assert!(pause().unwrap().iter().all(|pace| !pace.is_busy()), "an event was the first that there was");
+        conformance::keep(&*other, vec![now_in_a_turn()]).unwrap();
+        assert!(pause().unwrap().iter().all(|pace| pace.is_busy()));
+    }
+
+    #[test]
     fn a_term_longer_than_time_forgets_nothing() {
         let terms = terms(Some(u32::MAX), None);
         assert_eq!(before(Timestamp::now(), terms.rows), Timestamp::UNIX_EPOCH);
         assert_eq!(before(Timestamp::now(), terms.audit), Timestamp::UNIX_EPOCH);
         let home = tempfile::tempdir().unwrap();
         let store = filled("sqlite://pintle.db", home.path(), 3);
-        assert!(!forget_some(&*store, terms, Timestamp::now()));
+        let mut forgetting = Forgetting::default();
+        let times = std::iter::from_fn(|| forgetting.some(&*store, terms, Timestamp::now())).count();
+        assert_eq!(times, OLD_THINGS.len(), "each is looked for once");
         assert_eq!(executions(&*store), 3);
     }
 }

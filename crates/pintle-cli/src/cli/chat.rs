@@ -54,6 +54,9 @@ pub struct ChatArgs {
     /// The session to go on with, new or stored [default: a new one, named on stderr]
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
+    /// Go on with a session of another agent: all that was said in it is sent to this one
+    #[arg(long, requires = "session")]
+    agent_changed: bool,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
@@ -92,7 +95,10 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     let _front = Front::take(screen.clone());
     let watchers: Vec<Arc<dyn Watcher>> = match args.quiet {
         true => Vec::new(),
-        false => vec![Arc::new(Timeline::new(Notices(screen.clone()), global.verbose > 0))],
+        false => {
+            let timeline = Timeline::new(Notices(screen.clone()), global.verbose > 0);
+            vec![Arc::new(timeline.explained_by(Some(session::flags(global))))]
+        }
     };
     let mut host = session::open(global, watchers)?;
     // Watched before anything is said, so that no change after the first word is missed.
@@ -105,7 +111,8 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     session::servers(&host, agent).await?;
     let member = host.runner(agent, model)?;
     session::ready(&host, args.strict).await?;
-    let conversation = session::conversation(&host, args.session.as_deref())?;
+    let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
+    let conversation = session::conversation(&host, args.session.as_deref(), by)?;
     let stops = Stops::listen(false)?;
     let input = Input::open(&screen)?;
     let wanted = ConversationSource { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stops::Stops;
 use super::turn::AtTheEnd;
-use super::{Global, session, terminal};
+use super::{Global, session, terminal, why};
 use crate::clean::foreign;
 use crate::error::CliError;
 use crate::timeline::Timeline;
@@ -49,7 +49,9 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
         ..global.clone()
     };
     let runtime = terminal::runtime()?;
-    let code = runtime.block_on(turn(&own))?;
+    // The store goes with the folder: a command that asks it later would lead nowhere.
+    let why = args.keep.is_some().then(|| session::flags(&own));
+    let code = runtime.block_on(turn(&own, why))?;
     terminal::say("\nThe model was scripted; the hooks, the tools, the permit and the record were real.\n")?;
     if args.keep.is_some() {
         let folder = scratch.folder.display();
@@ -58,19 +60,21 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
              pintle why --last -c {folder}/pintle.toml --home {folder}/home\n"
         ))?;
     } else {
+        terminal::say(&format!("\nWhat `pintle why` says of it:\n\n{}", why::newest(&own)?))?;
         terminal::say(
-            "Next: `pintle demo --keep DIR` keeps the files, `pintle init` writes your own configuration.\n",
+            "\nNext: `pintle demo --keep DIR` keeps the files, `pintle init` writes your own configuration.\n",
         )?;
     }
     Ok(code)
 }
 
-async fn turn(global: &Global) -> Result<u8, CliError> {
-    let timeline: Vec<Arc<dyn Watcher>> = vec![Arc::new(Timeline::new(anstream::stdout(), true))];
+async fn turn(global: &Global, why: Option<String>) -> Result<u8, CliError> {
+    let timeline: Vec<Arc<dyn Watcher>> = vec![Arc::new(Timeline::new(anstream::stdout(), true).explained_by(why))];
     let host = session::open(global, timeline)?;
     let runner = host.runner(None, None)?;
     session::ready(&host, true).await?;
-    let mut conversation = session::conversation(&host, None)?;
+    let by = session::WorkedBy { agent: &runner.settings().id, agent_changed: false };
+    let mut conversation = session::conversation(&host, None, by)?;
     let user_output = Arc::new(AtTheEnd::default());
     let cancel = CancellationToken::new();
     let turn_handle = TurnHandle::new(&cancel);

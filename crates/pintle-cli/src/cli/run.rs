@@ -13,6 +13,7 @@ const MAX_MESSAGE_BYTES: u64 = 16 << 20;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunArgs {
     /// The message; read from stdin if absent
     message: Option<String>,
@@ -22,6 +23,9 @@ pub struct RunArgs {
     /// The session that the message belongs to, new or stored [default: a new one, named on stderr]
     #[arg(long, value_name = "KEY")]
     session: Option<String>,
+    /// Go on with a session of another agent: all that was said in it is sent to this one
+    #[arg(long, requires = "session")]
+    agent_changed: bool,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
@@ -44,7 +48,8 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
         let host = session::open(global, shown.watchers(global))?;
         session::servers(&host, args.agent.as_deref()).await?;
         let member = host.runner(args.agent.as_deref(), args.model.as_deref())?;
-        let mut conversation = session::conversation(&host, args.session.as_deref())?;
+        let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
+        let mut conversation = session::conversation(&host, args.session.as_deref(), by)?;
         session::ready(&host, args.strict).await?;
         if !args.quiet && !args.json {
             terminal::note(&format!("session {}", conversation.key));

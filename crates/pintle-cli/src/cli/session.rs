@@ -8,7 +8,7 @@ use agent::driver::TurnEnding;
 use agent::{Conversation, TurnReport};
 use anstyle::{AnsiColor, Style};
 use domain::approval::Approval;
-use domain::id::{SessionId, TenantId};
+use domain::id::{AgentId, SessionId, TenantId};
 use domain::store::StoreError;
 use domain::verdict::AbortScope;
 use engine::Watcher;
@@ -95,7 +95,7 @@ pub(super) async fn servers(host: &Host, agent: Option<&str>) -> Result<(), CliE
 pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
     let down = host.ready().await;
     for (name, fault) in &down {
-        terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.to_string())));
+        terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.explained().to_string())));
     }
     if !(strict || host.loaded.config.strict_start) {
         return Ok(());
@@ -123,19 +123,45 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
     Err(error.hint("see `pintle doctor`; without --strict and strict_start these guards refuse what they guard"))
 }
 
+/// Who works a conversation from now on.
+#[derive(Clone, Copy)]
+pub(super) struct WorkedBy<'a> {
+    /// The agent.
+    pub(super) agent: &'a AgentId,
+    /// Whether a person said that it may be another one than before.
+    pub(super) agent_changed: bool,
+}
+
+/// The refusal to send what was said to one agent to another one, whose model, tools and people it was not meant for.
+fn anothers(key: &str, before: &AgentId, now: &AgentId) -> CliError {
+    let (before, now) = (clean(before.as_str()), clean(now.as_str()));
+    CliError::failed(format!(
+        "session \"{}\" is a conversation with the agent \"{before}\", not with \"{now}\"",
+        clean(key)
+    ))
+    .hint(format!("go on with --agent {}", word(&before)))
+    .hint(format!("--agent-changed sends all that was said in it to \"{now}\""))
+}
+
 /// The session under `key`, new or stored, or a new one of a key of its own; taken for this process alone.
 ///
 /// # Errors
-/// The key cannot be one or is that of a sub-agent's session, another process works on it, or the store cannot be read.
-pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversation, CliError> {
+/// The key cannot be one or is that of a sub-agent's session, it is another agent's conversation, another process works on it, or the store cannot be read.
+pub(super) fn conversation(host: &Host, key: Option<&str>, by: WorkedBy<'_>) -> Result<Conversation, CliError> {
+    let mut before = None;
     let key = match key {
         None => format!("cli:{}", uuid::Uuid::new_v4()),
         Some(key) => {
             check_key(key)?;
             let rows = host.sessions.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
-            if let Some(parent) = rows.iter().find(|row| row.session_id == key).and_then(|row| row.parent.as_deref()) {
+            let row = rows.iter().find(|row| row.session_id == key);
+            before = row.map(|row| AgentId::from(row.agent_id.as_str())).filter(|before| before != by.agent);
+            if let Some(parent) = row.and_then(|row| row.parent.as_deref()) {
                 return Err(CliError::failed(format!("session \"{key}\" is that of a sub-agent"))
                     .hint(format!("go on with the session that it works for: {}", word(parent))));
+            }
+            if let Some(before) = before.as_ref().filter(|_| !by.agent_changed) {
+                return Err(anothers(key, before, by.agent));
             }
             key.to_owned()
         }
@@ -149,6 +175,10 @@ pub(super) fn conversation(host: &Host, key: Option<&str>) -> Result<Conversatio
         std::thread::sleep(LOOK_AGAIN);
         opened = Conversation::open(host.sessions.clone(), key.clone());
     }
+    let opened = opened.map(|conversation| match before {
+        Some(before) => conversation.taken_from(before),
+        None => conversation,
+    });
     opened.map_err(|error| match error {
         StoreError::Conflict(why) => {
             CliError::failed(why).hint("wait until it is done, or take another session with --session KEY")

@@ -161,7 +161,8 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
         host.ask_in(ApprovalMode::Resume, None);
         session::servers(&host, Some(&row.agent_id)).await?;
         let member = host.runner(Some(&row.agent_id), None)?;
-        let mut conversation = session::conversation(&host, Some(&args.key))?;
+        let by = session::WorkedBy { agent: &member.settings().id, agent_changed: false };
+        let mut conversation = session::conversation(&host, Some(&args.key), by)?;
         session::ready(&host, args.strict).await?;
         match turn::work(global, shown, (&host, &member), &mut conversation, Task::GoOn).await? {
             Some(code) => Ok(code),

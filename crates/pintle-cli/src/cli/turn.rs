@@ -129,7 +129,10 @@ impl DisplayOptions {
         match (self.json, self.quiet) {
             (true, _) => vec![Arc::new(Events)],
             (false, true) => Vec::new(),
-            (false, false) => vec![Arc::new(Timeline::new(anstream::stderr(), global.verbose > 0))],
+            (false, false) => {
+                let timeline = Timeline::new(anstream::stderr(), global.verbose > 0);
+                vec![Arc::new(timeline.explained_by(Some(session::flags(global))))]
+            }
         }
     }
 }

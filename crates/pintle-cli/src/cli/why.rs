@@ -34,7 +34,7 @@ const TURN_END: &str = "turn_end";
 const HISTORY_WITHHELD: &str = "history_withheld";
 
 /// Flags of `why`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct WhyArgs {
     /// An event, a turn, a session (its newest turn) or a call of the model; the beginning of an id of an event or a
@@ -104,12 +104,22 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
             let all = events.iter().filter(|event| explains(event) || event.event == TURN_END);
             json_of(&all.map(detail::json).collect::<Vec<_>>())?
         }
-        (false, Shown::Summary) => summary::turns(&events),
+        (false, Shown::Summary) => summary::turns(&events) + &summary::more(),
         (false, Shown::Refusals) => list::refusals(&events),
         (false, Shown::Whole) => detail::turns(&events, explains, everything),
     };
     terminal::say(&text)?;
     Ok(0)
+}
+
+/// The newest turn in a few lines, for somebody whose store is gone before anything could be asked of it.
+pub(super) fn newest(global: &Global) -> Result<String, CliError> {
+    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let store = open_store(&loaded.config)?;
+    let conversations = open_sessions(&loaded.config, &store)?;
+    let (mut events, _) = events(&*store, &*conversations, &WhyArgs::default(), None)?;
+    observed::fill(&*store, &mut events)?;
+    Ok(summary::turns(&events))
 }
 
 /// The events that are asked for, and how they are shown.

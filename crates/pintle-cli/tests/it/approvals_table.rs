@@ -377,6 +377,33 @@ fn no_other_server_runs_what_was_approved() {
     }
 }
 
+/// As a program left the store that did not know that every question has a seal.
+fn before_all_were_sealed(env: &TestEnv) {
+    store::migrate_to("sqlite://pintle.db", &env.path("data/pintle"), 56).unwrap();
+}
+
+#[test]
+fn a_question_whose_seal_and_place_were_taken_is_void_and_asked_again() {
+    let env = world(&TABLE[0]);
+    assert_eq!(env.pintle(&["run", "--quiet", "--session", "s", "write"]).code, Some(75));
+    let id = waiting(&env, "").id;
+    let kept = sql_with(&env, "SELECT body FROM approvals WHERE id = ?", &[&id]);
+    let approval: Approval = serde_json::from_str(&kept).unwrap();
+    let body = serde_json::to_string(&Approval { place: None, ..approval }).unwrap();
+    sql_with(&env, "UPDATE approvals SET body = ?, seal = NULL", &[&body]);
+    let seen = env.on_terminal("", &["approvals", "approve", &id]);
+    assert!(seen.code == Some(1) && seen.out.contains("it is void: what stands in the store"), "{seen}");
+    let seen = env.pintle(&["sessions", "resume", "--quiet", "s"]);
+    assert!(seen.code == Some(75) && seen.err.contains("approval `[id]` is void"), "{seen}");
+    let second = waiting(&env, &id).id;
+    assert!(second != id && ran(&env).is_empty());
+    let why = env.pintle(&["why", "--denied", "--json"]).out;
+    assert!(why.contains("a person must say again"), "it is recorded: {why}");
+    assert_eq!(approve(&env, &second), Some(0));
+    assert_eq!(env.pintle(&["sessions", "resume", "--quiet", "s"]).out, "It is written.\n");
+    assert_eq!(ran(&env), as_shown("write"));
+}
+
 #[test]
 fn an_answer_of_a_version_that_sealed_nothing_is_asked_for_again() {
     let env = world(&TABLE[0]);
@@ -388,6 +415,7 @@ fn an_answer_of_a_version_that_sealed_nothing_is_asked_for_again() {
         let approval: Approval = serde_json::from_str(&kept).unwrap();
         let body = serde_json::to_string(&Approval { place: None, ..approval }).unwrap();
         sql_with(env, "UPDATE approvals SET body = ?, seal = NULL", &[&body]);
+        before_all_were_sealed(env);
     };
     of_before(&env);
     let approved = env.on_terminal("", &["approvals", "approve", &id]);
@@ -412,6 +440,7 @@ fn a_question_of_a_version_that_sealed_nothing_waits_on() {
     let approval: Approval = serde_json::from_str(&kept).unwrap();
     let body = serde_json::to_string(&Approval { place: None, ..approval }).unwrap();
     sql_with(&env, "UPDATE approvals SET body = ?, seal = NULL", &[&body]);
+    before_all_were_sealed(&env);
     assert_eq!(env.pintle(&["sessions", "resume", "--quiet", "s"]).code, Some(75), "it waits on");
     assert_eq!(waiting(&env, "").id, id);
     assert_eq!(approve(&env, &id), Some(0));

@@ -13,6 +13,9 @@ use self::world::{Kind, World, fixtures};
 /// The variable that keeps the homes that the recipe makes, as the fixture of this name.
 const KEEP: &str = "PINTLE_KEEP_HOME";
 
+/// The schema of today.
+const NEWEST_SCHEMA: u32 = 57;
+
 /// What is asked of a home before anything is done in it: the name of the answer, and the command.
 const LISTINGS: [(&str, &[&str]); 27] = [
     ("hooks-list", &["hooks", "list"]),
@@ -154,6 +157,19 @@ fn check(kind: Kind) {
     }
 }
 
+/// Up to the newest schema and down again, no row is another one.
+fn check_way_back(kind: Kind) {
+    for (name, folder) in kept(kind) {
+        let number: u32 = name.trim_start_matches("schema-").parse().unwrap();
+        let world = World::of(&folder, kind);
+        let before = world.rows();
+        for up in [NEWEST_SCHEMA, number, NEWEST_SCHEMA, number] {
+            world.migrate(up);
+        }
+        assert_eq!(world.rows(), before, "{name}");
+    }
+}
+
 fn check_recipe(kind: Kind) {
     let world = recipe::make(kind);
     if let Some(name) = std::env::var_os(KEEP) {
@@ -170,6 +186,16 @@ fn homes_of_sqlite_open_and_go_on() {
 #[test]
 fn homes_of_postgresql_open_and_go_on() {
     check(Kind::Postgres);
+}
+
+#[test]
+fn homes_of_sqlite_go_up_and_down_with_nothing_lost() {
+    check_way_back(Kind::Sqlite);
+}
+
+#[test]
+fn homes_of_postgresql_go_up_and_down_with_nothing_lost() {
+    check_way_back(Kind::Postgres);
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn what_cannot_be_asked_says_why() {
 
     exit 1
     --- out
-    fault  rude  could not start: exited with status 3 before it answered hook.hello
+    fault  rude  could not start: exited with status 3 before it answered hook.hello: out of luck
       stderr  out of luck
 
     exit 1

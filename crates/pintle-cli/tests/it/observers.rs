@@ -72,7 +72,7 @@ fn what_an_observer_said_or_why_it_failed_is_explained() {
         (seen.err, line, hook)
     };
     let (err, line, hook) = explains("echo boom >&2; exit 3");
-    let log = "hooks.observer_failed hook=\"tells\" event=\"stop\" error=\"hook: command exited 3: boom\"";
+    let log = "hooks.observer_failed hook=\"tells\" event=\"stop\" error=\"exited with status 3\"";
     assert!(err.contains(log), "{err}");
     assert!(line.ends_with("hook: command exited 3: boom → continue"), "{line}");
     assert_eq!((&hook["fault"], &hook["verdict"]), (&"bad_exit".into(), &"continue".into()));

@@ -44,6 +44,31 @@ fn the_reply_goes_to_stdout_and_the_timeline_to_stderr() {
 }
 
 #[test]
+fn an_odd_end_is_named_and_no_answer_is_a_failure() {
+    for (reply, code, out, word) in [
+        (
+            r#"{"text": "so far", "finish_reason": "length"}"#,
+            0,
+            "so far\n",
+            "length: the answer was cut at its longest",
+        ),
+        (r#"{"finish_reason": "length"}"#, 1, "", "length: the answer was cut at its longest"),
+        (r#"{"finish_reason": "content_filter"}"#, 1, "", "content_filter: the provider withheld the answer"),
+        (r#"{"text": "no", "finish_reason": "refusal"}"#, 0, "no\n", "refusal: the model refused to answer"),
+        (r#"{"finish_reason": "pause_turn"}"#, 1, "", "pause_turn: the provider paused"),
+        (r#"{"finish_reason": "model_context_window_exceeded"}"#, 1, "", "context_exceeded: the answer was cut where"),
+        (r#"{"text": " "}"#, 1, "", "empty: the answer is empty"),
+        (r#"{"reasoning": "hm"}"#, 1, "", "reasoning_only: the model thought and gave no answer"),
+    ] {
+        let env = scripted(reply, "");
+        let seen = env.pintle(&["run", "hello"]);
+        assert_eq!((seen.code, seen.out.as_str()), (Some(code), out), "{reply}: {}", seen.err);
+        assert!(seen.err.contains(word), "{reply}: {}", seen.err);
+        assert_eq!(seen.err.contains("gave no answer"), code == 1 || word.starts_with("reasoning"), "{}", seen.err);
+    }
+}
+
+#[test]
 fn the_message_comes_from_stdin_too() {
     let env = scripted(DONE, "");
     let seen = env.run(env.command(PINTLE).args(["run", "--quiet"]), "hello\n");

@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
+use domain::id::TenantId;
+use domain::session::JournalEntry;
+use domain::store::SessionKey;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
@@ -58,6 +61,36 @@ fn a_conversation_outlives_its_process() {
     assert_eq!(keys, ["other", "work"]);
     assert_eq!(env.pintle(&["sessions", "delete", "work"]).code, Some(0));
     assert_eq!(say("work", "who am I?").out, "I do not know you.\n");
+}
+
+#[test]
+fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
+    let env = scripted(TALKS, "[agents.other]\nmodel = 'scripted/any'\n");
+    let say = |more: &[&str]| env.pintle(&[&["run", "--quiet", "--session", "work"], more, &["who am I?"]].concat());
+    assert_eq!(env.pintle(&["run", "--quiet", "--agent", "main", "--session", "work", "my name is Ada"]).code, Some(0));
+    insta::assert_snapshot!(say(&["--agent", "other"]), @r#"
+    exit 1
+    --- err
+    error: session "work" is a conversation with the agent "main", not with "other"
+      hint: go on with --agent main
+      hint: --agent-changed sends all that was said in it to "other"
+    "#);
+    assert_eq!(say(&["--agent", "main"]).out, "You are Ada.\n");
+    assert_eq!(say(&["--agent", "other", "--agent-changed"]).out, "You are Ada.\n");
+    // From then on it is that agent's, and the journal says since when.
+    assert_eq!(say(&["--agent", "other"]).out, "You are Ada.\n");
+    let refused = say(&["--agent", "main"]);
+    assert!(
+        refused.code == Some(1) && refused.err.contains("with the agent \"other\", not with \"main\""),
+        "{refused}"
+    );
+    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let key = SessionKey { tenant: TenantId::default_tenant(), session: "work".into() };
+    let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
+        JournalEntry::Opened { by } => by.split_once(", ").map(|(_, more)| more.to_owned()),
+        JournalEntry::Turn(_) | JournalEntry::Closed { .. } => None,
+    });
+    assert_eq!(opened.collect::<Vec<_>>(), ["agent other in the place of main"]);
 }
 
 #[test]

@@ -134,6 +134,41 @@ fn the_worked_traces_come_out_to_the_letter() {
     insta::assert_snapshot!("trace_direct", explained(&env, 100, &["--message", "What is new?"]));
 }
 
+/// What the body of `call` marks last: the text of a message, or of a result.
+fn marked_last(call: &Value) -> String {
+    let messages = call["wire"]["body"]["messages"].as_array().unwrap();
+    let blocks = messages.iter().flat_map(|message| message["content"].as_array().unwrap());
+    let last = blocks.filter(|block| block["cache_control"].is_object()).next_back().expect("a mark");
+    last["text"].as_str().or(last["content"].as_str()).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_boundary_is_the_one_on_the_wire() {
+    let rounds = 10;
+    let calls_of = |env: &TestEnv| {
+        let call = |n: usize| json!({"tool_calls": [{"name": "read_file", "arguments": {"path": n.to_string()}}]});
+        let replies: Vec<Value> = (0..rounds).map(call).chain([json!({"text": "done"})]).collect();
+        env.write("here/script.json", &json!({"replies": replies}).to_string());
+        let wire = "anthropic/claude-haiku-4-5";
+        calls(env, &["--script", "script.json", "--message", "hello", "--wire", wire])
+    };
+    let plain = TestEnv::new();
+    plain.write("config/pintle/replies.json", "{\"replies\": []}");
+    plain.user_config(&format!("{MODEL}system = 'S0'\ntools = ['read_file']\n"));
+    for env in [plain, traced("direct")] {
+        let calls = calls_of(&env);
+        let calls = calls.as_array().unwrap();
+        assert_eq!(calls.len(), rounds + 1);
+        for call in calls {
+            let at = usize::try_from(call["cache_boundary"].as_u64().unwrap()).unwrap();
+            let message = &call["messages"][at];
+            assert!(message["role"] != "system" || at > 0, "more than the system prompt is held");
+            let said = message["content"].as_str().unwrap();
+            assert!(marked_last(call).contains(said), "{said:?} in {:?}", marked_last(call));
+        }
+    }
+}
+
 #[test]
 fn the_shipped_skills_are_explained() {
     for skill in ["cite-sources", "careful-edits", "house-style"] {

@@ -41,6 +41,44 @@ fn talks(env: &TestEnv) {
     assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "Done.\n");
 }
 
+/// A turn of twenty rounds, each with a call; the guard refuses those of the folder `keys`.
+fn long_turn(paths: impl Fn(usize) -> &'static str) -> TestEnv {
+    let env = refused("no");
+    let asks = REFUSES.replace(r#""hook.before_tool"'*"#, r#""hook.before_tool"'*keys*"#);
+    env.write("config/pintle/refuses.sh", &asks.replace("REASON", "keys stay where they are"));
+    let calls = (0..20).map(|round| {
+        let arguments = domain::json::json!({ "path": paths(round), "depth": round });
+        domain::json::json!({ "tool_calls": [{ "name": "list_dir", "arguments": arguments }] }).to_string()
+    });
+    let replies: Vec<String> = calls.chain([DONE.to_owned()]).collect();
+    env.write("config/pintle/replies.json", &format!("{{\"replies\": [{}]}}", replies.join(", ")));
+    env.user_config(
+        "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n\
+         [agents.main]\nmodel = 'play/any'\nmax_iterations = 30\n\
+         [hooks.processes.guard]\nenabled = true\ncommand = ['sh', 'refuses.sh']\nintercept = ['before_tool']\n\
+         [hooks.processes.other]\nenabled = true\ncommand = ['sh', 'refuses.sh']\nintercept = ['before_tool']\n\
+         matcher = '^exec$'\npair = false\n",
+    );
+    assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "Done.\n");
+    env
+}
+
+/// The lines that `text` takes where a line has 80 columns.
+fn lines_of_80(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(80).max(1)).sum()
+}
+
+#[test]
+fn twenty_rounds_are_fifteen_lines_and_a_refusal_ten_more() {
+    let quiet = long_turn(|_| ".").pintle(&["why"]);
+    assert!(quiet.out.contains("20 calls, nothing refused") && lines_of_80(&quiet.out) <= 15, "{quiet}");
+    let refused = long_turn(|round| if round == 11 { "keys" } else { "." }).pintle(&["why"]);
+    assert!(refused.out.contains("20 calls, 1 refused") && lines_of_80(&refused.out) <= 25, "{refused}");
+    for shown in ["call 12", "list_dir", "keys", "11", "keys stay where they are"] {
+        assert!(refused.out.contains(shown), "{shown}: {refused}");
+    }
+}
+
 #[test]
 fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     let env = refused("no");

@@ -119,7 +119,7 @@ impl RunningCommand {
             | Fault::Panicked
             | Fault::Cancelled
             | Fault::ConditionFailed { .. }
-            | Fault::Unavailable { .. }) => CommandEnd::CannotStart(other.to_string()),
+            | Fault::Unavailable { .. }) => CommandEnd::CannotStart(other.explained().to_string()),
         };
         if alone {
             self.body = None;

@@ -23,7 +23,7 @@ pub(super) async fn greet(session: &Session) -> Result<(), String> {
         Unanswered::Fault(Fault::TimedOut { after }) => {
             format!("no answer to hook.hello within {} ms", after.as_millis())
         }
-        Unanswered::Fault(fault) => format!("hook.hello: {fault}"),
+        Unanswered::Fault(fault) => format!("hook.hello: {}", fault.explained()),
     })?;
     session.warn_once(&warnings);
     session.warn_once(&wire::welcome(&body)?);

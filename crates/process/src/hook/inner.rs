@@ -46,7 +46,7 @@ impl Inner {
             spec: Arc::new(spec),
             tally: Arc::default(),
             tail: Arc::default(),
-            child: Arc::new(Supervised::new(Fault::Unavailable { detail: "the hook is closed".into() })),
+            child: Arc::new(Supervised::new(Fault::Unavailable { cause: "the hook is closed".into() })),
             tracker,
             deadlines,
         }

@@ -324,7 +324,7 @@ impl Session {
     fn read(&self, line: Vec<u8>, start: &[u8]) {
         match read_line(line) {
             Incoming::Reply(reply) => self.settle(reply.id, Ok(reply)),
-            Incoming::Bad { id: Some(id), detail } => self.settle(id, Err(Fault::Unreadable { detail })),
+            Incoming::Bad { id: Some(id), detail } => self.settle(id, Err(Fault::Unreadable { cause: detail.into() })),
             Incoming::Bad { id: None, detail } => self.stray(&detail, start),
             Incoming::Noise { why } if why.is_empty() => self.lock().silence.broken(),
             Incoming::Noise { why } => self.stray(&why, start),

@@ -64,7 +64,9 @@ impl Supervisor for HookSupervisor {
         };
         let mut child = match started {
             Ok(child) => child,
-            Err(detail) => return Some(Instant::now() + self.fell(&Fault::CannotStart { detail }, Duration::ZERO)),
+            Err(detail) => {
+                return Some(Instant::now() + self.fell(&Fault::CannotStart { cause: detail.into() }, Duration::ZERO));
+            }
         };
         match self.use_child(&mut child).await {
             ChildEnd::Left => {
@@ -110,7 +112,7 @@ impl HookSupervisor {
             () = hook.child.closing().cancelled() => return ChildEnd::Closing,
             greeted = &mut greeting => match greeted {
                 Ok(()) => None,
-                Err(detail) => return ChildEnd::Useless(Fault::CannotStart { detail }),
+                Err(detail) => return ChildEnd::Useless(Fault::CannotStart { cause: detail.into() }),
             },
             end = child.until_end() => Some(end),
         };
@@ -139,7 +141,12 @@ impl HookSupervisor {
         if self.was_up {
             fault
         } else {
-            Fault::CannotStart { detail: format!("{fault} before it answered hook.hello") }
+            let ended = format!("{} before it answered hook.hello", fault.explained());
+            let cause = match self.hook.tail.last_line() {
+                Some(line) => format!("{ended}: {line}"),
+                None => ended,
+            };
+            Fault::CannotStart { cause: cause.into() }
         }
     }
 
@@ -154,7 +161,7 @@ impl HookSupervisor {
     /// Logs that the hook is down: once, not for every child that ends in the same way. Of the first start
     /// [`super::ProcessHook::ready`] tells, and who starts a hook says it in words of its own.
     fn tell(&mut self, fault: &Fault) {
-        let (name, text) = (&self.hook.spec.name, fault.to_string());
+        let (name, text) = (&self.hook.spec.name, fault.phrase().to_string());
         if !self.hook.child.has_begun() {
             tracing::info!(hook = %name, fault = ?text, "the hook did not start");
         } else if self.told.as_ref() == Some(fault) {

@@ -1,70 +1,70 @@
 //! A request in the words of the Messages API.
 
-use domain::json::{Rendered, Value, json};
+use std::borrow::Cow;
+
+use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
-use serde::ser::{SerializeMap, SerializeSeq};
+use domain::message::Message;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::anthropic::{DEFAULT_MAX_TOKENS, choice};
-use crate::lower::{LoweringOptions, WireMessage, lowered};
-use crate::media::{Medium, unsent};
+use crate::anthropic::conversation::{Conversation, text_block};
+use crate::anthropic::{DEFAULT_MAX_TOKENS, cache, choice};
+use crate::lower::tool_schema::{self, PropertyNames};
+use crate::lower::{LoweringOptions, WireNames, lowered};
+use crate::quirks;
 
 /// Members that are the request itself, so no option can carry them.
 const RESERVED: [&str; 5] = ["model", "messages", "tools", "system", "stream"];
 
-/// The member that marks where a cache ends.
-const CACHE: &str = "cache_control";
-
-/// The JSON of the body, for a model that sees images or does not.
-pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> Vec<u8> {
+/// The JSON of the body, for a model that sees images or does not, and how tools are called in it.
+pub(crate) fn body(model: &str, request: &LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> (Vec<u8>, WireNames) {
     let lowered = lowered(&request.messages, how);
-    let mut system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
-    let used = system.iter().filter(|block| block.get(CACHE).is_some()).count();
-    let mut messages = Conversation { vision, ..Conversation::default() };
+    let names = WireNames::of(&request.tools, lowered.spoken.iter().flat_map(|one| &one.message.tool_calls));
+    let mut messages = Conversation::new(vision, &names);
     for (at, one) in lowered.spoken.iter().enumerate() {
         messages.push(one, &how.capabilities.turn_scoped);
         if lowered.boundary == Some(at) {
             messages.boundary = messages.last();
         }
     }
-    if lowered.minded && used < usize::from(how.capabilities.cache_breakpoints) {
-        match messages.boundary {
-            Some((message, block)) => messages.merged[message].1[block][CACHE] = json!({"type": "ephemeral"}),
-            None => {
-                if let Some(last) = system.last_mut() {
-                    last[CACHE] = json!({"type": "ephemeral"});
-                }
-            }
-        }
+    let mut system: Vec<Value> = lowered.system.iter().flat_map(|message| system_blocks(message)).collect();
+    let mut tools = tools(&request.tools, &names);
+    let options = names.chosen(choice::translated(&request.options, !request.tools.is_empty()));
+    if how.goes_on {
+        let own = usize::from(options.contains_key(cache::CACHE));
+        let left = usize::from(how.capabilities.cache_breakpoints).saturating_sub(own);
+        cache::mark(left, &mut messages, &mut system, tools.last_mut().map(|tool| &mut tool.cache_control));
     }
-    let wire = Wire { model, system, messages: messages.finish(), request };
-    serde_json::to_vec(&wire).expect("string keys and plain values always serialise")
+    let wire = Wire { model, system, messages: messages.finish(), tools, options };
+    let bytes = serde_json::to_vec(&wire).expect("string keys and plain values always serialise");
+    (bytes, names)
 }
 
+/// A request, as it is about to be written.
 struct Wire<'a> {
     model: &'a str,
     system: Vec<Value>,
     messages: Vec<Value>,
-    request: &'a LlmRequest,
+    tools: Vec<Tool<'a>>,
+    options: Cow<'a, Object>,
 }
 
 impl Serialize for Wire<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { model, system, messages, request } = self;
+        let Self { model, system, messages, tools, options } = self;
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", model)?;
         if !system.is_empty() {
             body.serialize_entry("system", system)?;
         }
         body.serialize_entry("messages", messages)?;
-        if !request.tools.is_empty() {
-            body.serialize_entry("tools", &Tools(&request.tools))?;
+        if !tools.is_empty() {
+            body.serialize_entry("tools", tools)?;
         }
-        if !request.options.contains_key("max_tokens") {
-            body.serialize_entry("max_tokens", &DEFAULT_MAX_TOKENS)?;
+        if !options.contains_key("max_tokens") {
+            body.serialize_entry("max_tokens", &quirks::longest_answer(model).unwrap_or(DEFAULT_MAX_TOKENS))?;
         }
-        let options = choice::translated(&request.options, !request.tools.is_empty());
         for (name, value) in options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
             body.serialize_entry(name, value)?;
         }
@@ -73,28 +73,28 @@ impl Serialize for Wire<'_> {
     }
 }
 
-struct Tools<'a>(&'a [Rendered<ToolDef>]);
+/// A tool as it is offered.
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
+}
 
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Tool<'a> {
-            name: &'a str,
-            #[serde(skip_serializing_if = "str::is_empty")]
-            description: &'a str,
-            input_schema: &'a Value,
+fn tools<'a>(tools: &'a [Rendered<ToolDef>], names: &'a WireNames) -> Vec<Tool<'a>> {
+    let tool = |tool: &'a Rendered<ToolDef>| {
+        let function = &tool.get().function;
+        Tool {
+            name: names.form(&function.name),
+            description: &function.description,
+            input_schema: tool_schema::of(&function.parameters, PropertyNames::Wordy),
+            cache_control: None,
         }
-        let mut tools = serializer.serialize_seq(Some(self.0.len()))?;
-        for tool in self.0 {
-            let function = &tool.get().function;
-            tools.serialize_element(&Tool {
-                name: &function.name,
-                description: &function.description,
-                input_schema: &function.parameters,
-            })?;
-        }
-        tools.end()
-    }
+    };
+    tools.iter().map(tool).collect()
 }
 
 /// The blocks of a leading system message. Its parts are used where they still say what the message says.
@@ -115,139 +115,12 @@ fn system_blocks(message: &Message) -> Vec<Value> {
     parts.iter().filter_map(marked).collect()
 }
 
-fn text_block(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
-}
-
-/// Everything behind the system prompt, neighbours of one role merged.
-#[derive(Default)]
-struct Conversation {
-    vision: bool,
-    merged: Vec<(&'static str, Vec<Value>)>,
-    /// The last block that the next call of the turn begins with: its message, and its place there.
-    boundary: Option<(usize, usize)>,
-}
-
-impl Conversation {
-    fn push(&mut self, one: &WireMessage<'_>, marker: &str) {
-        let (message, vision) = (&one.message, self.vision);
-        let (role, mut blocks) = match message.role {
-            Role::System => ("system", text_block(&message.content).into_iter().collect()),
-            Role::User => ("user", content_blocks(message, vision)),
-            Role::Assistant => ("assistant", assistant_blocks(message)),
-            Role::Tool => ("user", vec![tool_result(message, vision)]),
-        };
-        if one.marked {
-            blocks.iter_mut().for_each(|block| block[marker] = true.into());
-        }
-        match self.merged.last_mut() {
-            Some((last, all)) if *last == role => all.extend(blocks),
-            _ => self.merged.push((role, blocks)),
-        }
-    }
-
-    /// The last block that may carry a mark; thoughts are not touched.
-    fn last(&self) -> Option<(usize, usize)> {
-        self.merged
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(at, (_, blocks))| Some((at, blocks.iter().rposition(|block| !is_thought(block))?)))
-    }
-
-    fn finish(self) -> Vec<Value> {
-        let filled = self.merged.into_iter().filter(|(_, blocks)| !blocks.is_empty());
-        filled.map(|(role, blocks)| json!({"role": role, "content": results_first(blocks)})).collect()
-    }
-}
-
-/// The wire wants the results of calls before any other block of their message.
-fn results_first(blocks: Vec<Value>) -> Vec<Value> {
-    let (mut results, others): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|block| block["type"] == "tool_result");
-    results.extend(others);
-    results
-}
-
-fn content_blocks(message: &Message, vision: bool) -> Vec<Value> {
-    text_block(&message.content).into_iter().chain(media_blocks(message, vision)).collect()
-}
-
-/// The media of a message as blocks: what it takes, and a note for each other one.
-fn media_blocks(message: &Message, vision: bool) -> impl Iterator<Item = Value> {
-    let base64 = |block: &str, content_type: &str, data: &str| json!({"type": block, "source": {"type": "base64", "media_type": content_type, "data": data}});
-    message.media.iter().filter_map(move |entry| match Medium::of(entry, vision) {
-        Medium::Image { content_type, data, .. } => Some(base64("image", content_type, data)),
-        Medium::Pdf(data) => Some(base64("document", "application/pdf", data)),
-        Medium::Remote(url) if url.starts_with("https://") => {
-            Some(json!({"type": "image", "source": {"type": "url", "url": url}}))
-        }
-        Medium::Remote(_) | Medium::Other(_) => {
-            unsent(entry, message).map(|note| json!({"type": "text", "text": note}))
-        }
-    })
-}
-
-fn tool_result(message: &Message, vision: bool) -> Value {
-    let mut result = json!({"type": "tool_result", "tool_use_id": wire_id(&message.tool_call_id)});
-    let mut media = media_blocks(message, vision).peekable();
-    if media.peek().is_some() {
-        result["content"] = text_block(&message.content).into_iter().chain(media).collect();
-    } else if !message.content.is_empty() {
-        result["content"] = message.content.as_str().into();
-    }
-    result
-}
-
-/// `id` in the characters that this wire takes.
-fn wire_id(id: &str) -> String {
-    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
-}
-
-fn assistant_blocks(message: &Message) -> Vec<Value> {
-    let kept = &message.private.blocks;
-    if still_apply(kept, message) {
-        return kept.iter().filter_map(|block| replayed(block, message)).collect();
-    }
-    let thoughts = kept.iter().filter(|block| is_thought(block)).cloned();
-    let text = text_block(&message.content);
-    thoughts.chain(text).chain(message.tool_calls.iter().map(tool_use)).collect()
-}
-
-/// Whether the blocks of an answer are still those of the message that came from it.
-fn still_apply(kept: &[Value], message: &Message) -> bool {
-    let of = |kind: &'static str| kept.iter().filter(move |block| block["type"] == kind);
-    let text: String = of("text").filter_map(|block| block["text"].as_str()).collect();
-    let mut ids = of("tool_use").map(|block| block["id"].as_str().unwrap_or_default());
-    kept.iter().any(is_thought)
-        && text == message.content
-        && message.tool_calls.iter().all(|call| ids.next() == Some(&call.id))
-        && ids.next().is_none()
-}
-
-fn is_thought(block: &Value) -> bool {
-    matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
-}
-
-/// A kept block as it is sent again. Calls are taken from the message: hooks may have changed their arguments.
-fn replayed(block: &Value, message: &Message) -> Option<Value> {
-    match block["type"].as_str() {
-        Some("text") => text_block(block["text"].as_str().unwrap_or_default()),
-        Some("tool_use") => message.tool_calls.iter().find(|call| block["id"] == *call.id).map(tool_use),
-        Some(_) | None => is_thought(block).then(|| block.clone()),
-    }
-}
-
-fn tool_use(call: &CallPart) -> Value {
-    let input = call.arguments().map_or_else(|_| json!({"invalid_json": call.function.arguments}), Value::Object);
-    json!({"type": "tool_use", "id": wire_id(&call.id), "name": call.function.name, "input": input})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lower::WireShape;
     use crate::lower::tests::strictest;
-    use domain::message::{ProviderData, SystemPart};
+    use domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)
@@ -262,7 +135,7 @@ mod tests {
             options,
             graceful_terminal: false,
         };
-        String::from_utf8(body("m", &request, vision, &strictest(WireShape::Blocks))).unwrap()
+        String::from_utf8(body("m", &request, vision, &strictest(WireShape::Blocks)).0).unwrap()
     }
 
     fn calling(calls: Vec<CallPart>, content: &str) -> Message {
@@ -292,7 +165,7 @@ mod tests {
         ];
         let body =
             body_of(messages, vec![ToolDef::new("add", "", parameters)], r#"{"temperature":0.70,"stream":false}"#);
-        insta::assert_snapshot!(body, @r#"{"model":"m","system":[{"type":"text","text":"be good"},{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool_use","id":"functions_add_0","name":"add","input":{"n":1.50e+400}},{"type":"tool_use","id":"c2","name":"add","input":{"invalid_json":"{oops"}},{"type":"tool_use","id":"c3","name":"add","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_add_0","content":"1"},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"shot"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]},{"type":"tool_result","tool_use_id":"c3"},{"type":"text","text":"go on"}]}],"tools":[{"name":"add","input_schema":{"type":"object","maximum":12345678901234567890.10}}],"max_tokens":4096,"temperature":0.70,"stream":true}"#);
+        insta::assert_snapshot!(body, @r#"{"model":"m","system":[{"type":"text","text":"be good"},{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"tool_use","id":"functions_add_0","name":"add","input":{"n":1.50e+400}},{"type":"tool_use","id":"c2","name":"add","input":{"invalid_json":"{oops"}},{"type":"tool_use","id":"c3","name":"add","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_add_0","content":"1"},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"text","text":"shot"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]},{"type":"tool_result","tool_use_id":"c3"},{"type":"text","text":"go on"}]}],"tools":[{"name":"add","input_schema":{"type":"object","maximum":12345678901234567890.10,"properties":{}}}],"max_tokens":4096,"temperature":0.70,"stream":true}"#);
     }
 
     #[test]
@@ -336,7 +209,7 @@ mod tests {
     fn a_forced_choice_leaves_in_the_words_of_this_wire() {
         let tools = vec![ToolDef::new("decide", "", json!({"type": "object"}))];
         let options = r#"{"max_tokens":5,"tool_choice":{"type":"function","function":{"name":"decide"}},"parallel_tool_calls":false}"#;
-        insta::assert_snapshot!(body_of(vec![], tools, options), @r#"{"model":"m","messages":[],"tools":[{"name":"decide","input_schema":{"type":"object"}}],"max_tokens":5,"tool_choice":{"type":"tool","name":"decide","disable_parallel_tool_use":true},"stream":true}"#);
+        insta::assert_snapshot!(body_of(vec![], tools, options), @r#"{"model":"m","messages":[],"tools":[{"name":"decide","input_schema":{"type":"object","properties":{}}}],"max_tokens":5,"tool_choice":{"type":"tool","name":"decide","disable_parallel_tool_use":true},"stream":true}"#);
     }
 
     #[test]
@@ -366,13 +239,59 @@ mod tests {
         ];
         let mut message = calling(vec![CallPart::new("c1", "x", r#"{"n":1.0}"#)], "now ");
         message.private = ProviderData::of(kept);
+        let blocks = |message: &Message| Conversation::new(true, &WireNames::default()).assistant_blocks(message);
         let types = |message: &Message| -> Vec<String> {
-            assistant_blocks(message).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
+            blocks(message).iter().map(|b| b["type"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(types(&message), ["thinking", "text", "redacted_thinking", "tool_use"]);
-        assert_eq!(assistant_blocks(&message)[0], message.private.blocks[0]);
-        assert_eq!(assistant_blocks(&message)[3]["input"].to_string(), r#"{"n":1.0}"#);
+        assert_eq!(blocks(&message)[0], message.private.blocks[0]);
+        assert_eq!(blocks(&message)[3]["input"].to_string(), r#"{"n":1.0}"#);
         message.content = "changed".into();
         assert_eq!(types(&message), ["thinking", "redacted_thinking", "text", "tool_use"]);
+    }
+
+    #[test]
+    fn thoughts_that_nobody_signed_or_that_are_all_there_is_stay_here() {
+        let blocks = |kept: Vec<Value>, content: &str| {
+            let mut message = Message::text(Role::Assistant, content);
+            message.private = ProviderData::of(kept);
+            Conversation::new(true, &WireNames::default()).assistant_blocks(&message)
+        };
+        let text = json!({"type": "text", "text": "a"});
+        for odd in [
+            json!({"type": "thinking", "thinking": "x", "signature": ""}),
+            json!({"type": "thinking", "thinking": "x"}),
+            json!({"type": "redacted_thinking"}),
+            json!({"type": "redacted_thinking", "data": 1}),
+            json!({"type": "server_tool_use", "id": "x"}),
+        ] {
+            assert_eq!(blocks(vec![odd, text.clone()], "a"), [text.clone()]);
+        }
+        let signed = json!({"type": "thinking", "thinking": "x", "signature": "s"});
+        assert_eq!(blocks(vec![text.clone(), signed.clone()], "a"), [text]);
+        assert!(blocks(vec![signed], "").is_empty());
+    }
+
+    #[test]
+    fn marks_of_a_cache_go_where_they_are_worth_most_and_the_operators_count() {
+        let marked = |breakpoints, system: Message| {
+            let tool = ToolDef::new("x", "", json!({"type": "object", "properties": {}}));
+            let request = LlmRequest {
+                tools: vec![tool.into()],
+                ..LlmRequest::new("p/m", [system, Message::text(Role::User, "U1")])
+            };
+            let mut how = strictest(WireShape::Blocks);
+            (how.capabilities.cache_breakpoints, how.goes_on) = (breakpoints, true);
+            let body: Value = serde_json::from_slice(&body("m", &request, true, &how).0).unwrap();
+            let has = |piece: &Value| if piece.get("cache_control").is_some() { "*" } else { "-" };
+            let system: String = body["system"].as_array().unwrap().iter().map(has).collect();
+            format!("{} {system} {}", has(&body["tools"][0]), has(&body["messages"][0]["content"][0]))
+        };
+        let plain = || Message::text(Role::System, "S0");
+        assert_eq!([0, 1, 2, 3].map(|count| marked(count, plain())), ["- - -", "- - *", "- * *", "* * *"]);
+        let part = |text: &str, mark| SystemPart { kind: "text".into(), text: text.into(), cache_control: mark };
+        let mut own = Message::text(Role::System, "one\n\ntwo");
+        own.system_parts = vec![part("one", Some(json!({"type": "ephemeral", "ttl": "1h"}))), part("two", None)];
+        assert_eq!([1, 2, 4].map(|count| marked(count, own.clone())), ["- *- -", "- *- *", "- *- *"]);
     }
 }

@@ -78,14 +78,12 @@ pub(super) fn items(messages: &[Rendered<Message>]) -> Vec<Item<'_>> {
     all
 }
 
-fn is_empty(message: &Message) -> bool {
+/// Whether there is nothing to send of `message`. Thoughts alone are no message to any server.
+pub(super) fn is_empty(message: &Message) -> bool {
     match message.role {
         Role::System => system_text(message).trim().is_empty(),
         Role::User => message.content.trim().is_empty() && message.media.is_empty(),
-        Role::Assistant => {
-            let Message { content, tool_calls, private, media, .. } = message;
-            content.trim().is_empty() && tool_calls.is_empty() && private.blocks.is_empty() && media.is_empty()
-        }
+        Role::Assistant => message.content.trim().is_empty() && message.tool_calls.is_empty(),
         // A call without a result would be refused.
         Role::Tool => false,
     }

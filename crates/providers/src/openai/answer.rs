@@ -17,6 +17,8 @@ pub(super) struct Assembly {
     finish_reason: String,
     usage: Option<Usage>,
     heard: bool,
+    /// Whether any of the text is a refusal.
+    refused: bool,
 }
 
 impl Assembly {
@@ -59,7 +61,9 @@ impl Assembly {
             self.reasoning_details.extend(details.iter().cloned());
         }
         self.text(piece.get("content").unwrap_or(&Value::Null), on_delta);
-        self.text(piece.get("refusal").unwrap_or(&Value::Null), on_delta);
+        let refusal = piece.get("refusal").unwrap_or(&Value::Null);
+        self.refused |= refusal.as_str().is_some_and(|text| !text.is_empty());
+        self.text(refusal, on_delta);
         let calls = piece.get("tool_calls").and_then(Value::as_array);
         calls.into_iter().flatten().try_for_each(|call| self.calls.feed(call))
     }
@@ -92,6 +96,9 @@ impl Assembly {
         }
         if self.finish_reason.is_empty() {
             self.finish_reason = if self.calls.is_empty() { "stop" } else { "tool_calls" }.into();
+        }
+        if self.refused && self.finish_reason == "stop" {
+            self.finish_reason = "refusal".into();
         }
         let details = self.reasoning_details;
         Ok(LlmReply {

@@ -8,7 +8,10 @@ use domain::message::{CallPart, Message, Role};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::lower::{Join, LoweringOptions, Thread, lowered, mark, system_text, text_part};
+use crate::lower::tool_schema::{self, PropertyNames};
+use crate::lower::{
+    Join, LoweringOptions, Thread, WireIds, WireNames, lowered, mark, object_text, system_text, text_part,
+};
 use crate::media::{Medium, unsent, with_notes};
 use crate::quirks;
 
@@ -23,6 +26,8 @@ pub(crate) struct Wire<'a> {
     pub(crate) messages: Vec<Value>,
     pub(crate) tools: &'a [Rendered<ToolDef>],
     pub(crate) options: Cow<'a, Object>,
+    /// How tools are called on the wire.
+    pub(crate) names: WireNames,
 }
 
 impl Wire<'_> {
@@ -39,13 +44,13 @@ struct Flagged<'a> {
 
 impl Serialize for Flagged<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Wire { model, messages, tools, options } = self.wire;
+        let Wire { model, messages, tools, options, names } = self.wire;
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", model)?;
         body.serialize_entry("messages", messages)?;
         // Servers refuse an empty list.
         if !tools.is_empty() {
-            body.serialize_entry("tools", tools)?;
+            body.serialize_entry("tools", &Tools { tools, names })?;
         }
         for (name, value) in options.iter().filter(|(name, _)| !RESERVED.contains(&name.as_str())) {
             body.serialize_entry(quirks::option_name(model, name, options), value)?;
@@ -58,25 +63,95 @@ impl Serialize for Flagged<'_> {
     }
 }
 
+/// Tools as they are offered.
+struct Tools<'a> {
+    tools: &'a [Rendered<ToolDef>],
+    names: &'a WireNames,
+}
+
+impl Serialize for Tools<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { tools, names } = self;
+        serializer.collect_seq(tools.iter().map(|tool| OfferedTool { tool, names }))
+    }
+}
+
+/// A tool as it is offered.
+struct OfferedTool<'a> {
+    tool: &'a Rendered<ToolDef>,
+    names: &'a WireNames,
+}
+
+impl Serialize for OfferedTool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let function = &self.tool.get().function;
+        let (name, parameters) =
+            (self.names.form(&function.name), tool_schema::of(&function.parameters, PropertyNames::Free));
+        if name == function.name && matches!(parameters, Cow::Borrowed(_)) {
+            return self.tool.serialize(serializer);
+        }
+        let mut tool = self.tool.get().clone();
+        tool.function.name = name.to_owned();
+        tool.function.parameters = parameters.into_owned();
+        tool.serialize(serializer)
+    }
+}
+
 /// `request` with the wire's own tool calls.
 pub(crate) fn native<'a>(model: &'a str, request: &'a LlmRequest, vision: bool, how: &LoweringOptions<'_>) -> Wire<'a> {
     let (mut thread, mut tool_images) = (Thread::default(), Vec::new());
     let lowered = lowered(&request.messages, how);
+    let called = lowered.spoken.iter().flat_map(|one| &one.message.tool_calls);
+    let names = WireNames::of(&request.tools, called);
+    let mut on_wire = OnWire { names: &names, ids: WireIds::visible(), model: &how.model };
     // Where no user's message may follow a result, no image may either.
     let shown = vision && !(lowered.minded && how.folds());
-    for one in lowered.spoken {
+    for one in &lowered.spoken {
         let of_tool = one.message.role == Role::Tool;
         if !of_tool {
             flush(&mut tool_images, &mut thread);
         }
-        let mut message = rendered(&one.message, if of_tool { shown } else { vision }, &mut tool_images);
+        let vision = if of_tool { shown } else { vision };
+        let mut message = rendered(&one.message, vision, (&mut on_wire, &mut tool_images));
         if one.marked {
             mark(&mut message["content"], &how.capabilities.turn_scoped);
         }
         thread.push(message, one.join);
     }
     flush(&mut tool_images, &mut thread);
-    Wire { model, messages: thread.into_messages(), tools: &request.tools, options: Cow::Borrowed(&request.options) }
+    let options = names.chosen(Cow::Borrowed(&request.options));
+    Wire { model, messages: thread.into_messages(), tools: &request.tools, options, names }
+}
+
+/// How calls are written on the wire.
+struct OnWire<'a> {
+    names: &'a WireNames,
+    ids: WireIds,
+    /// PROVIDER/MODEL of the request.
+    model: &'a str,
+}
+
+impl OnWire<'_> {
+    fn call(&mut self, call: &CallPart, author: &str) -> Value {
+        let name = self.names.form(&call.function.name);
+        let mut function = json!({"name": name, "arguments": object_text(call)});
+        let mut rendered = json!({"id": self.ids.of_call(&call.id), "type": "function"});
+        // Only the provider that added to a call knows what to do with that; others refuse it.
+        let own = author.is_empty() || provider_of(author) == provider_of(self.model);
+        if own && !call.function.thought_signature.is_empty() {
+            function["thought_signature"] = call.function.thought_signature.as_str().into();
+        }
+        rendered["function"] = function;
+        if let Some(extra) = call.extra_content.as_ref().filter(|_| own) {
+            rendered["extra_content"] = extra.clone();
+        }
+        rendered
+    }
+}
+
+/// The provider in PROVIDER/MODEL.
+fn provider_of(model: &str) -> &str {
+    model.split_once('/').map_or(model, |(provider, _)| provider)
 }
 
 /// Images of tool results, as a message of their own once the results are complete.
@@ -87,16 +162,16 @@ fn flush(tool_images: &mut Vec<Value>, thread: &mut Thread) {
     }
 }
 
-fn rendered(message: &Message, vision: bool, tool_images: &mut Vec<Value>) -> Value {
+fn rendered(message: &Message, vision: bool, (wire, tool_images): (&mut OnWire<'_>, &mut Vec<Value>)) -> Value {
     match message.role {
         Role::System => json!({"role": "system", "content": system_text(message)}),
         Role::User => json!({"role": "user", "content": user_content(message, vision)}),
-        Role::Assistant => assistant(message),
+        Role::Assistant => assistant(message, wire),
         Role::Tool => {
             let (images, notes) = images_and_notes(message, vision);
             tool_images.extend(images);
             let content = with_notes(&message.content, notes);
-            json!({"role": "tool", "tool_call_id": message.tool_call_id, "content": content})
+            json!({"role": "tool", "tool_call_id": wire.ids.of_result(&message.tool_call_id), "content": content})
         }
     }
 }
@@ -134,27 +209,13 @@ fn image_part(entry: &str, vision: bool) -> Option<Value> {
     }
 }
 
-fn assistant(message: &Message) -> Value {
+fn assistant(message: &Message, wire: &mut OnWire<'_>) -> Value {
     if message.tool_calls.is_empty() {
         return json!({"role": "assistant", "content": message.content});
     }
     let content = if message.content.is_empty() { Value::Null } else { Value::from(message.content.as_str()) };
-    let calls: Vec<Value> = message.tool_calls.iter().map(call).collect();
+    let calls: Vec<Value> = message.tool_calls.iter().map(|call| wire.call(call, &message.model_name)).collect();
     json!({"role": "assistant", "content": content, "tool_calls": calls})
-}
-
-fn call(call: &CallPart) -> Value {
-    // Chat templates parse the arguments, and an empty text is no JSON.
-    let arguments = if call.function.arguments.trim().is_empty() { "{}" } else { &call.function.arguments };
-    let mut function = json!({"name": call.function.name, "arguments": arguments});
-    if !call.function.thought_signature.is_empty() {
-        function["thought_signature"] = call.function.thought_signature.as_str().into();
-    }
-    let mut rendered = json!({"id": call.id, "type": call.kind, "function": function});
-    if let Some(extra) = &call.extra_content {
-        rendered["extra_content"] = extra.clone();
-    }
-    rendered
 }
 
 #[cfg(test)]
@@ -204,7 +265,7 @@ mod tests {
             vec![ToolDef::new("add", "adds", parameters)],
             r#"{"temperature":0.70,"max_tokens":9,"stream":false,"model":"other","x_new":{"b":1,"a":2}}"#,
         );
-        insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"n\":  1.50e400}"}},{"id":"c2","type":"function","function":{"name":"add","arguments":"{"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c2","content":""},{"role":"assistant","content":"let me see","tool_calls":[{"id":"c3","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c3","content":"ok"},{"role":"system","content":"mind the gap"},{"role":"assistant","content":""}],"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","maximum":12345678901234567890.10}}}],"temperature":0.70,"max_tokens":9,"x_new":{"b":1,"a":2},"stream":true,"stream_options":{"include_usage":true}}"#);
+        insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"system","content":"be good"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"n\":  1.50e400}"}},{"id":"c2","type":"function","function":{"name":"add","arguments":"{\"invalid_json\":\"{\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c2","content":""},{"role":"assistant","content":"let me see","tool_calls":[{"id":"c3","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c3","content":"ok"},{"role":"system","content":"mind the gap"}],"tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object","maximum":12345678901234567890.10,"properties":{}}}}],"temperature":0.70,"max_tokens":9,"x_new":{"b":1,"a":2},"stream":true,"stream_options":{"include_usage":true}}"#);
     }
 
     fn with_media(message: Message, media: &[&str]) -> Message {
@@ -221,7 +282,7 @@ mod tests {
         let bare = with_media(Message::text(Role::User, ""), &[PNG]);
         let deaf = with_media(Message::text(Role::User, "hear"), &[OGG]);
         let named = with_media(Message::text(Role::User, "hear [audio:/m/a.ogg]"), &[OGG]);
-        insta::assert_snapshot!(body_of(vec![look, bare, deaf, named], vec![], "{}"), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look\n[media not sent: audio/ogg]\n[media not sent: media://x]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"image_url","image_url":{"url":"https://h/x.png"}}]},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"hear\n[media not sent: audio/ogg]"},{"role":"user","content":"hear [audio:/m/a.ogg]"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+        insta::assert_snapshot!(body_of(vec![look, bare, deaf, named], vec![], "{}"), @r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"look\n[media not sent: audio/ogg]\n[media not sent: media://x]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"image_url","image_url":{"url":"https://h/x.png"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"hear\n[media not sent: audio/ogg]\n\nhear [audio:/m/a.ogg]"}]}],"stream":true,"stream_options":{"include_usage":true}}"#);
     }
 
     #[test]
@@ -248,7 +309,7 @@ mod tests {
             Message::text(Role::User, "?"),
             Message::text(Role::System, "mind"),
         ];
-        insta::assert_snapshot!(body_of(messages, vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one"},{"role":"tool","tool_call_id":"c2","content":"two"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"user","content":"?"},{"role":"system","content":"mind"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+        insta::assert_snapshot!(body_of(messages, vec![], "{}"), @r#"{"model":"m","messages":[{"role":"tool","tool_call_id":"c1","content":"one"},{"role":"tool","tool_call_id":"c2","content":"two"},{"role":"user","content":[{"type":"text","text":"[Loaded image from tool result above]"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"?"}]},{"role":"system","content":"mind"}],"stream":true,"stream_options":{"include_usage":true}}"#);
     }
 
     #[test]

@@ -112,16 +112,17 @@ fn fate(
             | NotRun::OutOfScope
             | NotRun::BreakerOpen { .. }
             | NotRun::Untrusted
-            | NotRun::BudgetSpent
+            | NotRun::ChainTimeSpent { .. }
+            | NotRun::BudgetSpent { .. }
             | NotRun::CapReached { .. }
             | NotRun::Dropped,
         ) => return Some("about something else".to_owned()),
-        Ok(Some(fault)) => return Some(faulty(event, &fault.to_string())),
+        Ok(Some(fault)) => return Some(faulty(event, &fault.explained().to_string())),
         Ok(None) => {}
     }
     match &hook.state {
         HookState::Tripped { since } => Some(breaker::refusal(row.label(), row.id.as_str(), since, row.breaker)),
-        HookState::Broken(fault) => Some(faulty(event, &fault.to_string())),
+        HookState::Broken(fault) => Some(faulty(event, &fault.explained().to_string())),
         HookState::Armed | HookState::Disabled | HookState::Untrusted => None,
     }
 }

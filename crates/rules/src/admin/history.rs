@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
+use domain::fault::Cause;
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
 use domain::store::ExecutionQuery;
@@ -94,7 +95,7 @@ impl RuleAdmin {
         self.blocking(move |rule_admin| rule_admin.page(&by, wanted, after)).await
     }
 
-    /// One execution, with the whole text of its fault. That somebody read it is logged.
+    /// One execution, with the whole text of its fault. That somebody read it stands in the audit chain.
     ///
     /// # Errors
     /// There is none, or it is another tenant's; its text cannot be decrypted; or the caller may not.
@@ -102,14 +103,24 @@ impl RuleAdmin {
         by.at_least(CallerRole::Admin, "execution.get")?;
         let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
         let looked_up = id.clone();
-        let found = self.blocking(move |rule_admin| Ok(rule_admin.parts.executions.execution(&looked_up)?)).await?;
-        let found = found.filter(|row| by.is_master() || row.tenant_id == by.tenant);
+        let reader = by.clone();
+        let found = self.blocking(move |rule_admin| rule_admin.read(&reader, &looked_up)).await?;
         let missing = || AdminError::new(AdminErrorCode::NotFound, format!("execution not found: {id}"));
         let row = found.ok_or_else(missing)?;
         tracing::info!(execution = %row.id, tenant = %row.tenant_id, by = %by.name, "security.hook.execution_read");
         let mut value = shown(&row);
-        value["errorDetail"] = json!(row.error_detail);
+        value["errorDetail"] = json!(row.error_detail.as_ref().map(Cause::unredacted));
         Ok(value)
+    }
+
+    /// An execution that `by` may read. Where it has a detail, the audit chain knows of it before the reader does.
+    fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
+        let executions = &self.parts.executions;
+        let found = executions.execution(id)?.filter(|row| by.is_master() || row.tenant_id == by.tenant);
+        if let Some(row) = found.as_ref().filter(|row| row.error_detail.is_some()) {
+            executions.note_read(row, &self.actor(by))?;
+        }
+        Ok(found)
     }
 
     fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<ExecutionPage, AdminError> {

@@ -251,8 +251,8 @@ impl Trial {
         let unmatched = Hook { matcher: None, ..(*self.hook).clone() };
         let condition = condition.map(|_| match wanted(&unmatched, event, facts, self.event_context()) {
             Ok(None) => Ok(true),
-            Ok(Some(Fault::ConditionFailed { detail })) => Err(detail),
-            Ok(Some(fault)) => Err(fault.to_string()),
+            Ok(Some(Fault::ConditionFailed { cause })) => Err(cause.shown()),
+            Ok(Some(fault)) => Err(fault.explained().to_string()),
             Err(NotRun::Condition { .. }) => Ok(false),
             Err(other) => Err(format!("{other:?}")),
         });
@@ -294,7 +294,7 @@ impl Trial {
         let kind = what.checkpoint();
         let notice = Notice { event_id: EventId::fresh(), at, who: self.who.clone(), what };
         if let HookState::Broken(fault) = &self.asked.state {
-            return TestResult::of_fault(fault, fault.to_string(), Duration::ZERO);
+            return TestResult::of_fault(fault, fault.explained().to_string(), Duration::ZERO);
         }
         let began = Instant::now();
         let tried = self.handler.try_out(&notice, &self.cancel).await;

@@ -40,12 +40,12 @@ pub fn mount(row: &Rule, agents: &[AgentId], parts: &Arc<RuleServices>) -> Mount
     let runs = match RuleRunner::of(row) {
         Ok(runs) => Some(runs),
         Err(refused) => {
-            hold(Fault::CannotStart { detail: refused.message });
+            hold(Fault::CannotStart { cause: refused.message.into() });
             None
         }
     };
     if let Err(refused) = record::allowed(row, parts.edition) {
-        hold(Fault::Unavailable { detail: refused.message });
+        hold(Fault::Unavailable { cause: refused.message.into() });
     }
     let hook = Arc::new(hook(row, agents, (matcher, condition, broken)));
     match runs {
@@ -55,7 +55,7 @@ pub fn mount(row: &Rule, agents: &[AgentId], parts: &Arc<RuleServices>) -> Mount
 }
 
 fn condition_failed(detail: String) -> Fault {
-    Fault::ConditionFailed { detail }
+    Fault::ConditionFailed { cause: detail.into() }
 }
 
 type Compiled = (Option<Matcher>, Option<Arc<dyn Condition>>, Option<Fault>);
@@ -196,7 +196,7 @@ pub fn stub((name, origin): (&str, &str), why: &str, guarded: GuardedEvents) -> 
         family: Family::Native,
         origin: origin.to_owned(),
         priority: i32::MIN,
-        state: HookState::Broken(Fault::Unavailable { detail: why.to_owned() }),
+        state: HookState::Broken(Fault::Unavailable { cause: why.to_owned().into() }),
         scope: guarded.scope,
         matcher: guarded.matcher,
         respond: RespondTools::Any,

@@ -2,7 +2,7 @@
 
 use crate::reply::{self, CurrentInput, Decision, HandlerReply, InputShape, ReplyFault, Rewrite};
 use domain::checkpoint::{PreToolUse, Reply, RuleSubject, SubagentStart, Subject, UserPromptSubmit};
-use domain::fault::{Direction, Fault, FaultKind, ProtocolBreach};
+use domain::fault::{Cause, Direction, Fault, FaultKind, ProtocolBreach};
 use domain::json::Object;
 use domain::verdict::{ParsedVerdict as HeardAt, Reason, Verdict};
 
@@ -15,32 +15,32 @@ pub(crate) struct ReadAnswer {
 /// A fault with the words for it.
 pub(crate) struct Failure {
     pub(crate) fault: Fault,
-    pub(crate) detail: String,
+    pub(crate) detail: Cause,
 }
 
 impl Failure {
     /// A fault that is not in the answer.
-    pub(crate) fn of(fault: Fault, detail: impl Into<String>) -> Self {
+    pub(crate) fn of(fault: Fault, detail: impl Into<Cause>) -> Self {
         Self { fault, detail: detail.into() }
     }
 
     /// Something that is missing or refused before anybody was asked.
-    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(detail: impl Into<Cause>) -> Self {
         let detail = detail.into();
-        Self { fault: Fault::Unavailable { detail: detail.clone() }, detail }
+        Self { fault: Fault::Unavailable { cause: detail.clone() }, detail }
     }
 }
 
 impl From<ReplyFault> for Failure {
     fn from(broken: ReplyFault) -> Self {
-        let detail = broken.to_string();
+        let detail = Cause::from(broken.to_string());
         let fault = match (&broken, broken.kind()) {
             (ReplyFault::Exited { code, .. }, _) => Fault::BadExit { status: *code },
             (ReplyFault::Killed { signal, .. }, _) => Fault::Killed { signal: *signal },
             (ReplyFault::TooLarge { .. }, _) => {
                 Fault::TooLarge { way: Direction::Reply, limit: reply::MAX_REPLY_BYTES }
             }
-            (ReplyFault::Unreadable(_), FaultKind::Unreadable) => Fault::Unreadable { detail: detail.clone() },
+            (ReplyFault::Unreadable(_), FaultKind::Unreadable) => Fault::Unreadable { cause: detail.clone() },
             (ReplyFault::Unreadable(_), _) => Fault::Protocol(ProtocolBreach::Broke(detail.clone())),
         };
         Self { fault, detail }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::judge::{self, JudgeQuestion};
 use crate::reply::{self, HandlerReply};
 use domain::account::Account;
-use domain::fault::{Fault, ProtocolBreach};
+use domain::fault::Fault;
 use domain::json::{Value, canonical};
 use domain::record::NotRun;
 use sha2::{Digest as _, Sha256};
@@ -50,9 +50,7 @@ impl RuleQuestion<'_> {
             return Ok(said);
         }
         let question = judge::request(template, self.event.name(), self.facts.tool, self.facts.input, nonce())
-            .map_err(|large| {
-                Failure::of(Fault::Protocol(ProtocolBreach::Broke(large.to_string())), large.to_string())
-            })?;
+            .map_err(|large| Failure::of(Fault::broke(large.to_string()), large.to_string()))?;
         let counted = !self.who.is_test;
         if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
             let cap = NotRun::CapReached { cap: *max_per_turn };
@@ -68,7 +66,7 @@ impl RuleQuestion<'_> {
             judges.not_asked(self.who.turn_id.as_str(), self.about.id().as_str());
         }
         if !fits.map_err(|_elapsed| self.timed_out())?? {
-            return Ok(refused(account, NotRun::BudgetSpent, "tenant budget exceeded".into()));
+            return Ok(refused(account, NotRun::BudgetSpent { needed: reserved }, "tenant budget exceeded".into()));
         }
         let answered = self.call(question, self.timeout.saturating_sub(began.elapsed())).await;
         let told = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);
@@ -86,7 +84,7 @@ impl RuleQuestion<'_> {
             Ok(said) => said,
             Err(broken) => {
                 let failure = Failure::from(broken);
-                self.log_broken(&failure.detail, reply::saw_injection(&judged.reply));
+                self.log_broken(&failure.fault, reply::saw_injection(&judged.reply));
                 return Err(failure);
             }
         };
@@ -151,8 +149,8 @@ impl RuleQuestion<'_> {
         }
     }
 
-    fn log_broken(&self, detail: &str, injection_detected: bool) {
-        let err = domain::execution::redacted(detail);
+    fn log_broken(&self, fault: &Fault, injection_detected: bool) {
+        let err = fault.phrase();
         let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
         tracing::error!(%hook_id, %tenant, %err, injection_detected, "security.hook.prompt_parse_error");
     }

@@ -204,7 +204,7 @@ impl ObserverPool {
             let Job { about, what, .. } = job;
             let Some(telling) = what.telling() else { continue };
             self.trace_dropped(&about, &telling.who.tenant_id);
-            let account = Account { detail: Some(CLOSED.to_owned()), ..Account::default() };
+            let account = Account { detail: Some(CLOSED.into()), ..Account::default() };
             let outcome =
                 HookOutcome::Failed { fault: Fault::Cancelled, became: VerdictKind::Continue, took: Duration::ZERO };
             let record = record(&about, &telling, outcome, account);

@@ -10,7 +10,7 @@ use crate::reply::{self, Exit, InputShape};
 use bytes::Bytes;
 use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::CheckpointKind;
-use domain::fault::{Direction, Fault, ProtocolBreach};
+use domain::fault::{Cause, Direction, Fault, ProtocolBreach};
 use domain::id::EventId;
 use domain::identity::Identity;
 use domain::json::Value;
@@ -242,7 +242,10 @@ impl RuleQuestion<'_> {
                     format!("hook: command wrote more than {} bytes to {}", command::MAX_OUTPUT_BYTES, stream.name());
                 Err(Failure::of(Fault::TooLarge { way: Direction::Reply, limit: command::MAX_OUTPUT_BYTES }, detail))
             }
-            CommandEnd::CannotStart(why) => Err(Failure::of(Fault::CannotStart { detail: why.clone() }, why)),
+            CommandEnd::CannotStart(why) => {
+                let why = Cause::from(why);
+                Err(Failure::of(Fault::CannotStart { cause: why.clone() }, why))
+            }
         }
     }
 
@@ -320,6 +323,7 @@ impl RuleQuestion<'_> {
                 Err(Failure::of(Fault::TimedOut { after: waited }, detail))
             }
             Err(ScriptFailure::Failed(detail)) => {
+                let detail = Cause::from(detail);
                 Err(Failure::of(Fault::Protocol(ProtocolBreach::Broke(detail.clone())), detail))
             }
         }
@@ -334,16 +338,16 @@ impl RuleQuestion<'_> {
 }
 
 fn http_failure(fault: &HttpFault) -> Failure {
-    let detail = fault.to_string();
+    let detail = Cause::from(fault.to_string());
     let fault = match fault {
         HttpFault::Again(fault) => return http_failure(fault),
         HttpFault::TimedOut { after } => Fault::TimedOut { after: *after },
         HttpFault::TooLarge => Fault::TooLarge { way: Direction::Reply, limit: MAX_REPLY_BYTES },
         HttpFault::Truncated | HttpFault::NotHttp(_) | HttpFault::Encoded(_) => {
-            Fault::Unreadable { detail: detail.clone() }
+            Fault::Unreadable { cause: detail.clone() }
         }
         HttpFault::Refused(_) | HttpFault::BadConfig(_) | HttpFault::Connection(_) => {
-            Fault::Unavailable { detail: detail.clone() }
+            Fault::Unavailable { cause: detail.clone() }
         }
         HttpFault::Unexpected(_) | HttpFault::Client(_) | HttpFault::Server(_) => {
             Fault::Protocol(ProtocolBreach::Returned(detail.clone()))

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::reply::Decision;
-use domain::execution::redacted;
 use domain::fault::FaultKind;
 
 use super::answer::Failure;
@@ -24,7 +23,7 @@ impl RuleQuestion<'_> {
             status = if failure.is_some() { "error" } else { "completed" },
             duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             decision = word(decision, failure),
-            error = failure.map(|failure| redacted(&failure.detail)),
+            error = failure.map(|failure| failure.fault.phrase().to_string()),
             parent_span_id = parent,
             trace_id = who.trace_id.as_str(),
             tenant = who.tenant_id.as_str(),

@@ -7,7 +7,7 @@ use crate::reply::HandlerReply;
 use bytes::Bytes;
 use domain::account::Account;
 use domain::checkpoint::Notice;
-use domain::fault::Fault;
+use domain::fault::{Cause, Fault};
 use tokio_util::sync::CancellationToken;
 
 use super::RuleHandler;
@@ -17,7 +17,7 @@ use super::running::{RuleQuestion, RunResult};
 /// The result of a trial.
 pub(crate) struct TryResult {
     /// The reply, or the fault with the words for it.
-    pub(crate) said: Result<HandlerReply, (Fault, String)>,
+    pub(crate) said: Result<HandlerReply, (Fault, Cause)>,
     /// How it came to that.
     pub(crate) account: Account,
 }
@@ -27,8 +27,8 @@ impl RuleHandler {
     pub(crate) async fn try_out(&self, notice: &Notice, cancel: &CancellationToken) -> TryResult {
         let kind = notice.what.checkpoint();
         let Some(payload) = payload::of_notice(notice) else {
-            let detail = format!("stored hooks are not told of `{}`", kind.name());
-            let said = Err((Fault::Unavailable { detail: detail.clone() }, detail));
+            let detail = Cause::from(format!("stored hooks are not told of `{}`", kind.name()));
+            let said = Err((Fault::Unavailable { cause: detail.clone() }, detail));
             return TryResult { said, account: Account::default() };
         };
         let timeout = self.about.hook.stages.get(kind).map_or(Duration::ZERO, |stage| stage.timeout);

@@ -6,7 +6,7 @@ use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind};
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
-use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError};
+use domain::store::{Actor, AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError};
 use jiff::Timestamp;
 
 use super::Memory;
@@ -59,6 +59,10 @@ impl ExecutionStore for Memory {
             execution.hook_id = None;
         }
         Ok(Some(execution))
+    }
+
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
+        self.note(&execution.tenant_id, by.at, AuditKind::Change, execution.read_by(&by.name, by.at))
     }
 
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

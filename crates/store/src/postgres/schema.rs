@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::approval::ApprovalKey;
 use domain::store::StoreError;
 
 use super::link::{LOCK_TIMEOUT, Link};
@@ -84,7 +85,7 @@ pub(super) fn pin(link: &Link, name: &str) -> Result<(), Failure> {
 }
 
 /// Brings the database to the schema `to`, all or nothing.
-pub(super) fn migrate(link: &Link, target: &Target, to: u32) -> Result<(), Failure> {
+pub(super) fn migrate(link: &Link, target: &Target, (to, key): (u32, Option<&ApprovalKey>)) -> Result<(), Failure> {
     let to = i64::from(to);
     // A database that is up to date is not locked for it.
     if schema_of(link)? == to {
@@ -103,7 +104,7 @@ pub(super) fn migrate(link: &Link, target: &Target, to: u32) -> Result<(), Failu
         }
         // Giving everything to a tenant takes as long as there is data.
         link.script("SET LOCAL statement_timeout = 0; CREATE TABLE IF NOT EXISTS pintle_schema (number INT NOT NULL)")?;
-        migration::run(link, seen, to)?;
+        migration::run(link, seen, to, key)?;
         if to == 0 {
             return link.script("DROP TABLE pintle_schema");
         }

@@ -30,6 +30,7 @@ pub(crate) fn seen(db: &dyn Db, anchor: Option<&Anchor>, found: &StoredRules) ->
         epoch: found.epoch,
         rules: rules.map(|rule| (rule.id.clone(), AnchoredRule::of(rule, &trips_of(rule, found)))).collect(),
         unreadable: found.doubts.clone(),
+        tenants: found.tenants.iter().map(|tenant| (tenant.id.clone(), tenant.slug.clone())).collect(),
         ..StoreSeen::default()
     };
     let anchor = anchor.filter(|anchor| anchor.store_id == seen.store_id);

@@ -138,6 +138,22 @@ pub(crate) fn void_session(db: &dyn Db, key: &SessionKey) -> Result<(), Failure>
     db.run(sql, &[key.tenant.as_str().into(), key.session.as_str().into()]).map(drop)
 }
 
+/// Seals the questions that wait and were asked before there were seals. Once, as the schema is brought up to date:
+/// from then on a question without a seal is one that somebody took it from.
+pub(crate) fn seal_older(db: &dyn Db, key: &ApprovalKey) -> Result<(), Failure> {
+    let ids = "SELECT id FROM approvals WHERE state = 'waiting' AND seal IS NULL";
+    for id in db.all(ids, &[], |row| row.string("id"))? {
+        let sql = format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1");
+        // One that nobody can read stays as it is; whoever looks for it is told.
+        let found = db.one(&sql, &[(&id).into()], |row| Ok(approval(row, None).ok()))?.flatten();
+        if let Some(question) = found.filter(Approval::is_of_before_seals) {
+            let seal = key.seal(&question);
+            db.run("UPDATE approvals SET seal = ?2 WHERE id = ?1", &[id.into(), seal.into()])?;
+        }
+    }
+    Ok(())
+}
+
 /// Gives the questions of the tenant `from` to the tenant `to`, in what was asked and in its digest too: the owner of
 /// a call is part of what makes it this call.
 pub(crate) fn give(db: &dyn Db, from: &str, to: &str) -> Result<(), Failure> {

@@ -44,6 +44,8 @@ pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth
         let from = lock_head(db, tenant)?;
         let mut to = from;
         for note in notes {
+            // What was committed between them is gone: whoever verifies the chain is told which rows are missing.
+            to.seq = to.seq.max(note.seq.map_or(0, |given| given.saturating_sub(1)));
             let (entry, next) =
                 note.draft.append(&to).map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
             statements.push(insert(tenant, entry, &note.at));
@@ -86,7 +88,7 @@ fn lock_head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
 }
 
 /// The end of a chain. Where retention has cut all rows, the checkpoint that stayed knows it.
-pub(super) fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
+pub(crate) fn head(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     let row = match db.dialect() {
         // SQLite prepares a statement that orders anew whenever a bare parameter is bound, which costs more than running
         // it; behind the sign it does not.

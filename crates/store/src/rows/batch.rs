@@ -1,5 +1,7 @@
 //! The batches that are handed over to the thread that writes, and their rows.
 
+pub(crate) mod tail;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -271,8 +273,21 @@ pub(crate) fn insert_all(
             Err(failure) => return Err(failure),
         });
     }
+    let mut known = std::mem::take(&mut sealer.known);
+    put(db, &taken, sealer, &mut |statement| known.is_new(statement))?;
+    sealer.known = known;
+    Ok(hows)
+}
+
+/// Writes everything but journals, those statements only that `is_new` names.
+fn put(
+    db: &dyn Db,
+    taken: &[&Rows],
+    sealer: &mut Sealer,
+    is_new: &mut dyn FnMut(&Statement<'_>) -> bool,
+) -> Result<(), Failure> {
     let statements: Vec<_> = taken.iter().flat_map(|rows| &rows.statements).collect();
-    let is_new: Vec<bool> = statements.iter().map(|statement| sealer.known.is_new(statement)).collect();
+    let is_new: Vec<bool> = statements.iter().map(|statement| is_new(statement)).collect();
     let new: Vec<_> = statements.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(it, _)| *it).collect();
     let mut ran = db.run_each(&new)?.into_iter();
     let touched: Vec<u64> = is_new.iter().map(|is_new| if *is_new { ran.next().unwrap_or(0) } else { 0 }).collect();
@@ -290,5 +305,5 @@ pub(crate) fn insert_all(
         let grown = audit::append_all(db, &notes)?;
         sealer.grown(db, &grown, Instant::now())?;
     }
-    Ok(hows)
+    Ok(())
 }

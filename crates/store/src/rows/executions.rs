@@ -34,12 +34,16 @@ macro_rules! insert {
     };
 }
 
+/// Keeps an execution in SQLite: nearly always the hook is there, and SQLite looks for it anyway.
+pub(crate) const SQLITE_INSERT: &str = insert!("?2");
+/// The same for one whose hook is gone.
+pub(crate) const SQLITE_ORPHAN: &str = insert!("(SELECT id FROM agent_hooks WHERE id = ?2)");
+
 /// The statement that keeps `execution`, the detail of its fault encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
 /// gone already, or be deleted at this moment.
 pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
     let (sql, orphan) = match dialect {
-        // Nearly always the hook is there, and SQLite looks for it anyway.
-        Dialect::Sqlite => (insert!("?2"), Some(insert!("(SELECT id FROM agent_hooks WHERE id = ?2)"))),
+        Dialect::Sqlite => (SQLITE_INSERT, Some(SQLITE_ORPHAN)),
         // A statement that fails would take its transaction with it.
         Dialect::Postgres => (insert!("(SELECT id FROM agent_hooks WHERE id = ?2 FOR KEY SHARE)"), None),
     };

@@ -22,17 +22,20 @@ pub(crate) mod query;
 
 pub(crate) use before::{bring_over, take_back};
 
-const TURN: &str = "INSERT INTO turns (key, turn_id, tenant_id, agent_id, session_id, is_test, began) \
+/// Keeps who acts in a turn.
+pub(crate) const TURN: &str = "INSERT INTO turns (key, turn_id, tenant_id, agent_id, session_id, is_test, began) \
                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (key) DO NOTHING";
 
 const PROMPT: &str = "INSERT INTO turns (key, turn_id, tenant_id, agent_id, session_id, is_test, began, prompt) \
                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (key) DO UPDATE SET prompt = excluded.prompt";
 
-const SET: &str = "INSERT INTO hook_sets (digest, hooks, last_used) VALUES (?1, ?2, ?3) \
+/// Keeps the hooks of events.
+pub(crate) const SET: &str = "INSERT INTO hook_sets (digest, hooks, last_used) VALUES (?1, ?2, ?3) \
                    ON CONFLICT (digest) DO UPDATE SET last_used = excluded.last_used \
                    WHERE hook_sets.last_used < excluded.last_used";
 
-const EVENT: &str = "INSERT INTO events (event_id, checkpoint, turn, at, event, iteration, tool_call_id, tool, ruling, \
+/// Keeps an event.
+pub(crate) const EVENT: &str = "INSERT INTO events (event_id, checkpoint, turn, at, event, iteration, tool_call_id, tool, ruling, \
                      text, permit, substituted, call, hooks, details) VALUES (?1, ?2, \
                      (SELECT number FROM turns WHERE key = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
                      (SELECT number FROM hook_sets WHERE digest = ?14), ?15)";

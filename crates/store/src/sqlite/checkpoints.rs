@@ -103,7 +103,7 @@ mod tests {
     fn the_log_is_moved_once_enough_was_written_and_the_thread_ends() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pintle.db");
-        let (writing, _reading) = file::open(&path, Durability::Commit).unwrap();
+        let (writing, _reading) = file::open(&path, Durability::Commit, None).unwrap();
         let place = Arc::new(Place::of(&path).unwrap());
         let mut checkpoints = Checkpoints::default();
         writing.execute_batch("CREATE TABLE many (text TEXT) STRICT; INSERT INTO many VALUES ('x')").unwrap();

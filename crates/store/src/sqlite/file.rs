@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use domain::approval::ApprovalKey;
 use domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -42,14 +43,21 @@ const APPLICATION_ID: i64 = 0x706e_746c;
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// The writing and the reading connection to `path`.
-pub(super) fn open(path: &Path, durability: Durability) -> Result<(Connection, Connection), StoreError> {
-    let writing = open_at(path, durability, NEWEST)?;
+pub(super) fn open(
+    path: &Path,
+    durability: Durability,
+    key: Option<&ApprovalKey>,
+) -> Result<(Connection, Connection), StoreError> {
+    let writing = open_at(path, durability, (NEWEST, key))?;
     let reading = reading(path).map_err(|e| failed(path, &e))?;
     Ok((writing, reading))
 }
 
+/// The schema that a file is brought to, and the key that questions of before are sealed with on the way.
+type Goal<'a> = (u32, Option<&'a ApprovalKey>);
+
 /// A writing connection to `path`, which is brought to the schema `to`.
-pub(super) fn open_at(path: &Path, durability: Durability, to: u32) -> Result<Connection, StoreError> {
+pub(super) fn open_at(path: &Path, durability: Durability, to: Goal<'_>) -> Result<Connection, StoreError> {
     make(path)?;
     let mut tried = 0;
     loop {
@@ -146,6 +154,11 @@ pub(super) fn into_error(failure: Failure, path: &Path) -> StoreError {
     }
 }
 
+/// Another process was faster.
+pub(super) fn overtaken(path: &Path) -> StoreError {
+    StoreError::Unavailable(format!("another process wrote to `{}` at the same moment; try again", path.display()))
+}
+
 /// The same for a batch: whether it may be written later is a question of the fault.
 pub(super) fn into_unwritten(failure: Failure, path: &Path) -> UnwrittenBatch {
     let passes = match &failure {
@@ -226,7 +239,7 @@ fn make(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn writing(path: &Path, durability: Durability, to: u32) -> Result<Connection, Failure> {
+fn writing(path: &Path, durability: Durability, to: Goal<'_>) -> Result<Connection, Failure> {
     let mut connection = connect(path)?;
     check_owner(&mut connection, path)?;
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
@@ -284,7 +297,7 @@ fn check_owner(connection: &mut Connection, path: &Path) -> Result<(), Failure> 
 }
 
 /// Brings the file to the schema `to`, all or nothing.
-fn migrate(connection: &mut Connection, path: &Path, to: u32) -> Result<(), Failure> {
+fn migrate(connection: &mut Connection, path: &Path, (to, key): Goal<'_>) -> Result<(), Failure> {
     let to = i64::from(to);
     // A file that is up to date is not locked for it.
     if schema_of(connection)? == to {
@@ -300,7 +313,7 @@ fn migrate(connection: &mut Connection, path: &Path, to: u32) -> Result<(), Fail
                 path.display()
             ))));
         }
-        migration::run(transaction, seen, to)?;
+        migration::run(transaction, seen, to, key)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", to)?;
         Ok(())
@@ -342,7 +355,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pintle.db");
         for (durability, expected) in [(Durability::Commit, ("wal", 1)), (Durability::BeforeEffect, ("wal", 2))] {
-            let (writing, _) = open(&path, durability).unwrap();
+            let (writing, _) = open(&path, durability, None).unwrap();
             let mode: String = writing.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
             let level: i64 = writing.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
             assert_eq!((mode.as_str(), level), expected);
@@ -352,7 +365,7 @@ mod tests {
     #[test]
     fn the_reading_connection_cannot_write() {
         let folder = tempfile::tempdir().unwrap();
-        let (_writing, reading) = open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
+        let (_writing, reading) = open(&folder.path().join("pintle.db"), Durability::Commit, None).unwrap();
         let said = reading.execute("DELETE FROM events", []).unwrap_err();
         assert_eq!(said.sqlite_error_code(), Some(ErrorCode::ReadOnly));
     }

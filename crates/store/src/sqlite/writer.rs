@@ -10,10 +10,12 @@ use rusqlite::Connection;
 
 use super::checkpoints::Checkpoints;
 use super::file::{self, Place};
+use super::pending::Tail;
 use crate::Durability;
 use crate::db::Dialect;
 use crate::rows::audit::{Sealer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
+use crate::rows::batch::tail::{self, TailRow};
 use crate::rows::batch::{Batch, Rows, insert_all};
 use crate::rows::group::{Ready, next_group};
 use crate::sealing::StoreKeys;
@@ -41,6 +43,7 @@ pub(super) struct Writer {
     quick: bool,
     /// When the thread looks again although nothing came.
     looks: Option<Instant>,
+    tail: Tail,
 }
 
 impl Writer {
@@ -50,7 +53,7 @@ impl Writer {
             Durability::Commit => Some(Checkpoints::default()),
             Durability::BeforeEffect => None,
         };
-        Self { place, connection, sealing, sealer, checkpoints, quick: true, looks: None }
+        Self { place, connection, sealing, sealer, checkpoints, quick: true, looks: None, tail: Tail::default() }
     }
 
     /// Writes what is handed over until the store is dropped and nothing waits.
@@ -81,14 +84,21 @@ impl Writer {
             }
         }
         backlog.end(Instant::now(), |rows| locked(writer).write_again(rows));
-        locked(writer).seal();
+        let mut last = locked(writer);
+        last.fold();
+        last.seal();
     }
 
     /// How long nothing is to be done if nothing comes.
-    fn patience(&mut self, now: Instant) -> Duration {
-        let patience = self.sealer.due_in(now).unwrap_or(PATIENCE);
+    pub(super) fn patience(&mut self, now: Instant) -> Duration {
+        let patience = self.due_in(now).unwrap_or(PATIENCE);
         self.looks = Some(now + patience);
         patience
+    }
+
+    /// How long until something is to be done if nothing comes.
+    fn due_in(&self, now: Instant) -> Option<Duration> {
+        self.sealer.due_in(now).into_iter().chain(self.tail.due_in(now)).min()
     }
 
     /// The writer, if whoever waits may write in its place: it does nothing now, and its disk is quick.
@@ -105,7 +115,10 @@ impl Writer {
         let place = self.place.clone();
         let turn = place.turn_if_free()?;
         self.wait_for_others(QUICK);
-        let how = self.write_during(turn, &[&rows]).pop().unwrap_or(Ok(()));
+        let how = match self.tail_row(&rows) {
+            Some(row) => self.append(turn, row),
+            None => self.write_during(turn, &[&rows]).pop().unwrap_or(Ok(())),
+        };
         self.wait_for_others(file::BUSY_TIMEOUT);
         match how {
             Err(UnwrittenBatch { passes: true, .. }) => None,
@@ -116,12 +129,16 @@ impl Writer {
     /// Whether the thread is to look again earlier than it means to.
     pub(super) fn is_needed_earlier(&self) -> bool {
         let now = Instant::now();
-        self.sealer.due_in(now).is_some_and(|due| self.looks.is_none_or(|looks| now + due < looks))
+        self.due_in(now).is_some_and(|due| self.looks.is_none_or(|looks| now + due < looks))
     }
 
     /// Signs the chains that are due although nothing came. If that fails, they are signed when something comes.
     fn tend(&mut self) {
-        if self.sealer.due_in(Instant::now()) != Some(Duration::ZERO) {
+        let now = Instant::now();
+        if self.tail.due_in(now) == Some(Duration::ZERO) {
+            self.fold();
+        }
+        if self.sealer.due_in(now) != Some(Duration::ZERO) {
             return;
         }
         let place = self.place.clone();
@@ -133,6 +150,70 @@ impl Writer {
         }
         drop(turn);
         self.anchor();
+    }
+
+    /// `rows` as a row of the tail, if that is where they are to go now.
+    fn tail_row(&mut self, rows: &Rows) -> Option<TailRow> {
+        // Where each commit is synced, a second one costs more than the first saves.
+        let may = self.checkpoints.is_some() && self.place.check().is_ok() && self.tail.has_room(&self.connection);
+        let known = &mut self.sealer.known;
+        may.then(|| rows.as_tail(&mut |statement| known.is_new(statement))).flatten()
+    }
+
+    /// Commits a row of the tail.
+    fn append(&mut self, turn: MutexGuard<'_, ()>, row: TailRow) -> BatchResult {
+        let began = Instant::now();
+        let appended = self.tail.append(&self.connection, row, began);
+        drop(turn);
+        self.quick = began.elapsed() <= QUICK;
+        if !matches!(appended, Ok(true)) {
+            self.sealer.forget();
+        }
+        match appended {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(UnwrittenBatch { why: file::overtaken(self.place.path()), passes: true }),
+            Err(failure) => Err(file::into_unwritten(failure, self.place.path())),
+        }
+    }
+
+    /// Puts the tail where it belongs, also one that another process left, and leaves nothing of it behind. If that
+    /// fails, it is tried again with whatever is written next, which fails with it.
+    pub(super) fn fold(&mut self) {
+        let place = self.place.clone();
+        let turn = place.turn();
+        let before = self.connection.total_changes();
+        let folded = self.place.check().and_then(|()| {
+            // A file of which nothing is to be moved is not locked for it.
+            if let Ok(Some(folded)) = self.tail.settled(&self.connection) {
+                return Ok(folded);
+            }
+            let fold = |db: &Connection| {
+                let folded = self.tail.fold_all(db, &mut self.sealer)?;
+                tail::wipe(db)?;
+                Ok(folded)
+            };
+            file::transact(&mut self.connection, fold).map_err(|failure| file::into_error(failure, self.place.path()))
+        });
+        drop(turn);
+        self.tail.folded(folded.as_ref().ok().copied());
+        self.tail.is_wiped();
+        match folded {
+            Ok(_) => {
+                self.written_since(before);
+                self.anchor();
+            }
+            Err(why) => {
+                self.sealer.forget();
+                tracing::warn!("security.audit.tail_not_folded: {why}");
+            }
+        }
+    }
+
+    /// Takes note of what was written since there were `before` changes.
+    fn written_since(&mut self, before: u64) {
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
+        }
     }
 
     /// The anchor knows what was signed, once it survives a loss of power.
@@ -182,16 +263,19 @@ impl Writer {
         let began = Instant::now();
         let before = self.connection.total_changes();
         let committed = self.place.check().map_err(UnwrittenBatch::from).and_then(|()| {
-            file::transact(&mut self.connection, |db| insert_all(db, rows, &|_| Ok(()), &mut self.sealer))
+            let write = |db: &Connection| {
+                let folded = self.tail.fold(db, &mut self.sealer)?;
+                Ok((folded, insert_all(db, rows, &|_| Ok(()), &mut self.sealer)?))
+            };
+            file::transact(&mut self.connection, write)
                 .map_err(|failure| file::into_unwritten(failure, self.place.path()))
         });
         drop(turn);
         self.quick = began.elapsed() <= QUICK;
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.written(self.connection.total_changes().saturating_sub(before), &self.place);
-        }
+        self.written_since(before);
+        self.tail.folded(committed.as_ref().ok().map(|(folded, _)| *folded));
         match committed {
-            Ok(hows) => {
+            Ok((_, hows)) => {
                 self.anchor();
                 hows.into_iter().map(|how| how.map_err(UnwrittenBatch::from)).collect()
             }
@@ -242,7 +326,7 @@ mod tests {
 
     fn writer(folder: &Path, signed: bool) -> Mutex<Writer> {
         let path = folder.join("pintle.db");
-        let (writing, _reading) = file::open(&path, Durability::BeforeEffect).unwrap();
+        let (writing, _reading) = file::open(&path, Durability::BeforeEffect, None).unwrap();
         let signing = signed.then(|| Arc::new(SigningKey::open_or_create(folder).unwrap()));
         let sealing = StoreKeys { signing, ..StoreKeys::default() };
         Mutex::new(Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect))

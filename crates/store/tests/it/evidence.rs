@@ -12,6 +12,7 @@ use std::thread;
 use domain::audit::{AlteredPart, AuditFinding, Proof};
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
+use domain::fault::Cause;
 use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
 use domain::json::Object;
 use domain::record::{EventRecord, HookOutcome};
@@ -381,7 +382,7 @@ fn details_are_secret_and_stay_in_their_place() {
         .map(|event| rows.iter().find(|it| it.event_id == event.event_id.as_str()).unwrap().id.clone());
     let detail = |store: &Sqlite, id: &str| store.execution(id).map(|it| it.unwrap().error_detail);
     let whole = Some(failed_text());
-    assert_eq!(detail(&store, &ids[0]), Ok(whole.clone()));
+    assert_eq!(detail(&store, &ids[0]), Ok(whole.as_deref().map(Cause::from)));
 
     let raw = Connection::open(store.path()).unwrap();
     let sql = "SELECT error_detail FROM hook_executions WHERE id = ?1";
@@ -408,7 +409,7 @@ fn details_are_secret_and_stay_in_their_place() {
 
 fn failed_text() -> String {
     match failed() {
-        HookOutcome::Failed { fault, .. } => fault.to_string(),
+        HookOutcome::Failed { fault, .. } => fault.explained().to_string(),
         other @ (HookOutcome::Said { .. } | HookOutcome::Told | HookOutcome::NotRun(_)) => panic!("{other:?}"),
     }
 }

@@ -84,6 +84,7 @@ fn asked(command: &str) -> JournalEntry {
         read_only: vec![false],
         terminal: false,
         owners: [].into(),
+        cut: false,
     })
 }
 

@@ -5,6 +5,7 @@
 mod anchors;
 mod astray;
 mod child;
+mod columns;
 mod conformance;
 mod evidence;
 mod file;

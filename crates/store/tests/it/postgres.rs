@@ -216,7 +216,7 @@ fn what_cannot_be_used_is_named_without_the_password() {
     let newer = server.fresh_database();
     drop(open(&newer));
     server.execute(&newer, "UPDATE pintle_schema SET number = 99");
-    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 56; update"));
+    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 57; update"));
 
     server.kill();
     let gone = refused(&at("pintle:sesame", &database));

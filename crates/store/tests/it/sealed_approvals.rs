@@ -10,7 +10,7 @@ use domain::store::StoreError;
 use domain::tool::CallPlace;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
-use pintle_store::{Durability, Store, StoreKeys, open_with};
+use pintle_store::{Durability, Store, StoreKeys, migrate_to, open_with};
 use rusqlite::Connection;
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
 use testkit::postgres::Server;
@@ -109,6 +109,39 @@ fn whatever_somebody_writes_there_is_no_leave() {
                 assert_eq!(store.approval(&id).unwrap().unwrap().state, ApprovalState::Void, "{id}");
             }
         }
+    });
+}
+
+#[test]
+fn a_question_of_before_seals_waits_on_and_one_that_was_stripped_does_not() {
+    in_both(|place| {
+        let bare = |id: &str| Approval { place: None, ..asked(id) };
+        let store = place.open(true);
+        store.ask(bare("before"), moment(0)).unwrap();
+        store.ask(asked("shown"), moment(0)).unwrap();
+        drop(store);
+        // As a version without seals left it.
+        migrate_to(&place.url, Path::new("/"), 54).unwrap();
+        let store = place.open(true);
+        let state = |id: &str| store.approval(id).unwrap().unwrap().state_at(moment(1));
+        assert_eq!(state("before"), ApprovalState::Waiting);
+        store.answer("before", said(true), moment(1)).unwrap();
+        store.use_up("before", moment(2)).unwrap();
+        assert_eq!(state("shown"), ApprovalState::Void, "a version without seals said nothing of places");
+
+        store.ask(asked("stripped"), moment(0)).unwrap();
+        let body = serde_json::to_string(&bare("stripped")).unwrap().replace('\'', "''");
+        place.tell(&format!("UPDATE approvals SET seal = NULL, body = '{body}' WHERE id = 'stripped'"));
+        let found = store.approval("stripped").unwrap().unwrap();
+        assert_eq!((found.place, found.flaw), (None, Some(ApprovalFlaw::Altered)));
+        assert_eq!(state("stripped"), ApprovalState::Void);
+        assert!(store.answer("stripped", said(true), moment(1)).is_err(), "nobody can say yes to it");
+        drop(store);
+        assert_eq!(place.open(true).approval("stripped").unwrap().unwrap().flaw, Some(ApprovalFlaw::Altered));
+        let again = Approval { id: "again".into(), ..bare("stripped") };
+        let standing = place.open(true).ask(again, moment(3)).unwrap();
+        let ApprovalStanding::Waiting(again) = standing else { panic!("{standing:?}") };
+        assert!(again.again_because.is_some_and(|why| why.contains("stripped")), "it is asked again, with the reason");
     });
 }
 

@@ -126,7 +126,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     event.input = Some(Arc::new(Object::from_iter([("cmd".to_owned(), "ls".into())])));
     let detail = format!("Bearer 12345678 in {}", "a long story ".repeat(100));
     event.hooks.whole_mut().next().expect("it has a line").account = Some(Box::new(Account {
-        detail: Some(detail.clone()),
+        detail: Some(detail.as_str().into()),
         stdout_len: Some(5),
         http_status: Some(500),
         retry: 2,
@@ -148,7 +148,7 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
         let found = found.iter().find(|it| it.dedup_key == made.dedup_key).expect("it is there");
         assert_eq!(found, &kept_form(&Execution { id: found.id.clone(), ..made }));
         let whole = store.execution(&found.id).expect("it can be read").expect("it is there");
-        let expected = (!record.again).then(|| detail.clone());
+        let expected = (!record.again).then(|| detail.as_str().into());
         assert_eq!(whole, Execution { error_detail: expected, ..found.clone() });
     }
     assert_eq!(store.execution(&HookId::fresh().to_string()), Ok(None));

@@ -168,7 +168,7 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
                 ..StoredRecord::default()
             },
         ),
-        not_run(NotRun::BudgetSpent, "budget spent"),
+        not_run(NotRun::BudgetSpent { needed: 9 }, "budget spent"),
         not_run(NotRun::Untrusted, "untrusted"),
         not_run(NotRun::Dropped, "dropped"),
     ]
@@ -190,7 +190,7 @@ fn in_its_place() -> (Record, StoredRecord) {
         reason: Some("tenant budget exceeded".into()),
         took: Duration::ZERO,
     };
-    let account = Account { instead: Some(NotRun::BudgetSpent), ..Account::default() };
+    let account = Account { instead: Some(NotRun::BudgetSpent { needed: 9 }), ..Account::default() };
     let record = Record { account: Some(Box::new(account)), ..hook("judge", said) };
     let stored = StoredRecord {
         hook: "judge".into(),

@@ -5,7 +5,7 @@ use domain::audit::{self, AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut
 use domain::execution::Execution;
 use domain::id::TenantId;
 use domain::json::{Object, Value, json};
-use domain::store::{AuditStore, LoggedChange, StoreError};
+use domain::store::{Actor, AuditStore, LoggedChange, StoreError};
 use jiff::Timestamp;
 
 use super::MemoryRules;
@@ -33,6 +33,10 @@ impl RuleState {
 
     pub(super) fn audit_execution(&mut self, row: &Execution) {
         self.audit(&row.tenant_id, row.created_at, AuditKind::Record, row.to_json());
+    }
+
+    pub(super) fn audit_read(&mut self, execution: &Execution, by: &Actor) {
+        self.audit(&execution.tenant_id, by.at, AuditKind::Change, execution.read_by(&by.name, by.at));
     }
 
     fn audit(&mut self, tenant: &TenantId, at: Timestamp, kind: AuditKind, data: Object) {

@@ -1,7 +1,7 @@
 //! The history of the model.
 
 use domain::execution::Execution;
-use domain::store::{ExecutionQuery, ExecutionStore, OnKept, StoreError};
+use domain::store::{Actor, ExecutionQuery, ExecutionStore, OnKept, StoreError};
 use jiff::Timestamp;
 
 use super::state::RuleState;
@@ -58,6 +58,13 @@ impl ExecutionStore for MemoryRules {
 
     fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
         Ok(self.rule_state()?.executions.iter().find(|row| row.id == id).cloned())
+    }
+
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
+        self.transaction(|rule_state| {
+            rule_state.audit_read(execution, by);
+            Ok(())
+        })
     }
 
     fn forget(&self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> Result<usize, StoreError> {

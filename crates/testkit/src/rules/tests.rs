@@ -181,7 +181,7 @@ fn history_is_kept_once_in_order_and_forgotten() {
     let second = |n| Some(Timestamp::from_second(n).unwrap());
     assert_eq!(ids(ExecutionQuery { since: second(2), until: second(3), limit: 1, ..all.clone() }), ["c"]);
     assert!(store.executions(&all).unwrap().iter().all(|row| row.error_detail.is_none()));
-    assert_eq!(store.execution("b").unwrap().unwrap().error_detail.as_deref(), Some("whole"));
+    assert_eq!(store.execution("b").unwrap().unwrap().error_detail, Some("whole".into()));
     let at = |n| Timestamp::from_second(n).unwrap();
     assert_eq!(store.forget(at(2), at(3), 1).unwrap(), 2, "one row and one detail");
     assert_eq!(store.forget(at(2), at(3), 9).unwrap(), 1);

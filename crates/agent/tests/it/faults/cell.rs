@@ -172,10 +172,6 @@ impl Cell {
         Mount { hook, handler }
     }
 
-    pub(super) fn folder(&self) -> String {
-        self.host.folder.path().join(".").display().to_string()
-    }
-
     /// How often the tool ran.
     pub(super) fn ran(&self) -> usize {
         self.echo.calls().len()

@@ -216,7 +216,7 @@ pub fn broken(entry_context: &EntryContext<'_>, family: Family, entry: Option<&V
         let on_failure = if opens { OnFailure::Continue } else { OnFailure::default_at(kind) };
         stages.set(kind, Stage { timeout: entry_context.defaults.interceptor_timeout, on_failure, paired: false });
     }
-    let state = HookState::Broken(Fault::CannotStart { detail: detail.to_owned() });
+    let state = HookState::Broken(Fault::CannotStart { cause: detail.to_owned().into() });
     Hook {
         matcher: entry.and_then(readable_matcher),
         stages,
@@ -418,7 +418,7 @@ mod tests {
             let found: Vec<_> =
                 hook.stages.kinds().map(|kind| (kind, hook.stages.get(kind).unwrap().on_failure)).collect();
             assert_eq!(found, stages, "{entry}");
-            assert_eq!(hook.state, HookState::Broken(Fault::CannotStart { detail: "bad".into() }));
+            assert_eq!(hook.state, HookState::Broken(Fault::CannotStart { cause: "bad".into() }));
         };
         let (close, open) = (OnFailure::Close, OnFailure::Continue);
         check(json!({"intercept": ["before_tool"]}), &[(BeforeTool, close)]);

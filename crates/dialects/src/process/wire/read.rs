@@ -118,7 +118,7 @@ pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
 
 fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: bool) -> Result<Reply, Fault> {
     let json = match body {
-        RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.clone()))),
+        RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.as_str().into()))),
         RpcBody::Empty => "{}",
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
@@ -161,12 +161,12 @@ impl Reader<'_> {
         strict: bool,
     ) -> Result<ParsedVerdict<C>, Fault> {
         let heard = verdict.and_then(|verdict| match self.warnings.first() {
-            Some(mistake) if strict => Err(Fault::broke(mistake)),
+            Some(mistake) if strict => Err(Fault::broke(mistake.as_str())),
             Some(_) | None => Ok(ParsedVerdict { warnings: self.warnings, ..verdict.into() }),
         });
         match heard {
-            Err(Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail))) if self.responds => {
-                Err(Fault::Protocol(ProtocolBreach::Respond(detail)))
+            Err(Fault::Unreadable { cause } | Fault::Protocol(ProtocolBreach::Broke(cause))) if self.responds => {
+                Err(Fault::Protocol(ProtocolBreach::Respond(cause)))
             }
             Ok(_) | Err(_) => heard,
         }
@@ -191,15 +191,30 @@ impl Reader<'_> {
             self.fields(&path, json, &REQUEST)?;
         self.stamped(&path, [meta, context, channel, chat_id]);
         self.unchanged(&path.name("graceful_terminal"), graceful, &asked.request.graceful_terminal);
-        let model = string(&path.name("model"), model)?;
-        let messages = self.elements(&path.name("messages"), messages, &asked.request.messages, Self::message)?;
-        let tools = self.elements(&path.name("tools"), tools, &asked.request.tools, Self::tool)?;
-        Ok(LlmPatch {
-            model: self.kept_if_empty("model", model),
-            messages,
-            tools: tools.map(|tools| self.first_of_each_name(tools)),
-            options: object(&path.name("options"), options)?,
-        })
+        let model = string(&path.name("model"), model);
+        let messages = self.elements(&path.name("messages"), messages, &asked.request.messages, Self::message);
+        let tools = self.elements(&path.name("tools"), tools, &asked.request.tools, Self::tool);
+        let options = object(&path.name("options"), options);
+        // A member that cannot be read takes no other one along.
+        let mut faults = Vec::new();
+        let (model, messages) = (readable(model, &mut faults), readable(messages, &mut faults));
+        let (tools, options) = (readable(tools, &mut faults), readable(options, &mut faults));
+        let nothing = model.is_none() && messages.is_none() && tools.is_none() && options.is_none();
+        let mut faulty = None;
+        if let Some(fault) = faults.into_iter().next() {
+            if nothing {
+                return Err(fault);
+            }
+            let detail = if let Fault::Unreadable { detail } | Fault::Protocol(ProtocolBreach::Broke(detail)) = fault {
+                detail
+            } else {
+                fault.to_string()
+            };
+            self.warn(detail.clone());
+            faulty = Some(detail);
+        }
+        let tools = tools.map(|tools| self.first_of_each_name(tools));
+        Ok(LlmPatch { model: self.kept_if_empty("model", model), messages, tools, options, faulty })
     }
 
     /// A name that replaces another one; an empty one replaces nothing.
@@ -393,4 +408,12 @@ impl Reader<'_> {
         self.unchanged(&path.name("tool_call_id"), id, &was.id);
         self.unchanged(&path.name("raw_tool"), raw, &was.raw_tool);
     }
+}
+
+/// A member that can be read; the fault of any other goes to `faults`.
+fn readable<T>(read: Result<Option<T>, Fault>, faults: &mut Vec<Fault>) -> Option<T> {
+    read.unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    })
 }

@@ -43,7 +43,7 @@ impl Path<'_> {
     }
 
     pub(super) fn unreadable(&self, why: &str) -> Fault {
-        Fault::Unreadable { detail: format!("{self}: {why}") }
+        Fault::Unreadable { cause: format!("{self}: {why}").into() }
     }
 }
 

@@ -14,8 +14,17 @@ fn before_llm_replaces_what_is_present() {
             messages: None,
             tools: Some(Vec::new()),
             options: Some(object(r#"{"t":1.10}"#)),
+            faulty: None,
         }),
         &[],
+    );
+    // What can be read is not lost for what cannot.
+    let wrong = "result.request.tools: expected an array, got an object";
+    check(
+        &request(),
+        r#"{"request":{"model":"x","tools":{},"options":5}}"#,
+        patch(LlmPatch { model: Some("x".into()), faulty: Some(wrong.into()), ..LlmPatch::default() }),
+        &[wrong],
     );
     let patched = LlmPatch { messages: Some(Vec::new()), ..LlmPatch::default() };
     let empty = ["an empty `model` keeps the model"];

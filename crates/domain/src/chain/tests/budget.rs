@@ -53,6 +53,45 @@ fn a_breaker_does_not_hear_of_those_for_whom_no_time_was_left() {
     let hooks = ["a", "b", "c"].map(|name| hook(name, &[AtPreToolUse]));
     let late = Some(BreakerOutcome::Timeout);
     assert_eq!(heard_of(hooks.into(), Duration::from_secs(5)), [late, late, None]);
-    let broken = HookState::Broken(Fault::CannotStart { detail: "its config is none".into() });
+    let broken = HookState::Broken(Fault::CannotStart { cause: "its config is none".into() });
     assert_eq!(heard_of(vec![hook("a", &[AtPreToolUse]).state(broken)], Duration::ZERO), [None]);
+}
+
+#[test]
+fn whoever_comes_too_late_did_not_run_and_says_so() {
+    let hooks = ["a", "b", "c"].map(|name| hook(name, &[AtPreToolUse]));
+    let roster = Arc::new(Roster::new(hooks.into()));
+    let mut chain = Chain::new(roster, Agent::with(&[]), pre_tool_use());
+    while chain.next().is_some() {
+        chain.settle(Ok(PreToolUse::reply(Verdict::Continue)), GATE_BUDGET / 2);
+    }
+    let concluded = chain.conclude();
+    let last = concluded.records.to_vec().pop().unwrap();
+    let stored = crate::store::StoredRecord::of(&last);
+    assert_eq!((stored.hook.as_str(), stored.ran, stored.fault), ("c", false, None));
+    assert_eq!(
+        (stored.reason.as_deref(), stored.value.as_deref(), stored.verdict.as_deref()),
+        (Some("chain time spent"), Some("10000 ms"), Some("deny"))
+    );
+    assert_eq!(
+        ruled(&concluded.ruling),
+        "Hook blocked: pre_tool_use: c: hook \"c\" was not asked: the hooks before it took the 10s that the hooks of \
+         one event have together"
+    );
+}
+
+#[test]
+fn which_limit_cut_is_said_with_both() {
+    let hooks = ["a", "b", "c"].map(|name| hook(name, &[AtPreToolUse]).failing(OnFailure::Continue));
+    let roster = Arc::new(Roster::new(hooks.into()));
+    let mut chain = Chain::new(roster, Agent::with(&[]), pre_tool_use());
+    let took = [Duration::from_secs(4), Duration::from_secs(5), Duration::from_secs(1)];
+    for took in took {
+        let after = chain.next().unwrap().timeout;
+        chain.settle(Err(Fault::TimedOut { after }), took);
+    }
+    let records = chain.conclude().records.to_vec();
+    let causes: Vec<_> = records.iter().map(|record| crate::store::StoredRecord::of(record).cause).collect();
+    let cut = "1s were left of the 10s that the hooks of one event have together; its own limit is 5s";
+    assert_eq!(causes, [None, None, Some(cut.to_owned())]);
 }

@@ -8,18 +8,18 @@ fn faults() -> Vec<(Fault, &'static str)> {
     let limit = 67_108_864;
     vec![
         (Fault::TimedOut { after: Duration::from_secs(5) }, "timed out after 5000 ms"),
-        (Fault::Protocol(ProtocolBreach::Returned("boom".into())), "returned an error: boom"),
-        (Fault::broke("unknown action"), "broke the protocol: unknown action"),
-        (Fault::Unreadable { detail: "line 1".into() }, "sent an unreadable reply: line 1"),
+        (Fault::Protocol(ProtocolBreach::Returned("boom".into())), "returned an error"),
+        (Fault::broke("unknown action"), "broke the protocol"),
+        (Fault::Unreadable { cause: "line 1".into() }, "sent an unreadable reply"),
         (Fault::TooLarge { way: Direction::Reply, limit }, "sent a reply above 67108864 bytes"),
         (Fault::TooLarge { way: Direction::Call, limit }, "cannot take a call above 67108864 bytes"),
-        (Fault::CannotStart { detail: "no such file".into() }, "could not start: no such file"),
+        (Fault::CannotStart { cause: "no such file".into() }, "could not start"),
         (Fault::BadExit { status: 3 }, "exited with status 3"),
         (Fault::Killed { signal: 9 }, "was killed by signal 9"),
         (Fault::Panicked, "panicked"),
         (Fault::Cancelled, "was cancelled"),
-        (Fault::ConditionFailed { detail: "no key".into() }, "could not evaluate its condition: no key"),
-        (Fault::Unavailable { detail: "no store".into() }, "is unavailable: no store"),
+        (Fault::ConditionFailed { cause: "no key".into() }, "could not evaluate its condition"),
+        (Fault::Unavailable { cause: "no store".into() }, "is unavailable"),
     ]
 }
 
@@ -130,7 +130,7 @@ fn paired_stages_always_continue() {
 #[test]
 fn a_bad_respond_denies_whatever_the_hook_says() {
     let fault = Fault::Protocol(ProtocolBreach::Respond("result.result is missing".into()));
-    let text = "Tool execution denied by hook: hook \"h\" broke the protocol: result.result is missing";
+    let text = "Tool execution denied by hook: hook \"h\" broke the protocol";
     let open = hook("h", &[AtBeforeTool]).failing(OnFailure::Continue);
     assert_eq!(faulted(open.clone(), before_tool(), fault.clone()), (text.into(), VerdictKind::Deny));
     assert_eq!(faulted(open.paired(), before_tool(), fault), (text.into(), VerdictKind::Deny));
@@ -138,13 +138,13 @@ fn a_bad_respond_denies_whatever_the_hook_says() {
 
 #[test]
 fn a_broken_stub_closes_unasked() {
-    let broken = || HookState::Broken(Fault::CannotStart { detail: "bad entry".into() });
+    let broken = || HookState::Broken(Fault::CannotStart { cause: "bad entry".into() });
     check(
         vec![hook("stub", &[AtBeforeTool]).state(broken()), hook("z", &[AtBeforeTool])],
         before_tool(),
         Script::default(),
         r#"
-        Tool execution denied by hook: hook "stub" could not start: bad entry
+        Tool execution denied by hook: hook "stub" could not start
         before_tool stub cannot_start became deny
         before_tool z not run, decided by stub
         "#,
@@ -200,7 +200,7 @@ fn an_answer_to_another_question_is_a_fault() {
     assert!(chain.next().is_some());
     chain.settle(crate::testing::said(Verdict::<ApproveTool>::Continue), Duration::ZERO);
     let text = ruled(&chain.conclude().ruling);
-    assert_eq!(text, "Hook blocked: pre_tool_use: h: hook \"h\" broke the protocol: it answered another question");
+    assert_eq!(text, "Hook blocked: pre_tool_use: h: hook \"h\" broke the protocol");
 }
 
 #[test]

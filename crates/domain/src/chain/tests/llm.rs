@@ -41,15 +41,18 @@ fn a_hook_owns_the_tools_it_brings_and_no_others() {
 }
 
 #[test]
-fn an_unknown_model_is_a_fault_and_changes_nothing() {
+fn an_unknown_model_is_a_fault_and_takes_nothing_else_along() {
     let patch = |model: &str| {
         let patch = LlmPatch { model: Some(model.into()), tools: Some(definitions(&["web"])), ..LlmPatch::default() };
         Script::default().says("h", Verdict::<BeforeLlm>::Modify(patch))
     };
     let conclude = |script| conclude(vec![hook("h", &[AtBeforeLlm])], Agent::with(&[]), before_llm(&[]), script);
     let concluded = conclude(patch("gpt-9"));
-    assert_eq!(concluded.subject, before_llm(&[]));
-    assert_eq!(lines(&concluded.records), "before_llm h protocol_error became continue");
+    assert_eq!(concluded.subject.request.model, "m");
+    assert_eq!(concluded.subject.owners.len(), 1);
+    let told = lines(&concluded.records);
+    assert!(told.starts_with("before_llm h protocol_error became continue"), "{told}");
+    assert!(concluded.records.to_vec()[0].change.is_some(), "what it changed all the same is told");
     assert_eq!(conclude(patch("big")).subject.request.model, "big");
     let concluded = conclude(patch(""));
     assert_eq!(concluded.subject.request.model, "m");

@@ -41,7 +41,7 @@ fn a_rule_of_a_sub_agent_holds_neither_for_its_parent_nor_beside_it() {
 
 #[test]
 fn who_is_out_of_scope_is_recorded_and_neither_asked_nor_broken() {
-    let broken = HookState::Broken(Fault::CannotStart { detail: "bad entry".into() });
+    let broken = HookState::Broken(Fault::CannotStart { cause: "bad entry".into() });
     let hooks = vec![
         hook("a", &[AtBeforeTool]).of(&["other"]).state(broken),
         hook("b", &[AtBeforeTool]).of(&["other"]).state(HookState::Disabled),

@@ -88,22 +88,17 @@ fn respond_needs_a_grant_for_both_calls() {
         let subject = BeforeTool { call: call(tool, "ls"), owner: owned.known.owner(tool) };
         ruled(&conclude(vec![narrow()], owned, subject, script).ruling)
     };
-    let refused = |tool: &str| {
-        format!("Tool execution denied by hook: hook \"h\" broke the protocol: it may not respond to tool \"{tool}\"")
-    };
+    // Which tool it was is for the record: the model is told that the hook is broken, and no more.
+    let refused = "Tool execution denied by hook: hook \"h\" broke the protocol";
     assert_eq!(text("web_search", answer(None)), "h responds");
     assert_eq!(text("mine", answer(None)), "h responds");
-    assert_eq!(text("exec", answer(None)), refused("exec"));
-    assert_eq!(text("theirs", answer(None)), refused("theirs"));
-    assert_eq!(text("read", answer(Some("exec"))), refused("exec"));
-    assert_eq!(text("read", answer(Some("bash"))), refused("exec"));
+    assert_eq!(text("exec", answer(None)), refused);
+    assert_eq!(text("theirs", answer(None)), refused);
+    assert_eq!(text("read", answer(Some("exec"))), refused);
+    assert_eq!(text("read", answer(Some("bash"))), refused);
     assert_eq!(text("read", answer(Some("mine"))), "h responds");
     assert_eq!(text("read", answer(Some(""))), "h responds");
-    assert_eq!(
-        text("read", answer(Some("nothing"))),
-        "Tool execution denied by hook: hook \"h\" broke the protocol: \
-         result.call.tool names \"nothing\", which is no tool of this agent"
-    );
+    assert_eq!(text("read", answer(Some("nothing"))), refused);
 }
 
 #[test]
@@ -114,11 +109,7 @@ fn a_renamed_call_must_be_a_tool_of_this_agent() {
     };
     let conclude = |script| conclude(vec![hook("h", &[AtBeforeTool])], Agent::with(&[]), before_tool(), script);
     let concluded = conclude(rename("nothing"));
-    assert_eq!(
-        ruled(&concluded.ruling),
-        "Tool execution denied by hook: hook \"h\" broke the protocol: \
-         result.call.tool names \"nothing\", which is no tool of this agent"
-    );
+    assert_eq!(ruled(&concluded.ruling), "Tool execution denied by hook: hook \"h\" broke the protocol");
     assert_eq!(concluded.subject.call, call("exec", "ls"));
     let concluded = conclude(rename("read"));
     assert_eq!((concluded.subject.call.tool.as_str(), concluded.subject.call.raw_tool.as_str()), ("read", "exec"));

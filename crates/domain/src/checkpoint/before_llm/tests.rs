@@ -110,3 +110,46 @@ fn anything_else_belongs_to_the_rewriter_for_one_call() {
     let more = AS_IT_WAS.iter().copied().chain(["U1: Rewriter b  Passing 0"]).collect::<Vec<_>>();
     assert_eq!(after(&[("b", &twice)]), more);
 }
+
+/// An agent whose models are those of the providers `a` and `b`.
+struct Served;
+
+impl AgentInfo for Served {
+    fn tool(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn model(&self, model: &str) -> bool {
+        model.starts_with("a/") || model.starts_with("b/")
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+}
+
+/// What becomes of a request to `a/m` whose hook wants `model`, and a text in the place of the conversation.
+fn asked_for(model: &str) -> (String, usize, Result<Vec<String>, String>) {
+    let mut event = BeforeLlm::new(LlmRequest::new("a/m", [Message::text(Role::User, "U1"), Message::note("n", "x")]));
+    let messages = Some(vec![Message::text(Role::User, "only this").into()]);
+    let patch = LlmPatch { model: Some(model.into()), messages, ..LlmPatch::default() };
+    let outcome = event.modify(patch, &HookName::from("h"), &Served);
+    (event.request.model, event.request.messages.len(), outcome)
+}
+
+#[test]
+fn a_bare_model_is_one_of_the_provider_that_is_to_be_asked() {
+    for (model, expected) in [("x", "a/x"), ("b/x", "b/x"), ("a/m", "a/m"), ("m", "a/m"), ("", "a/m")] {
+        let (meant, messages, outcome) = asked_for(model);
+        assert_eq!((meant.as_str(), messages, outcome.is_ok()), (expected, 1, true), "{model}");
+    }
+}
+
+#[test]
+fn an_unknown_model_is_a_fault_and_takes_nothing_else_along() {
+    let (model, messages, outcome) = asked_for("c/x");
+    assert_eq!((model.as_str(), messages), ("a/m", 1));
+    let why = "result.request.model names \"c/x\", which is not configured; a model is written PROVIDER/MODEL, or by its \
+               bare name if the agent's provider has it";
+    assert_eq!(outcome, Err(why.to_owned()));
+}

@@ -87,6 +87,7 @@ fn entries() -> Vec<JournalEntry> {
             read_only: vec![true, false],
             terminal: false,
             owners: BTreeMap::new(),
+            cut: false,
         },
         Fact::Replied {
             iteration: 3,
@@ -94,6 +95,7 @@ fn entries() -> Vec<JournalEntry> {
             read_only: Vec::new(),
             terminal: true,
             owners: [("web".to_owned(), "h".into())].into(),
+            cut: false,
         },
         used(1),
         Fact::Answered { place: 0, answer },
@@ -169,7 +171,7 @@ fn folded(facts: Vec<Fact>) -> Turn {
 fn replied(iteration: u32, tools: &[&str], terminal: bool) -> Fact {
     let message = calls(tools).into_message("m").into();
     let read_only = tools.iter().map(|tool| tool.starts_with("read")).collect();
-    Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new() }
+    Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut: false }
 }
 
 fn answered(place: usize, answer: ModelAnswer) -> Fact {
@@ -248,7 +250,7 @@ fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_sett
         let tool_calls = parts.into_iter().map(|part| CallPart { id: "c".into(), ..part }).collect();
         let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "") }.into();
         let (read_only, owners) = (vec![false; 2], BTreeMap::new());
-        JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+        JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false })
     };
     let used = |place, rewritten: Option<&str>| {
         let Fact::Used { read_only, tool, digest, .. } = used(place) else { unreachable!() };
@@ -353,7 +355,7 @@ fn who_brought_which_tool_is_known_as_long_as_its_calls_are_worked() {
     let by = |hook: &str| BTreeMap::from([("web".to_owned(), crate::id::HookName::from(hook))]);
     let reply = |iteration, owners| {
         let message = calls(&["web"]).into_message("m").into();
-        Fact::Replied { iteration, message, read_only: vec![false], terminal: false, owners }
+        Fact::Replied { iteration, message, read_only: vec![false], terminal: false, owners, cut: false }
     };
     let mut turn = folded(vec![reply(1, by("first"))]);
     assert_eq!(turn.owners(), &by("first"));

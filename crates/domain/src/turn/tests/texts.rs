@@ -39,6 +39,7 @@ fn asks(n: u32, tools: &[&str]) -> Fact {
         read_only: Vec::new(),
         terminal: false,
         owners: BTreeMap::new(),
+        cut: false,
     }
 }
 

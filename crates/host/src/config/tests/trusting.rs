@@ -191,7 +191,7 @@ fn a_hook_that_was_accepted_switched_off_stays_off_whatever_becomes_of_it() {
 
 #[test]
 fn a_change_of_what_is_covered_keeps_the_guard_shut() {
-    let shut = HookState::Broken(Fault::CannotStart { detail: "changed since it was trusted".into() });
+    let shut = HookState::Broken(Fault::CannotStart { cause: "changed since it was trusted".into() });
     let check = |what: &str, change: &dyn Fn(&Place)| assert_eq!(after(change), shut, "{what}");
     check("a key", &|place| rewrite(place, "matcher = '^exec$'", "matcher = '^nothing$'"));
     check("where it acts", &|place| rewrite(place, "'before_tool']\nmatcher", "'after_llm']\nmatcher"));

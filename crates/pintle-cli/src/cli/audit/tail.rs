@@ -7,6 +7,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use domain::audit::{AuditEntry, AuditKind};
+use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
 use domain::store::{AuditStore, StoredCall};
@@ -169,6 +170,10 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             let call: Option<StoredCall> = domain::json::from_value(data["call"].clone()).ok();
             let call = call.map(|call| format!(" {}", clip(&call.shown()))).unwrap_or_default();
             (format!("{} {}{call}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
+        }
+        AuditKind::Change if text("action") == DETAIL_READ => {
+            let place = format!("{} execution {}", text("hook_name"), text("execution_id"));
+            (place, DETAIL_READ, format!("by {}", text("actor")), "")
         }
         AuditKind::Change | AuditKind::Trip => {
             (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")

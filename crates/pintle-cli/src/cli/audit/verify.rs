@@ -64,9 +64,18 @@ impl Known {
     /// What the anchor of `config` says of its store and of the chains that were read.
     fn of(config: &Config, store: &dyn Store, report: &VerifyReport) -> Result<Self, CliError> {
         let Some(anchor) = anchor(config) else { return Ok(Self::default()) };
+        let tail = |(tenant, entries): (TenantId, u64)| {
+            let entries = match entries {
+                1 => "1 entry of a call is".to_owned(),
+                many => format!("{many} entries of calls are"),
+            };
+            format!("tenant {tenant}: {entries} kept behind the chain and could not be hashed: nothing proves them yet")
+        };
+        let unhashed = store.unhashed().map_err(failed)?.into_iter().map(tail);
         // Before the rules are read: where nothing is known, what is found then counts.
         let before = anchor.read().ok().flatten();
-        let mut known = Self { rows: 0, wrong: in_doubt(&store.rules().map_err(failed)?) };
+        let wrong = in_doubt(&store.rules().map_err(failed)?).into_iter().chain(unhashed).collect();
+        let mut known = Self { rows: 0, wrong };
         let Some(before) = before else { return Ok(known) };
         known.rows = before.chains.values().map(|chain| chain.seq.saturating_sub(chain.cut)).sum();
         let term = audit_term(&config.agent_hooks.kept);

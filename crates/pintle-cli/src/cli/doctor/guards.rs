@@ -94,14 +94,14 @@ fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, Stri
     match (&hook.state, down) {
         (HookState::Untrusted, _) => Err(("trust", "nobody accepted it; see `pintle trust`".to_owned())),
         (HookState::Broken(fault), _) | (_, Some(fault)) if is_changed(fault) => {
-            Err(("trust", format!("it {fault}; see `pintle trust`")))
+            Err(("trust", format!("it {}; see `pintle trust`", fault.explained())))
         }
-        (HookState::Broken(fault), _) => Err(("configuration", fault.to_string())),
+        (HookState::Broken(fault), _) => Err(("configuration", fault.explained().to_string())),
         (HookState::Tripped { since }, _) => Err(("breaker", format!("its circuit breaker is open since {since}"))),
         (HookState::Armed | HookState::Disabled, None) => Ok(()),
         (HookState::Armed | HookState::Disabled, Some(fault)) => {
-            let spawned = !matches!(fault, Fault::CannotStart { detail } if !detail.contains("hook.hello"));
-            Err((if spawned { "hello" } else { "spawn" }, fault.to_string()))
+            let spawned = !matches!(fault, Fault::CannotStart { cause } if !cause.shown().contains("hook.hello"));
+            Err((if spawned { "hello" } else { "spawn" }, fault.explained().to_string()))
         }
     }
 }
@@ -125,7 +125,7 @@ async fn canaries(
         records.push(Record::of(hook, *kind, outcome));
         match answer {
             Ok(word) => said.push(answered(*kind, word, took)),
-            Err(fault) => return Err(("the canary", format!("at {} it {fault}", kind.name()))),
+            Err(fault) => return Err(("the canary", format!("at {} it {}", kind.name(), fault.explained()))),
         }
     }
     Ok(said.join(", "))

@@ -75,6 +75,10 @@ pub(super) fn audit(config: &Config, store: &dyn Store) -> Check {
 /// Checks the last signature of every chain. Says how many there are.
 fn signatures(store: &dyn Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Result<usize, String> {
     let said = |error: domain::store::StoreError| error.to_string();
+    let unhashed: u64 = store.unhashed().map_err(said)?.iter().map(|(_, entries)| entries).sum();
+    if unhashed > 0 {
+        return Err(format!("{unhashed} entries are kept behind the chains and could not be hashed"));
+    }
     let mut signed = 0;
     for tenant in store.audited().map_err(said)? {
         let Some(last) = store.last_checkpoint(&tenant).map_err(said)? else { continue };

@@ -117,8 +117,8 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
             let why = format!("its circuit breaker is open since {since}; `pintle hooks reset` closes it");
             return Err(("breaker", why));
         }
-        HookState::Broken(Fault::ConditionFailed { detail }) => return Err(("condition", detail.clone())),
-        HookState::Broken(fault) => return Err(("configuration", fault.to_string())),
+        HookState::Broken(Fault::ConditionFailed { cause }) => return Err(("condition", cause.shown())),
+        HookState::Broken(fault) => return Err(("configuration", fault.explained().to_string())),
     }
     if one.mounted.hook.scope == Scope::Agents(Default::default()) {
         return Err(("scope", "none of the agents that it is about is configured".to_owned()));
@@ -168,7 +168,7 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Un
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));
     match answer {
         Ok(word) => Ok(answered(kind, word, took)),
-        Err(fault) => Err(("the canary", format!("at {} it {fault}", kind.name()))),
+        Err(fault) => Err(("the canary", format!("at {} it {}", kind.name(), fault.explained()))),
     }
 }
 

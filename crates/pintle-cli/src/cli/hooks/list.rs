@@ -230,7 +230,7 @@ fn state(hook: &Hook) -> Option<String> {
         HookState::Armed => None,
         HookState::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
         HookState::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
-        HookState::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.to_string()))),
+        HookState::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.explained().to_string()))),
         HookState::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
     }
 }
@@ -252,7 +252,7 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain:
         "priority": hook.priority,
         "state": state_word(&hook.state),
         "fault": match &hook.state {
-            HookState::Broken(fault) => Some(fault.to_string()),
+            HookState::Broken(fault) => Some(fault.explained().to_string()),
             HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => None,
         },
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),

@@ -114,7 +114,7 @@ fn every(hook: &Hook) -> domain::json::Value {
         "stages": stages,
     });
     if let HookState::Broken(fault) = &hook.state {
-        facts["fault"] = domain::json::json!(fault.to_string());
+        facts["fault"] = domain::json::json!(fault.explained().to_string());
     }
     facts
 }

@@ -119,7 +119,7 @@ fn is_changed(found: &LoadedHook) -> bool {
 async fn put(host: &Host, found: &LoadedHook, question: TestQuestion) -> TestOutcome {
     let event = question.event();
     if let Err(fault) = trust::before_spawn(found.seal.as_ref())() {
-        return TestOutcome::fault(event, Fault::CannotStart { detail: fault });
+        return TestOutcome::fault(event, Fault::CannotStart { cause: fault.into() });
     }
     // A hook that never came up would be waited for until its deadline, and say no more than this.
     if let Some((_, fault)) = host.ready().await.into_iter().next() {
@@ -205,7 +205,7 @@ async fn ask_in<C: Checkpoint>(
         },
         None => {
             let detail = format!("it does not act at `{}`", C::KIND.name());
-            TestOutcome::fault(C::KIND.name(), Fault::Unavailable { detail })
+            TestOutcome::fault(C::KIND.name(), Fault::Unavailable { cause: detail.into() })
         }
     }
 }

@@ -141,7 +141,7 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     match (&hook.fault, hook.ran) {
         (Some(fault), _) => {
             let became = hook.verdict.as_deref().unwrap_or_default();
-            let detail = indented(hook.fault_detail.as_deref().unwrap_or_default());
+            let detail = indented(&fault_text(hook).unwrap_or_default());
             lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
         }
         (None, true) if is_text(hook) => {
@@ -170,6 +170,12 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
         lines.push(format!("{below}{CHANGE}changed{CHANGE:#} {patch}"));
     }
     lines
+}
+
+/// A fault in all the words that are kept of it, for a person.
+pub(super) fn fault_text(hook: &StoredRecord) -> Option<String> {
+    let texts: Vec<&str> = hook.fault_detail.as_deref().into_iter().chain(hook.cause.as_deref()).collect();
+    (!texts.is_empty()).then(|| texts.join(": "))
 }
 
 /// Why a hook did not run, with both sides of a comparison and the name that was probably meant.

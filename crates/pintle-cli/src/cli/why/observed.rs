@@ -76,7 +76,7 @@ fn complete(hook: &mut StoredRecord, row: &Execution) {
         Decision::Error | Decision::Timeout => {
             let fault = row.metadata.get("fault").and_then(|fault| fault.as_str());
             hook.fault = Some(fault.unwrap_or(row.decision.word()).to_owned());
-            hook.fault_detail.clone_from(&row.error);
+            hook.cause.clone_from(&row.error);
             hook.verdict = Some(VerdictKind::Continue.as_str().to_owned());
         }
     }

@@ -8,7 +8,7 @@ use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 
-use super::detail::{BAD, BOLD, CHANGE, DIM, NOBODY_ASKED, head, indented, is_of_the_host, is_text};
+use super::detail::{BAD, BOLD, CHANGE, DIM, NOBODY_ASKED, fault_text, head, indented, is_of_the_host, is_text};
 use crate::clean::clean;
 use crate::text::{clip, counted, time};
 
@@ -31,7 +31,12 @@ pub(super) fn turns(events: &[StoredEvent]) -> String {
         text += &turn.last().map(head).unwrap_or_default();
         text += &summary.shown();
     }
-    text + &format!("\n{DIM}-v shows every hook at every event; `pintle why EVENT_ID` one event{DIM:#}\n")
+    text
+}
+
+/// What else can be asked.
+pub(super) fn more() -> String {
+    format!("\n{DIM}-v shows every hook at every event; `pintle why EVENT_ID` one event{DIM:#}\n")
 }
 
 /// The place of each call in its turn, from 1, in the order in which hooks were asked about them.
@@ -80,7 +85,8 @@ struct Summary<'a> {
     answered: BTreeMap<&'a str, Vec<&'a StoredEvent>>,
     /// Faults and what stood for hooks that did not run, by hook and word: the words, and how often.
     failed: BTreeMap<(&'a str, &'a str), (String, usize)>,
-    warnings: BTreeMap<(&'a str, &'a str), usize>,
+    /// Likely mistakes in answers, and what of answers did not count: the hook, which of both, the words.
+    warnings: BTreeMap<(&'a str, &'a str, &'a str), usize>,
     /// Texts of the host, by the event.
     host: BTreeMap<&'a str, Vec<&'a StoredEvent>>,
     texts: usize,
@@ -113,7 +119,10 @@ impl<'a> Summary<'a> {
 
     fn take(&mut self, event: &'a StoredEvent, hook: &'a StoredRecord) {
         for warning in &hook.warnings {
-            *self.warnings.entry((&hook.hook, warning)).or_default() += 1;
+            *self.warnings.entry((&hook.hook, "warning", warning)).or_default() += 1;
+        }
+        for what in &hook.dropped {
+            *self.warnings.entry((&hook.hook, "dropped", what)).or_default() += 1;
         }
         if is_text(hook) {
             self.texts += usize::from(hook.ran);
@@ -121,14 +130,15 @@ impl<'a> Summary<'a> {
         }
         match (&hook.fault, hook.ran, &hook.verdict) {
             (Some(fault), ..) => {
-                let detail = hook.fault_detail.as_deref().unwrap_or(fault);
-                self.fail(hook, fault, format!("{} → {}", clean(detail), hook.verdict.as_deref().unwrap_or("told")));
+                let detail = fault_text(hook).unwrap_or_else(|| fault.clone());
+                self.fail(hook, fault, format!("{} → {}", clean(&detail), hook.verdict.as_deref().unwrap_or("told")));
             }
             (None, false, verdict) => {
                 let reason = hook.reason.as_deref().unwrap_or("unknown");
                 *self.not_run.entry(reason).or_default() += 1;
                 if let Some(became) = verdict {
-                    self.fail(hook, reason, format!("did not run: {} → {became}", clean(reason)));
+                    let value = hook.value.as_deref().map(|value| format!(" ({value})")).unwrap_or_default();
+                    self.fail(hook, reason, format!("did not run: {}{} → {became}", clean(reason), clean(&value)));
                 }
                 self.look_near(event, hook);
             }
@@ -203,8 +213,8 @@ impl<'a> Summary<'a> {
             let rest = if texts.len() > 1 { format!(" (and {} more)", texts.len() - 1) } else { String::new() };
             lines.push(format!("· {event}: {}{rest}", indented(first)));
         }
-        for ((hook, warning), _) in self.warnings.iter().take(MAX_LINES) {
-            lines.push(format!("{BAD}!{BAD:#} {} warning: {}", clean(hook), clip(warning)));
+        for ((hook, what, words), _) in self.warnings.iter().take(MAX_LINES) {
+            lines.push(format!("{BAD}!{BAD:#} {} {what}: {}", clean(hook), clip(words)));
         }
         more(&mut lines, self.warnings.len(), MAX_LINES);
         lines.extend(self.passed_over());

@@ -27,6 +27,14 @@ const ANSWERS: usize = 50;
 /// The key of secrets where the home has none of its own, as on edition standard.
 const KEY: (&str, &str) = ("PINTLE_ENCRYPTION_KEY", "5f0c1e2d3b4a59687786958493a2b1c0dfeeedfc0b1a29384756657483920a1b");
 
+/// Prints all rows of a file.
+const ROWS: &str = "import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+tables = [name for (name,) in db.execute(\"SELECT name FROM sqlite_master WHERE type = 'table'\").fetchall()]
+for table in tables:
+    for row in db.execute(f'SELECT * FROM \"{table}\"'):
+        print(table, repr(row))";
+
 /// The database of a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -185,6 +193,32 @@ impl World {
             return;
         };
         server.execute(url, sql);
+    }
+
+    /// Takes the database to the schema `number`.
+    pub(super) fn migrate(&self, number: u32) {
+        let url = self.server.as_ref().map_or("sqlite://pintle.db", |(_, url)| url);
+        store::migrate_to(url, &self.env.path("data/pintle"), number).unwrap();
+    }
+
+    /// All rows of all tables, a line each.
+    pub(super) fn rows(&self) -> Vec<String> {
+        let lines = match &self.server {
+            Some((server, url)) => {
+                let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
+                let of = |table: &str| server.execute(url, &format!("SELECT '{table}', to_jsonb(t) FROM {table} t"));
+                server.execute(url, tables).lines().map(of).collect::<Vec<_>>().join("\n")
+            }
+            None => {
+                let mut python = self.env.command("python3");
+                let output = python.args(["-c", ROWS]).arg(self.env.path("data/pintle/pintle.db")).output().unwrap();
+                String::from_utf8(output.stdout).unwrap()
+            }
+        };
+        let mut lines: Vec<String> = lines.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        assert!(lines.len() > 100, "a home has more rows: {lines:?}");
+        lines.sort();
+        lines
     }
 
     /// The database as SQL, if it is none in the home.

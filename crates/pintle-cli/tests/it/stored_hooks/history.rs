@@ -132,11 +132,20 @@ fn the_whole_text_of_a_fault_is_for_a_person_only() {
         assert_eq!((seen.code, shows(&seen.to_string())), (Some(0), 0), "{args:?}: {seen}");
     }
     assert_eq!(shows(&run.to_string()), 0, "{run}");
+    // The cause is for people, without what is secret; what the model read is the phrase alone.
+    assert!(env.pintle(&["why"]).out.contains("exited with status 3: hook: command exited 3: mail [REDACTED]"));
+    let journal = env.raw(&["sessions", "list", "--json"]);
+    let journal: Value = serde_json::from_str(&journal).unwrap();
+    let said = env.raw(&["sessions", "show", journal[0]["session_id"].as_str().unwrap(), "--json"]);
+    assert!(said.contains("failed: it exited with status 3") && !said.contains("REDACTED"), "{said}");
+    let reads = || env.raw(&["audit", "tail", "--json"]).matches("detail_read").count();
+    assert_eq!(reads(), 0);
     let found: Value = serde_json::from_str(&env.raw(&["hooks", "history", "--json"])).unwrap();
     let id = found["executions"][0]["id"].as_str().unwrap();
     let alone = env.pintle(&["hooks", "history", "--detail", id]);
     assert_eq!((alone.code, shows(&alone.to_string())), (Some(5), 0), "{alone}");
     let person = super::operate(&env, &["hooks", "history", "--detail", id]);
     assert_eq!((person.code, shows(&person.to_string())), (Some(0), 2), "{person}");
+    assert_eq!(reads(), 1, "that it was read stands in the audit chain");
     assert_eq!(env.pintle(&["hooks", "history", "--detail", id, "--limit", "3"]).code, Some(2));
 }

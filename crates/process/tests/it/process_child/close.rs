@@ -27,7 +27,7 @@ async fn a_child_that_ignores_everything_is_killed_with_its_children() {
     assert_eq!(fault(ask_about(&hook, 1, short).await), Fault::TimedOut { after: short });
     stage.close(&hook).await;
     assert_eq!(held.rest().await, "");
-    assert_eq!(fault(ask(&hook).await), Fault::Unavailable { detail: "the hook is closed".into() });
+    assert_eq!(fault(ask(&hook).await), Fault::Unavailable { cause: "the hook is closed".into() });
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn closing_during_the_handshake_ends_the_child() {
     assert_eq!(held.line().await.unwrap(), "here\n");
     stage.close(&hook).await;
     assert_eq!(held.rest().await, "");
-    assert_eq!(hook.ready().await, Err(Fault::Unavailable { detail: "the hook is closed".into() }));
+    assert_eq!(hook.ready().await, Err(Fault::Unavailable { cause: "the hook is closed".into() }));
 }
 
 #[tokio::test]

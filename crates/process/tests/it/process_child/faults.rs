@@ -7,7 +7,7 @@ use domain::fault::{Direction, Fault, ProtocolBreach};
 use super::stage::{LONG, Stage, ask, ask_about, continues, fault, within};
 
 fn cannot_start(detail: impl Into<String>) -> Fault {
-    Fault::CannotStart { detail: detail.into() }
+    Fault::CannotStart { cause: detail.into().into() }
 }
 
 /// What a hook with this command says of itself when it cannot start, to `ready` and to a call alike.
@@ -111,7 +111,7 @@ async fn half_an_object_faults_its_call_at_once_ended_or_not() {
         let stage = Stage::new();
         let hook = stage.hook(&format!(r#"read -r line; printf '{{"id":2,"result":{{"action":{end}"#)).await;
         let fault = fault(ask(&hook).await);
-        assert!(matches!(&fault, Fault::Unreadable { detail } if !detail.is_empty()), "{end}: {fault:?}");
+        assert!(matches!(&fault, Fault::Unreadable { cause } if !cause.shown().is_empty()), "{end}: {fault:?}");
     }
 }
 

@@ -45,7 +45,7 @@ async fn the_check_runs_before_every_start() {
     let hook = stage.start(spec);
     within(hook.ready()).await.unwrap();
     assert_eq!(fault(ask(&hook).await), Fault::BadExit { status: 3 });
-    let refused = Fault::CannotStart { detail: "changed since it was trusted".into() };
+    let refused = Fault::CannotStart { cause: "changed since it was trusted".into() };
     within(async { while fault(ask_about(&hook, 1, Duration::from_millis(400)).await) != refused {} }).await;
     assert!(runs.load(Ordering::Relaxed) > 1);
     assert_eq!(hook.status().fault, Some(refused));

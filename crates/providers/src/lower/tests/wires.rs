@@ -73,7 +73,7 @@ impl Wire {
             Self::BySchema(_) => WireShape::Texts,
         };
         let turn = Some(TurnPosition { wire, call });
-        LoweringOptions { model: "p/m".into(), capabilities: self.capabilities().clone(), shape, turn }
+        LoweringOptions { model: "p/m".into(), capabilities: self.capabilities().clone(), shape, turn, goes_on: true }
     }
 
     /// What is sent of `list`.
@@ -82,7 +82,7 @@ impl Wire {
         let (model, tools) = ("p/m".to_owned(), Vec::new());
         let request = LlmRequest { model, messages, tools, options: Object::new(), graceful_terminal: false };
         let bytes = match self {
-            Self::Anthropic(_) => crate::anthropic::request::body("m", &request, true, how),
+            Self::Anthropic(_) => crate::anthropic::request::body("m", &request, true, how).0,
             Self::OpenAi(_) => crate::openai::request::native("m", &request, true, how).body(false),
             Self::BySchema(_) => crate::json_schema::render("m", &request, true, how).0.body(false),
         };

@@ -127,7 +127,8 @@ fn a_breakpoint_stands_where_the_next_call_goes_on() {
                 .collect()
         })
         .collect();
-    assert_eq!(bodies, ["\"U1\"", "\"P0\"", "\"T1\""]);
+    let before = "\"<system-reminder>\\ngoal\\n</system-reminder>\"";
+    assert_eq!(bodies, ["\"U1\"", "\"P0\"", &format!("{before}\"T1\"")]);
 }
 
 #[test]

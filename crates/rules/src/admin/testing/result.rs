@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::reply;
 use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
-use domain::fault::Fault;
+use domain::fault::{Cause, Fault};
 use domain::json::{Value, json};
 use domain::record::{HookOutcome, Record};
 use domain::rule::Decision;
@@ -134,7 +134,7 @@ impl TestResult {
                 Self { decision: decision(word), reason, duration_ms: millis(took), ..Self::default() }
             }
             HookOutcome::Failed { fault, took, .. } => {
-                let words = account.detail.clone().unwrap_or_else(|| fault.to_string());
+                let words = account.detail.as_ref().map_or_else(|| fault.explained().to_string(), Cause::shown);
                 Self::of_fault(&fault, words, took)
             }
             HookOutcome::Told | HookOutcome::NotRun(_) => Self::default(),
@@ -181,7 +181,7 @@ impl TestResult {
                     ..Self::default()
                 }
             }
-            Err((fault, words)) => Self::of_fault(&fault, words, took),
+            Err((fault, words)) => Self::of_fault(&fault, words.shown(), took),
         };
         base.with(tried.account)
     }

@@ -10,7 +10,7 @@ pub(super) fn say_failure(record: &Record, row: &Execution) {
     if let HookOutcome::Failed { fault, .. } = &record.outcome
         && fault.kind() != FaultKind::Cancelled
     {
-        let (hook, error) = (&row.hook_name, row.error.as_deref().unwrap_or_default());
+        let (hook, error) = (&row.hook_name, fault.phrase().to_string());
         tracing::warn!(?hook, event = row.event.name(), ?error, "hooks.observer_failed");
     }
 }

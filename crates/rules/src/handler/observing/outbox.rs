@@ -259,7 +259,7 @@ fn take_up(live: &LiveRules, job: OutboxJob, until: Timestamp) -> Result<(), (St
         }
         HookState::Disabled => "is switched off".to_owned(),
         HookState::Untrusted => "is not trusted".to_owned(),
-        HookState::Broken(fault) => format!("is broken: {fault}"),
+        HookState::Broken(fault) => format!("is broken: {}", fault.explained()),
         HookState::Tripped { since } => format!("is off since {since}: circuit breaker"),
     };
     Err((id, format!("hook \"{}\" ({hook_id}) {why}", mounted.hook.name)))

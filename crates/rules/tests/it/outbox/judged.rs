@@ -131,7 +131,7 @@ async fn what_a_judge_should_not_say_is_a_fault_that_the_log_names() {
     let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
     let turn = TurnId::fresh();
     let (log, listening) = Log::begin();
-    for (reply, fault, injection) in [
+    for (reply, cause, injection) in [
         (LlmReply::text("I would allow that."), "evaluator_no_tool_call", false),
         (LlmReply::text(""), "evaluator_empty_response", false),
         (called("run", r#"{"injection_detected":true}"#), "evaluator_wrong_tool: run", true),
@@ -145,13 +145,13 @@ async fn what_a_judge_should_not_say_is_a_fault_that_the_log_names() {
         judge.say(reply);
         let lines =
             log.of("prompt_parse_error", async || assert!(gate(&host, &turn, "same").await.contains("failed: "))).await;
-        let line = format!(
-            "security.hook.prompt_parse_error hook_id={id} tenant={DEFAULT_TENANT} err={fault} \
-             injection_detected={injection}"
-        );
-        assert!(lines.iter().any(|heard| heard.ends_with(&line)), "{lines:#?} lack {line}");
+        // The log gets the closed words, people the cause.
+        let head = format!("security.hook.prompt_parse_error hook_id={id} tenant={DEFAULT_TENANT} err=");
+        let end = format!(" injection_detected={injection}");
+        let phrases = ["sent an unreadable reply", "broke the protocol"].map(|phrase| format!("{head}{phrase}{end}"));
+        assert!(lines.iter().any(|heard| phrases.iter().any(|line| heard.ends_with(line))), "{lines:#?}");
         let row = world.rows().remove(0);
-        assert_eq!((row.decision.word(), row.error.as_deref()), ("error", Some(fault)));
+        assert_eq!((row.decision.word(), row.error.as_deref()), ("error", Some(cause)));
     }
     drop(listening);
     // None of that is an answer that counts the next time.

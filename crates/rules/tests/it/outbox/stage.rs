@@ -178,6 +178,10 @@ impl ExecutionStore for Waits {
         self.store.execution(id)
     }
 
+    fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
+        self.store.note_read(execution, by)
+    }
+
     fn forget(&self, rows: Timestamp, details: Timestamp, limit: usize) -> Result<usize, StoreError> {
         self.store.forget(rows, details, limit)
     }

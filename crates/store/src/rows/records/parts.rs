@@ -29,6 +29,8 @@ struct HookTexts {
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -50,6 +52,7 @@ pub(super) fn split(hooks: Vec<StoredRecord>) -> (String, Option<String>) {
         let texts = HookTexts {
             reason,
             fault: hook.fault_detail.take(),
+            cause: hook.cause.take(),
             change: hook.change.take(),
             warnings: std::mem::take(&mut hook.warnings),
             dropped: std::mem::take(&mut hook.dropped),
@@ -80,7 +83,7 @@ pub(super) fn joined(common: &str, details: Option<&str>) -> Result<Vec<StoredRe
     for (place, hook) in hooks.iter_mut().enumerate() {
         let Some(texts) = details.at.remove(&place) else { continue };
         hook.reason = texts.reason.or_else(|| hook.reason.take());
-        (hook.fault_detail, hook.change) = (texts.fault, texts.change);
+        (hook.fault_detail, hook.cause, hook.change) = (texts.fault, texts.cause, texts.change);
         (hook.warnings, hook.dropped) = (texts.warnings, texts.dropped);
     }
     Ok(hooks)
@@ -108,11 +111,12 @@ mod tests {
             ran: true,
             fault: Some("timed_out".into()),
             fault_detail: Some("after 2 s".into()),
+            cause: Some("last line".into()),
             ..said.clone()
         };
         let hooks = vec![passed_over.clone(), said, passed_over.clone(), failed];
         let (common, details) = split(hooks.clone());
-        for own in ["why", "0.812", "after 2 s", "\"w\"", "remove"] {
+        for own in ["why", "0.812", "after 2 s", "last line", "\"w\"", "remove"] {
             assert!(!common.contains(own) && details.as_ref().unwrap().contains(own), "{own}");
         }
         assert_eq!(joined(&common, details.as_deref()).unwrap(), hooks);

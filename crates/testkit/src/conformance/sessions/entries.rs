@@ -79,6 +79,7 @@ fn every_entry() -> Vec<JournalEntry> {
             read_only: vec![true],
             terminal: true,
             owners: [("exec".into(), HookName::from("guard"))].into(),
+            cut: false,
         },
         Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
         Fact::Rewritten { place: 0, arguments: "{}".into() },
@@ -128,7 +129,7 @@ fn asked(iteration: u32) -> JournalEntry {
     let private = ProviderData::of(vec!["secret-0 secret-1".into()]);
     let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "I will") }.into();
     let (read_only, owners) = (vec![false; 2], [].into());
-    JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners })
+    JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false })
 }
 
 /// The call at `place` is used, with other arguments than the model's.

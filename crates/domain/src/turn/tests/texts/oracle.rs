@@ -307,7 +307,7 @@ impl Played<'_> {
             self.note(brings(&format!("B{iteration}")));
         }
         let (message, read_only, owners) = (message.into(), Vec::new(), BTreeMap::new());
-        let replied = Fact::Replied { iteration, message, read_only, terminal: false, owners };
+        let replied = Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false };
         if asked.is_some_and(|asked| asked.steered_after == Some(0)) {
             self.note(replied);
             self.note_or_die(says(&format!("W{iteration}")));

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use domain::json::{Value, json};
+use domain::shown_url::shown_url;
 use rules::admin::{Caller, HistoryQuery, RuleAdmin};
 
 use super::super::history::line;
@@ -62,7 +63,7 @@ impl RuleDetailsView {
             }
         }
         for (name, value) in hook["config"].as_object().into_iter().flatten() {
-            row(&format!("config.{name}"), &setting(value));
+            row(&format!("config.{name}"), &setting(&without_secrets(name, value)));
         }
         self.tail(&mut text);
         text
@@ -120,6 +121,14 @@ fn breaker(hook: &Value) -> String {
     }
 }
 
+/// The value of the member `name` as a person is shown it: a URL may hold a password or a token.
+fn without_secrets(name: &str, value: &Value) -> Value {
+    match value.as_str() {
+        Some(url) if name == "url" => shown_url(url).into(),
+        Some(_) | None => value.clone(),
+    }
+}
+
 /// A setting of the handler; what follows the first line of a long text stands further in.
 fn setting(value: &Value) -> String {
     match value.as_str() {
@@ -134,7 +143,10 @@ fn diff(patch: &Value) -> String {
     let one = |step: &Value| {
         let path = clean(said(step, "path").trim_start_matches('/'));
         match step.get("value") {
-            Some(value) if !path.is_empty() => format!("{path} = {}", clean(&clip(&value.to_string()))),
+            Some(value) if !path.is_empty() => {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                format!("{path} = {}", clean(&clip(&without_secrets(name, value).to_string())))
+            }
             Some(_) | None => path,
         }
     };

@@ -192,7 +192,7 @@ impl Answer {
     }
 
     fn take_fault(&mut self, fault: &Fault, became: Option<VerdictKind>) {
-        let (message, became) = (fault.to_string(), became.map(VerdictKind::as_str));
+        let (message, became) = (fault.explained().to_string(), became.map(VerdictKind::as_str));
         let effect = became.map(|became| format!(" → {became}")).unwrap_or_default();
         self.shown =
             Shown { word: "fault", style: BAD, note: format!("{}{effect}", clip_long(&message)), code: FAILED };
@@ -221,7 +221,8 @@ impl Answer {
             NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
-            NotRun::BudgetSpent => "its budget is spent".to_owned(),
+            NotRun::ChainTimeSpent { .. } => "the time of its chain is spent".to_owned(),
+            NotRun::BudgetSpent { .. } => "its budget is spent".to_owned(),
             NotRun::CapReached { cap } => format!("it was asked {cap} times in this turn, as often as it may be"),
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };

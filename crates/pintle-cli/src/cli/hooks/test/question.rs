@@ -163,7 +163,7 @@ fn sample(kind: RuntimeKind, text: &str, call: ToolCall) -> Option<RuntimeEvent>
         },
         RuntimeKind::LlmDelta => RuntimeEvent::LlmDelta { content_delta_len: text.len(), reasoning_delta_len: 0 },
         RuntimeKind::LlmResponse => {
-            RuntimeEvent::LlmResponse { content_len: text.len(), tool_calls: 0, has_reasoning: false }
+            RuntimeEvent::LlmResponse { content_len: text.len(), tool_calls: 0, has_reasoning: false, odd_end: None }
         }
         RuntimeKind::LlmRetry => RuntimeEvent::LlmRetry {
             attempt: 1,

@@ -63,8 +63,10 @@ fn meant<'a>(hooks: &'a [Value], named: &str, event: Option<&str>) -> Result<Opt
 /// A rule of a file that cannot be asked.
 fn not_in_force(hook: &Hook) -> CliError {
     match &hook.state {
-        HookState::Broken(fault) => CliError::failed(format!("hook \"{}\" {fault} ({})", hook.name, hook.origin))
-            .hint("`pintle hooks lint` says where; `pintle hooks test --file FILE` tests what stands in a file"),
+        HookState::Broken(fault) => {
+            CliError::failed(format!("hook \"{}\" {} ({})", hook.name, fault.explained(), hook.origin))
+                .hint("`pintle hooks lint` says where; `pintle hooks test --file FILE` tests what stands in a file")
+        }
         HookState::Armed | HookState::Disabled | HookState::Untrusted | HookState::Tripped { .. } => untrusted(hook),
     }
 }

@@ -40,6 +40,7 @@ impl Wire {
                 return Err(known(CliError::usage(why), config));
             }
         };
+        let entry = CapabilityTable::shipped().of_any(&spec.table_names(), model).entry;
         if spec.kind == WireKind::Scripted {
             let why = format!("--wire: the provider \"{provider}\" plays a script, so nothing of it is ever sent");
             return Err(known(CliError::usage(why), config));
@@ -71,10 +72,13 @@ impl Wire {
     pub(super) fn bodies(&self, went: &RehearsedTurn, removal: RemovalMode) -> Result<Vec<String>, CliError> {
         let wire = TurnWire::new(removal);
         let body = |call: &ModelCall| {
-            let kind = if call.aim == CallPurpose::Plan { CallKind::Planning } else { CallKind::Loop };
-            // A turn without texts sends every request as it stands.
-            let turn = went.texts.then_some(TurnPosition { wire: &wire, call: kind });
-            preview(&self.spec, &self.model, &call.request, turn)
+            let kind = match call.aim {
+                // A turn without texts sends every request as it stands.
+                _ if !went.texts => CallKind::Plain,
+                CallPurpose::Plan => CallKind::Planning,
+                CallPurpose::Step | CallPurpose::LastWords => CallKind::Loop,
+            };
+            preview(&self.spec, &self.model, &call.request, Some(TurnPosition { wire: &wire, call: kind }))
         };
         went.calls.iter().map(|call| body(call).map_err(|error| CliError::usage(error.to_string()))).collect()
     }

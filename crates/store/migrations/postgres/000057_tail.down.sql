@@ -1,0 +1,1 @@
+CREATE INDEX audit_log_by_age ON audit_log (at);
