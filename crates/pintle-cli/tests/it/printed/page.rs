@@ -216,9 +216,12 @@ fn used(path: &str, comments: Vec<(usize, Comment)>, language: &str) -> Result<O
     })
 }
 
+/// Makes what a block is for of the words behind the first one.
+type Made = fn(String) -> Use;
+
 /// What a whole block is for.
 fn whole(head: &str, text: String) -> Option<Use> {
-    let words: [(&str, fn(String) -> Use); 6] = [
+    let words: [(&str, Made); 6] = [
         ("file ", |name| Use::File { name, adds: false }),
         ("adds to ", |name| Use::File { name, adds: true }),
         ("stands in ", Use::StandsIn),
