@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, Value, json};
+use domain::json::{Object, Rendered, Value};
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::Message;
 use serde::ser::SerializeMap;
@@ -117,10 +117,12 @@ fn system_blocks(message: &Message) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use domain::json::json;
+    use domain::message::{CallPart, ProviderData, Role, SystemPart};
+
     use super::*;
     use crate::lower::WireShape;
     use crate::lower::tests::strictest;
-    use domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)
