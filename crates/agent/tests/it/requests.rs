@@ -102,23 +102,15 @@ async fn what_a_hook_may_not_answer_is_a_fault_and_changes_nothing() {
 
 #[tokio::test]
 async fn one_member_that_cannot_count_takes_no_other_one_along_and_is_told() {
-    let wrong = [
-        (
-            r#""model":"nobody/x""#,
-            "broke the protocol: result.request.model names \"nobody/x\", which is not configured; a model is written \
-             PROVIDER/MODEL",
-        ),
-        (r#""tools":{}"#, "broke the protocol: result.request.tools: expected an array, got an object"),
-    ];
-    for (member, phrase) in wrong {
+    let wrong = [r#""model":"nobody/x""#, r#""tools":{}"#];
+    for member in wrong {
         let answer = format!(r#"{{"request":{{{member},"messages":[{{"role":"user","content":"masked"}}]}}}}"#);
         let mut host = Parts::of(json!([{"text": "ok"}])).host();
         host.mount(vec![child(&host, "h", &[("before_llm", &answer)], json!({"pair": false}))]);
         assert_eq!(host.turn("secret").await.reply, "ok", "{answer}");
         assert_eq!(host.asked(0), ["user: masked"], "{answer}");
-        let errors = host.seen.errors();
-        let expected = format!("hook.before_llm: hook \"h\" {phrase}");
-        assert!(errors.len() == 1 && errors[0].starts_with(&expected), "{errors:?}");
+        // Why is for people, and stands in the record.
+        assert_eq!(host.seen.errors(), ["hook.before_llm: hook \"h\" broke the protocol"], "{answer}");
         host.engine.close().await;
     }
 }

@@ -137,8 +137,8 @@ fn the_worked_traces_come_out_to_the_letter() {
 /// What the body of `call` marks last: the text of a message, or of a result.
 fn marked_last(call: &Value) -> String {
     let messages = call["wire"]["body"]["messages"].as_array().unwrap();
-    let blocks = messages.iter().flat_map(|message| message["content"].as_array().unwrap());
-    let last = blocks.filter(|block| block["cache_control"].is_object()).next_back().expect("a mark");
+    let mut blocks = messages.iter().flat_map(|message| message["content"].as_array().unwrap());
+    let last = blocks.rfind(|block| block["cache_control"].is_object()).expect("a mark");
     last["text"].as_str().or(last["content"].as_str()).unwrap_or_default().to_owned()
 }
 

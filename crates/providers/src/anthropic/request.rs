@@ -118,11 +118,11 @@ fn system_blocks(message: &Message) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use domain::json::json;
+    use domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     use super::*;
     use crate::lower::WireShape;
     use crate::lower::tests::strictest;
-    use domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     fn body_of(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
         sent_to(true, messages, tools, options)

@@ -35,7 +35,7 @@ pub(crate) fn of(schema: &Value, names: PropertyNames) -> Cow<'_, Value> {
     let at_the_top = |members: &Object| {
         members.get("type").and_then(Value::as_str) == Some("object")
             && members.get("properties").is_some_and(Value::is_object)
-            && !NOT_AT_THE_TOP.iter().any(|word| members.contains_key(*word))
+            && !NOT_AT_THE_TOP.iter().any(|word| members.contains_key(word))
     };
     match schema.as_object() {
         Some(members) if at_the_top(members) && names.sound(schema) => Cow::Borrowed(schema),
