@@ -63,11 +63,6 @@ fn write(own: &dyn Store, journals: &dyn Store, handed: &Receiver<(JournalAppend
             own.keep(records, Box::new(move |kept| drop(say.send(kept))));
             kept = hear.recv().unwrap_or_else(|_| Err(StoreError::Unavailable("its writer is gone".into())));
         }
-        // Where a turn begins or ends, no question of an earlier one is answered any more.
-        let turns = |entry: &JournalEntry| matches!(entry, JournalEntry::Turn(Fact::Begun { .. } | Fact::Ended { .. }));
-        if append.entries.iter().any(turns) {
-            kept = kept.and_then(|()| own.void_session(&append.key));
-        }
         match kept {
             Ok(()) => journals.append(append, done),
             Err(error) => done(Err(error)),
@@ -77,6 +72,14 @@ fn write(own: &dyn Store, journals: &dyn Store, handed: &Receiver<(JournalAppend
 
 impl SessionStore for SplitSessions {
     fn append(&self, append: JournalAppend, done: OnKept) {
+        // Where a turn begins or ends, no question of an earlier one is answered any more. At once: what the turn asks
+        // next goes straight to the user's store, and must not meet this on its way.
+        let turns = |entry: &JournalEntry| matches!(entry, JournalEntry::Turn(Fact::Begun { .. } | Fact::Ended { .. }));
+        if append.entries.iter().any(turns)
+            && let Err(error) = self.own.void_session(&append.key)
+        {
+            return done(Err(error));
+        }
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = match writer.as_ref() {
             Some(writer) => writer.queue.send((append, done)).err().map(|unsent| unsent.0.1),

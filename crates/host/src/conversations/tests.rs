@@ -52,6 +52,22 @@ fn are_apart(url: &str) {
 }
 
 #[test]
+fn what_a_turn_asks_is_not_made_void_by_its_own_beginning() {
+    URLS.into_iter().for_each(asks_at_once);
+}
+
+fn asks_at_once(url: &str) {
+    let (_home, own, _journals, sessions) = split(url);
+    let turn = TurnId::fresh();
+    let who = Identity::top("main", "s", turn.clone());
+    let key = key_of(&who);
+    hand_over(&sessions, JournalAppend { records: vec![event(&turn)], ..append_of(&key, vec![begun(&turn, "hello")]) });
+    own.ask(question("q", &who, &call("{}")), moment(0)).unwrap();
+    drop(sessions);
+    assert_eq!(own.approval("q").unwrap().unwrap().state, ApprovalState::Waiting);
+}
+
+#[test]
 fn what_is_handed_over_is_kept_in_order_before_the_sessions_are_gone() {
     URLS.into_iter().for_each(are_in_order);
 }

@@ -143,7 +143,7 @@ fn a_turn_is_told_as_one_trace_of_turn_calls_and_hooks() {
     let mut all: Vec<String> = spans.iter().map(|span| shown(span, &spans, &names)).collect();
     all.sort();
     let expected = [
-        "hook.command.post_tool_use < tool_call < turn: error, c1, error, hook: command exited 1: no key [REDACTED]",
+        "hook.command.post_tool_use < tool_call < turn: error, c1, error, exited with status 1",
         "hook.command.pre_tool_use < tool_call < turn: completed, c1, allow",
         "hook.command.pre_tool_use < tool_call < turn: completed, c2, block, ask [REDACTED] first",
         "tool_call < turn: completed, c1",

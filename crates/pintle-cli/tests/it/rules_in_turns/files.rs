@@ -62,7 +62,7 @@ fn what_a_bad_rule_was_to_guard_stays_shut() {
     let why = "invalid request: invalid config: unknown field \"priorty\" (did you mean \"priority\"?)";
     assert!(seen.err.contains(why), "{seen}");
     let told = model.asked(1).pop().unwrap();
-    assert!(told.starts_with("tool: Hook blocked: pre_tool_use: guard: ") && told.contains(why), "{told}");
+    assert_eq!(told, "tool: Hook blocked: pre_tool_use: guard: hook \"guard\" is unavailable", "why is for people");
     let history = env.pintle(&["hooks", "history"]).out;
     assert!(history.contains("sees"), "the other rule of the file works: {history}");
 }
@@ -77,14 +77,17 @@ fn a_bad_rule_about_agents_shuts_nothing_for_others() {
     assert!(seen.code == Some(2) && seen.out.contains("agent not found: \"gone\""), "{seen}");
     let blocked = |why: &str| {
         let told = attempt(&env, &model);
-        assert!(told.starts_with("tool: Hook blocked: pre_tool_use: guard: ") && told.contains(why), "{told}");
+        assert_eq!(told, "tool: Hook blocked: pre_tool_use: guard: hook \"guard\" is unavailable", "why is for people");
+        let seen = env.pintle(&["hooks", "lint"]);
+        assert!(seen.code == Some(2) && seen.out.contains(why), "{seen}");
     };
     env.write(RULES, &about("'gone', 'main'"));
     blocked("agent not found: \"gone\"");
     env.write(RULES, &about("'mian'"));
     blocked("did you mean \"main\"?");
     env.write(RULES, &about("'main'"));
-    blocked("never said");
+    let told = attempt(&env, &model);
+    assert!(told.starts_with("tool: Hook blocked: pre_tool_use: guard: ") && told.contains("never said"), "{told}");
 }
 
 #[test]

@@ -172,7 +172,8 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
     assert_eq!(result(&model), "tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded");
     assert_eq!((ran(&env).as_str(), model.requests().len()), ("", 2), "nobody judged, and nothing ran");
     let why = env.raw(&["why", "-v", "--last"]);
-    assert!(why.contains("judge              agent    not run: budget spent → deny"), "{why}");
+    let line = "judge              agent    not run: budget spent: ";
+    assert!(why.contains(line) && why.contains(" tokens needed → deny"), "{why}");
     let why: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
     let lines = why.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());
     let judged: Vec<&Value> = lines.filter(|line| line["hook"] == "judge").collect();
