@@ -39,6 +39,7 @@ pub mod ledger;
 pub mod planning;
 pub mod turn;
 pub mod session;
+pub mod health;
 pub mod history;
 pub mod approval;
 pub mod record;

@@ -22,6 +22,7 @@ mod resolve;
 pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ use self::places::FolderFiles;
 pub use self::raw::schema;
 #[cfg(test)]
 use self::resolve::Trusted;
-use self::trust::SpawnSeal;
+use self::trust::{SpawnSeal, TrustEntry, covers};
 use crate::error::HostError;
 use crate::rule_files::RuleFolder;
 
@@ -356,6 +357,16 @@ pub struct LoadedHook {
     pub kind: HookKind,
     /// For a hook that is trusted by its content: what is checked before every spawn.
     pub seal: Option<SpawnSeal>,
+    /// What its child is made of, trusted by content or not.
+    pub content: Option<TrustEntry>,
+}
+
+impl LoadedHook {
+    /// The digest of everything that its child is made of now: its entry, its program, and the files that its command
+    /// names. None where it is no child.
+    pub fn digest(&self, search_path: Option<&OsStr>) -> Option<String> {
+        Some(covers(self.content.as_ref()?, search_path).digest)
+    }
 }
 
 /// The kind of handler that runs a hook.

@@ -9,6 +9,7 @@ use store::keyring::KEY_FILE;
 use store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
 
 use crate::files::{DELIVERED, MEDIA};
+use crate::health;
 
 /// The rights of everybody but the owner, among the bits of a mode.
 const OTHERS: u32 = 0o077;
@@ -44,9 +45,11 @@ fn is_ours(name: &str) -> bool {
     [MEDIA, DELIVERED].contains(&name)
         || name.starts_with("pintle.db")
         || name == "trust.json"
+        || name == health::FILE
         || name.starts_with(ANCHOR_PREFIX)
         || [KEY_FILE, SIGNING_KEY_FILE, PUBLIC_KEY_FILE].contains(&name)
         || name.starts_with(".trust.json.")
+        || name.strip_prefix('.').is_some_and(|part| part.starts_with(health::FILE))
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 //! The agents themselves are made in [`crate::ready_agent`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
 use domain::approval::ApprovalMode;
 use domain::fault::Fault;
+use domain::health::Health;
 use domain::history::HistoryKey;
 use domain::hook::{HookState, OBSERVER_TIMEOUT};
 use domain::store::SessionStore;
@@ -20,6 +21,7 @@ use process::{ProcessHook, child_environment};
 use providers::ProviderSpec;
 use store::Store;
 
+use crate::blind;
 use crate::collector::Collector;
 use crate::config::places::FILE_NAMES;
 use crate::config::trust::before_spawn;
@@ -30,6 +32,7 @@ use crate::config::{
 use crate::conversations::open_sessions;
 use crate::error::HostError;
 use crate::files::HostMedia;
+use crate::health::HealthFile;
 use crate::home;
 use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
 use crate::mcp_names::is_mcp;
@@ -44,12 +47,14 @@ pub use crate::provider_spec::provider_spec;
 /// The hidden command that `exec` is re-executed through, so that its confinement holds for the command alone.
 pub const EXEC_COMMAND: &str = "__exec";
 
-/// A process hook that runs, and what was accepted of it.
+/// A process hook that runs, and what it was made of when it was started.
 #[derive(Clone)]
 pub struct RunningHook {
     process: Arc<ProcessHook>,
     /// The digest under which it was accepted: another one needs another child, even where it would run alike.
     accepted: Option<String>,
+    /// The digest of its entry, its program and its files.
+    content: Option<String>,
 }
 
 /// A configuration in force.
@@ -143,7 +148,8 @@ impl Host {
         });
     }
 
-    /// The mounts of the hooks of `config`. A process that already runs in exactly this way is kept.
+    /// The mounts of the hooks of `config`. A process that already runs in exactly this way is kept: where its program or
+    /// a file of its command is another one by now, it is not.
     pub fn mounts(&self, config: &Config) -> Vec<Mount> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *running);
@@ -165,13 +171,16 @@ impl Host {
             let spec = process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
             let name = loaded.hook.name.to_string();
             let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
+            let content = loaded.digest(self.search_path());
             let process = match before.get(&name) {
-                Some(same) if *same.process.spec() == spec && same.accepted == accepted => same.process.clone(),
+                Some(same) if *same.process.spec() == spec && same.accepted == accepted && same.content == content => {
+                    same.process.clone()
+                }
                 Some(_) | None => {
                     ProcessHook::start(spec, self.engine.tasks().clone(), self.engine.deadlines().clone())
                 }
             };
-            running.insert(name, RunningHook { process: process.clone(), accepted });
+            running.insert(name, RunningHook { process: process.clone(), accepted, content });
             mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
         }
         mounts
@@ -199,6 +208,52 @@ impl Host {
         let waits = running.iter().map(|(name, process)| async move { (name.clone(), process.ready().await) });
         let ready = futures_util::future::join_all(waits).await;
         ready.into_iter().filter_map(|(name, outcome)| Some((name, outcome.err()?))).collect()
+    }
+
+    /// The names of the process hooks whose first start has not ended yet.
+    pub fn starting(&self) -> Vec<String> {
+        let running = self.running();
+        running.into_iter().filter(|(_, process)| process.is_starting()).map(|(name, _)| name).collect()
+    }
+
+    /// How the hooks of the configuration stand that have something to prove, or are known not to work. `down` are those
+    /// that did not come up.
+    pub fn health(&self, down: &BTreeMap<String, Fault>) -> Vec<(&LoadedHook, Health)> {
+        let kept = HealthFile::open(&self.loaded.config.home);
+        let hooks = self.loaded.config.hooks.iter();
+        let standing = hooks.filter_map(|loaded| {
+            let digest = loaded.digest(self.search_path());
+            let down = down.get(loaded.hook.name.as_str());
+            Some((loaded, kept.of(&self.loaded.config, (loaded, digest.as_deref()), down)?))
+        });
+        standing.collect()
+    }
+
+    /// Keeps which process hooks answered well, and which did not come up.
+    pub fn keep_health(&self) {
+        let now = jiff::Timestamp::now();
+        let mut kept = HealthFile::open(&self.loaded.config.home);
+        let mut is_news = false;
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (name, RunningHook { process, content, .. }) in &running {
+            let Some(content) = content else { continue };
+            let status = process.status();
+            match (status.answered_ago, &status.fault) {
+                (Some(ago), _) => kept.answered((name, content), now.checked_sub(ago).unwrap_or(now)),
+                // One that is only told things has proven all that it can.
+                (None, _) if status.up && process.spec().modes == ["observe"] => kept.answered((name, content), now),
+                (None, Some(fault)) => kept.fell((name, content), now, fault, &process.stderr_tail()),
+                (None, None) => continue,
+            }
+            is_news = true;
+        }
+        if is_news && let Err(error) = kept.save() {
+            tracing::info!(%error, "what is known of hooks could not be kept");
+        }
+    }
+
+    fn search_path(&self) -> Option<&OsStr> {
+        self.env.vars.get("PATH").map(OsString::as_os_str)
     }
 
     /// Starts the MCP servers of `config`. One that already runs in exactly this way is kept.
@@ -328,6 +383,7 @@ impl Host {
 
     /// Ends the hooks, and waits for what they leave.
     pub async fn close(&self) {
+        self.keep_health();
         self.host_rules.close();
         tokio::join!(self.engine.close(), self.servers.close(), self.files.close());
         self.orphans.close().await;
@@ -366,14 +422,17 @@ pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
     names
 }
 
-/// Loads what the command line asks for, with the surroundings of this process.
+/// Loads what the command line asks for, with the surroundings of this process. Its findings have the matchers that are
+/// about no tool.
 ///
 /// # Errors
 /// A file is missing or does not parse.
 pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) -> Result<(Env, Loaded), HostError> {
     let env = Env::of_process()?;
     let probe = |address| detect::ask_ollama(address);
-    let loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
+    let mut loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
+    let blind = blind::findings(&env, &loaded.config, &loaded.files);
+    loaded.diagnostics.extend(blind);
     Ok((env, loaded))
 }
 

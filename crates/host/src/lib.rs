@@ -4,6 +4,7 @@
 //! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
 //! configuration in its place. Nothing here prints or asks: a face does.
 
+pub mod blind;
 pub mod builtins;
 pub mod collector;
 pub mod config;
@@ -11,6 +12,7 @@ mod config_store;
 pub mod conversations;
 pub mod error;
 pub mod files;
+pub mod health;
 pub mod home;
 pub mod host;
 pub mod host_rules;

@@ -26,15 +26,66 @@ pub struct ConversationSource<'a> {
     pub model: Option<&'a str>,
 }
 
-/// Loads the configuration again and puts it in force, if everything that changed in it is good. Returns the agent
-/// as it is now, and what of the change waits for the next start.
+/// What came of a reload.
+pub struct Reloaded {
+    /// The agent as it is now.
+    pub agent: ReadyAgent,
+    /// What of the change waits for the next start.
+    pub later: Vec<String>,
+    /// What became of the children of process hooks.
+    pub children: ChildChanges,
+}
+
+/// The process hooks by what became of their children.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildChanges {
+    /// Those that are new.
+    pub started: Vec<String>,
+    /// Those that changed, their files included. Turns in progress keep the old child.
+    pub restarted: Vec<String>,
+    /// Those that go on.
+    pub kept: Vec<String>,
+    /// Those that are gone.
+    pub dropped: Vec<String>,
+}
+
+impl ChildChanges {
+    fn between(before: &BTreeMap<String, Arc<ProcessHook>>, now: &BTreeMap<String, Arc<ProcessHook>>) -> Self {
+        let mut changes = Self::default();
+        for (name, process) in now {
+            let list = match before.get(name) {
+                None => &mut changes.started,
+                Some(same) if Arc::ptr_eq(same, process) => &mut changes.kept,
+                Some(_) => &mut changes.restarted,
+            };
+            list.push(name.clone());
+        }
+        changes.dropped = before.keys().filter(|name| !now.contains_key(*name)).cloned().collect();
+        changes
+    }
+
+    /// Each with its word, those first of which most is to be known; nothing where there are none.
+    pub fn words(&self) -> Vec<(&'static str, &[String])> {
+        let all = [
+            ("started", &self.started),
+            ("restarted", &self.restarted),
+            ("kept", &self.kept),
+            ("dropped", &self.dropped),
+        ];
+        all.into_iter().filter(|(_, names)| !names.is_empty()).map(|(word, names)| (word, names.as_slice())).collect()
+    }
+}
+
+/// Loads the configuration again and puts it in force, if everything that changed in it is good.
 ///
-/// Unchanged entries keep their process and, bad or down, block nothing; so do records of files with rules. Changed and
+/// Unchanged entries, the files that their commands name included, keep their process and, bad or down, block nothing; so do records of files with rules. Changed and
 /// new children have shaken hands, the rules are read, and the agent can be made, before anything is replaced.
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<(ReadyAgent, Vec<String>), HostError> {
+pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<Reloaded, HostError> {
+    // Of a child that is replaced nobody knows afterwards how it answered.
+    host.keep_health();
     let loaded = match load(wanted.config, wanted.home) {
         Ok((_, loaded)) => loaded,
         Err(error) => return Err(refused(host, None, &error.message)),
@@ -67,10 +118,10 @@ pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<(
         Err(duplicate) => Err(duplicate.to_string()),
     });
     match taken {
-        Ok(runner) => {
+        Ok(agent) => {
             host.rules_of_loaded(rules);
             host.odd_tools().iter().for_each(|odd| tracing::warn!("{odd}"));
-            Ok((runner, later))
+            Ok(Reloaded { agent, later, children: ChildChanges::between(&ran, &host.running()) })
         }
         Err(cause) => {
             host.restore(before);

@@ -59,6 +59,8 @@ pub struct HookStatus {
     pub up: bool,
     /// What the last child ended in; absent while one is up.
     pub fault: Option<Fault>,
+    /// How long ago it was asked what it answered well last, if it ever did.
+    pub answered_ago: Option<Duration>,
     /// How often a child was started again.
     pub restarts: u64,
     /// Notifications that were dropped, by kind.
@@ -95,17 +97,24 @@ impl ProcessHook {
         self.inner.child.first().await
     }
 
+    /// Whether its first start has not ended yet.
+    pub fn is_starting(&self) -> bool {
+        !self.inner.child.has_begun()
+    }
+
     /// How it is doing.
     pub fn status(&self) -> HookStatus {
         let child = &self.inner.child;
         let (up, fault) = (child.up().is_some(), child.cause());
         let mut events = self.inner.events();
+        let now = Instant::now();
         // While no child is there to write to, nobody else looks at the clock.
-        events.expire(Instant::now());
+        events.expire(now);
         let tally = &self.inner.tally;
         HookStatus {
             up,
             fault,
+            answered_ago: tally.answered.ago(now),
             restarts: child.restarts(),
             dropped_events: events.dropped().clone(),
             late_replies: tally.late_replies.get(),
@@ -125,7 +134,8 @@ impl ProcessHook {
         let method = wire::method(kind).ok_or_else(|| Fault::Unavailable {
             cause: format!("process hooks do not act at `{}`", kind.name()).into(),
         })?;
-        let deadline = Instant::now() + call.timeout.min(LONGEST_TIMEOUT);
+        let asked_at = Instant::now();
+        let deadline = asked_at + call.timeout.min(LONGEST_TIMEOUT);
         let params = call
             .wire
             .rendering(Family::Process, || wire::params(call.event_id, jiff::Timestamp::now(), call.who, call.subject));
@@ -153,6 +163,7 @@ impl ProcessHook {
             call.wire.keep_answer(|| reply.body.text());
             let heard = wire::hear(call.subject, &params, &reply, spec.strict);
             if let Ok(reply) = &heard {
+                self.inner.tally.answered.is(asked_at);
                 session.warn_once(reply.warnings());
             }
             return heard;

@@ -2,7 +2,7 @@
 //! lives. Process hooks and tool servers are kept alive in the same way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -24,8 +24,9 @@ pub enum Phase<U, C> {
 /// How long a caller holds out for somebody to talk to, within its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// As long as the next start is due before its deadline.
-    EveryStart,
+    /// As long as the next start is due before its deadline, for what was up before. What never was is waited for until
+    /// its first start has ended, and no longer: whoever starts it has been told then.
+    OnceUp,
     /// For the next start alone.
     OneStart,
 }
@@ -42,6 +43,8 @@ pub struct Supervised<U, C> {
     /// Set when nothing of it runs any more.
     done: CancellationToken,
     restarts: AtomicU64,
+    /// Whether it was ever up.
+    was_up: AtomicBool,
     /// The cause that callers get once it is closed.
     closed: C,
 }
@@ -55,12 +58,14 @@ impl<U: Clone, C: Clone> Supervised<U, C> {
             closing: CancellationToken::new(),
             done: CancellationToken::new(),
             restarts: AtomicU64::new(0),
+            was_up: AtomicBool::new(false),
             closed,
         }
     }
 
     /// It can be talked to by way of `up`.
     pub fn rise(&self, up: U) {
+        self.was_up.store(true, Ordering::Release);
         self.phase.send_replace(Phase::Up(up));
         self.tell_first(Ok(()));
     }
@@ -162,8 +167,10 @@ impl<U: Clone, C: Clone> Supervised<U, C> {
             let last = match &*phases.borrow_and_update() {
                 Phase::Up(up) => return Ok(up.clone()),
                 Phase::Closed => return Err(Some(self.closed.clone())),
+                Phase::Starting(Some(cause)) if self.is_given_up(patience) => return Err(Some(cause.clone())),
                 Phase::Down(cause, due) => {
-                    if *due >= deadline || (was_down && patience == Patience::OneStart) {
+                    let is_last = was_down && patience == Patience::OneStart;
+                    if *due >= deadline || is_last || self.is_given_up(patience) {
                         return Err(Some(cause.clone()));
                     }
                     was_down = true;
@@ -177,6 +184,11 @@ impl<U: Clone, C: Clone> Supervised<U, C> {
                 Err(_elapsed) => return Err(last),
             }
         }
+    }
+
+    /// Whether something whose first start has ended is not waited for any more.
+    fn is_given_up(&self, patience: Patience) -> bool {
+        patience == Patience::OnceUp && !self.was_up.load(Ordering::Acquire)
     }
 
     /// Waits until the one that `is_it` knows is no longer the one to talk to; `false` if it is still at `deadline`.
@@ -242,10 +254,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_waits_only_for_a_start_before_its_deadline() {
         let it = Supervised::<u8, &str>::new("closed");
-        assert_eq!(it.reach(after(5), Patience::EveryStart).await, Err(None), "no start has ended yet");
+        assert_eq!(it.reach(after(5), Patience::OnceUp).await, Err(None), "no start has ended yet");
+        it.rise(0);
         it.fall("fell", after(10));
-        assert_eq!(it.reach(after(10), Patience::EveryStart).await, Err(Some("fell")));
-        let (waited, ()) = tokio::join!(it.reach(after(20), Patience::EveryStart), async {
+        assert_eq!(it.reach(after(10), Patience::OnceUp).await, Err(Some("fell")));
+        let (waited, ()) = tokio::join!(it.reach(after(20), Patience::OnceUp), async {
             it.restarting();
             it.fall("fell again", after(11));
             it.restarting();
@@ -253,8 +266,24 @@ mod tests {
         });
         assert_eq!((waited, it.restarts(), it.cause()), (Ok(1), 2, None));
         it.shut();
-        assert_eq!(it.reach(after(20), Patience::EveryStart).await, Err(Some("closed")));
-        assert_eq!(it.first().await, Err("fell"), "the first start is told as it was");
+        assert_eq!(it.reach(after(20), Patience::OnceUp).await, Err(Some("closed")));
+        assert_eq!(it.first().await, Ok(()), "the first start is told as it was");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_never_up_is_waited_for_until_its_first_start_has_ended() {
+        let it = Supervised::<u8, &str>::new("closed");
+        let (waited, ()) = tokio::join!(it.reach(after(20), Patience::OnceUp), async { it.fall("fell", after(1)) });
+        assert_eq!(waited, Err(Some("fell")));
+        it.restarting();
+        let began = Instant::now();
+        assert_eq!(it.reach(after(20), Patience::OnceUp).await, Err(Some("fell")));
+        assert_eq!((began.elapsed(), it.first().await), (Duration::ZERO, Err("fell")));
+        it.rise(1);
+        it.fall("fell again", after(1));
+        it.restarting();
+        assert_eq!(it.reach(after(2), Patience::OnceUp).await, Err(Some("fell again")), "it waited: it was up before");
+        assert_eq!(began.elapsed(), Duration::from_millis(2));
     }
 
     #[tokio::test(start_paused = true)]
@@ -289,7 +318,7 @@ mod tests {
                 drop(supervision);
             }
             it.done().await;
-            assert_eq!(it.reach(after(1), Patience::EveryStart).await, Err(Some("closed")));
+            assert_eq!(it.reach(after(1), Patience::OnceUp).await, Err(Some("closed")));
         }
     }
 }

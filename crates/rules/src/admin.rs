@@ -38,7 +38,7 @@ pub use error::{AdminError, AdminErrorCode};
 pub use history::{ExecutionPage, HistoryQuery, INVALID_CURSOR, MAX_PAGE, PAGE};
 pub use reading::{INVALID_AGENT, ListFilter};
 pub use sampling::Sample;
-pub use testing::{TESTS_PER_MINUTE, TestResult, TestTarget};
+pub use testing::{HookSaid, TESTS_PER_MINUTE, TestResult, TestTarget};
 
 use testing::Throttle;
 

@@ -20,6 +20,7 @@ use self::running::RunResult;
 use engine::handler::{Handler, HookCall};
 
 mod answer;
+mod argv;
 mod denied;
 mod judges;
 mod judging;
@@ -30,6 +31,7 @@ mod running;
 mod tracing;
 mod trying;
 
+pub use argv::is_script;
 pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges};
 pub use observing::{ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, TakenJob};
 pub use running::{RuleQuestion, RuleRunner};

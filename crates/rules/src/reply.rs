@@ -21,7 +21,7 @@ mod tests;
 
 pub use evaluator::{DECIDE, InjectionEffect, decide, saw_injection};
 pub use http::{BodyReply, body};
-pub use output::{Exit, stdout};
+pub use output::{BLOCKS, Exit, is_json, stdout};
 pub use rewrite::{CurrentInput, InputShape, Rewrite, rewrite};
 pub use script::script;
 

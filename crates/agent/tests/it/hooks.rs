@@ -253,6 +253,13 @@ pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: 
     process::mount_entry(engine, name, &entry, folder).unwrap()
 }
 
+/// A mounted child that has shaken hands, as at the start of a host: what it is told then need not wait for it.
+pub(crate) async fn shaken(mount: Mount) -> Mount {
+    let handler: &dyn std::any::Any = &*mount.handler;
+    handler.downcast_ref::<process::ProcessHook>().unwrap().ready().await.unwrap();
+    mount
+}
+
 /// What the child of the hook called `name` was sent, by line, as text.
 pub(crate) fn sent(folder: &Path, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(folder.join(format!("{name}.log"))).unwrap();

@@ -20,7 +20,7 @@ use pintle_agent::{Conversation, TurnHandle};
 use proptest::prelude::*;
 use tokio::sync::Notify;
 
-use crate::hooks::{OwnTool, Rule, child_in, sent};
+use crate::hooks::{OwnTool, Rule, child_in, sent, shaken};
 use crate::host::{Recorder, Seen, valid};
 use crate::test_agents::{Mind, TestAgents, TestAgentsParts, after_tools, call, hands, last, said};
 
@@ -100,7 +100,8 @@ async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
 async fn process_hooks_hear_of_sub_agents_and_of_what_they_do() {
     let test_agents = TestAgentsParts::of(one_subagent("delegate"), &["main", "helper"]).test_agents();
     let around = (&*test_agents.engine, test_agents.folder.path());
-    test_agents.mount(vec![child_in(around, "p", &[("before_llm", "{}")], json!({"observe": ["all"]}))]);
+    let child = child_in(around, "p", &[("before_llm", "{}")], json!({"observe": ["all"]}));
+    test_agents.mount(vec![shaken(child).await]);
     let mut conversation = Conversation::new("s");
     test_agents.turn(&mut conversation, "go").await;
     test_agents.settled().await;

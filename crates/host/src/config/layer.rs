@@ -122,6 +122,12 @@ impl Layer {
         self.diagnostics.push(diagnostic);
     }
 
+    /// Adds a diagnostic about a guard that stands at `path`, where none is read.
+    pub(super) fn report_guard(&mut self, path: &[String], message: String) {
+        let place = self.document.place(path, MemberPart::Key);
+        self.diagnostics.push(Diagnostic { place, path: dotted(path), message, nearest: None, guard: true });
+    }
+
     /// Adds a diagnostic that leaves the entry in force.
     pub(super) fn remark(&mut self, problem: EntryProblem) {
         let bad = self.bad.clone();
@@ -176,7 +182,7 @@ impl Layer {
 }
 
 /// `enabled` defaults to false. A value that is no boolean does not switch a guard off.
-fn off(enabled: Option<&TreeNode>) -> bool {
+pub(super) fn off(enabled: Option<&TreeNode>) -> bool {
     enabled.is_none_or(|enabled| matches!(enabled.kind, NodeKind::Bool(false) | NodeKind::Null))
 }
 

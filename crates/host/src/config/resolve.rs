@@ -102,6 +102,7 @@ pub(super) fn resolve(
         settings::add_skills(&mut config, layer);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
+        hooks::add_misplaced(&mut config, layer);
         mcp::add(&mut config, layer, &mut left);
         settings::add(&mut config, layer, &mut left);
         left_out.extend(left.line(&layer.layer.document.file));

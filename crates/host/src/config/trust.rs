@@ -176,11 +176,7 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
             let path = dotted(&entry_path(table, &member.key));
             let written = member.node.to_json();
             let entry = match table {
-                ["hooks", "processes"] => {
-                    let command = command(&written, layer);
-                    let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
-                    TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
-                }
+                ["hooks", "processes"] => process_entry(path, written, layer),
                 MCP_SERVERS => {
                     let command = written.get("command").is_some().then(|| command(&written, layer));
                     let dir = command.iter().map(|command| CoveredPlace::new(PlaceKind::Dir, command.dir.clone()));
@@ -209,6 +205,13 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
         found.push(whole("hooks", settings(layer)));
     }
     found
+}
+
+/// The process hook at `path` of `layer`, where `written` stands.
+pub(super) fn process_entry(path: String, written: Value, layer: &Layer) -> TrustEntry {
+    let command = command(&written, layer);
+    let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
+    TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
 }
 
 /// The workspace of an agent, the file of a scripted provider: where these lead is part of what is accepted.

@@ -22,7 +22,7 @@ use crate::text::clip;
 use crate::timeline::Timeline;
 use host::host::Host;
 use host::ready_agent::ReadyAgent;
-use host::reload::{ConversationSource, reload};
+use host::reload::{ConversationSource, Reloaded, reload};
 
 mod ask;
 mod command;
@@ -110,7 +110,8 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     let (agent, model) = (args.agent.as_deref(), args.model.as_deref());
     session::servers(&host, agent).await?;
     let member = host.runner(agent, model)?;
-    session::ready(&host, args.strict).await?;
+    let guards = session::ready(&host, args.strict).await?;
+    session::say_head(args.quiet, &guards);
     let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
     let conversation = session::conversation(&host, args.session.as_deref(), by)?;
     let stops = Stops::listen(false)?;
@@ -417,13 +418,14 @@ impl Chat<'_> {
     async fn reload(&mut self) {
         self.changes.settle().await;
         match reload(&mut self.host, self.wanted).await {
-            Ok((member, later)) => {
-                self.member = member;
+            Ok(Reloaded { agent, later, children }) => {
+                self.member = agent;
                 // It may name other folders with rules.
                 if let Err(error) = self.changes.follow(&self.host) {
                     terminal::complain(&error);
                 }
-                self.console.note("the changed configuration is in force");
+                let children: String = children.words().iter().map(|(word, names)| format!("; {word}: {}", clean(&names.join(", ")))).collect();
+                self.console.note(&format!("the changed configuration is in force{children}"));
                 for key in later {
                     self.console.note(&format!("warning: {} takes effect at the next start", prose(&key)));
                 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
+use domain::health::{Health, Refusal};
+use jiff::Timestamp;
 use serde::Serialize;
 use store::Store;
 
@@ -49,6 +51,9 @@ struct Check {
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'static str>,
     message: String,
+    /// The end of what a hook that does not work wrote on its standard error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    stderr: String,
     /// Whether a guard does not guard because of it.
     #[serde(skip)]
     guard: bool,
@@ -68,8 +73,45 @@ enum State {
 
 impl Check {
     fn new(what: &'static str, name: impl Into<String>, state: State, message: impl Into<String>) -> Self {
-        Self { what, name: name.into(), state, step: None, message: message.into(), guard: false }
+        Self {
+            what,
+            name: name.into(),
+            state,
+            step: None,
+            message: message.into(),
+            stderr: String::new(),
+            guard: false,
+        }
     }
+
+    /// A hook that was proven, or what it did not pass.
+    fn of_hook((what, name): (&'static str, &str), guard: bool, proven: Result<Proven, Health>) -> Self {
+        match proven {
+            Ok(Proven { answers, refusal: None }) => Self::new(what, name, State::Ok, answers),
+            // It may have a list of what is allowed, and it may be broken: who reads why it refused can tell.
+            Ok(Proven { answers, refusal: Some(refusal) }) => {
+                Self::new(what, name, State::Note, format!("{} ({answers})", refusal.words()))
+            }
+            Err(Health::Disabled) => Self::new("hook", name, State::Note, "disabled"),
+            Err(armed @ Health::Armed(_)) => Self::new(what, name, State::Ok, armed.words(Timestamp::now())),
+            Err(Health::Unproven { step, why }) => {
+                Self { step: Some(step.word()), guard, ..Self::new(what, name, State::Failed, why) }
+            }
+        }
+    }
+}
+
+/// What proves a hook.
+struct Proven {
+    /// What it answered, stage by stage.
+    answers: String,
+    /// That it refused the canary, and what it said.
+    refusal: Option<Refusal>,
+}
+
+/// The last line of `text` that says something.
+fn last_line(text: &str) -> Option<String> {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// What `doctor` found.
@@ -115,9 +157,9 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     })?;
     checks.extend(found);
     let of_guards = || checks.iter().filter(|check| check.what == "guard");
-    let armed = of_guards().filter(|check| check.state == State::Ok).count();
+    let armed = of_guards().filter(|check| check.state != State::Failed).count();
     let findings = Findings { guards: Guards { armed, total: of_guards().count() }, checks };
-    terminal::say(&if args.json { findings.json()? } else { findings.plain() })?;
+    terminal::say(&if args.json { findings.json()? } else { findings.plain(global.verbose > 0) })?;
     Ok(findings.code())
 }
 
@@ -158,8 +200,8 @@ impl Findings {
         Ok(format!("{text}\n"))
     }
 
-    /// A line for each check, in columns.
-    fn plain(&self) -> String {
+    /// A line for each check, in columns; with `whole` also what hooks that do not work wrote on their standard error.
+    fn plain(&self, whole: bool) -> String {
         let width = |of: fn(&Check) -> usize| self.checks.iter().map(of).max().unwrap_or_default();
         let what = width(|check| check.what.len());
         let name = width(|check| check.name.chars().count());
@@ -180,6 +222,9 @@ impl Findings {
             );
             text.push_str(line.trim_end());
             text.push('\n');
+            for line in check.stderr.lines().filter(|_| whole) {
+                text.push_str(&format!("    {}\n", clean(line)));
+            }
         }
         let Guards { armed, total } = self.guards;
         let style = if armed == total { GOOD } else { BAD };

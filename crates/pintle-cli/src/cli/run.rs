@@ -50,10 +50,11 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
         let member = host.runner(args.agent.as_deref(), args.model.as_deref())?;
         let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
         let mut conversation = session::conversation(&host, args.session.as_deref(), by)?;
-        session::ready(&host, args.strict).await?;
+        let guards = session::ready(&host, args.strict).await?;
         if !args.quiet && !args.json {
             terminal::note(&format!("session {}", conversation.key));
         }
+        session::say_head(args.quiet || args.json, &guards);
         if let Some(open) = conversation.open_turn() {
             terminal::note(&format!("the turn {} was left open in this session, and ends now", open.turn_id));
         }

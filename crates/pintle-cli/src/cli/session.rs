@@ -1,5 +1,6 @@
 //! What `run` and `chat` share: a host that is ready, an agent, and how a turn's end becomes an exit code.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +9,15 @@ use agent::driver::TurnEnding;
 use agent::{Conversation, TurnReport};
 use anstyle::{AnsiColor, Style};
 use domain::approval::Approval;
-use domain::id::{AgentId, SessionId, TenantId};
+use domain::checkpoint::CheckpointKind;
+use domain::fault::Fault;
+use domain::health::Health;
+use domain::hook::Hook;
+use domain::id::{AgentId, HookName, SessionId, TenantId};
 use domain::store::StoreError;
 use domain::verdict::AbortScope;
 use engine::Watcher;
+use jiff::Timestamp;
 
 use super::{Global, terminal};
 use crate::clean::{clean, prose};
@@ -31,7 +37,12 @@ pub(super) const WAITING: u8 = 75;
 /// The exit code for a turn that somebody interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// How long MCP servers may take before somebody who waits is told what for.
+/// How many guards that are armed have a line each at the head of a timeline.
+const MAX_GUARDS: usize = 5;
+
+const DIM: Style = Style::new().dimmed();
+
+/// How long hooks and MCP servers may take before somebody who waits is told what for.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// Longest key of a session, in bytes: it stands in listings and on command lines.
@@ -92,28 +103,25 @@ pub(super) async fn servers(host: &Host, agent: Option<&str>) -> Result<(), CliE
 }
 
 /// Waits for the hooks, and refuses to go on if a guard cannot work and the user wants to know before the first turn.
-pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
-    let down = host.ready().await;
+/// How the guards stand, the worst first.
+pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>, CliError> {
+    let down: BTreeMap<String, Fault> = shaken(host).await.into_iter().collect();
     for (name, fault) in &down {
         terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.explained().to_string())));
     }
+    let standing = host.health(&down);
+    let guards = standing.into_iter().filter(|(loaded, _)| guards(&loaded.hook));
+    let mut guards: Vec<GuardHealth> = guards.map(|(loaded, health)| (loaded.hook.name.clone(), health)).collect();
+    guards.sort_by(|(_, one), (_, other)| one.severity().cmp(&other.severity()));
     if !(strict || host.loaded.config.strict_start) {
-        return Ok(());
+        return Ok(guards);
     }
-    let mut bad: Vec<String> = host.loaded.config.unguarded().map(|loaded| loaded.hook.name.to_string()).collect();
-    let guards = |name: &str| {
-        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
-        let hooks = &host.loaded.config.hooks;
-        hooks.iter().any(|loaded| {
-            loaded.hook.name.as_str() == name
-                && [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some())
-        })
-    };
+    let stopping = guards.iter().filter(|(_, health)| health.stops_a_strict_start());
+    let mut bad: Vec<String> = stopping.map(|(name, _)| name.to_string()).collect();
     bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
     bad.extend(host.host_rules.unguarded.iter().cloned());
-    bad.extend(down.into_iter().map(|(name, _)| name).filter(|name| guards(name)));
     if bad.is_empty() {
-        return Ok(());
+        return Ok(guards);
     }
     let error = CliError {
         code: UNGUARDED,
@@ -121,6 +129,53 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<(), CliError> {
         hints: Vec::new(),
     };
     Err(error.hint("see `pintle doctor`; without --strict and strict_start these guards refuse what they guard"))
+}
+
+/// A guard, and how it stands.
+pub(super) type GuardHealth = (HookName, Health);
+
+/// Whether a hook is there to stop tool calls.
+fn guards(hook: &Hook) -> bool {
+    [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool].iter().any(|kind| hook.stages.get(*kind).is_some())
+}
+
+/// Waits for every process hook to shake hands or to fail, once; whoever waits for long is told for whom.
+async fn shaken(host: &Host) -> Vec<(String, Fault)> {
+    let ready = host.ready();
+    tokio::pin!(ready);
+    match tokio::time::timeout(SILENCE, &mut ready).await {
+        Ok(down) => down,
+        Err(_elapsed) => {
+            let starting: Vec<String> = host.starting().iter().map(|name| clean(name)).collect();
+            terminal::note(&format!("waiting for hooks to start: {}", starting.join(", ")));
+            ready.await
+        }
+    }
+}
+
+/// The head of a timeline: how the guards stand, a line each for those that are not armed, and one for the others.
+pub(super) fn head(guards: &[GuardHealth]) -> Vec<String> {
+    let now = Timestamp::now();
+    let line = |names: &str, words: &str| format!("  {DIM}guard{DIM:#}  {names}  {words}");
+    let (armed, others): (Vec<_>, Vec<_>) = guards.iter().partition(|(_, health)| health.is_armed());
+    let mut lines: Vec<String> = others
+        .iter()
+        .filter(|(_, health)| *health != Health::Disabled)
+        .map(|(name, health)| line(&clean(name.as_str()), &format!("{NOTE}{}{NOTE:#}", prose(&health.words(now)))))
+        .collect();
+    if armed.len() <= MAX_GUARDS {
+        lines.extend(armed.iter().map(|(name, health)| line(&clean(name.as_str()), &prose(&health.words(now)))));
+    } else {
+        lines.push(line(&format!("{} more", armed.len()), "armed; `pintle hooks list` says since when"));
+    }
+    lines
+}
+
+/// Prints the head of the timeline, unless nobody wants one.
+pub(super) fn say_head(quiet: bool, guards: &[GuardHealth]) {
+    if !quiet {
+        head(guards).iter().for_each(|line| terminal::note(line));
+    }
 }
 
 /// Who works a conversation from now on.

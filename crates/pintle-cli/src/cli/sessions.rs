@@ -163,7 +163,8 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
         let member = host.runner(Some(&row.agent_id), None)?;
         let by = session::WorkedBy { agent: &member.settings().id, agent_changed: false };
         let mut conversation = session::conversation(&host, Some(&args.key), by)?;
-        session::ready(&host, args.strict).await?;
+        let guards = session::ready(&host, args.strict).await?;
+        session::say_head(args.quiet || args.json, &guards);
         match turn::work(global, shown, (&host, &member), &mut conversation, Task::GoOn).await? {
             Some(code) => Ok(code),
             None => {

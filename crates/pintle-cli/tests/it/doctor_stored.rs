@@ -104,3 +104,18 @@ fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
     let said = "unproven at breaker: its circuit breaker is open since";
     assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
 }
+
+#[test]
+fn a_guard_that_refuses_the_canary_says_so_and_one_without_its_script_cannot_start() {
+    let rules = [
+        rule("list", "pre_tool_use", "command", "config.command = 'echo not on the list >&2; exit 2'"),
+        rule("gone", "pre_tool_use", "command", "config.command = 'python3 no_such_guard.py'"),
+    ];
+    let seen = doctor(&with_rules(&rules.concat()));
+    assert!(seen.starts_with("exit 5\n"), "{seen}");
+    let list = "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in [time])";
+    assert!(seen.contains(list), "{seen}");
+    let gone = "✗ guard          gone  unproven at the canary: at pre_tool_use it could not start: the file `no_such_guard.py` does not exist in ";
+    assert!(seen.contains(gone), "{seen}");
+    assert!(seen.contains("guards armed 1/2"), "{seen}");
+}

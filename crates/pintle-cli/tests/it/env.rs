@@ -156,6 +156,8 @@ impl TestEnv {
             column.replace_all(&text, |found: &Captures<'_>| format!("{:>1$}", "[time]", found[0].chars().count()));
         let rules = [
             (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
+            // A proof is some seconds old, or some minutes on a slow machine.
+            (r"\bproven \d+ (s|min) ago\b", "proven [time] ago"),
             (r"\bpintle why [0-9a-f]{8}\b", "pintle why [id]"),
             (r#""duration_ms": [0-9.]+"#, r#""duration_ms": "[time]""#),
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),

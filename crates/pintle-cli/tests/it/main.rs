@@ -14,6 +14,7 @@ mod endings;
 mod env;
 mod found_folders;
 mod guards;
+mod health;
 mod homes;
 mod hooks_lint;
 mod hooks_list;

@@ -44,6 +44,12 @@ impl Chat {
         self.until("turn completed")
     }
 
+    /// Asks for a reload.
+    fn hang_up(&self) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    }
+
     pub(crate) fn end(mut self) {
         drop(self.typed);
         assert!(self.child.wait().unwrap().success());
@@ -190,5 +196,25 @@ fn a_folder_of_rules_that_comes_later_is_seen() {
     std::fs::write(env.path(RULES), refuses("guard", "late words")).unwrap();
     chat.until("the changed configuration is in force");
     assert!(chat.say("look").contains("late words"));
+    chat.end();
+}
+
+#[test]
+fn an_edited_script_is_another_hook_and_what_became_of_each_child_is_said() {
+    let other = "[hooks.processes.other]\nenabled = true\ncommand = ['sh', 'other.sh']\nintercept = ['before_llm']\n";
+    let env = scripted(&[LISTS, DONE].repeat(4).join(","), &format!("{GUARD}{other}"));
+    let refuses = std::fs::read_to_string(env.path("config/pintle/refuses.sh")).unwrap();
+    env.write("config/pintle/other.sh", &refuses);
+    let mut chat = Chat::start(&env, &[]);
+    assert!(chat.say("look").contains("not today"));
+    env.write("config/pintle/refuses.sh", &refuses.replace("not today", "nor tomorrow"));
+    chat.hang_up();
+    chat.until("the changed configuration is in force; restarted: guard; kept: other");
+    assert!(chat.say("look").contains("nor tomorrow"));
+    // One that does not come up leaves the old child where it is.
+    env.write("config/pintle/refuses.sh", "exit 3");
+    chat.hang_up();
+    assert!(chat.until("is not in force").contains("exited with status 3 before it answered hook.hello"));
+    assert!(chat.say("look").contains("nor tomorrow"));
     chat.end();
 }

@@ -63,8 +63,9 @@ impl Inner {
         }
     }
 
-    /// The child to talk to. Waits for one that is being started, or due before `deadline`.
+    /// The child to talk to. Waits for the first one to shake hands; where one did, for the next that is due before
+    /// `deadline`.
     pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, Option<Fault>> {
-        self.child.reach(deadline, Patience::EveryStart).await
+        self.child.reach(deadline, Patience::OnceUp).await
     }
 }

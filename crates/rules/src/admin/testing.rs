@@ -28,7 +28,7 @@ use engine::handler::{Handler as _, HookCall, WireCache};
 
 mod result;
 
-pub use result::TestResult;
+pub use result::{HookSaid, TestResult};
 
 /// The number of tests that one user may run in a minute. Source: the published admin methods.
 pub const TESTS_PER_MINUTE: usize = 20;
@@ -141,9 +141,10 @@ impl RuleAdmin {
         .await
     }
 
-    /// Asks the starter guards in their order until one decides.
+    /// Asks the starter guards in their order, as a chain does: a question for a person leaves the later ones to be
+    /// asked, and a refusal ends it.
     async fn try_starters(&self, by: &Caller, sample: &Sample) -> Result<TestResult, AdminError> {
-        let mut asked = TestResult::default();
+        let (mut asked, mut chain) = (TestResult::default(), Vec::new());
         for record in builtin::starter(HookScope::Tenant) {
             let row = self.unsaved(by, &record).await?;
             let trial = self.trial(by, &row)?;
@@ -152,13 +153,20 @@ impl RuleAdmin {
                 continue;
             }
             let result = self.run(&trial, event).await;
-            let decides = result.decision != Decision::Allow;
-            asked = TestResult { hook: Some(row.name), duration_ms: asked.duration_ms + result.duration_ms, ..result };
+            let duration_ms = asked.duration_ms + result.duration_ms;
+            chain.push(HookSaid::of(&row.name, &result));
+            let ends = !matches!(result.decision, Decision::Allow | Decision::Ask);
+            // Of two questions the first is put.
+            let decides = ends || asked.decision != Decision::Ask;
             if decides {
+                asked = TestResult { hook: Some(row.name), ..result };
+            }
+            asked.duration_ms = duration_ms;
+            if ends {
                 break;
             }
         }
-        Ok(asked)
+        Ok(TestResult { chain, ..asked })
     }
 
     async fn try_row(&self, by: &Caller, row: &Rule, sample: &Sample) -> Result<(TestResult, String), AdminError> {

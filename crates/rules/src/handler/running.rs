@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Failure, ReadAnswer, ShownInput};
+use super::argv::missing_file;
 use super::{BoundRule, ScriptCall, ScriptFailure};
 use crate::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
 use engine::deadlines::Elapsed;
@@ -138,6 +139,12 @@ pub struct RuleQuestion<'a> {
     pub(crate) again: bool,
 }
 
+/// A command that never ran.
+fn cannot_start(why: String) -> Failure {
+    let why = Cause::from(why);
+    Failure::of(Fault::CannotStart { cause: why.clone() }, why)
+}
+
 impl RuleQuestion<'_> {
     /// Names this run, also over retries and restarts.
     pub(crate) fn dedup_key(&self) -> String {
@@ -223,7 +230,7 @@ impl RuleQuestion<'_> {
         let around = &self.about.parts.commands;
         let vars = environment(around.vars.iter().cloned(), allowed, &around.operator_env, &around.secrets);
         let folder = command::folder(cwd, &(around.workspace_of)(&self.who.agent_id));
-        let spec = CommandSpec::new(command.to_owned(), folder, vars);
+        let spec = CommandSpec::new(command.to_owned(), folder.clone(), vars);
         let limit = RunLimit { time: self.timeout, deadlines: &self.about.parts.deadlines };
         let CommandResult { end, stdout, stderr, .. } =
             spec.run(self.payload.clone(), limit, self.cancel, &self.about.parts.tasks).await;
@@ -233,6 +240,11 @@ impl RuleQuestion<'_> {
         account.stderr = shown(&stderr);
         let read = |exit| reply::stdout(exit, &stdout, &stderr).map_err(Failure::from);
         match end {
+            // An interpreter that finds no script leaves with 2, too: that is no refusal of anybody's.
+            CommandEnd::Exit(reply::BLOCKS) if !reply::is_json(&stdout) => match missing_file(command, &folder) {
+                Some(file) => Err(cannot_start(format!("the file `{file}` does not exist in {}", folder.display()))),
+                None => read(Exit::Code(reply::BLOCKS)),
+            },
             CommandEnd::Exit(code) => read(Exit::Code(code)),
             CommandEnd::Signal(signal) => read(Exit::Signal(signal)),
             CommandEnd::TimedOut => Err(self.timed_out()),
@@ -242,10 +254,7 @@ impl RuleQuestion<'_> {
                     format!("hook: command wrote more than {} bytes to {}", command::MAX_OUTPUT_BYTES, stream.name());
                 Err(Failure::of(Fault::TooLarge { way: Direction::Reply, limit: command::MAX_OUTPUT_BYTES }, detail))
             }
-            CommandEnd::CannotStart(why) => {
-                let why = Cause::from(why);
-                Err(Failure::of(Fault::CannotStart { cause: why.clone() }, why))
-            }
+            CommandEnd::CannotStart(why) => Err(cannot_start(why)),
         }
     }
 

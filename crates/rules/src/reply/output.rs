@@ -17,7 +17,7 @@ pub enum Exit {
 /// The exit code of a command that has no objection.
 const ALLOWS: i32 = 0;
 /// The exit code of a command that blocks.
-const BLOCKS: i32 = 2;
+pub const BLOCKS: i32 = 2;
 
 /// The members that are known in a reply. Another one, such as any of the payload's own, is ignored.
 pub(super) const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext", "updatedInput"];
@@ -46,6 +46,12 @@ pub fn stdout(exit: Exit, stdout: &[u8], stderr: &[u8]) -> Result<HandlerReply, 
         Exit::Code(code) => Err(ReplyFault::Exited { code, stderr: complaint(stderr).unwrap_or_default() }),
         Exit::Signal(signal) => Err(ReplyFault::Killed { signal, stderr: complaint(stderr).unwrap_or_default() }),
     }
+}
+
+/// Whether what a command printed is JSON, whole or in its last line.
+pub fn is_json(stdout: &[u8]) -> bool {
+    let is = |text: &str| domain::json::parse(text).is_ok();
+    reply_text(stdout).is_ok_and(|text| is(&text) || text.lines().next_back().is_some_and(is))
 }
 
 /// The text of a reply without its margins. Bytes that are no text are shown as such, so that they hide nothing.

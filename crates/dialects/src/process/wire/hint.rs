@@ -1,6 +1,6 @@
 //! What somebody probably meant by a name that nobody reads.
 
-use crate::process::frame::excerpt;
+use crate::process::frame::{excerpt, skim};
 use domain::nearest::nearest;
 
 /// The members of one object of a reply.
@@ -88,6 +88,25 @@ pub(super) fn unknown_action(action: &str, allowed: &[&str], stage: &str) -> Str
         Some(ours) => format!("unknown action \"{action}\"; did you mean \"{ours}\"?"),
         None => format!("unknown action \"{action}\"; use {}", listed(allowed)),
     }
+}
+
+/// The members in which other hook systems say whether a call may run. Beside no `action` of ours, whoever wrote one of
+/// them believes to guard something.
+const OTHER_DECISIONS: [&str; 6] =
+    ["decision", "permissionDecision", "hookSpecificOutput", "continue", "block", "approved"];
+
+/// The member of the object `json` in which a hook decides in the words of another system.
+pub(super) fn other_decision(json: &str) -> Option<&'static str> {
+    let mut members = skim::members(json, &skim::NOTHING)?;
+    members.find_map(|(name, _)| OTHER_DECISIONS.into_iter().find(|other| other.eq_ignore_ascii_case(&name)))
+}
+
+/// What is wrong with an answer that decides by the member `other` and has no action.
+pub(super) fn no_action(other: &str) -> String {
+    format!(
+        "result.{other} decides nothing in before_tool, which reads \"action\"; \
+         \"action\": \"deny_tool\" refuses, \"action\": \"continue\" lets pass"
+    )
 }
 
 /// `"a", "b" or "c"`.

@@ -14,7 +14,7 @@ use domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
 use serde::Serialize;
 
 use super::echo::{Element, Originals};
-use super::hint::{MisplacedMembers, Shape, unknown_action};
+use super::hint::{MisplacedMembers, Shape, no_action, other_decision, unknown_action};
 use super::nanos;
 use super::parts::{OUTPUT_NAMES, RESPONSE_NAMES};
 use super::reader::{Path, RESULT, Reader, flag, list, object, string, text};
@@ -283,6 +283,13 @@ impl Reader<'_> {
             self.responds = true;
             text(&RESULT.name("reason"), reason)?;
             return self.substitute(asked, call, result).map(Verdict::respond);
+        }
+        // Each of them is a member that is not read, so it has been warned about.
+        if action.is_empty()
+            && !self.warnings.is_empty()
+            && let Some(word) = other_decision(json)
+        {
+            return Err(Fault::broke(no_action(word)));
         }
         let terminal = self.abort_or_deny(&action, reason)?;
         self.ignored("result", result, if action.is_empty() { "continue" } else { &action });

@@ -131,3 +131,25 @@ fn after_tool_replaces_the_whole_result() {
         "result.result.result.media: expected an array, got a string",
     );
 }
+
+#[test]
+fn a_decision_in_the_words_of_another_system_is_no_permission() {
+    for (member, value) in [
+        ("decision", r#""deny""#),
+        ("permissionDecision", r#""deny""#),
+        ("hookSpecificOutput", "{}"),
+        ("continue", "false"),
+        ("Block", "true"),
+        ("approved", "false"),
+    ] {
+        let body = format!(r#"{{"{member}":{value},"reason":"no"}}"#);
+        let word = if member == "Block" { "block" } else { member };
+        let detail = format!(
+            r#"result.{word} decides nothing in before_tool, which reads "action"; "action": "deny_tool" refuses, "action": "continue" lets pass"#
+        );
+        check_broke(&before_tool(), &body, &detail);
+        let with_action = format!(r#"{{"{member}":{value},"action":"deny_tool","reason":"no"}}"#);
+        let heard = heard(&before_tool(), &with_action, false).unwrap();
+        assert_eq!((heard.verdict, heard.warnings.len()), (Verdict::Deny(Reason::new("no")), 1), "{with_action}");
+    }
+}

@@ -246,7 +246,7 @@ pub(super) fn add_gates(config: &mut Config) {
         let origin = place.map(ToString::to_string).unwrap_or_default();
         let gate = AskGate::new(&agent.name);
         let hook = gate.hook(&gate_name(&agent.name), &origin, matcher);
-        config.hooks.push(LoadedHook { hook, kind: HookKind::Ask(gate), seal: None });
+        config.hooks.push(LoadedHook { hook, kind: HookKind::Ask(gate), seal: None, content: None });
     }
 }
 

@@ -6,12 +6,14 @@ use dialects::process::config::{EntryProblem, broken, builtin, idle, process};
 use domain::hook::{Family, Hook, HookState};
 use domain::id::HookName;
 use domain::json::Value;
+use domain::nearest::nearest;
 
 use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
-use crate::config::layer::{EntryPath, HOOK_TABLES, entry_path};
-use crate::config::trust::{CHANGED, TrustStanding, hook_entry, was_off};
+use crate::config::document::TreeNode;
+use crate::config::layer::{EntryPath, HOOK_TABLES, Layer, entry_path, off};
+use crate::config::trust::{CHANGED, TrustStanding, hook_entry, process_entry, was_off};
 use crate::config::{Config, HookKind, LoadedHook};
 
 /// Adds the hooks of one file. They come on top of those of earlier files and never change one.
@@ -43,6 +45,60 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
         };
         config.hooks.push(loaded);
     }
+}
+
+/// Adds a stub for each guard that stands where no hook is read: under `hook` or `hooks.process`, say. Whoever wrote it
+/// believes to be guarded, so what it names stays shut.
+pub(super) fn add_misplaced(config: &mut Config, trusted: &mut Trusted) {
+    if trusted.acceptance().is_some_and(|acceptance| !acceptance.known) {
+        return;
+    }
+    for path in misplaced(&trusted.layer) {
+        let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+        let (place, name) = (dotted(&keys[..keys.len() - 1]), dotted(&keys));
+        let detail = format!("hooks are not read from \"{place}\"; did you mean \"hooks.processes\"?");
+        let (value, origin) = (trusted.layer.value(&keys), trusted.layer.origin(&path));
+        let stub = broken(&trusted.layer.around(&name, &origin), Family::Process, Some(&value), &detail);
+        if stub.stages.kinds().next().is_some() {
+            trusted.layer.report_guard(&path, detail);
+            config.hooks.push(LoadedHook { hook: stub, kind: HookKind::Nothing, seal: None, content: None });
+        }
+    }
+}
+
+/// The paths of the tables that look like entries of `hooks.processes`, are switched on, and stand elsewhere near by.
+fn misplaced(layer: &Layer) -> Vec<EntryPath> {
+    let mut found = Vec::new();
+    let root = &layer.document.root;
+    for section in root.members().iter().filter(|member| is_near(&member.key, ["hooks", "processes"])) {
+        for table in section.node.members() {
+            let at = |name: Option<&str>| {
+                [Some(section.key.as_str()), Some(table.key.as_str()), name]
+                    .into_iter()
+                    .flatten()
+                    .map(str::to_owned)
+                    .collect()
+            };
+            if looks_like_entry(&table.node) {
+                found.push(at(None));
+            } else if section.key != "hooks" || !HOOK_TABLES.contains(&table.key.as_str()) {
+                let entries = table.node.members().iter().filter(|entry| looks_like_entry(&entry.node));
+                let entries = entries.filter(|_| is_near(&table.key, ["processes"]));
+                found.extend(entries.map(|entry| at(Some(&entry.key))));
+            }
+        }
+    }
+    found
+}
+
+fn is_near<const N: usize>(key: &str, names: [&str; N]) -> bool {
+    nearest(key, names).is_some()
+}
+
+/// Whether a table says what is run or where it is asked, and is switched on.
+fn looks_like_entry(node: &TreeNode) -> bool {
+    let has = |key: &str| node.get(key).is_some();
+    node.is_table() && (has("command") || has("intercept")) && !off(node.get("enabled"))
 }
 
 /// The names of all hooks of a file, in its order, and the tables that have them.
@@ -148,7 +204,9 @@ impl One<'_> {
                 (hook, HookKind::Process(entry))
             }
         };
-        Ok(LoadedHook { hook, kind, seal: trusted.seal(&dotted(&self.path)) })
+        let is_child = matches!(kind, HookKind::Process(_));
+        let content = is_child.then(|| process_entry(dotted(&self.path), self.value(trusted), layer));
+        Ok(LoadedHook { hook, kind, seal: trusted.seal(&dotted(&self.path)), content })
     }
 
     /// The stub of an entry that has diagnostics; the first is its fault's detail.
@@ -178,7 +236,7 @@ impl One<'_> {
     }
 
     fn loaded(&self, hook: Hook) -> LoadedHook {
-        LoadedHook { hook, kind: HookKind::Nothing, seal: None }
+        LoadedHook { hook, kind: HookKind::Nothing, seal: None, content: None }
     }
 
     fn family(&self) -> Family {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::CheckpointKind;
+use domain::health::{Health, Step};
 use domain::hook::Hook;
 use domain::id::TurnId;
 use domain::identity::Identity;
@@ -23,6 +24,16 @@ pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) 
     format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
 }
 
+/// Whether `word` refuses a call.
+pub(super) fn refuses(word: VerdictKind) -> bool {
+    match word {
+        VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort => true,
+        VerdictKind::Ask | VerdictKind::Inject | VerdictKind::Continue | VerdictKind::Modify | VerdictKind::Respond => {
+            false
+        }
+    }
+}
+
 /// Whose the canaries are.
 pub(super) fn identity() -> Identity {
     Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
@@ -38,7 +49,11 @@ pub(super) struct Reachable<'a> {
 
 impl Reachable<'_> {
     /// The matcher, which was not applied to the canary, has to match a tool that some agent has or some hook brings.
-    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), String> {
+    pub(super) async fn reached_by(&self, hook: &Hook) -> Result<(), Health> {
+        self.reaches(hook).await.map_err(|why| Health::unproven(Step::Matcher, why))
+    }
+
+    async fn reaches(&self, hook: &Hook) -> Result<(), String> {
         let Some(matcher) = &hook.matcher else { return Ok(()) };
         // What a hook brings may depend on the request, so its own tools are its own affair.
         if may_bring_tools(hook) || offered(&self.host.loaded.config).iter().any(|tool| is_about(hook, tool)) {

@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use agent::tools::BUILTIN;
 use domain::checkpoint::{AskedKind, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
+use domain::fault::Cause;
 use domain::fault::Fault;
-use domain::hook::{Hook, HookState};
+use domain::health::{Health, Refusal, Step};
+use domain::hook::Hook;
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
 use domain::tool::ToolCall;
@@ -16,11 +18,14 @@ use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
 use super::super::question::{Question, QuestionTexts};
-use super::canary::{CANARY, Reachable, answered, identity};
-use super::{Check, State, stored};
+use super::canary::{CANARY, Reachable, answered, identity, refuses};
+use super::{Check, Proven, State, last_line, stored};
 use crate::text::few_names;
-use host::config::trust::is_changed;
+use host::health::standing;
 use host::host::Host;
+
+/// How many lines of what a hook wrote on its standard error are shown: a stack trace.
+const MAX_STDERR_LINES: usize = 20;
 
 /// Checks every hook. The records are those of the canaries.
 pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
@@ -65,45 +70,41 @@ fn guarded(hook: &Hook) -> Vec<CheckpointKind> {
 
 async fn check(tools: &Reachable<'_>, hook: &Hook, down: Option<&Fault>) -> (Check, Vec<Record>) {
     let guarded = guarded(hook);
-    let name = hook.name.as_str();
     let what = if guarded.is_empty() { "hook" } else { "guard" };
-    if hook.state == HookState::Disabled {
-        // Switched off is a decision of its owner, and guards nothing.
-        return (Check::new("hook", name, State::Note, "disabled"), Vec::new());
-    }
     let mut records = Vec::new();
-    let proof = match standing(hook, down) {
-        Err(unproven) => Err(unproven),
-        Ok(()) if guarded.is_empty() => Ok("it answered hook.hello".to_owned()),
-        Ok(()) => match canaries(tools.dispatcher, hook, &guarded, &mut records).await {
-            Ok(said) => tools.reached_by(hook).await.map(|()| said).map_err(|why| ("matcher", why)),
+    let proven = match (standing(&hook.state, down), guarded.is_empty()) {
+        (Some(bad), _) => Err(bad),
+        (None, true) => Ok(Proven { answers: "it answered hook.hello".to_owned(), refusal: None }),
+        (None, false) => match canaries(tools.dispatcher, hook, &guarded, &mut records).await {
+            Ok(said) => tools.reached_by(hook).await.map(|()| said),
             Err(unproven) => Err(unproven),
         },
     };
-    let check = match proof {
-        Ok(said) => Check::new(what, name, State::Ok, said),
-        Err((step, why)) => {
-            Check { step: Some(step), guard: !guarded.is_empty(), ..Check::new(what, name, State::Failed, why) }
-        }
-    };
+    let mut check = Check::of_hook((what, hook.name.as_str()), !guarded.is_empty(), proven);
+    let running = tools.host.running();
+    if let Some(child) = running.get(hook.name.as_str()) {
+        said_on_stderr(&mut check, &child.stderr_tail());
+    }
     (check, records)
 }
 
-/// Trust, spawn, hello.
-fn standing(hook: &Hook, down: Option<&Fault>) -> Result<(), (&'static str, String)> {
-    match (&hook.state, down) {
-        (HookState::Untrusted, _) => Err(("trust", "nobody accepted it; see `pintle trust`".to_owned())),
-        (HookState::Broken(fault), _) | (_, Some(fault)) if is_changed(fault) => {
-            Err(("trust", format!("it {}; see `pintle trust`", fault.explained())))
+/// Adds what a child wrote on its standard error: to a refusal its last line, to what does not work the end of it.
+fn said_on_stderr(check: &mut Check, tail: &str) {
+    match check.state {
+        State::Ok => {}
+        State::Note => {
+            if let Some(line) = last_line(tail) {
+                check.message = format!("{}: {}", check.message, Cause::from(line).shown());
+            }
         }
-        (HookState::Broken(fault), _) => Err(("configuration", fault.explained().to_string())),
-        (HookState::Tripped { since }, _) => Err(("breaker", format!("its circuit breaker is open since {since}"))),
-        (HookState::Armed | HookState::Disabled, None) => Ok(()),
-        (HookState::Armed | HookState::Disabled, Some(fault)) => {
-            let spawned = !matches!(fault, Fault::CannotStart { cause } if !cause.shown().contains("hook.hello"));
-            Err((if spawned { "hello" } else { "spawn" }, fault.explained().to_string()))
-        }
+        State::Failed => check.stderr = Cause::from(last_lines(tail).join("\n")).shown(),
     }
+}
+
+/// The last lines of `text`, as many as a screen has room for.
+fn last_lines(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(MAX_STDERR_LINES)..].to_vec()
 }
 
 /// Asks at every stage that the hook guards; the answer may be anything that is one.
@@ -112,8 +113,8 @@ async fn canaries(
     hook: &Hook,
     guarded: &[CheckpointKind],
     records: &mut Vec<Record>,
-) -> Result<String, (&'static str, String)> {
-    let mut said = Vec::new();
+) -> Result<Proven, Health> {
+    let (mut said, mut refused) = (Vec::new(), false);
     for kind in guarded {
         let began = Instant::now();
         let answer = canary(dispatcher, hook, *kind).await;
@@ -124,11 +125,17 @@ async fn canaries(
         };
         records.push(Record::of(hook, *kind, outcome));
         match answer {
-            Ok(word) => said.push(answered(*kind, word, took)),
-            Err(fault) => return Err(("the canary", format!("at {} it {}", kind.name(), fault.explained()))),
+            Ok(word) => {
+                // An approver approves what it knows, so it is expected to say no.
+                refused |= *kind != CheckpointKind::ApproveTool && refuses(word);
+                said.push(answered(*kind, word, took));
+            }
+            Err(fault) => {
+                return Err(Health::unproven(Step::Canary, format!("at {} it {}", kind.name(), fault.explained())));
+            }
         }
     }
-    Ok(said.join(", "))
+    Ok(Proven { answers: said.join(", "), refusal: refused.then_some(Refusal { said: None }) })
 }
 
 async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {

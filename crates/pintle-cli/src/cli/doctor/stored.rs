@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
+use domain::account::HandlerAnswer;
 use domain::checkpoint::{
-    Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, Reply, SubagentStart, Subject, UserPromptSubmit,
+    Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
-use domain::fault::Fault;
+use domain::fault::{Cause, Fault};
+use domain::health::{Health, Refusal, Step};
 use domain::hook::{Hook, HookState, Scope};
 use domain::id::{AgentId, EventId, TenantId};
 use domain::identity::Identity;
@@ -22,12 +24,9 @@ use engine::hook_set::Mounted;
 use rules::record::{self, HandlerConfig};
 use tokio_util::sync::CancellationToken;
 
-use super::canary::{CANARY, Reachable, answered, identity};
-use super::{Check, State};
+use super::canary::{CANARY, Reachable, answered, identity, refuses};
+use super::{Check, Proven, State, last_line};
 use host::host::Host;
-
-/// A step of the proof, and why it failed.
-type Unproven = (&'static str, String);
 
 /// A row in force, for one tenant.
 struct InForce {
@@ -73,25 +72,27 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
         return (disabled(row), None);
     }
     let mut record = None;
-    let proof = match ready(host, one).await {
+    let proven = match ready(host, one).await {
         Err(unproven) => Err(unproven),
-        Ok(()) if !is_gate => Ok("it is in force".to_owned()),
+        Ok(()) if !is_gate => Ok(Proven { answers: "it is in force".to_owned(), refusal: None }),
         Ok(()) => match canary(one, &mut record).await {
-            Ok(said) => reached(tools, one).await.map(|()| said).map_err(|why| ("matcher", why)),
+            Ok(said) => reached(tools, one).await.map(|()| said),
             Err(unproven) => Err(unproven),
         },
     };
-    let check = match proof {
-        Ok(said) => Check::new(what, name, State::Ok, said),
-        Err((step, why)) => {
-            let stored = host.host_rules.rule_cache().rules();
-            let whose = stored.tenants.iter().find(|tenant| tenant.id == one.tenant);
-            let apart = one.tenant != TenantId::default_tenant();
-            let whose = whose.filter(|_| apart).map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default();
-            Check { step: Some(step), guard: is_gate, ..Check::new(what, name, State::Failed, format!("{why}{whose}")) }
-        }
-    };
-    (Some(check), record)
+    let proven = proven.map_err(|health| match health {
+        Health::Unproven { step, why } => Health::unproven(step, format!("{why}{}", whose(host, one))),
+        Health::Armed(_) | Health::Disabled => health,
+    });
+    (Some(Check::of_hook((what, name), is_gate, proven)), record)
+}
+
+/// The tenant that it is about, where that is not the first.
+fn whose(host: &Host, one: &InForce) -> String {
+    let stored = host.host_rules.rule_cache().rules();
+    let whose = stored.tenants.iter().find(|tenant| tenant.id == one.tenant);
+    let whose = whose.filter(|_| one.tenant != TenantId::default_tenant());
+    whose.map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default()
 }
 
 /// Switched off is a decision of its owner, and guards nothing. What is shipped switched off is no news.
@@ -107,37 +108,40 @@ fn disabled(row: &Rule) -> Option<Check> {
 }
 
 /// Its state, its edition, its secrets, and whatever runs it.
-async fn ready(host: &Host, one: &InForce) -> Result<(), Unproven> {
+async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
     let (row, parts) = (&one.row, host.host_rules.parts());
-    record::allowed(row, parts.edition).map_err(|refused| ("edition", refused.message))?;
+    record::allowed(row, parts.edition).map_err(|refused| Health::unproven(Step::Edition, refused.message))?;
     match &one.mounted.hook.state {
         HookState::Armed | HookState::Disabled => {}
-        HookState::Untrusted => return Err(("trust", "nobody accepted it".to_owned())),
+        HookState::Untrusted => return Err(Health::unproven(Step::Trust, "nobody accepted it")),
         HookState::Tripped { since } => {
             let why = format!("its circuit breaker is open since {since}; `pintle hooks reset` closes it");
-            return Err(("breaker", why));
+            return Err(Health::unproven(Step::Breaker, why));
         }
-        HookState::Broken(Fault::ConditionFailed { cause }) => return Err(("condition", cause.shown())),
-        HookState::Broken(fault) => return Err(("configuration", fault.explained().to_string())),
+        HookState::Broken(Fault::ConditionFailed { cause }) => {
+            return Err(Health::unproven(Step::Condition, cause.shown()));
+        }
+        HookState::Broken(fault) => return Err(Health::unproven(Step::Configuration, fault.explained().to_string())),
     }
     if one.mounted.hook.scope == Scope::Agents(Default::default()) {
-        return Err(("scope", "none of the agents that it is about is configured".to_owned()));
+        return Err(Health::unproven(Step::Scope, "none of the agents that it is about is configured".to_owned()));
     }
     for path in record::secrets(row) {
         secret(one, &path, |text| parts.vault.open(&row.id, &row.tenant_id, &path, text))?;
     }
-    let config = HandlerConfig::of(row.handler_type, &row.config).map_err(|wrong| ("configuration", wrong.message))?;
+    let config = HandlerConfig::of(row.handler_type, &row.config)
+        .map_err(|wrong| Health::unproven(Step::Configuration, wrong.message))?;
     if config.asks_model() && parts.evaluator.is_none() {
-        return Err(("judge", "no provider is configured, so no model can judge".to_owned()));
+        return Err(Health::unproven(Step::Judge, "no provider is configured, so no model can judge".to_owned()));
     }
     match config.script() {
-        Some(source) => parts.scripts.check(source).await.map_err(|why| ("script", why)),
+        Some(source) => parts.scripts.check(source).await.map_err(|why| Health::unproven(Step::Script, why)),
         None => Ok(()),
     }
 }
 
 /// Whether the secret at `path` opens.
-fn secret(one: &InForce, path: &str, open: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Unproven> {
+fn secret(one: &InForce, path: &str, open: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Health> {
     let mut found = Ok(());
     let mut open = Some(open);
     let mut row = one.row.clone();
@@ -150,16 +154,16 @@ fn secret(one: &InForce, path: &str, open: impl FnOnce(&str) -> Result<String, S
         Ok::<_, std::convert::Infallible>(text.to_owned())
     });
     match looked {
-        Ok(()) => found.map_err(|why| ("secrets", format!("{path}: {why}"))),
+        Ok(()) => found.map_err(|why| Health::unproven(Step::Secrets, format!("{path}: {why}"))),
         Err(never) => match never {},
     }
 }
 
 /// Carries the canary through its handler; the answer may be anything that is one.
-async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Unproven> {
+async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, Health> {
     let kind = one.row.event;
     let began = Instant::now();
-    let answer = ask(one, kind).await;
+    let (answer, said) = ask(one, kind).await;
     let took = began.elapsed();
     let outcome = match &answer {
         Ok(word) => HookOutcome::Said { word: *word, reason: None, took },
@@ -167,17 +171,21 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<String, Un
     };
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));
     match answer {
-        Ok(word) => Ok(answered(kind, word, took)),
-        Err(fault) => Err(("the canary", format!("at {} it {}", kind.name(), fault.explained()))),
+        Ok(word) => {
+            let refusal = refuses(word).then_some(Refusal { said });
+            Ok(Proven { answers: answered(kind, word, took), refusal })
+        }
+        Err(fault) => Err(Health::unproven(Step::Canary, format!("at {} it {}", kind.name(), fault.explained()))),
     }
 }
 
-async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
+/// Its answer, and what it said last on its standard error.
+async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<VerdictKind, Fault>, Option<String>) {
     let hook = &one.mounted.hook;
     let (who, cancel) = (who(one), CancellationToken::new());
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let timeout = hook.stages.get(kind).map(|stage| stage.timeout).unwrap_or_default();
-    let ask = async |subject: Subject<'_>| -> Result<Reply, Fault> {
+    let ask = async |subject: Subject<'_>| -> HandlerAnswer {
         let (event_id, wire) = (EventId::fresh(), WireCache::default());
         let call = HookCall {
             event_id: &event_id,
@@ -190,9 +198,9 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> 
             known: &AsNamed,
             wire: &wire,
         };
-        one.mounted.handler.ask(call).await.heard
+        one.mounted.handler.ask(call).await
     };
-    let reply = match RuleEvent::at(kind) {
+    let HandlerAnswer { heard, account } = match RuleEvent::at(kind) {
         Some(RuleEvent::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
         Some(RuleEvent::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
         Some(
@@ -204,7 +212,9 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> Result<VerdictKind, Fault> 
         )
         | None => ask(PreToolUse { call }.subject()).await,
     };
-    reply.map(|reply| reply.word())
+    let stderr = account.and_then(|account| account.stderr);
+    let said = stderr.and_then(|text| last_line(&text)).map(|line| Cause::from(line).shown());
+    (heard.map(|reply| reply.word()), said)
 }
 
 /// Whose the canary is: the tenant's, and where the hook is about some agents, one of theirs.
@@ -221,19 +231,17 @@ fn who(one: &InForce) -> Identity {
 }
 
 /// The matcher, which was not applied to the canary, has to match something that happens.
-async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), String> {
+async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), Health> {
     let hook: &Arc<Hook> = &one.mounted.hook;
     let Some(matcher) = &hook.matcher else { return Ok(()) };
     let about = |name: &str| hook.matches(&Facts::of_tool(name));
+    let never =
+        |why: String| Err(Health::unproven(Step::Matcher, format!("`{}` never matches: {why}", matcher.pattern())));
     match RuleEvent::at(one.row.event) {
         Some(RuleEvent::UserPromptSubmit) if about("") => Ok(()),
-        Some(RuleEvent::UserPromptSubmit) => {
-            Err(format!("`{}` never matches: a message of the user has no tool", matcher.pattern()))
-        }
+        Some(RuleEvent::UserPromptSubmit) => never("a message of the user has no tool".to_owned()),
         Some(RuleEvent::SubagentStart) if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
-        Some(RuleEvent::SubagentStart) => {
-            Err(format!("`{}` never matches: sub-agents begin by `{DELEGATE}` or `{SPAWN}`", matcher.pattern()))
-        }
+        Some(RuleEvent::SubagentStart) => never(format!("sub-agents begin by `{DELEGATE}` or `{SPAWN}`")),
         Some(
             RuleEvent::SessionStart
             | RuleEvent::PreToolUse

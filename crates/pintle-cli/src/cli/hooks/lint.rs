@@ -6,30 +6,23 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::ask::{self, AskGate};
-use agent::tools::{BUILTIN, LOAD_SKILL};
 use clap::Args;
-use dialects::process::config::{MemberPart, ProcessEntry};
-use domain::checkpoint::CheckpointKind;
+use dialects::process::config::ProcessEntry;
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, TenantId};
 use domain::store::{StoredRules, Tenant};
+use rules::handler::is_script;
 use store::Store;
 
 use super::super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, USAGE};
+use host::blind::{self, is_guard, place_in};
 use host::config::document::Document;
-use host::config::{
-    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, Location, NamedRef,
-};
+use host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook};
 use host::host::{load, open_store, unreadable};
 use host::host_rules::edition;
 use host::rule_files::{FileContext, FileProblem, FiledRules};
-use host::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
-
-/// Endings of files that are handed to an interpreter: such a word of a command is a file that has to be there.
-const SCRIPTS: [&str; 10] = ["py", "js", "mjs", "cjs", "ts", "sh", "rb", "pl", "php", "lua"];
 
 /// Flags of `hooks lint`.
 #[derive(Debug, Args)]
@@ -66,6 +59,9 @@ fn json(found: &[Diagnostic]) -> Result<String, CliError> {
 /// Everything that is wrong, file by file.
 fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Diagnostic>, CliError> {
     let mut found = loaded.diagnostics;
+    // What nobody accepted yet may bring the tools that a matcher is about, so these are looked for once more.
+    let blind = blind::findings(env, &loaded.config, &loaded.files);
+    found.retain(|diagnostic| !blind.contains(diagnostic));
     // Nothing is run here, so what nobody accepted yet is looked at as well.
     if !loaded.left_out.is_empty() {
         for file in &loaded.files {
@@ -80,11 +76,10 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
         env,
         config: &loaded.config,
         documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
-        brought: loaded.config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook)),
     };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
     found.extend(rules(env, &loaded.config)?);
-    found.extend(loaded.config.agents.values().flat_map(|agent| eye.blind_asks(agent)));
+    found.extend(blind::findings(env, &loaded.config, &loaded.files));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
     found.dedup();
     Ok(found)
@@ -157,8 +152,6 @@ struct Linter<'a> {
     config: &'a Config,
     /// The files, so that what is found can be shown where it stands.
     documents: Vec<Document>,
-    /// Whether some hook may bring tools that nobody knows of here.
-    brought: bool,
 }
 
 impl Linter<'_> {
@@ -170,73 +163,23 @@ impl Linter<'_> {
         let mut found = Vec::new();
         match &loaded.kind {
             HookKind::Process(entry) => {
-                found.extend(self.blind_matcher(hook));
                 let missing = missing(self.env, entry);
-                found.extend(missing.map(|(keys, message)| self.suspicion(hook, &keys, message, None)));
+                found.extend(missing.map(|(keys, message)| self.suspicion(hook, &keys, message)));
             }
-            HookKind::Builtin(_) => found.extend(self.blind_matcher(hook)),
-            // Its globs are looked at one by one, where they stand.
-            HookKind::Ask(_) | HookKind::Nothing => {}
+            HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {}
         }
         found
     }
 
-    /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.
-    fn blind_asks(&self, agent: &AgentConfig) -> Vec<Diagnostic> {
-        let blind = |glob: &NamedRef| {
-            let matcher = ask::matcher(std::slice::from_ref(&glob.text)).ok()?;
-            let hook = AskGate::new(&agent.name).hook(&agent.name, "", matcher);
-            let (message, nearest) = self.blind(&hook, &glob.text)?;
-            let path = config::diagnostic::dotted(&glob.path);
-            Some(Diagnostic { place: glob.place.clone()?, path, message, nearest, guard: true })
-        };
-        agent.ask.iter().filter_map(blind).collect()
-    }
-
-    fn blind_matcher(&self, hook: &Hook) -> Option<Diagnostic> {
-        let (message, nearest) = self.blind(hook, hook.matcher.as_ref()?.pattern())?;
-        Some(self.suspicion(hook, &["matcher"], message, nearest))
-    }
-
-    /// What to say of a matcher, written as `pattern`, that says no to every tool there is, and the tool that it means.
-    /// A hook that is asked before model calls may bring tools of its own, and others may be about them; but what looks
-    /// like a slip of the pen is one.
-    fn blind(&self, hook: &Hook, pattern: &str) -> Option<(String, Option<String>)> {
-        if may_bring_tools(hook)
-            || BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| is_about(hook, tool))
-            || may_be_about_servers(self.config, hook)
-        {
-            return None;
-        }
-        let nearest = meant(pattern).map(str::to_owned);
-        if nearest.is_none() && self.brought {
-            return None;
-        }
-        let mut message = format!("`{pattern}` matches no tool");
-        if nearest.is_none() {
-            message = format!("{message}; the tools are {}", BUILTIN.join(", "));
-        }
-        Some((message, nearest))
-    }
-
-    fn suspicion<S: AsRef<str>>(
-        &self,
-        hook: &Hook,
-        keys: &[S],
-        message: String,
-        nearest: Option<String>,
-    ) -> Diagnostic {
-        let guard = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
+    fn suspicion(&self, hook: &Hook, keys: &[String], message: String) -> Diagnostic {
         let entry = ["hooks", "processes", hook.name.as_str()].map(str::to_owned);
-        let path: Vec<String> = entry.into_iter().chain(keys.iter().map(|key| key.as_ref().to_owned())).collect();
-        let entry = place(&hook.origin);
-        let document = self.documents.iter().find(|document| document.file == entry.file);
+        let path: Vec<String> = entry.into_iter().chain(keys.iter().cloned()).collect();
         Diagnostic {
-            place: document.map_or(entry, |document| document.place(&path, MemberPart::Value)),
+            place: place_in(&self.documents, &hook.origin, &path),
             path: config::diagnostic::dotted(&path),
             message,
-            nearest,
-            guard: guard.iter().any(|kind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired)),
+            nearest: None,
+            guard: is_guard(hook),
         }
     }
 }
@@ -253,10 +196,6 @@ fn missing(env: &Env, entry: &ProcessEntry) -> Option<(Vec<String>, String)> {
             if program.contains('/') { "does not exist or is not executable" } else { "was not found through PATH" };
         return Some((word(0), format!("the program `{program}` {place}")));
     }
-    let is_script = |word: &str| {
-        let ending = Path::new(word).extension().and_then(OsStr::to_str);
-        !word.starts_with('-') && ending.is_some_and(|ending| SCRIPTS.contains(&ending))
-    };
     let words = entry.argv.iter().enumerate().skip(1);
     let (number, gone) = words.into_iter().find(|(_, word)| is_script(word) && !entry.dir.join(word).exists())?;
     let folder = format!(" in {}", entry.dir.display());
@@ -273,12 +212,4 @@ fn is_program(env: &Env, entry: &ProcessEntry, word: &str) -> bool {
     let own = entry.env.get("PATH").map(OsStr::new);
     let search = own.or_else(|| env.vars.get("PATH").map(AsRef::as_ref)).unwrap_or(OsStr::new("/bin:/usr/bin"));
     std::env::split_paths(search).any(|folder| runs(entry.dir.join(folder).join(word)))
-}
-
-/// The place that an origin names: `FILE:LINE:COLUMN`.
-fn place(origin: &str) -> Location {
-    let mut parts = origin.rsplitn(3, ':');
-    let mut number = || parts.next().and_then(|part| part.parse().ok());
-    let (column, line) = (number().unwrap_or(1), number().unwrap_or(1));
-    Location { file: PathBuf::from(parts.next().unwrap_or(origin)), line, column }
 }

@@ -1,14 +1,17 @@
 //! `pintle hooks list`: each checkpoint's chain, in running order.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
 use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
+use domain::health::Health;
 use domain::hook::{Family, Hook, HookState, Scope};
-use domain::id::AgentId;
+use domain::id::{AgentId, HookName};
 use domain::json::Value;
 use domain::roster::Roster;
+use jiff::Timestamp;
 use store::HookTiming;
 
 use self::rule::{Rules, origin};
@@ -18,6 +21,8 @@ use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::text::few_names;
+use host::config::Config;
+use host::health::{HealthFile, standing};
 use host::host::{load, open_store};
 use host::tool_names::of_servers;
 
@@ -37,6 +42,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         terminal::note(&format!("warning: {}", clean(&line)));
     }
     let config = loaded.config.clone();
+    let search_path = env.vars.get("PATH").cloned();
     // What the configuration says is listed even where the store cannot be read.
     let stored = with_rules_of(env, loaded, async |host_rules, by| {
         Ok((all(host_rules.rule_admin(), by).await?, host_rules.extra_hooks()))
@@ -46,6 +52,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         timings: timings(&config),
         roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
         rules: Rules::new(hooks, &config),
+        health: health(&config, search_path.as_deref()),
     };
     if listing.is_shipped() && stored.is_ok() && !args.json {
         terminal::note(
@@ -67,14 +74,25 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
 type Timings = BTreeMap<(String, String), HookTiming>;
 
 /// What each hook took, as far as there are records; a listing must work without.
-fn timings(config: &host::config::Config) -> Timings {
+fn timings(config: &Config) -> Timings {
     let found = open_store(config).ok().and_then(|store| store.hook_timings(TIMED_EVENTS).ok()).unwrap_or_default();
     found.into_iter().map(|timing| ((timing.hook.clone(), timing.checkpoint.clone()), timing)).collect()
+}
+
+/// How the hooks of a configuration stand that have something to prove, as far as is known without starting any.
+fn health(config: &Config, search_path: Option<&OsStr>) -> BTreeMap<HookName, Health> {
+    let kept = HealthFile::open(&config.home);
+    let standing = config.hooks.iter().filter_map(|loaded| {
+        let digest = loaded.digest(search_path);
+        Some((loaded.hook.name.clone(), kept.of(config, (loaded, digest.as_deref()), None)?))
+    });
+    standing.collect()
 }
 
 /// Everything that is listed.
 struct Listing {
     roster: Roster,
+    health: BTreeMap<HookName, Health>,
     rules: Rules,
     timings: Timings,
 }
@@ -109,7 +127,7 @@ impl Listing {
 
     fn json(&self) -> Value {
         let chain = |chain: Chain<'_>| {
-            let configured = chain.configured.iter().map(|hook| json(hook, chain.kind, &self.timings));
+            let configured = chain.configured.iter().map(|hook| self.configured_json(hook, chain.kind));
             let hooks: Vec<Value> = configured.chain(chain.stored.iter().map(|hook| self.stored_json(hook))).collect();
             domain::json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
         };
@@ -142,9 +160,21 @@ impl Listing {
         text
     }
 
+    /// How a hook stands; none for one that runs in this program and can do so.
+    fn standing(&self, hook: &Hook) -> Option<Health> {
+        self.health.get(&hook.name).cloned().or_else(|| standing(&hook.state, None))
+    }
+
+    fn configured_json(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Value {
+        let mut row = json(hook, kind, &self.timings);
+        add_health(&mut row, self.standing(hook).as_ref());
+        row
+    }
+
     fn configured_row(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Row {
         let cost = timing(&self.timings, hook, kind).and_then(cost).unwrap_or_default();
-        let terms = kind.and_then(|kind| deadline(hook, kind)).into_iter().chain(state(hook));
+        let health = self.standing(hook).map(|health| shown(&health));
+        let terms = kind.and_then(|kind| deadline(hook, kind)).into_iter().chain(health);
         Row {
             name: clean(hook.name.as_str()),
             family: hook.family.word(),
@@ -224,15 +254,16 @@ pub(super) fn scope(scope: &Scope) -> Option<String> {
     }
 }
 
-/// The state of a hook, if it is not simply armed.
-fn state(hook: &Hook) -> Option<String> {
-    match &hook.state {
-        HookState::Armed => None,
-        HookState::Disabled => Some(format!("{DIM}disabled{DIM:#}")),
-        HookState::Untrusted => Some(format!("{NOTE}untrusted{NOTE:#}")),
-        HookState::Broken(fault) => Some(format!("{BAD}{}{BAD:#}", clean(&fault.explained().to_string()))),
-        HookState::Tripped { since } => Some(format!("{BAD}tripped since {since}{BAD:#}")),
-    }
+/// How a hook stands, in the colour of what that means.
+fn shown(health: &Health) -> String {
+    let words = clean(&health.words(Timestamp::now()));
+    let style = match health {
+        Health::Armed(_) => return words,
+        Health::Disabled => DIM,
+        Health::Unproven { .. } if health.stops_a_strict_start() => BAD,
+        Health::Unproven { .. } => NOTE,
+    };
+    format!("{style}{words}{style:#}")
 }
 
 fn cost(timing: &HookTiming) -> Option<String> {
@@ -263,6 +294,15 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain:
         "p50_ms": timing.and_then(|timing| timing.p50_ms),
         "p95_ms": timing.and_then(|timing| timing.p95_ms),
     })
+}
+
+/// Adds to the JSON of a hook how it stands.
+pub(super) fn add_health(row: &mut Value, health: Option<&Health>) {
+    match health {
+        Some(Health::Armed(proof)) => row["proven_at"] = domain::json::json!(proof.at.to_string()),
+        Some(Health::Unproven { why, .. }) => row["unproven"] = domain::json::json!(why),
+        Some(Health::Disabled) | None => {}
+    }
 }
 
 /// The word of a state in JSON.

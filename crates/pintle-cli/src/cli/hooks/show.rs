@@ -2,18 +2,21 @@
 //!
 //! A name means a hook of the configuration first; an id always means a stored one.
 
+use domain::health::Health;
 use domain::hook::{Hook, HookState};
 use domain::matcher::RespondTools;
+use jiff::Timestamp;
 use process::child_environment;
 
 use self::rule::RuleDetailsView;
 use super::super::{Global, terminal};
 use super::ShowArgs;
-use super::list::{scope, state_word};
+use super::list::{add_health, scope, state_word};
 use super::stored::{self, json, label, lookup, missing, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
+use host::health::{HealthFile, standing};
 use host::host::load;
 
 mod rule;
@@ -23,7 +26,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let Some(hook) = configured(&loaded.config, &args.hook) else {
         return stored_one(args, env, loaded);
     };
-    say(args, &facts(&env, &loaded.config, hook))
+    say(args, &facts(&env, &loaded.config, hook, global.verbose > 0))
 }
 
 fn say(args: &ShowArgs, facts: &domain::json::Value) -> Result<u8, CliError> {
@@ -55,7 +58,11 @@ fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError>
             terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
             Ok(0)
         }
-        Found::Beside(hook) => say(args, &every(&hook)),
+        Found::Beside(hook) => {
+            let mut facts = every(&hook);
+            stands(&mut facts, standing(&hook.state, None).as_ref());
+            say(args, &facts)
+        }
     }
 }
 
@@ -67,8 +74,17 @@ enum Found {
     Beside(Box<Hook>),
 }
 
-fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> domain::json::Value {
+fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> domain::json::Value {
     let mut facts = every(&loaded.hook);
+    let kept = HealthFile::open(&config.home);
+    let digest = loaded.digest(env.vars.get("PATH").map(AsRef::as_ref));
+    stands(&mut facts, kept.of(config, (loaded, digest.as_deref()), None).as_ref());
+    if let Some(fall) = digest.and_then(|digest| kept.fall(loaded.hook.name.as_str(), &digest)) {
+        facts["fault"] = domain::json::json!(fall.why);
+        if whole {
+            facts["stderr"] = domain::json::json!(fall.stderr);
+        }
+    }
     if let HookKind::Process(entry) = &loaded.kind {
         let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
         let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
@@ -80,6 +96,14 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook) -> domain::json::Value
         facts["max_frame_bytes"] = domain::json::json!(entry.max_frame_bytes);
     }
     facts
+}
+
+/// Adds how a hook stands.
+fn stands(facts: &mut domain::json::Value, health: Option<&Health>) {
+    if let Some(health) = health {
+        facts["health"] = domain::json::json!(health.words(Timestamp::now()));
+    }
+    add_health(facts, health);
 }
 
 /// What every hook has.
@@ -123,7 +147,9 @@ fn every(hook: &Hook) -> domain::json::Value {
 fn plain(facts: &domain::json::Value) -> String {
     let Some(members) = facts.as_object() else { return String::new() };
     let mut text = String::new();
-    for (name, value) in members.iter().filter(|(name, value)| !value.is_null() && *name != "stages") {
+    // They say in JSON what `health` says in words, or need lines of their own.
+    let apart = ["stages", "stderr", "proven_at", "unproven"];
+    for (name, value) in members.iter().filter(|(name, value)| !value.is_null() && !apart.contains(&name.as_str())) {
         let value = match value {
             domain::json::Value::String(value) => value.clone(),
             domain::json::Value::Array(items) => {
@@ -146,6 +172,9 @@ fn plain(facts: &domain::json::Value) -> String {
             stage["timeout_ms"],
             bare(&stage["on_failure"]),
         ));
+    }
+    for line in facts["stderr"].as_str().into_iter().flat_map(str::lines) {
+        text.push_str(&format!("{:<16} {}\n", "stderr", clean(line)));
     }
     text
 }

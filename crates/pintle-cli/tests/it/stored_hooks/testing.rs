@@ -116,6 +116,11 @@ fn the_starter_guards_answer_as_a_chain() {
     let bad = test(r#"{"command": "rm -rf /"}"#);
     assert!(bad.code == Some(4) && bad.out.starts_with("block  starter-destroy  \""), "{bad}");
     assert_eq!(test(r#"{"command": "ls"}"#).code, Some(0));
+    // A question for a person does not keep a later guard from refusing; each is named with what it said.
+    let both = test(r#"{"command": "sudo -u bob cat /etc/shadow"}"#);
+    assert!(both.code == Some(4) && both.out.starts_with("block  starter-secrets  \""), "{both}");
+    assert!(both.out.contains("  asked     starter-outside: ask  \""), "{both}");
+    assert!(both.out.contains("  asked     starter-secrets: block  \""), "{both}");
 }
 
 #[test]

@@ -8,6 +8,9 @@ use domain::fault::Fault;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, fault, within};
 
+/// Longer than anybody waits.
+const FOREVER: Duration = Duration::from_secs(3600);
+
 #[tokio::test]
 async fn the_next_child_shakes_hands_anew_and_counts_from_one() {
     let stage = Stage::new();
@@ -64,5 +67,22 @@ async fn three_timeouts_without_a_line_end_the_child() {
     }
     assert!(continues(&ask(&hook).await), "the next child answers");
     assert_eq!(hook.status().restarts, 1);
+    stage.close(&hook).await;
+}
+
+#[tokio::test]
+async fn a_call_waits_only_for_a_hook_that_shook_hands_before() {
+    let stage = Stage::new();
+    let mut spec = stage.spec(&["sh", "-c", "exec cat >/dev/null"]);
+    spec.start_timeout = Duration::from_millis(50);
+    let hook = stage.start(spec);
+    let silent = Fault::CannotStart { cause: "no answer to hook.hello within 50 ms".into() };
+    // The call that comes while it is being started waits for that, and no later one does: here for ever.
+    assert_eq!(fault(within(ask_about(&hook, 1, FOREVER)).await), silent);
+    assert_eq!(within(hook.ready()).await, Err(silent.clone()));
+    for _ in 0..3 {
+        assert_eq!(fault(within(ask_about(&hook, 1, FOREVER)).await), silent);
+    }
+    assert_eq!(hook.status().restarts, 0, "none of them waited for the next start");
     stage.close(&hook).await;
 }

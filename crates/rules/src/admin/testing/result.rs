@@ -78,6 +78,29 @@ pub struct TestResult {
     /// Of several hooks the one that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
+    /// What each of several hooks said, in the order in which they were asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<HookSaid>,
+}
+
+/// What one of several hooks said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HookSaid {
+    /// The hook.
+    pub hook: String,
+    /// Its decision, or that it failed.
+    pub decision: Decision,
+    /// Why, or the fault in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl HookSaid {
+    /// What the hook called `name` said in `result`.
+    pub(super) fn of(name: &str, result: &TestResult) -> Self {
+        let reason = result.error.clone().or_else(|| result.reason.clone());
+        Self { hook: name.to_owned(), decision: result.decision, reason }
+    }
 }
 
 impl Default for TestResult {
@@ -105,6 +128,7 @@ impl Default for TestResult {
             model: None,
             tokens: None,
             hook: None,
+            chain: Vec::new(),
         }
     }
 }

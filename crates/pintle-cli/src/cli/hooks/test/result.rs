@@ -53,6 +53,10 @@ impl Answer {
     pub(super) fn plain(&self, whole: bool) -> String {
         let mut shown = self.head();
         let mut row = |name: &str, value: &str| shown.push_str(&format!("  {DIM}{name:<9}{DIM:#} {value}\n"));
+        for said in self.result["chain"].as_array().into_iter().flatten() {
+            let why = said["reason"].as_str().map(|why| format!("  \"{}\"", clean(&clip(why)))).unwrap_or_default();
+            row("asked", &format!("{}: {}{why}", clean(text(said, "hook")), text(said, "decision")));
+        }
         if self.result["matcherMatched"] == false {
             row("matcher", &format!("{NOTE}does not want this event: it would not be asked{NOTE:#}"));
         }
@@ -182,5 +186,15 @@ mod tests {
     fn of_several_guards_the_one_that_decided_is_named() {
         let result = json!({"decision": "ask", "durationMs": 1, "matcherMatched": true, "effective": "ask", "hook": "starter-outside"});
         assert_eq!(check(result, false), (4, "ask  starter-outside  1 ms\n".into()));
+        let result = json!({
+            "decision": "block", "durationMs": 2, "matcherMatched": true, "effective": "block", "hook": "starter-secrets",
+            "chain": [
+                {"hook": "starter-outside", "decision": "ask", "reason": "outside"},
+                {"hook": "starter-secrets", "decision": "block"},
+            ],
+        });
+        let expected = "block  starter-secrets  2 ms\n  asked     starter-outside: ask  \"outside\"\n  \
+                        asked     starter-secrets: block\n";
+        assert_eq!(check(result, false), (4, expected.into()));
     }
 }

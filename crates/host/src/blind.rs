@@ -1,0 +1,117 @@
+//! Matchers that say no to every tool there is: one finding for a start, a reload, `hooks lint` and listings.
+
+use std::path::PathBuf;
+
+use agent::ask::{self, AskGate};
+use agent::tools::{BUILTIN, LOAD_SKILL};
+use dialects::process::config::MemberPart;
+use domain::checkpoint::CheckpointKind;
+use domain::hook::{Hook, HookState};
+
+use crate::config::document::Document;
+use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};
+use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
+
+/// A matcher that is about no tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlindMatcher {
+    pattern: String,
+    /// The tool that it probably means.
+    nearest: Option<&'static str>,
+}
+
+impl BlindMatcher {
+    /// Of `hook`, whose matcher is written as `pattern`. A hook that is asked before model calls may bring tools of its
+    /// own, and others may be about them; but what looks like a slip of the pen is one.
+    fn of(config: &Config, hook: &Hook, pattern: &str) -> Option<Self> {
+        if may_bring_tools(hook)
+            || BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| is_about(hook, tool))
+            || may_be_about_servers(config, hook)
+        {
+            return None;
+        }
+        let nearest = meant(pattern);
+        let brought = || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook));
+        (nearest.is_some() || !brought()).then(|| Self { pattern: pattern.to_owned(), nearest })
+    }
+
+    /// Of a hook of the configuration. The globs of `agents.NAME.ask` are looked at one by one, where they stand.
+    pub fn of_loaded(config: &Config, loaded: &LoadedHook) -> Option<Self> {
+        let hook = &loaded.hook;
+        match loaded.kind {
+            HookKind::Process(_) | HookKind::Builtin(_) if hook.state == HookState::Armed => {
+                Self::of(config, hook, hook.matcher.as_ref()?.pattern())
+            }
+            HookKind::Process(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => None,
+        }
+    }
+
+    /// Why its hook is not proven.
+    pub fn words(&self) -> String {
+        match self.nearest {
+            Some(tool) => format!("matches no tool; did you mean {tool}?"),
+            None => "matches no tool".to_owned(),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self.nearest {
+            Some(_) => format!("`{}` matches no tool", self.pattern),
+            None => format!("`{}` matches no tool; the tools are {}", self.pattern, BUILTIN.join(", ")),
+        }
+    }
+
+    fn diagnostic(&self, place: Location, path: &[String], guard: bool) -> Diagnostic {
+        let nearest = self.nearest.map(str::to_owned);
+        Diagnostic { place, path: config::diagnostic::dotted(path), message: self.message(), nearest, guard }
+    }
+}
+
+/// The blind matchers of `config`, which was read from `files`, each where it stands.
+pub fn findings(env: &Env, config: &Config, files: &[PathBuf]) -> Vec<Diagnostic> {
+    let of_hooks =
+        config.hooks.iter().filter_map(|loaded| Some((&loaded.hook, BlindMatcher::of_loaded(config, loaded)?)));
+    let of_hooks: Vec<_> = of_hooks.collect();
+    let of_agents = config.agents.values().flat_map(|agent| blind_asks(config, agent));
+    if of_hooks.is_empty() {
+        return of_agents.collect();
+    }
+    let documents: Vec<Document> = files.iter().filter_map(|file| config::parsed(env, file).ok()).collect();
+    let placed = of_hooks.into_iter().map(|(hook, blind)| {
+        let path = ["hooks", "processes", hook.name.as_str(), "matcher"].map(str::to_owned);
+        blind.diagnostic(place_in(&documents, &hook.origin, &path), &path, is_guard(hook))
+    });
+    placed.chain(of_agents).collect()
+}
+
+/// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.
+fn blind_asks<'a>(config: &'a Config, agent: &'a AgentConfig) -> impl Iterator<Item = Diagnostic> + 'a {
+    let blind = move |glob: &NamedRef| {
+        let matcher = ask::matcher(std::slice::from_ref(&glob.text)).ok()?;
+        let hook = AskGate::new(&agent.name).hook(&agent.name, "", matcher);
+        let blind = BlindMatcher::of(config, &hook, &glob.text)?;
+        Some(blind.diagnostic(glob.place.clone()?, &glob.path, true))
+    };
+    agent.ask.iter().filter_map(blind)
+}
+
+/// Whether `hook` was to guard tools.
+pub fn is_guard(hook: &Hook) -> bool {
+    let guards = [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool];
+    guards.iter().any(|kind| hook.stages.get(*kind).is_some_and(|stage| !stage.paired))
+}
+
+/// The place of what `path` leads to in the file of `documents` that `origin` names.
+pub fn place_in(documents: &[Document], origin: &str, path: &[String]) -> Location {
+    let entry = place(origin);
+    let document = documents.iter().find(|document| document.file == entry.file);
+    document.map_or(entry, |document| document.place(path, MemberPart::Value))
+}
+
+/// The place that an origin names: `FILE:LINE:COLUMN`.
+fn place(origin: &str) -> Location {
+    let mut parts = origin.rsplitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.parse().ok());
+    let (column, line) = (number().unwrap_or(1), number().unwrap_or(1));
+    Location { file: PathBuf::from(parts.next().unwrap_or(origin)), line, column }
+}
