@@ -12,7 +12,7 @@ use crate::hook::HookState;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Health {
     /// It answered as it is now.
-    Armed(Proof),
+    Armed(HookProof),
     /// Switched off by its owner, so that nobody relies on it.
     Disabled,
     /// Nobody knows that it works, or it is known that it does not.
@@ -26,16 +26,16 @@ pub enum Health {
 
 /// The last good answer of a hook as it is now: another entry, program or script is another hook.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Proof {
+pub struct HookProof {
     /// When it answered.
     pub at: Timestamp,
     /// What came of the canary, where it was refused.
-    pub refused: Option<Refusal>,
+    pub refused: Option<CanaryRefusal>,
 }
 
 /// A guard that refused the canary, as one with a list of what is allowed does rightly, and a broken one too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct CanaryRefusal {
     /// What it said last on its standard error or, if nothing, its reason.
     pub said: Option<String>,
 }
@@ -147,8 +147,8 @@ impl Health {
         let rank = match self {
             Self::Unproven { step: Step::Answer, .. } => (1, None),
             Self::Unproven { step, .. } => (0, Some(*step)),
-            Self::Armed(Proof { refused: Some(_), .. }) => (2, None),
-            Self::Armed(Proof { refused: None, .. }) => (3, None),
+            Self::Armed(HookProof { refused: Some(_), .. }) => (2, None),
+            Self::Armed(HookProof { refused: None, .. }) => (3, None),
             Self::Disabled => (4, None),
         };
         rank
@@ -157,8 +157,8 @@ impl Health {
     /// How it stands at `now`, behind a hook's name: `armed (proven 3 h ago)`, `unproven: matches no tool`.
     pub fn words(&self, now: Timestamp) -> String {
         match self {
-            Self::Armed(Proof { at, refused: None }) => format!("armed (proven {})", ago(*at, now)),
-            Self::Armed(Proof { at, refused: Some(refusal) }) => {
+            Self::Armed(HookProof { at, refused: None }) => format!("armed (proven {})", ago(*at, now)),
+            Self::Armed(HookProof { at, refused: Some(refusal) }) => {
                 format!("{} (proven {})", refusal.words(), ago(*at, now))
             }
             Self::Disabled => "disabled".to_owned(),
@@ -167,7 +167,7 @@ impl Health {
     }
 }
 
-impl Refusal {
+impl CanaryRefusal {
     /// How a guard stands that refused the canary.
     pub fn words(&self) -> String {
         match &self.said {
@@ -207,7 +207,7 @@ mod tests {
             ("2026-11-20T12:00:01Z", "47 h ago"),
             ("2026-11-20T11:00:00Z", "2 days ago"),
         ] {
-            let proven = Health::Armed(Proof { at: at(when), refused: None });
+            let proven = Health::Armed(HookProof { at: at(when), refused: None });
             assert_eq!(proven.words(now), format!("armed (proven {expected})"), "{when}");
         }
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn each_standing_has_its_words_and_its_weight() {
         let now = at("2026-11-22T12:00:00Z");
-        let proof = |refused| Health::Armed(Proof { at: now, refused });
+        let proof = |refused| Health::Armed(HookProof { at: now, refused });
         let standing = |state: &HookState, down: Option<Fault>| Health::standing(state, down.as_ref());
         let down = |cause: &str| Some(Fault::CannotStart { cause: cause.into() });
         assert_eq!(standing(&HookState::Armed, None), None);
@@ -237,7 +237,7 @@ mod tests {
             (Health::unproven(Step::Matcher, "matches no tool"), "unproven: matches no tool", true),
             (Health::unanswered(), "unproven: has not answered yet", false),
             (
-                proof(Some(Refusal { said: Some("no list".into()) })),
+                proof(Some(CanaryRefusal { said: Some("no list".into()) })),
                 "armed, denies the canary: no list (proven 0 s ago)",
                 false,
             ),

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use domain::fault::Fault;
-use domain::health::{Health, Proof, Step};
+use domain::health::{Health, HookProof, Step};
 use domain::hook::HookState;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,17 @@ impl KeptHealth {
     }
 }
 
+/// How a hook did not come up.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedStart<'a> {
+    /// When it was given up.
+    pub at: Timestamp,
+    /// Why.
+    pub fault: &'a Fault,
+    /// The end of what it wrote to its standard error.
+    pub stderr: &'a str,
+}
+
 impl HealthFile {
     /// What is kept in `home`. What cannot be read is nothing: a hook is proven again by its next answer.
     pub fn open(home: &Path) -> Self {
@@ -85,8 +96,8 @@ impl HealthFile {
         self.kept.hooks.insert(key(name, digest), KeptHealth { answered, fell: None });
     }
 
-    /// The hook under this name and digest did not come up at `at`; `stderr` is the end of what it wrote there.
-    pub fn fell(&mut self, (name, digest): (&str, &str), at: Timestamp, fault: &Fault, stderr: &str) {
+    /// The hook under this name and digest did not come up.
+    pub fn fell(&mut self, name: &str, digest: &str, FailedStart { at, fault, stderr }: FailedStart<'_>) {
         let cut = stderr.char_indices().map(|(start, _)| start).find(|start| stderr.len() - start <= MAX_TAIL_BYTES);
         let tail = domain::execution::masked(&stderr[cut.unwrap_or(stderr.len())..]).into_owned();
         let fall = Fall { at: at.to_string(), why: fault.explained().to_string(), stderr: tail };
@@ -124,7 +135,7 @@ impl HealthFile {
             return Health::unproven(Step::Hello, fall.why.clone());
         }
         let answered = kept.and_then(|kept| kept.answered.as_ref()?.parse().ok());
-        answered.map_or_else(Health::unanswered, |at| Health::Armed(Proof { at, refused: None }))
+        answered.map_or_else(Health::unanswered, |at| Health::Armed(HookProof { at, refused: None }))
     }
 
     /// Writes the file, whole or not at all. What another program keeps in the same moment may be lost; the next answer
@@ -176,13 +187,14 @@ mod tests {
         file.answered(("g", "1"), at);
         file.save().unwrap();
         let mut file = HealthFile::open(home.path());
-        let proven = Health::Armed(Proof { at, refused: None });
+        let proven = Health::Armed(HookProof { at, refused: None });
         assert_eq!(file.kept_of("g", Some("1")), proven);
         for (name, digest) in [("g", Some("2")), ("h", Some("1")), ("g", None)] {
             assert_eq!(file.kept_of(name, digest), Health::unanswered(), "{name} {digest:?}");
         }
         let fault = Fault::CannotStart { cause: "gone".into() };
-        file.fell(("g", "1"), at, &fault, &format!("{}password=hunter2 end", "x".repeat(MAX_TAIL_BYTES)));
+        let stderr = format!("{}password=hunter2 end", "x".repeat(MAX_TAIL_BYTES));
+        file.fell("g", "1", FailedStart { at, fault: &fault, stderr: &stderr });
         assert_eq!(file.kept_of("g", Some("1")), Health::unproven(Step::Hello, "could not start: gone"));
         let stderr = &file.fall("g", "1").unwrap().stderr;
         assert!(stderr.ends_with(" end") && stderr.len() <= MAX_TAIL_BYTES && !stderr.contains("hunter2"), "{stderr}");

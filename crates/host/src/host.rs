@@ -32,7 +32,7 @@ use crate::config::{
 use crate::conversations::open_sessions;
 use crate::error::HostError;
 use crate::files::HostMedia;
-use crate::health::HealthFile;
+use crate::health::{FailedStart, HealthFile};
 use crate::home;
 use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
 use crate::mcp_names::is_mcp;
@@ -242,7 +242,10 @@ impl Host {
                 (Some(ago), _) => kept.answered((name, content), now.checked_sub(ago).unwrap_or(now)),
                 // One that is only told things has proven all that it can.
                 (None, _) if status.up && process.spec().modes == ["observe"] => kept.answered((name, content), now),
-                (None, Some(fault)) => kept.fell((name, content), now, fault, &process.stderr_tail()),
+                (None, Some(fault)) => {
+                    let stderr = process.stderr_tail();
+                    kept.fell(name, content, FailedStart { at: now, fault, stderr: &stderr });
+                }
                 (None, None) => continue,
             }
             is_news = true;

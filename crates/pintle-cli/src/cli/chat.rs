@@ -424,7 +424,11 @@ impl Chat<'_> {
                 if let Err(error) = self.changes.follow(&self.host) {
                     terminal::complain(&error);
                 }
-                let children: String = children.words().iter().map(|(word, names)| format!("; {word}: {}", clean(&names.join(", ")))).collect();
+                let children: String = children
+                    .words()
+                    .iter()
+                    .map(|(word, names)| format!("; {word}: {}", clean(&names.join(", "))))
+                    .collect();
                 self.console.note(&format!("the changed configuration is in force{children}"));
                 for key in later {
                     self.console.note(&format!("warning: {} takes effect at the next start", prose(&key)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::health::{Health, Refusal};
+use domain::health::{CanaryRefusal, Health};
 use jiff::Timestamp;
 use serde::Serialize;
 use store::Store;
@@ -106,7 +106,7 @@ struct Proven {
     /// What it answered, stage by stage.
     answers: String,
     /// That it refused the canary, and what it said.
-    refusal: Option<Refusal>,
+    refusal: Option<CanaryRefusal>,
 }
 
 /// The last line of `text` that says something.

@@ -113,7 +113,8 @@ fn a_guard_that_refuses_the_canary_says_so_and_one_without_its_script_cannot_sta
     ];
     let seen = doctor(&with_rules(&rules.concat()));
     assert!(seen.starts_with("exit 5\n"), "{seen}");
-    let list = "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in [time])";
+    let list =
+        "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in [time])";
     assert!(seen.contains(list), "{seen}");
     let gone = "✗ guard          gone  unproven at the canary: at pre_tool_use it could not start: the file `no_such_guard.py` does not exist in ";
     assert!(seen.contains(gone), "{seen}");

@@ -18,7 +18,10 @@ const OPEN: &str = r#"while read -r line; do id=${line#*\"id\":}; echo "{\"id\":
 fn writer(hooks: &str) -> TestEnv {
     let env = TestEnv::new();
     let call = r#"{"id": "c1", "name": "write_file", "arguments": {"path": "out.txt", "content": "x"}}"#;
-    env.write("config/pintle/reply.json", &format!(r#"{{"replies": [{{"tool_calls": [{call}]}}, {{"text": "done"}}]}}"#));
+    env.write(
+        "config/pintle/reply.json",
+        &format!(r#"{{"replies": [{{"tool_calls": [{call}]}}, {{"text": "done"}}]}}"#),
+    );
     env.write("config/pintle/open.sh", OPEN);
     env.write("config/pintle/broken.py", "import sys\nprint('(' \n");
     env.user_config(&format!(

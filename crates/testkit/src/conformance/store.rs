@@ -168,7 +168,14 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
                 ..StoredRecord::default()
             },
         ),
-        not_run(NotRun::BudgetSpent { needed: 9 }, "budget spent"),
+        (
+            HookOutcome::NotRun(NotRun::BudgetSpent { needed: 9 }),
+            StoredRecord {
+                reason: Some("budget spent".into()),
+                value: Some("9 tokens needed".into()),
+                ..StoredRecord::default()
+            },
+        ),
         not_run(NotRun::Untrusted, "untrusted"),
         not_run(NotRun::Dropped, "dropped"),
     ]
@@ -197,6 +204,7 @@ fn in_its_place() -> (Record, StoredRecord) {
         family: "process".into(),
         checkpoint: "pre_tool_use".into(),
         reason: Some("budget spent".into()),
+        value: Some("9 tokens needed".into()),
         verdict: Some("deny".into()),
         ..StoredRecord::default()
     };

@@ -8,7 +8,7 @@ use agent::tools::BUILTIN;
 use domain::checkpoint::{AskedKind, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
 use domain::fault::Cause;
 use domain::fault::Fault;
-use domain::health::{Health, Refusal, Step};
+use domain::health::{CanaryRefusal, Health, Step};
 use domain::hook::Hook;
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
@@ -135,7 +135,7 @@ async fn canaries(
             }
         }
     }
-    Ok(Proven { answers: said.join(", "), refusal: refused.then_some(Refusal { said: None }) })
+    Ok(Proven { answers: said.join(", "), refusal: refused.then_some(CanaryRefusal { said: None }) })
 }
 
 async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {

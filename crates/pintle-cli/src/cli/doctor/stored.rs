@@ -9,7 +9,7 @@ use domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
 use domain::fault::{Cause, Fault};
-use domain::health::{Health, Refusal, Step};
+use domain::health::{CanaryRefusal, Health, Step};
 use domain::hook::{Hook, HookState, Scope};
 use domain::id::{AgentId, EventId, TenantId};
 use domain::identity::Identity;
@@ -172,7 +172,7 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, He
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));
     match answer {
         Ok(word) => {
-            let refusal = refuses(word).then_some(Refusal { said });
+            let refusal = refuses(word).then_some(CanaryRefusal { said });
             Ok(Proven { answers: answered(kind, word, took), refusal })
         }
         Err(fault) => Err(Health::unproven(Step::Canary, format!("at {} it {}", kind.name(), fault.explained()))),

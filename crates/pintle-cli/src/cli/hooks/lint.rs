@@ -72,11 +72,8 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
             adopt(&mut loaded.config, alone.config);
         }
     }
-    let eye = Linter {
-        env,
-        config: &loaded.config,
-        documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect(),
-    };
+    let eye =
+        Linter { env, documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect() };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
     found.extend(rules(env, &loaded.config)?);
     found.extend(blind::findings(env, &loaded.config, &loaded.files));
@@ -149,7 +146,6 @@ fn adopt(config: &mut Config, alone: Config) {
 /// Looks for what is probably wrong with hooks that are well-formed.
 struct Linter<'a> {
     env: &'a Env,
-    config: &'a Config,
     /// The files, so that what is found can be shown where it stands.
     documents: Vec<Document>,
 }
