@@ -48,7 +48,8 @@ impl Question {
             known: &**hooks.known(),
             wire: &WireCache::default(),
         };
-        let reply = hooks.set().handler(0).ask(call).await.heard.map_err(|fault| anyhow!("the hook {fault}"))?;
+        let reply =
+            hooks.set().handler(0).ask(call).await.heard.map_err(|fault| anyhow!("the hook {}", fault.explained()))?;
         let passes = matches!(&reply, Reply::BeforeTool(heard) if heard.verdict == Verdict::Continue);
         ensure!(passes, "the call did not pass: {reply:?}");
         Ok(())
