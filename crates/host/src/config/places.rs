@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -88,10 +89,29 @@ pub const FILE_NAMES: [&str; 2] = ["pintle.toml", "pintle.json"];
 /// The user's own configuration file in `folder`, if there is one.
 ///
 /// # Errors
-/// There are two.
+/// There are two, or nobody can tell: whoever takes away the rights to a folder takes no guard away with them.
 fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
-    let files = FILE_NAMES.map(|name| folder.join(name));
-    only_one(files.into_iter().filter(|file| file.is_file()).collect())
+    let mut files = Vec::new();
+    for file in FILE_NAMES.map(|name| folder.join(name)) {
+        match file.metadata() {
+            Ok(of) if of.is_file() => files.push(file),
+            Ok(_) => {}
+            Err(error) if is_absent(&file, &error) => {}
+            Err(error) => {
+                let message = format!("your configuration {} cannot be looked at: {error}", file.display());
+                return Err(HostError::usage(message).hint(
+                    "mend the rights to it and to the folders above, or remove it; until then nothing runs without it",
+                ));
+            }
+        }
+    }
+    only_one(files)
+}
+
+/// Whether `error` says that nothing stands at `file`, not even a link that leads nowhere.
+fn is_absent(file: &Path, error: &io::Error) -> bool {
+    let is_none = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    is_none(error.kind()) && file.symlink_metadata().err().is_some_and(|error| is_none(error.kind()))
 }
 
 /// The only one of `files`, if there is one.

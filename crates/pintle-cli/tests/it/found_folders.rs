@@ -197,3 +197,16 @@ fn a_home_that_depends_on_where_one_stands_is_refused() {
     let seen = env.pintle(&["--home", "home", "run", "--quiet", "hello"]);
     assert_eq!((seen.code, env.path("here/home/pintle.db").exists()), (Some(0), true), "{seen}");
 }
+
+#[test]
+fn a_configuration_of_ones_own_that_cannot_be_looked_at_is_not_taken_for_none() {
+    let env = scripted(DONE, "");
+    let file = env.path("config/pintle/pintle.toml");
+    for target in ["pintle.toml", "nowhere.toml"] {
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(target, &file).unwrap();
+        let seen = env.pintle(&["run", "--quiet", "hello"]);
+        let why = "your configuration [root]/config/pintle/pintle.toml cannot be looked at";
+        assert!(seen.code == Some(2) && seen.err.contains(why), "{target}: {seen}");
+    }
+}
