@@ -78,6 +78,7 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     insta::assert_snapshot!(doctor(&env), @r#"
     exit 5
     ✗ configuration         [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
+    ✗ configuration         [root]/config/pintle/pintle.toml:32:11: hooks.processes.blind.matcher: `writefile` matches no tool; did you mean "write_file"?
     ✗ guard          bad    unproven at configuration: could not start: [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
     ✗ guard          blind  unproven at matcher: `writefile` matches no tool of any agent; did you mean `write_file`?
     ✗ guard          gone   unproven at spawn: could not start: program `no-such-guard` was not found through PATH

@@ -39,7 +39,7 @@ fn a_stored_guard_that_answers_the_canary_is_armed() {
     ];
     insta::assert_snapshot!(doctor(&with_rules(&rules.concat())), @"
     exit 0
-    ✓ guard          no-rm  pre_tool_use answered deny in [time]
+    ! guard          no-rm  armed, denies the canary (pre_tool_use answered deny in [time])
     ✓ guard          any    user_prompt_submit answered continue in [time]
     ✓ guard          spawn  subagent_start answered continue in [time]
     ✓ hook           told   it is in force
