@@ -144,14 +144,13 @@ impl Health {
 
     /// The worse, the earlier: what somebody has to see first. Of what is not proven, what failed first.
     pub fn severity(&self) -> impl Ord + use<> {
-        let rank = match self {
+        match self {
             Self::Unproven { step: Step::Answer, .. } => (1, None),
             Self::Unproven { step, .. } => (0, Some(*step)),
             Self::Armed(HookProof { refused: Some(_), .. }) => (2, None),
             Self::Armed(HookProof { refused: None, .. }) => (3, None),
             Self::Disabled => (4, None),
-        };
-        rank
+        }
     }
 
     /// How it stands at `now`, behind a hook's name: `armed (proven 3 h ago)`, `unproven: matches no tool`.

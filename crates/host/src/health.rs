@@ -98,8 +98,9 @@ impl HealthFile {
 
     /// The hook under this name and digest did not come up.
     pub fn fell(&mut self, name: &str, digest: &str, FailedStart { at, fault, stderr }: FailedStart<'_>) {
-        let cut = stderr.char_indices().map(|(start, _)| start).find(|start| stderr.len() - start <= MAX_TAIL_BYTES);
-        let tail = domain::execution::masked(&stderr[cut.unwrap_or(stderr.len())..]).into_owned();
+        let masked = domain::execution::masked(stderr);
+        let cut = masked.char_indices().map(|(start, _)| start).find(|start| masked.len() - start <= MAX_TAIL_BYTES);
+        let tail = masked[cut.unwrap_or(masked.len())..].to_owned();
         let fall = Fall { at: at.to_string(), why: fault.explained().to_string(), stderr: tail };
         self.kept.hooks.entry(key(name, digest)).or_default().fell = Some(fall);
     }

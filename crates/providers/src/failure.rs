@@ -268,66 +268,68 @@ mod tests {
         }
     }
 
+    /// Refusals as vendors write them.
+    const REFUSALS: &[(u16, &str)] = &[
+        (400, r#"{"error":{"message":"bad temperature","type":"invalid_request_error"}}"#),
+        (400, r#"{"error":{"message":"too big","code":"context_length_exceeded"}}"#),
+        (
+            400,
+            r#"{"error":{"type":"exceed_context_size_error","message":"the request exceeds the available context size"}}"#,
+        ),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 > 1"}}"#),
+        (401, r#"{"error":"nope"}"#),
+        (403, ""),
+        (404, r#"{"detail":"no such model"}"#),
+        (408, ""),
+        (413, "request_too_large"),
+        (422, r#"{"detail":[{"loc":["x"]}]}"#),
+        (429, r#"{"message":"slow down"}"#),
+        (
+            429,
+            r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+        ),
+        (402, r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 34000. The input or output tokens must be reduced in order to run successfully.","code":"rate_limit_exceeded"}}"#,
+        ),
+        (
+            429,
+            r#"{"error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 20,000 input tokens per minute; please reduce the prompt length"}}"#,
+        ),
+        (
+            400,
+            r#"[{"error":{"code":400,"message":"The input token count (1594712) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+        ),
+        (
+            400,
+            r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
+        ),
+        (
+            422,
+            r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`","error_type":"validation"}"#,
+        ),
+        (
+            422,
+            r#"{"error":"Input validation error: `inputs` must have less than 1024 tokens. Given: 2000","error_type":"validation"}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144","type":"invalid_request_error"}}"#,
+        ),
+        (302, ""),
+        (500, "<html>oops</html>"),
+        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+    ];
+
     #[test]
     fn each_status_says_whether_to_try_again() {
-        let table = [
-            (400, r#"{"error":{"message":"bad temperature","type":"invalid_request_error"}}"#),
-            (400, r#"{"error":{"message":"too big","code":"context_length_exceeded"}}"#),
-            (
-                400,
-                r#"{"error":{"type":"exceed_context_size_error","message":"the request exceeds the available context size"}}"#,
-            ),
-            (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 > 1"}}"#),
-            (401, r#"{"error":"nope"}"#),
-            (403, ""),
-            (404, r#"{"detail":"no such model"}"#),
-            (408, ""),
-            (413, "request_too_large"),
-            (422, r#"{"detail":[{"loc":["x"]}]}"#),
-            (429, r#"{"message":"slow down"}"#),
-            (
-                429,
-                r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-            ),
-            (402, r#"{"error":{"message":"Insufficient Balance","type":"unknown_error"}}"#),
-            (
-                400,
-                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
-            ),
-            (
-                429,
-                r#"{"error":{"message":"Request too large for gpt-5 on tokens per min (TPM): Limit 30000, Requested 34000. The input or output tokens must be reduced in order to run successfully.","code":"rate_limit_exceeded"}}"#,
-            ),
-            (
-                429,
-                r#"{"error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 20,000 input tokens per minute; please reduce the prompt length"}}"#,
-            ),
-            (
-                400,
-                r#"[{"error":{"code":400,"message":"The input token count (1594712) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
-            ),
-            (
-                400,
-                r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
-            ),
-            (
-                422,
-                r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`","error_type":"validation"}"#,
-            ),
-            (
-                422,
-                r#"{"error":"Input validation error: `inputs` must have less than 1024 tokens. Given: 2000","error_type":"validation"}"#,
-            ),
-            (
-                400,
-                r#"{"error":{"message":"Invalid request: Your request exceeded model token limit: 262144","type":"invalid_request_error"}}"#,
-            ),
-            (302, ""),
-            (500, "<html>oops</html>"),
-            (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
-        ];
         let lines: Vec<String> =
-            table.iter().map(|(status, body)| format!("{status} {}", refused(*status, body))).collect();
+            REFUSALS.iter().map(|(status, body)| format!("{status} {}", refused(*status, body))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r#"
         400 Final: refused the request (400): bad temperature (invalid_request_error)
         400 ContextLimit: too long for model `m` (400): too big (context_length_exceeded)

@@ -41,7 +41,10 @@ async fn ended(kind: WireKind, answer: Value) -> String {
     match report.ending {
         TurnEnding::Completed => format!("{word}: replied {}", report.reply),
         TurnEnding::Failed { text, .. } => format!("{word}: failed {text}"),
-        other => format!("{word}: {other:?}"),
+        other @ (TurnEnding::Blocked(_)
+        | TurnEnding::StoppedByHook(_)
+        | TurnEnding::Cancelled
+        | TurnEnding::Waiting(_)) => format!("{word}: {other:?}"),
     }
 }
 

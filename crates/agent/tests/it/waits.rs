@@ -36,7 +36,11 @@ async fn host(first: Vec<StubAnswer>, second: Vec<StubAnswer>, falls_back: bool)
 fn failure(ending: TurnEnding) -> String {
     match ending {
         TurnEnding::Failed { text, .. } => text,
-        other => format!("{other:?}"),
+        other @ (TurnEnding::Completed
+        | TurnEnding::Blocked(_)
+        | TurnEnding::StoppedByHook(_)
+        | TurnEnding::Cancelled
+        | TurnEnding::Waiting(_)) => format!("{other:?}"),
     }
 }
 

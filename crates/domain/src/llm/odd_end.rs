@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::LlmReply;
+use crate::json::Value;
 use crate::message::CallPart;
 
 /// The way in which an answer ended, where that is not the usual one. In JSON it is its [word](Self::word).
@@ -41,8 +42,8 @@ impl OddEnd {
         }
         let thought = !reply.reasoning_content.is_empty()
             || !reply.reasoning.is_empty()
-            || !reply.reasoning_details.is_null()
-            || !reply.private.blocks.is_empty();
+            || reply.reasoning_details.as_array().is_some_and(|details| !details.is_empty())
+            || reply.private.blocks.iter().any(is_thought);
         Some(if thought { Self::ReasoningOnly } else { Self::Empty })
     }
 
@@ -106,6 +107,12 @@ impl Serialize for OddEnd {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.word())
     }
+}
+
+/// Whether a provider's own block is what the model thought, open or sealed: `thinking`, `redacted_thinking`,
+/// `reasoning`.
+fn is_thought(block: &Value) -> bool {
+    block["type"].as_str().is_some_and(|kind| kind.ends_with("thinking") || kind == "reasoning")
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
     let standing = host.health(&down);
     let guards = standing.into_iter().filter(|(loaded, _)| guards(&loaded.hook));
     let mut guards: Vec<GuardHealth> = guards.map(|(loaded, health)| (loaded.hook.name.clone(), health)).collect();
-    guards.sort_by(|(_, one), (_, other)| one.severity().cmp(&other.severity()));
+    guards.sort_by_key(|(_, health)| health.severity());
     if !(strict || host.loaded.config.strict_start) {
         return Ok(guards);
     }

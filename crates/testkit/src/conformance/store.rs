@@ -168,14 +168,7 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
                 ..StoredRecord::default()
             },
         ),
-        (
-            HookOutcome::NotRun(NotRun::BudgetSpent { needed: 9 }),
-            StoredRecord {
-                reason: Some("budget spent".into()),
-                value: Some("9 tokens needed".into()),
-                ..StoredRecord::default()
-            },
-        ),
+        budget_spent(),
         not_run(NotRun::Untrusted, "untrusted"),
         not_run(NotRun::Dropped, "dropped"),
     ]
@@ -188,6 +181,11 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
         (record, StoredRecord { hook: name, family, checkpoint, ..stored })
     })
     .collect()
+}
+
+fn budget_spent() -> (HookOutcome, StoredRecord) {
+    let (reason, value) = (Some("budget spent".into()), Some("9 tokens needed".into()));
+    (HookOutcome::NotRun(NotRun::BudgetSpent { needed: 9 }), StoredRecord { reason, value, ..StoredRecord::default() })
 }
 
 /// A hook that did not run, which counted for something all the same.

@@ -178,7 +178,7 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
     let lines = why.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());
     let judged: Vec<&Value> = lines.filter(|line| line["hook"] == "judge").collect();
     let line = json!({"hook": "judge", "family": "agent", "checkpoint": "pre_tool_use", "ran": false,
-                      "reason": "budget spent", "verdict": "deny"});
+                      "reason": "budget spent", "value": judged[0]["value"], "verdict": "deny"});
     assert_eq!(judged, [&line]);
     let row = history(&env).pop().unwrap();
     assert_eq!([&row["decision"], &row["reason"]], ["block", "tenant budget exceeded"]);
