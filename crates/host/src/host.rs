@@ -229,8 +229,12 @@ impl Host {
         standing.collect()
     }
 
-    /// Keeps which process hooks answered well, and which did not come up.
+    /// Keeps which process hooks answered well, and which did not come up. Makes no home where there is none: who only
+    /// tries a hook leaves nothing behind.
     pub fn keep_health(&self) {
+        if !self.loaded.config.home.is_dir() {
+            return;
+        }
         let now = jiff::Timestamp::now();
         let mut kept = HealthFile::open(&self.loaded.config.home);
         let mut is_news = false;
