@@ -129,12 +129,7 @@ where
     check_unreadable(asked, "[]", "result: expected an object, got an array");
     check_broke(asked, r#"{"action":"Modify"}"#, r#"unknown action "Modify"; did you mean "modify"?"#);
     check_broke(asked, r#"{"action":"abort"}"#, r#"unknown action "abort"; did you mean "abort_turn"?"#);
-    check(
-        asked,
-        r#"{"decision":"continue","zzz":1}"#,
-        Verdict::Continue,
-        &[r#"result.decision is not read; the member is "action""#, "result.zzz is not read"],
-    );
+    check(asked, r#"{"zzz":1}"#, Verdict::Continue, &["result.zzz is not read"]);
     let error = RpcBody::Error { message: "boom".into() };
     assert_eq!(
         read(asked.subject(), &error, false).unwrap_err(),
@@ -150,6 +145,15 @@ fn every_rewriter_may_continue_and_abort() {
     check_rewriter(&response(), r#"{"response":{}}"#, "response");
     check_rewriter(&before_tool(), r#"{"tool":"x"}"#, "call");
     check_rewriter(&after_tool(), r#"{"result":{}}"#, "result");
+    // Where nothing is guarded, a word of another system is told of; before a tool it is a fault.
+    let decided = r#"{"decision":"continue"}"#;
+    check(&request(), decided, Verdict::Continue, &[r#"result.decision is not read; the member is "action""#]);
+    check_broke(
+        &before_tool(),
+        decided,
+        "result.decision decides nothing in before_tool, which reads \"action\"; \"action\": \"deny_tool\" refuses, \
+         \"action\": \"continue\" lets pass",
+    );
     for (action, asked) in [("respond", "before_llm"), ("deny_tool", "before_llm")] {
         let allowed = r#"use "continue", "modify", "abort_turn" or "hard_abort""#;
         check_broke(
