@@ -176,7 +176,7 @@ fn place() -> Place {
 fn in_force(config: &Config) -> String {
     let mut config = config.clone();
     config.hooks.retain(|loaded| !matches!(loaded.hook.state, HookState::Untrusted | HookState::Disabled));
-    config.hooks.iter_mut().for_each(|loaded| loaded.seal = None);
+    config.hooks.iter_mut().for_each(|loaded| (loaded.seal, loaded.content) = (None, None));
     config.mcp.values_mut().for_each(|server| server.seal = None);
     config.agent_hooks.untrusted_dirs.clear();
     config.found_folders.clear();
