@@ -74,6 +74,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     state            untrusted
     priority         0
     respond          any
+    health           unproven: nobody accepted it; see `pintle trust`
     at pre_tool_use  gate, [time], on failure block
 
     exit 5
