@@ -149,6 +149,9 @@ pub fn main() -> ExitCode {
         Err(error) => return terminal::usage(&error),
     };
     terminal::prepare(&cli.global, cli.command.tells_faults());
+    if let Err(error) = process::files::raise_open_files() {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -5,6 +5,7 @@
 pub mod child;
 pub mod command;
 pub mod environment;
+pub mod files;
 mod group;
 pub mod hook;
 pub mod mounting;

@@ -13,5 +13,5 @@ pub const ADOPTER_NAME: &CStr = c"pintle-adopter";
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Adopter, ChildProcess, Image, Lead, Order, Start, StartFailure, Started, Step, Told, adopt_orphans, children,
-    start, widen,
+    raise_open_files, read_into, start, watched, widen,
 };

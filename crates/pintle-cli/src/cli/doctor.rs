@@ -41,7 +41,7 @@ pub struct DoctorArgs {
 #[derive(Serialize)]
 struct Check {
     /// What it is: `guard`, `hook`, `configuration`, `store`, `home`, `provider`, `mcp`, `tools`, `exec`,
-    /// `rules`, `audit`, `budget`, `observers`, `keys`, `skill`.
+    /// `rules`, `audit`, `budget`, `observers`, `keys`, `skill`, `files`.
     what: &'static str,
     /// Which one; empty where there is only one.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -181,6 +181,7 @@ async fn examine(host: &Host, env: &Env, store: Result<Arc<dyn Store>, host::Hos
     checks.extend(surroundings::providers(host, env).await);
     checks.extend(servers);
     checks.extend(surroundings::exec(host));
+    checks.push(surroundings::files(host));
     checks
 }
 

@@ -164,3 +164,46 @@ fn a_guard_that_stands_where_none_is_read_stays_shut() {
         }
     }
 }
+
+/// A hook that writes down, when it is asked, what its host holds and what it may hold itself.
+const COUNTS: &str = r#"id=1; while read -r line; do
+case $line in *before_tool*)
+    host=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$PPID/status)
+    set -- /proc/$host/fd/*; files=$#; set -- /proc/$host/task/*; echo "$files $# $(ulimit -Sn)" >counted;;
+esac; echo "{\"id\":$id,\"result\":{}}"; id=$((id + 1)); done"#;
+
+#[test]
+fn a_child_takes_four_files_of_its_host_and_a_fifth_of_a_thread_and_has_the_limit_of_before() {
+    const MORE: u64 = 40;
+    let counted = |more: u64| {
+        let mut hooks = hook("counts", "['sh', 'counts.sh']", "");
+        for number in 1..=more {
+            hooks += &hook(&format!("other{number}"), "['sh', 'open.sh']", "");
+        }
+        let env = writer(&hooks);
+        env.write("config/pintle/counts.sh", COUNTS);
+        let run =
+            env.run(env.command("sh").args(["-c", &format!("ulimit -Sn 100; {} run go", super::env::PINTLE)]), "");
+        assert_eq!(run.code, Some(0), "{run}");
+        let text = std::fs::read_to_string(env.path("config/pintle/counted")).unwrap();
+        <[u64; 3]>::try_from(text.split_whitespace().map(|word| word.parse().unwrap()).collect::<Vec<_>>()).unwrap()
+    };
+    let ([files, threads, limit], [more_files, more_threads, same_limit]) = (counted(0), counted(MORE));
+    assert_eq!((limit, same_limit), (100, 100), "40 hooks take more than 100 files, and the host may");
+    assert_eq!(more_files - files, 4 * MORE);
+    assert!(more_threads <= threads + MORE / 5, "{threads} threads, and {more_threads} with {MORE} more children");
+}
+
+#[test]
+fn doctor_says_for_how_many_children_the_limit_is_enough() {
+    let env = writer(&(1..=9).map(|number| hook(&format!("h{number}"), "['sh', 'open.sh']", "")).collect::<String>());
+    let doctor = |limit: u32| {
+        let line = format!("ulimit -n {limit}; {} doctor", super::env::PINTLE);
+        env.run(env.command("sh").args(["-c", &line]), "")
+    };
+    let seen = doctor(200);
+    assert!(seen.code == Some(0) && seen.out.contains("200 may be open, enough for 34 children at once"), "{seen}");
+    let seen = doctor(98);
+    let said = "9 hooks and servers are configured, and 98 files may be open, enough for 8; raise the hard limit";
+    assert!(seen.code != Some(0) && seen.out.contains(said), "{seen}");
+}

@@ -1,7 +1,7 @@
 //! The reader of one child's frames: where it is read, and what was read so far.
 
 use std::io::{self, PipeReader};
-use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tokio::net::unix::pipe;
@@ -12,8 +12,8 @@ use super::lines::Lines;
 /// Where to hear the child, for callers.
 #[derive(Debug)]
 pub(super) struct FrameReader {
-    /// The child's output, never waited for.
-    pub(super) stdout: PipeReader,
+    /// The child's output. Callers never wait for it, the reader's task does.
+    pub(super) stdout: Arc<PipeReader>,
     /// Wakes the reader's task from a nap.
     pub(super) wake: Notify,
     /// The reader's task takes a nap, or is about to. Set with the state locked.
@@ -37,9 +37,9 @@ impl FrameReader {
     /// An ear at `stdout`.
     ///
     /// # Errors
-    /// Why there is no descriptor for it.
-    pub(super) fn at(stdout: &pipe::Receiver) -> io::Result<Self> {
-        let stdout = stdout.as_fd().try_clone_to_owned()?.into();
+    /// Why the runtime does not let go of it.
+    pub(super) fn at(stdout: pipe::Receiver) -> io::Result<Self> {
+        let stdout = Arc::new(stdout.into_nonblocking_fd()?.into());
         Ok(Self { stdout, wake: Notify::new(), naps: AtomicBool::new(false) })
     }
 }

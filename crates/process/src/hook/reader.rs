@@ -5,14 +5,12 @@
 //! to be woken by way of another task and perhaps of another core takes longer than such an answer.
 
 use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
 use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
@@ -22,6 +20,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use super::frame_writer::FrameWriter;
 use super::lines::Lines;
 use super::session::{Outcome, Session, State};
+use crate::platform;
 
 /// How long a caller reads itself at most: about as long as it takes to be woken on another core of a virtual machine,
 /// and less than other tasks of its worker notice.
@@ -100,7 +99,7 @@ impl Session {
         // An answer that is there at once costs no look at the clock.
         let mut start = None;
         loop {
-            match (&self.frame_reader.stdout).read(&mut piece) {
+            match (&*self.frame_reader.stdout).read(&mut piece) {
                 Ok(read @ 1..) => {
                     lent.lines.room().extend_from_slice(&piece[..read]);
                     self.hear_all(&mut lent.lines);
@@ -169,9 +168,9 @@ impl Session {
 
 /// Hands every line to `session` until the child's output ends or `stop` is set; a last line without its newline
 /// counts.
-pub(super) async fn read_on(stdout: pipe::Receiver, session: &Session, stop: &CancellationToken) {
+pub(super) async fn read_on(session: &Session, stop: &CancellationToken) {
     let stopped = pin!(stop.cancelled());
-    if let Err(error) = read_to_end(stdout, session, stopped).await {
+    if let Err(error) = read_to_end(session, stopped).await {
         tracing::warn!(hook = %session.spec.name, %error, "the child's output cannot be read");
     }
     let lines = loop {
@@ -188,25 +187,36 @@ pub(super) async fn read_on(stdout: pipe::Receiver, session: &Session, stop: &Ca
 
 type Stopped<'a, 'b> = Pin<&'a mut WaitForCancellationFuture<'b>>;
 
-async fn read_to_end(mut stdout: pipe::Receiver, session: &Session, mut stopped: Stopped<'_, '_>) -> io::Result<()> {
+async fn read_to_end(session: &Session, mut stopped: Stopped<'_, '_>) -> io::Result<()> {
+    let mut stdout = platform::watched(session.frame_reader.stdout.clone())?;
     loop {
-        tokio::select! {
+        let mut ready = tokio::select! {
             biased;
             () = &mut stopped => return Ok(()),
             ready = stdout.readable() => ready?,
-        }
+        };
         let Some(mut lines) = session.claim_lines() else {
-            let unwatched = stdout.into_nonblocking_fd()?;
+            drop(ready);
+            drop(stdout);
             nap(session, stopped.as_mut()).await;
-            stdout = pipe::Receiver::from_owned_fd(unwatched)?;
+            stdout = platform::watched(session.frame_reader.stdout.clone())?;
             continue;
         };
+        let room = lines.room();
+        let offered = room.capacity() - room.len();
         // A caller may have read it all; then there is nothing to wait for with the lines in hand.
-        let read = stdout.read_buf(lines.room()).now_or_never();
+        let read = ready.try_io(|pipe| platform::read_into(pipe.get_ref().as_fd(), room));
+        if matches!(read, Ok(Ok(read)) if 0 < read && read < offered) {
+            // It is empty now, which asking once more would say at a price.
+            ready.clear_ready();
+        }
         session.hear_all(&mut lines);
         session.lock().hearing.lines = Some(lines);
-        if let Some(0) = read.transpose()? {
-            return Ok(());
+        match read {
+            Ok(Ok(0)) => return Ok(()),
+            Ok(Err(error)) => return Err(error),
+            // An error of the attempt is that nothing is there.
+            Ok(Ok(_)) | Err(_) => {}
         }
         // A child that never pauses must not keep a worker for itself.
         consume_budget().await;
@@ -234,7 +244,8 @@ mod tests {
     use dialects::process::config::EventForm;
     use dialects::process::frame::RpcReply;
     use domain::id::HookName;
-    use futures_util::{join, poll};
+    use futures_util::{FutureExt as _, join, poll};
+    use tokio::net::unix::pipe;
 
     use super::super::events::EventQueue;
     use super::super::frame_reader::FrameReader;
@@ -246,8 +257,8 @@ mod tests {
     /// A bound for what must happen: only a failing test ever waits that long.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A session, what its reader's task would read, and the child's ends of both pipes.
-    async fn stage() -> (Session, pipe::Receiver, pipe::Sender, pipe::Receiver) {
+    /// A session, and the child's ends of both pipes.
+    async fn stage() -> (Session, pipe::Sender, pipe::Receiver) {
         let (stdin, heard) = pipe::pipe().unwrap();
         let (say, stdout) = pipe::pipe().unwrap();
         for pipe in [&stdin, &say] {
@@ -268,14 +279,14 @@ mod tests {
             events: None,
             before_spawn: Arc::new(|| Ok(())),
         };
-        let frame_reader = FrameReader::at(&stdout).unwrap();
+        let frame_reader = FrameReader::at(stdout).unwrap();
         let lasting = LastingState {
             spec: Arc::new(spec),
             events: Arc::new(Mutex::new(EventQueue::new(LONG))),
             tally: Arc::default(),
             deadlines: Deadlines::default(),
         };
-        (Session::new(lasting, stdin, frame_reader), stdout, say, heard)
+        (Session::new(lasting, stdin, frame_reader), say, heard)
     }
 
     async fn ask(session: &Session) -> Result<RpcReply, Unanswered> {
@@ -299,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lone_caller_of_a_prompt_child_reads_its_reply_itself() {
-        let (session, _unread, out, _heard) = stage().await;
+        let (session, out, _heard) = stage().await;
         session.lock().hearing.prompt = PROMPT_REPLIES;
         say(&out, "{\"id\":1,\"result\":{}}\n{\"id\":2,\"res");
         assert_eq!(ask(&session).await.unwrap().id, 1);
@@ -310,18 +321,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_reply_is_read_whole_whoever_reads_its_end() {
-        let (session, stdout, out, _heard) = stage().await;
+        let (session, out, _heard) = stage().await;
         session.lock().hearing.prompt = PROMPT_REPLIES;
         let (long, stop) = ("x".repeat(3 * PIECE_BYTES), CancellationToken::new());
         say(&out, &format!("{{\"id\":1,\"result\":\"{long}\"}}\n"));
         drop(out);
-        let (reply, ()) = join!(ask(&session), read_on(stdout, &session, &stop));
+        let (reply, ()) = join!(ask(&session), read_on(&session, &stop));
         assert!(reply.unwrap().body.text().contains(&long));
     }
 
     #[tokio::test]
     async fn lines_are_lent_only_to_a_lone_caller_of_a_prompt_child() {
-        let (session, _unread, _out, _heard) = stage().await;
+        let (session, _out, _heard) = stage().await;
         let (mut first, mut second) = (pin!(ask(&session)), pin!(ask(&session)));
         assert!(poll!(&mut first).is_pending());
         assert!(session.lock().lend_lines().is_none(), "nothing is known of the child");
@@ -335,7 +346,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_that_reads_in_vain_leaves_it_to_the_readers_task() {
-        let (session, stdout, out, _heard) = stage().await;
+        let (session, out, _heard) = stage().await;
         session.lock().hearing.prompt = PROMPT_REPLIES;
         let stop = CancellationToken::new();
         let mut call = pin!(ask(&session));
@@ -343,13 +354,13 @@ mod tests {
         assert_eq!(session.lock().hearing.prompt, 0);
         say(&out, "{\"id\":1,\"result\":{}}\n");
         drop(out);
-        let (reply, ()) = join!(call, read_on(stdout, &session, &stop));
+        let (reply, ()) = join!(call, read_on(&session, &stop));
         assert_eq!(reply.unwrap().id, 1);
     }
 
     #[tokio::test]
     async fn whoever_waits_without_reading_ends_the_nap() {
-        let (session, _unread, _out, _heard) = stage().await;
+        let (session, _out, _heard) = stage().await;
         let reading = lent(&session);
         assert!(session.claim_lines().is_none());
         assert!(!is_roused(&session));
@@ -369,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_written_during_a_nap_is_read_after_it() {
-        let (session, stdout, out, _heard) = stage().await;
+        let (session, out, _heard) = stage().await;
         let stop = CancellationToken::new();
         let reading = lent(&session);
         say(&out, "{\"id\":1,\"result\":{}}\n");
@@ -382,6 +393,6 @@ mod tests {
             assert_eq!((first.unwrap().id, second.unwrap().id), (1, 2));
             drop(out);
         };
-        join!(caller, read_on(stdout, &session, &stop));
+        join!(caller, read_on(&session, &stop));
     }
 }

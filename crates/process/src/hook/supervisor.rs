@@ -187,7 +187,7 @@ impl Running {
     async fn start(hook: &Arc<Inner>) -> Result<Self, String> {
         let check = hook.spec.before_spawn.clone();
         // The check reads files.
-        let checked = hook.tracker.spawn_blocking(move || check()).await;
+        let checked = spawn::in_turn(move || check()).await;
         checked.map_err(|_| "the check before its start panicked".to_owned())??;
         let spec = &hook.spec;
         let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
@@ -197,12 +197,11 @@ impl Running {
             ChildGuard::new(spawned.child).map_err(|error| format!("its end could not be watched: {error}"))?;
         tracing::debug!(hook = %hook.spec.name, pid = child_guard.id(), "a child runs");
         let frame_reader =
-            FrameReader::at(&spawned.stdout).map_err(|error| format!("its output could not be shared: {error}"))?;
+            FrameReader::at(spawned.stdout).map_err(|error| format!("its output could not be read: {error}"))?;
         let session = Arc::new(Session::new(hook.lasting(), spawned.stdin, frame_reader));
         let stop_reading = CancellationToken::new();
         let (heard, stop) = (session.clone(), stop_reading.clone());
-        let stdout = spawned.stdout;
-        let reader = hook.tracker.spawn(async move { reader::read_on(stdout, &heard, &stop).await });
+        let reader = hook.tracker.spawn(async move { reader::read_on(&heard, &stop).await });
         let written = session.clone();
         let writer = hook.tracker.spawn(async move { written.write_on().await });
         let (tail, name, stop) = (hook.tail.clone(), hook.spec.name.clone(), stop_reading.clone());

@@ -22,12 +22,14 @@ use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getp
 use super::ADOPTER_NAME;
 
 mod adopter;
+mod files;
 mod handle;
 mod image;
 mod processes;
 mod raw;
 mod words;
 
+pub(crate) use files::{raise_open_files, read_into, watched};
 pub(crate) use handle::{Adopter, Order};
 pub(crate) use image::{Image, Lead, Start};
 pub(crate) use processes::{ChildProcess, adopt_orphans, children};
@@ -268,6 +270,7 @@ impl Setup<'_> {
         if getppid() != self.adopter.get() {
             return Err(Errno::ESRCH);
         }
+        files::put_back_limit()?;
         forget_handlers();
         SigSet::empty().thread_set_mask()
     }

@@ -420,6 +420,17 @@ fn seen(world: &World<'_>) -> BTreeSet<Comes> {
     comes
 }
 
+/// How many columns of a row are edited at once of those of which nothing must come: a home is opened for each time.
+const AT_ONCE: usize = 5;
+
+/// What comes of an edit of these columns; the store is as it was afterwards.
+fn after(world: &World<'_>, saved: &Saved, table: &str, columns: &[String]) -> BTreeSet<Comes> {
+    columns.iter().for_each(|column| edit(world, table, column));
+    let came = seen(world);
+    saved.put_back(world);
+    came
+}
+
 #[test]
 fn every_column_that_somebody_edits_has_its_consequence() {
     in_both(|world| {
@@ -430,24 +441,29 @@ fn every_column_that_somebody_edits_has_its_consequence() {
         let elsewhere: &[(&str, &str)] = if world.is_postgres() { &SQLITE_ALONE } else { &POSTGRES_ALONE };
         wanted.retain(|(table, column), _| !is_among(elsewhere, (table, column)));
         let mut wrong = Vec::new();
+        let mut harmless: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (table, column) in all_columns(&world) {
             if is_among(&LEFT_OUT, (&table, &column)) {
                 continue;
             }
-            let Some(comes) = wanted.remove(&(table.clone(), column.clone())) else {
-                wrong.push(format!("`{table}`.`{column}` is new: say what must come of an edit"));
-                continue;
-            };
-            edit(&world, &table, &column);
-            let came = seen(&world);
-            let holds = match comes {
-                Nothing(_) => came.is_empty(),
-                Shut | Verify | Doubt | Void => came.contains(&comes),
-            };
-            if !holds {
-                wrong.push(format!("`{table}`.`{column}`: {came:?} instead of {comes:?}"));
+            match wanted.remove(&(table.clone(), column.clone())) {
+                None => wrong.push(format!("`{table}`.`{column}` is new: say what must come of an edit")),
+                Some(Nothing(_)) => harmless.entry(table).or_default().push(column),
+                Some(comes @ (Shut | Verify | Doubt | Void)) => {
+                    let came = after(&world, &saved, &table, &[column.clone()]);
+                    if !came.contains(&comes) {
+                        wrong.push(format!("`{table}`.`{column}`: {came:?} instead of {comes:?}"));
+                    }
+                }
             }
-            saved.put_back(&world);
+        }
+        for (table, columns) in harmless {
+            for columns in columns.chunks(AT_ONCE) {
+                let came = after(&world, &saved, &table, columns);
+                if !came.is_empty() {
+                    wrong.push(format!("`{table}`, one of {columns:?}: {came:?} instead of nothing"));
+                }
+            }
         }
         wrong.extend(wanted.keys().map(|(table, column)| format!("there is no `{table}`.`{column}`")));
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

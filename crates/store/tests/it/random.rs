@@ -19,7 +19,7 @@ use testkit::conformance::approvals::{call, moment, question};
 use testkit::conformance::sessions::{append_of, begun, hand_over, queued};
 
 /// How many sequences are tried.
-const SEQUENCES: u32 = 2_000;
+const SEQUENCES: u32 = 1_000;
 
 /// Longest sequence.
 const STEPS: usize = 24;

@@ -20,7 +20,7 @@ use testkit::conformance::rules::{RuleBackend, enqueued, rules};
 use testkit::postgres::Server;
 
 /// How many sequences are played with each store, unless [`SEQUENCES_VARIABLE`] says otherwise.
-const SEQUENCES: u64 = 1_000;
+const SEQUENCES: u64 = 400;
 
 /// Holds how many sequences are to be played: 10000 take a minute or two with each database.
 const SEQUENCES_VARIABLE: &str = "PINTLE_RULES_SEQUENCES";

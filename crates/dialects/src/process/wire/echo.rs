@@ -37,6 +37,10 @@ impl Element for ToolDef {
     }
 }
 
+/// How many originals that were passed over are compared with one that is spelled alike: as many as a hook changes at
+/// once, as a rule.
+const LOOK_BACK: usize = 64;
+
 /// The elements that the hook was sent. Each can be taken back once.
 ///
 /// An original is parsed at most once, and only if something with its mark came back spelled in another way.
@@ -45,6 +49,8 @@ pub(super) struct Originals<'a, T> {
     taken: Vec<bool>,
     /// All before it are taken.
     first: usize,
+    /// The one behind the last that was taken: what comes back comes in order, as a rule.
+    next: usize,
     /// The originals by mark, as far as they are not in `by_key`; made when first needed.
     by_mark: Option<HashMap<&'a str, Vec<usize>>>,
     /// The originals by [`key`], in list order.
@@ -53,7 +59,7 @@ pub(super) struct Originals<'a, T> {
 
 impl<'a, T: Element> Originals<'a, T> {
     pub(super) fn new(all: &'a [Rendered<T>]) -> Self {
-        Self { all, taken: vec![false; all.len()], first: 0, by_mark: None, by_key: HashMap::new() }
+        Self { all, taken: vec![false; all.len()], first: 0, next: 0, by_mark: None, by_key: HashMap::new() }
     }
 
     /// Takes the first original, in list order, that is not taken and equals `text`.
@@ -64,16 +70,27 @@ impl<'a, T: Element> Originals<'a, T> {
         while self.taken.get(self.first) == Some(&true) {
             self.first += 1;
         }
-        // The first that is not taken and spelled alike cannot be beaten by another.
-        let at = match self.all.get(self.first) {
-            None => None,
-            Some(next) if next.json() == text.as_bytes() => Some(self.first),
-            Some(_) => self.find(&parse(text)?)?,
+        let at = match self.spelled_alike(text) {
+            _ if self.first == self.all.len() => None,
+            Some(at) => Some(at),
+            None => self.find(&parse(text)?)?,
         };
         Ok(at.map(|at| {
             self.taken[at] = true;
+            self.next = at + 1;
             self.all[at].clone()
         }))
+    }
+
+    /// The next original if it is spelled as `text` and none before it that is not taken can be equal.
+    fn spelled_alike(&self, text: &str) -> Option<usize> {
+        let is_at = |at: usize| !self.taken[at] && self.all[at].json() == text.as_bytes();
+        let at = [self.next.max(self.first), self.first].into_iter().find(|at| *at < self.all.len() && is_at(*at))?;
+        let mark = self.all[at].get().mark();
+        let mut passed = self.first..at;
+        let is_first =
+            passed.len() <= LOOK_BACK && passed.all(|at| self.taken[at] || self.all[at].get().mark() != mark);
+        is_first.then_some(at)
     }
 
     fn find(&mut self, value: &Value) -> Result<Option<usize>, String> {

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::canary::{CANARY, identity};
 use super::{Check, State};
-use host::config::{Env, Loaded, ProviderConfigKind};
+use host::config::{Env, Loaded, McpReach, ProviderConfigKind};
 use host::host::Host;
 use host::skill_sets::scan;
 
@@ -151,6 +151,30 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
         }
     });
     futures_util::future::join_all(checks).await
+}
+
+/// Whether there may be as many children as the configuration names.
+pub(super) fn files(host: &Host) -> Check {
+    let config = &host.loaded.config;
+    let hooks = config.hooks.iter().filter(|loaded| loaded.content.is_some()).count();
+    let servers = config.mcp.values().filter(|server| matches!(server.reach, McpReach::Command { .. })).count();
+    let named = (hooks + servers) as u64;
+    match process::files::raise_open_files() {
+        Ok(files) if named <= files.children() => {
+            let message = format!("{} may be open, enough for {} children at once", files.now, files.children());
+            Check::new("files", "", State::Ok, message)
+        }
+        Ok(files) => {
+            let message = format!(
+                "{named} hooks and servers are configured, and {} files may be open, enough for {}; raise the hard limit \
+                 (`ulimit -Hn`)",
+                files.now,
+                files.children(),
+            );
+            Check::new("files", "", State::Failed, message)
+        }
+        Err(error) => Check::new("files", "", State::Note, format!("the limit of open files cannot be read: {error}")),
+    }
 }
 
 /// What keeps commands of `exec` away from the host's own files.
