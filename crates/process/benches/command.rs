@@ -1,10 +1,10 @@
-//! What a command hook costs beside the bare start of the same command.
+//! What a command hook costs beside the bare start of the same command, and beside a start below an adopter in C.
 //!
 //! `cargo bench -p pintle-process --bench command` measures, anything else runs each case once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command as Program, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -29,6 +29,10 @@ const RUNS: usize = 200;
 const AT_ONCE: usize = 8;
 /// Most that a hook may cost, in bare starts.
 const LIMIT: f64 = 1.1;
+/// The same, in starts below an adopter.
+const ADOPTED_LIMIT: f64 = 1.2;
+/// The program that is the floor of those starts.
+const ADOPTED_FLOOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/floors/command.c");
 /// A usual deadline; no command comes near it.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// Memory of a host at work, in bytes. Starting a process the plain way copies the tables of all of it.
@@ -64,10 +68,14 @@ fn measure() -> anyhow::Result<()> {
             }
         }
     }
+    let (_, command, bytes) = CASES[0];
+    let case = Case::new("command-adopter-1", command, bytes, 1);
+    if report.wants(&case.name) {
+        against_adopted(&mut report, &runtime, &case)?;
+    }
     if report.wants("command-ballast") {
         let mut ballast = vec![0_u8; BALLAST_BYTES];
         ballast.iter_mut().step_by(PAGE_BYTES).for_each(|byte| *byte = 1);
-        let (_, command, bytes) = CASES[0];
         against_bare(&mut report, &runtime, &Case::new("command-ballast-1", command, bytes, 1))?;
         ensure!(std::hint::black_box(&ballast).contains(&1), "the ballast is in memory");
     }
@@ -111,6 +119,27 @@ fn against_bare(report: &mut Report, runtime: &Runtime, case: &Case) -> anyhow::
     let ratio = hooked.as_secs_f64() / bare.as_secs_f64();
     let row = [shown(hooked), shown(bare), format!("{ratio:.2}"), format!("<= {LIMIT}")];
     report.row(&case.name, row, Some(ratio <= LIMIT));
+    Ok(())
+}
+
+/// Against a program in C that does what cannot be done without, adopter included.
+fn against_adopted(report: &mut Report, runtime: &Runtime, case: &Case) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let floor = folder.path().join("floor");
+    let built = Program::new("cc").args(["-O2", "-o"]).arg(&floor).arg(ADOPTED_FLOOR).status()?;
+    ensure!(built.success(), "the floor cannot be compiled");
+    let spec = CommandSpec::new(case.command.to_owned(), case.cwd.clone(), case.vars.clone());
+    let hooked: Side<'_> = &mut |times| timed(times, || runtime.block_on(hooked(&spec, case)));
+    let adopted: Side<'_> = &mut |times| {
+        let bytes = case.payload.len();
+        let ran = Program::new(&floor).args([times.to_string(), bytes.to_string()]).arg(case.command).output()?;
+        ensure!(ran.status.success(), "the floor ended otherwise: {}", String::from_utf8_lossy(&ran.stderr));
+        Ok(Duration::from_nanos(String::from_utf8_lossy(&ran.stdout).trim().parse()?))
+    };
+    let [hooked, adopted] = report.medians(RUNS, [hooked, adopted])?;
+    let ratio = hooked.as_secs_f64() / adopted.as_secs_f64();
+    let row = [shown(hooked), shown(adopted), format!("{ratio:.2}"), format!("<= {ADOPTED_LIMIT}")];
+    report.row(&case.name, row, Some(ratio <= ADOPTED_LIMIT));
     Ok(())
 }
 

@@ -19,14 +19,16 @@ use futures_util::future::BoxFuture;
 use crate::against::Target;
 use crate::child::Answers;
 use crate::conversation::{messages, request};
-use crate::floor::{Request, Straight, line};
-use crate::report::{Report, shown};
+use crate::floor::{Blocking, Request, Straight, line};
+use crate::report::Report;
 use crate::stage::{Stage, process_hook, turn};
 
 /// The method of the calls in question.
 const METHOD: &str = "hook.before_llm";
 /// A number as long as those of a hook that has been asked for a while.
 const ID: u64 = 100;
+/// What the barest floor reads at once: all that a pipe of a hook holds.
+const ROOM_BYTES: usize = 1 << 20;
 /// Hooks that act at one checkpoint.
 const HOOKS: usize = 5;
 
@@ -44,13 +46,19 @@ pub(crate) fn one_hook(stage: &Stage, report: &mut Report, kib: usize) -> anyhow
         let children = children(stage, answers, 1)?;
         let typed = typed(&conversation)?;
         let mut floor = |times| stage.run(exchange_often(children.clone(), typed.clone(), times));
+        let (ready, mut room) = (line(ID, METHOD, &*typed)?, vec![0; ROOM_BYTES]);
+        let mut bare = Blocking::start(answers)?;
+        let mut moved = |times| move_often(&mut bare, &ready, &mut room, times);
         let times = 12_000 / kib.max(100);
-        let [fresh, kept, floored] = report.medians(times, [&mut ours, &mut again, &mut floor])?;
+        let sides = report.medians(times, [&mut ours, &mut again, &mut floor, &mut moved])?;
+        let [fresh, kept, floored, moved] = sides;
         let what = format!("before_llm, {kib} KiB, {said}");
         report.against(&what, [fresh, floored], Target::RatioAtMost(1.2));
-        report.noted("  the same messages once more, as in a next round", shown(kept));
+        let again = "  the same messages once more, beside bytes that are only moved";
+        report.against(again, [kept, moved], Target::RatioAtMost(1.4));
         stage.end(&engine);
         end(stage, children)?;
+        bare.end()?;
     }
     Ok(())
 }
@@ -126,6 +134,15 @@ async fn exchange_often(children: Children, typed: Arc<Request>, times: usize) -
         took += start.elapsed();
     }
     Ok(took)
+}
+
+/// Writes a ready line and takes the reply, without a look at either.
+fn move_often(child: &mut Blocking, line: &[u8], room: &mut [u8], times: usize) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..times {
+        child.move_bytes(line, room)?;
+    }
+    Ok(start.elapsed())
 }
 
 /// The params that a hook is sent, as the floor's types.

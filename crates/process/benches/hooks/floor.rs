@@ -1,7 +1,7 @@
 //! What everything is compared with: the same frames, written and read by hand.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, Write as _};
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -103,6 +103,18 @@ impl Blocking {
         let read = self.stdout.read_line(&mut self.read)?;
         ensure!(read > 0, "the child of the floor left");
         Ok(())
+    }
+
+    /// Writes `line` and takes what comes until a line ends, without a look at anything else of it.
+    pub(crate) fn move_bytes(&mut self, line: &[u8], room: &mut [u8]) -> anyhow::Result<()> {
+        self.stdin.write_all(line)?;
+        loop {
+            let read = self.stdout.get_mut().read(room)?;
+            ensure!(read > 0, "the child of the floor left");
+            if room[read - 1] == b'\n' {
+                return Ok(());
+            }
+        }
     }
 
     pub(crate) fn end(self) -> anyhow::Result<()> {
