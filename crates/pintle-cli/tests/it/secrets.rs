@@ -80,3 +80,20 @@ fn only_a_person_rotates() {
     let seen = TestEnv::new().pintle(&["secrets", "rotate"]);
     assert!(seen.code == Some(5) && seen.err.contains("only a person may do this"), "{seen}");
 }
+
+#[test]
+fn a_url_is_shown_without_its_secrets_and_written_back_whole() {
+    let env = TestEnv::new();
+    let url = "https://example.com/check?token=t0ken#part";
+    env.write("here/hooks.json", &HOOK.replace("https://example.com/check", url));
+    let vars = [("PINTLE_ENCRYPTION_KEY", OLD)];
+    let seen = on_terminal(&env, &vars, &["import", "goclaw", "hooks.json"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let shown = on_terminal(&env, &vars, &["hooks", "show", "web"]);
+    assert!(shown.code == Some(0) && shown.out.contains("https://example.com/check\n"), "{shown}");
+    for secret in ["t0ken", "Bearer secret"] {
+        assert!(!shown.out.contains(secret), "{shown}");
+    }
+    let whole = on_terminal(&env, &vars, &["hooks", "show", "web", "--json"]);
+    assert!(whole.out.contains(url) && !whole.out.contains("Bearer secret"), "{whole}");
+}
