@@ -90,7 +90,7 @@ const ERRANDS: &[Errand] = &[
     },
     Errand {
         word: "bench",
-        does: "measures what hooks, rules, evidence, sessions and the program cost; `-- --test` runs each case once, \
+        does: "measures what hooks, rules, evidence, sessions, the program and many of each cost; `-- --test` runs each case once, \
                `-- --count` compares the counts of the hot path with the committed ones",
         command: &[
             "cargo",
@@ -121,6 +121,10 @@ const ERRANDS: &[Errand] = &[
             "skills",
             "--bench",
             "audit",
+            "--bench",
+            "evidence",
+            "--bench",
+            "scale",
             "--bench",
             "sessions",
             "--bench",

@@ -292,11 +292,36 @@ pub trait SessionStore: Send + Sync {
     /// The store cannot be read.
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError>;
 
+    /// A page of that listing. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn session_page(&self, tenant: &TenantId, query: &SessionQuery) -> Result<Vec<SessionRow>, StoreError> {
+        let rows = self.sessions(tenant)?;
+        let from = match &query.after {
+            Some(after) => rows.iter().position(|row| row.session_id == after.as_str()).map_or(rows.len(), |at| at + 1),
+            None => 0,
+        };
+        let wanted = rows.into_iter().skip(from).filter(|row| query.children || row.parent.is_none());
+        Ok(wanted.take(query.limit).collect())
+    }
+
     /// Deletes a session with its journal, its approvals and its sub-agents' sessions. Says whether there was one. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if a process works on it; or the store cannot do it.
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError>;
+}
+
+/// Which sessions of a listing are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionQuery {
+    /// Those that come after this one, so those that were used before it; none come after one that is not there.
+    pub after: Option<SessionId>,
+    /// Those of sub-agents, too.
+    pub children: bool,
+    /// At most this many.
+    pub limit: usize,
 }
 
 /// Keeps others from working on a session while it lives.

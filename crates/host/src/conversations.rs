@@ -12,7 +12,7 @@ use domain::id::TenantId;
 use domain::rule::Source;
 use domain::session::JournalEntry;
 use domain::store::{
-    ApprovalQuery, JournalAppend, OnKept, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
+    ApprovalQuery, JournalAppend, OnKept, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError,
 };
 use domain::turn::Fact;
 use store::{Store, StoreKeys};
@@ -50,6 +50,16 @@ impl SplitSessions {
             .spawn(move || write(&*beside, &*to, &handed))
             .map_err(|error| StoreError::Unavailable(error.to_string()))?;
         Ok(Self { own, journals, writer: Mutex::new(Some(Writer { queue, thread })) })
+    }
+
+    /// `rows` with the questions of the user's store that wait.
+    fn with_questions(&self, tenant: &TenantId, mut rows: Vec<SessionRow>) -> Result<Vec<SessionRow>, StoreError> {
+        let query = ApprovalQuery { tenant: Some(tenant.clone()), ..ApprovalQuery::waiting(MAX_QUESTIONS) };
+        let waiting = self.own.approvals(&query)?;
+        for row in &mut rows {
+            row.waiting = waiting.iter().filter(|asked| asked.session_id.as_str() == row.session_id).count() as u64;
+        }
+        Ok(rows)
     }
 }
 
@@ -99,13 +109,11 @@ impl SessionStore for SplitSessions {
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
-        let query = ApprovalQuery { tenant: Some(tenant.clone()), ..ApprovalQuery::waiting(MAX_QUESTIONS) };
-        let waiting = self.own.approvals(&query)?;
-        let mut rows = self.journals.sessions(tenant)?;
-        for row in &mut rows {
-            row.waiting = waiting.iter().filter(|asked| asked.session_id.as_str() == row.session_id).count() as u64;
-        }
-        Ok(rows)
+        self.with_questions(tenant, self.journals.sessions(tenant)?)
+    }
+
+    fn session_page(&self, tenant: &TenantId, query: &SessionQuery) -> Result<Vec<SessionRow>, StoreError> {
+        self.with_questions(tenant, self.journals.session_page(tenant, query)?)
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

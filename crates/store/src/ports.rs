@@ -15,8 +15,8 @@ use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
     JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Room,
-    RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionRow,
-    SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
+    RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery,
+    SessionRow, SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
 };
 use jiff::Timestamp;
 
@@ -109,6 +109,10 @@ impl<D: Database> SessionStore for SqlStore<D> {
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
         self.0.read(|db| sessions::list(db, tenant, &*self.0.holders(db)?))
+    }
+
+    fn session_page(&self, tenant: &TenantId, query: &SessionQuery) -> Result<Vec<SessionRow>, StoreError> {
+        self.0.read(|db| sessions::page(db, tenant, query, &*self.0.holders(db)?))
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

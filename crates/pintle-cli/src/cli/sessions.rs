@@ -1,5 +1,6 @@
 //! `pintle sessions`: stored conversations.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
@@ -8,7 +9,7 @@ use domain::approval::{Approval, ApprovalMode};
 use domain::id::SessionId;
 use domain::nearest::nearest;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, SessionKey, SessionRow, SessionStore, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError};
 use store::Store;
 
 use super::session::{self, tenant};
@@ -25,6 +26,9 @@ mod show;
 
 /// Among how many waiting calls those of a session are looked for: far more than a person leaves waiting.
 const MAX_WAITING: usize = 1000;
+
+/// Sessions that a person is shown at once.
+const PAGE: usize = 50;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -49,6 +53,12 @@ pub struct ListArgs {
     /// Those of sub-agents, too
     #[arg(long)]
     all: bool,
+    /// At most this many [default: 50, or all with --json]
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+    /// Go on after this session, with those that were used before it
+    #[arg(long, value_name = "KEY")]
+    after: Option<String>,
     /// Print JSON, with those of sub-agents
     #[arg(long)]
     json: bool,
@@ -100,17 +110,42 @@ pub(super) fn run(global: &Global, command: SessionsCommand) -> Result<u8, CliEr
 }
 
 fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
-    let rows = opened(global)?.sessions.sessions(&tenant()).map_err(failed)?;
+    let (rows, is_all) = page(global, args)?;
     let shown = || rows.iter().filter(|row| args.all || row.parent.is_none());
     let text = if args.json {
         json(&rows)?
+    } else if args.after.is_some() && rows.is_empty() {
+        "there are no more sessions\n".to_owned()
     } else if shown().next().is_none() {
         "there are no sessions; `pintle run --session KEY` begins one\n".to_owned()
     } else {
         shown().map(line).collect()
     };
     terminal::say(&text)?;
+    if let Some(last) = rows.last().filter(|_| !is_all) {
+        terminal::note(&format!("there are more: `pintle sessions list --after {}`", session::word(&last.session_id)));
+    }
     Ok(0)
+}
+
+/// The page that is wanted, and whether it goes to the end.
+fn page(global: &Global, args: &ListArgs) -> Result<(Vec<SessionRow>, bool), CliError> {
+    let sessions = opened(global)?.sessions;
+    let limit = args.limit.map_or(if args.json { usize::MAX } else { PAGE }, NonZeroUsize::get);
+    let query = SessionQuery {
+        after: args.after.as_deref().map(SessionId::from),
+        children: args.all || args.json,
+        // One more than is shown tells whether there is one.
+        limit: limit.saturating_add(1),
+    };
+    let mut rows = sessions.session_page(&tenant(), &query).map_err(failed)?;
+    if let Some(after) = args.after.as_deref().filter(|_| rows.is_empty()) {
+        // Nothing comes after one that is not there.
+        find(&*sessions, after)?;
+    }
+    let is_all = rows.len() <= limit;
+    rows.truncate(limit);
+    Ok((rows, is_all))
 }
 
 /// A session in a listing: two lines.

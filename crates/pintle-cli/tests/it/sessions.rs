@@ -21,6 +21,23 @@ const TALKS: &str = r#"
     {"text": "I do not know you.", "repeat": true}"#;
 
 #[test]
+fn sessions_are_listed_a_page_at_a_time() {
+    let env = scripted(TALKS, "");
+    for key in ["one", "two", "three"] {
+        assert_eq!(env.pintle(&["run", "--quiet", "--session", key, "hello"]).code, Some(0));
+    }
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2"]), @"");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2", "--after", "two"]), @"");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "one"]), @"");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "tree"]), @"");
+    let json = |args: &[&str]| -> domain::json::Value {
+        serde_json::from_str(&env.pintle(&[&["sessions", "list", "--json"], args].concat()).out).unwrap()
+    };
+    assert_eq!(json(&[]).as_array().unwrap().len(), 3);
+    assert_eq!(json(&["--limit", "1", "--after", "three"])[0]["session_id"], "two");
+}
+
+#[test]
 fn a_conversation_outlives_its_process() {
     let env = scripted(TALKS, "");
     let say = |key: &str, message: &str| env.pintle(&["run", "--quiet", "--session", key, message]);

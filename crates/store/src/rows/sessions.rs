@@ -1,9 +1,9 @@
 //! Sessions as rows: listing and deleting them. Who holds one is known outside.
 
 use domain::id::{SessionId, TenantId};
-use domain::store::{SessionKey, SessionRow};
+use domain::store::{SessionKey, SessionQuery, SessionRow};
 
-use crate::db::{Columns, Db, Exclusive, Failure, Statement};
+use crate::db::{Columns, Db, Exclusive, Failure, Statement, limit_of};
 use crate::refusal;
 
 /// Who works on a session now, such as `process 4711`, if anybody does.
@@ -28,19 +28,43 @@ const GONE: [&str; 6] = [
     "DELETE FROM sessions WHERE tenant_id = ?1 AND session_id = ?2",
 ];
 
+/// What listings say of a session.
+const COLUMNS: &str = "SELECT session_id, agent_id, parent, created_at, updated_at, title, turns, open_turn, last_end, \
+                       (SELECT count(*) FROM approvals AS it WHERE it.tenant_id = sessions.tenant_id \
+                        AND it.session_id = sessions.session_id AND it.state = 'waiting') AS waiting FROM sessions";
+
 /// The sessions of a tenant, the one used last first. Reads no journal.
 pub(crate) fn list(db: &dyn Db, tenant: &TenantId, held_by: &HeldBy<'_>) -> Result<Vec<SessionRow>, Failure> {
-    let sql = "SELECT session_id, agent_id, parent, created_at, updated_at, title, turns, open_turn, last_end, \
-               (SELECT count(*) FROM approvals AS it WHERE it.tenant_id = sessions.tenant_id \
-                AND it.session_id = sessions.session_id AND it.state = 'waiting') AS waiting \
-               FROM sessions WHERE tenant_id = ?1 ORDER BY last_entry DESC";
-    let rows = db.all(sql, &[tenant.as_str().into()], session)?;
-    rows.into_iter()
-        .map(|row| {
-            let key = SessionKey { tenant: tenant.clone(), session: SessionId::from(row.session_id.as_str()) };
-            Ok(SessionRow { held_by: held_by(&key)?, ..row })
-        })
-        .collect()
+    let sql = format!("{COLUMNS} WHERE tenant_id = ?1 ORDER BY last_entry DESC");
+    let rows = db.all(&sql, &[tenant.as_str().into()], session)?;
+    rows.into_iter().map(|row| with_holder(tenant, row, held_by)).collect()
+}
+
+/// A page of that listing. Whatever a page does not show is neither counted nor looked for.
+pub(crate) fn page(
+    db: &dyn Db,
+    tenant: &TenantId,
+    query: &SessionQuery,
+    held_by: &HeldBy<'_>,
+) -> Result<Vec<SessionRow>, Failure> {
+    let own = if query.children { "" } else { "AND parent IS NULL" };
+    let after = match query.after {
+        Some(_) => "AND last_entry < (SELECT last_entry FROM sessions WHERE tenant_id = ?1 AND session_id = ?3)",
+        None => "",
+    };
+    let sql = format!(
+        "{COLUMNS} WHERE number IN (SELECT number FROM sessions WHERE tenant_id = ?1 {own} {after} \
+         ORDER BY last_entry DESC LIMIT ?2) ORDER BY last_entry DESC"
+    );
+    let mut cells = vec![tenant.as_str().into(), limit_of(query.limit).into()];
+    cells.extend(query.after.as_ref().map(|after| after.as_str().into()));
+    let rows = db.all(&sql, &cells, session)?;
+    rows.into_iter().map(|row| with_holder(tenant, row, held_by)).collect()
+}
+
+fn with_holder(tenant: &TenantId, row: SessionRow, held_by: &HeldBy<'_>) -> Result<SessionRow, Failure> {
+    let key = SessionKey { tenant: tenant.clone(), session: SessionId::from(row.session_id.as_str()) };
+    Ok(SessionRow { held_by: held_by(&key)?, ..row })
 }
 
 fn session(row: &dyn Columns) -> Result<SessionRow, Failure> {

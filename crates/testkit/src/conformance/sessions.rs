@@ -12,7 +12,8 @@ use domain::identity::Identity;
 use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason};
 use domain::store::{
-    ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionRow, SessionStore, StoreError,
+    ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionQuery, SessionRow, SessionStore,
+    StoreError,
 };
 use domain::tool::ToolCall;
 use domain::turn::{Fact, MessageSender, WaitingMessage};
@@ -34,6 +35,7 @@ pub fn sessions<S: SessionStore + ApprovalStore + RecordStore + ?Sized>(store: &
     a_row_tells_of_its_journal(store);
     a_row_knows_what_a_killed_process_left(store);
     the_session_used_last_is_first(store);
+    pages_make_up_the_listing(store);
     tenants_do_not_see_each_other(store);
     records_are_kept_with_their_entries(store);
     nothing_makes_no_session(store);
@@ -243,6 +245,30 @@ fn the_session_used_last_is_first<S: SessionStore + ?Sized>(store: &S) {
     at("d", 0);
     at("a", 0);
     assert_eq!(listed(), ["a", "d", "c"]);
+}
+
+fn pages_make_up_the_listing<S: SessionStore + ?Sized>(store: &S) {
+    (0..5).for_each(|n| used(store, &key(DEFAULT_TENANT, &format!("page-{n}")), (n == 2).then_some("page-1")));
+    let listing = rows(store, DEFAULT_TENANT);
+    let page = |after: Option<&str>, children, limit| {
+        let query = SessionQuery { after: after.map(SessionId::from), children, limit };
+        store.session_page(&TenantId::default_tenant(), &query).expect("it can be read")
+    };
+    for children in [true, false] {
+        let whole: Vec<_> = listing.iter().filter(|row| children || row.parent.is_none()).cloned().collect();
+        let (mut all, mut last) = (Vec::new(), None::<String>);
+        loop {
+            let next = page(last.as_deref(), children, 2);
+            let Some(row) = next.last() else { break };
+            last = Some(row.session_id.clone());
+            all.extend(next);
+        }
+        assert_eq!(all, whole);
+        assert_eq!(page(None, children, usize::MAX), whole);
+    }
+    assert_eq!(page(Some("page-3"), false, 1)[0].session_id, "page-1", "that of a sub-agent takes no place");
+    assert_eq!(page(Some("page-nowhere"), true, 9), []);
+    assert_eq!(page(None, true, 0), []);
 }
 
 fn tenants_do_not_see_each_other<S: SessionStore + ?Sized>(store: &S) {
