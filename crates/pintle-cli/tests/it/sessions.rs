@@ -26,10 +26,34 @@ fn sessions_are_listed_a_page_at_a_time() {
     for key in ["one", "two", "three"] {
         assert_eq!(env.pintle(&["run", "--quiet", "--session", key, "hello"]).code, Some(0));
     }
-    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2"]), @"");
-    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2", "--after", "two"]), @"");
-    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "one"]), @"");
-    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "tree"]), @"");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2"]), @"
+    exit 0
+    --- out
+    three
+      hello  agent main, 1 turn, [at]
+    two
+      hello  agent main, 1 turn, [at]
+
+    --- err
+    there are more: `pintle sessions list --after two`
+    ");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2", "--after", "two"]), @"
+    exit 0
+    --- out
+    one
+      hello  agent main, 1 turn, [at]
+    ");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "one"]), @"
+    exit 0
+    --- out
+    there are no more sessions
+    ");
+    insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "tree"]), @r#"
+    exit 1
+    --- err
+    error: there is no session "tree"; did you mean "three"?
+      hint: `pintle sessions list` shows them
+    "#);
     let json = |args: &[&str]| -> domain::json::Value {
         serde_json::from_str(&env.pintle(&[&["sessions", "list", "--json"], args].concat()).out).unwrap()
     };
