@@ -149,7 +149,7 @@ pub fn main() -> ExitCode {
         Err(error) => return terminal::usage(&error),
     };
     terminal::prepare(&cli.global, cli.command.tells_faults());
-    if let Err(error) = process::files::raise_open_files() {
+    if let Err(error) = process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }
     match dispatch(cli) {

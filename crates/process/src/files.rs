@@ -1,9 +1,5 @@
 //! How many files this process may have open, and how many children that is enough for.
 
-use std::io;
-
-use crate::platform;
-
 /// What a host holds open for a child: its input, its two outputs, and the word of its adopter.
 const PER_CHILD: u64 = 4;
 /// What a host needs besides: stores, servers, requests, its runtime.
@@ -23,13 +19,4 @@ impl OpenFiles {
     pub fn children(&self) -> u64 {
         self.now.saturating_sub(BESIDES) / PER_CHILD
     }
-}
-
-/// Lets this process open as many files as the system allows it; its children get the limit that it began with. Only
-/// whoever owns the process calls this, once it starts.
-///
-/// # Errors
-/// The system tells no limit, or does not change it.
-pub fn raise_open_files() -> io::Result<OpenFiles> {
-    platform::raise_open_files()
 }

@@ -19,3 +19,4 @@ pub mod supervision;
 pub use environment::{ChildEnv, INSIDE_EXEC, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};
+pub use platform::raise_open_files;

@@ -11,7 +11,9 @@ mod linux;
 pub const ADOPTER_NAME: &CStr = c"pintle-adopter";
 
 #[cfg(target_os = "linux")]
+pub use linux::raise_open_files;
+#[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Adopter, ChildProcess, Image, Lead, Order, Start, StartFailure, Started, Step, Told, adopt_orphans, children,
-    raise_open_files, read_into, start, watched, widen,
+    read_into, start, watched, widen,
 };

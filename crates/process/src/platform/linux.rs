@@ -29,7 +29,8 @@ mod processes;
 mod raw;
 mod words;
 
-pub(crate) use files::{raise_open_files, read_into, watched};
+pub use files::raise_open_files;
+pub(crate) use files::{read_into, watched};
 pub(crate) use handle::{Adopter, Order};
 pub(crate) use image::{Image, Lead, Start};
 pub(crate) use processes::{ChildProcess, adopt_orphans, children};

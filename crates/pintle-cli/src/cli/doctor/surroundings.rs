@@ -159,7 +159,7 @@ pub(super) fn files(host: &Host) -> Check {
     let hooks = config.hooks.iter().filter(|loaded| loaded.content.is_some()).count();
     let servers = config.mcp.values().filter(|server| matches!(server.reach, McpReach::Command { .. })).count();
     let named = (hooks + servers) as u64;
-    match process::files::raise_open_files() {
+    match process::raise_open_files() {
         Ok(files) if named <= files.children() => {
             let message = format!("{} may be open, enough for {} children at once", files.now, files.children());
             Check::new("files", "", State::Ok, message)

@@ -15,11 +15,12 @@ use crate::files::OpenFiles;
 /// What this process was allowed before it allowed itself more: soft and hard.
 static BEFORE: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
-/// Lets this process open as many files as it may allow itself.
+/// Lets this process open as many files as the system allows it; its children get the limit that it began with. Only
+/// whoever owns the process calls this, once it starts.
 ///
 /// # Errors
 /// The system tells no limit, or does not change it.
-pub(crate) fn raise_open_files() -> io::Result<OpenFiles> {
+pub fn raise_open_files() -> io::Result<OpenFiles> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     let (before, _) = *BEFORE.get_or_init(|| (soft, hard));
     if soft < hard {
