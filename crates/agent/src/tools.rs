@@ -17,6 +17,7 @@ mod protected;
 mod read;
 pub mod sandbox;
 mod search;
+mod send_file;
 mod walk;
 mod workspace;
 mod write;
@@ -45,6 +46,7 @@ use self::arguments::Validator;
 pub use self::error::ToolError;
 pub use self::exec::{ExecGuard, ExecShell, exec_helper_main};
 pub use self::protected::{Guard, Protected};
+use self::send_file::SentFile;
 use self::workspace::Workspace;
 
 /// The built-in tools that change nothing: what an agent gets when its configuration names none.
@@ -62,8 +64,8 @@ struct Place {
 }
 
 /// Every built-in tool, in the order in which they are offered. A new one is a row here and a file in `tools/`.
-const ROWS: [Row; 10] = [
-    Row("read_file", |at| Ok(builtin(read::ReadFile(at.files.clone())))),
+const ROWS: [Row; 11] = [
+    Row(READ_FILE, |at| Ok(builtin(read::ReadFile(at.files.clone())))),
     Row("list_dir", |at| Ok(builtin(list::ListDir(at.files.clone())))),
     Row("find_files", |at| Ok(builtin(find::FindFiles(at.files.clone())))),
     Row("search_text", |at| Ok(builtin(search::SearchText(at.files.clone())))),
@@ -71,6 +73,7 @@ const ROWS: [Row; 10] = [
     Row("edit_file", |at| Ok(builtin(edit::EditFile(at.files.clone())))),
     Row("exec", |at| Ok(builtin(at.exec.clone()))),
     Row("web_fetch", |at| Ok(builtin(fetch::WebFetch::new(&at.egress)?))),
+    Row(SEND_FILE, |at| Ok(Arc::new(send_file::SendFile::new(&at.files)))),
     Row(DELEGATE, |at| Ok(Arc::new(delegate::Delegation::new(DELEGATE, &at.agents)))),
     Row(SPAWN, |at| Ok(Arc::new(delegate::Delegation::new(SPAWN, &at.agents)))),
 ];
@@ -85,6 +88,12 @@ pub const BUILTIN: [&str; ROWS.len()] = {
     }
     names
 };
+
+/// The tool that reads files, and pages through long results of the session.
+pub const READ_FILE: &str = "read_file";
+
+/// The tool that hands files over to the user.
+pub const SEND_FILE: &str = "send_file";
 
 /// The tool that gives a task to another agent and waits for it.
 pub const DELEGATE: &str = "delegate";
@@ -181,6 +190,8 @@ pub enum ToolsError {
 #[derive(Default)]
 pub struct Tools {
     entries: Vec<Entry>,
+    /// The workspace of the built-in tools.
+    files: Option<Arc<Workspace>>,
 }
 
 struct Entry {
@@ -217,7 +228,7 @@ impl Tools {
             shell: config.exec_shell,
         };
         let at = Place { files: workspace, exec, egress: config.egress, agents: config.agents };
-        let mut tools = Self::default();
+        let mut tools = Self { entries: Vec::new(), files: Some(at.files.clone()) };
         for Row(name, make) in ROWS {
             if names.iter().any(|wanted| wanted == name) {
                 tools.insert(make(&at)?, true)?;
@@ -309,6 +320,14 @@ impl Tools {
     fn called(&self, permit: &Permit) -> Result<&Entry, String> {
         let name = &permit.call().tool;
         self.entry(name).ok_or_else(|| format!("tool \"{name}\" not found"))
+    }
+
+    /// The file that `send_file` sends for `path`, which a hook `named` or not.
+    pub(crate) fn file_to_send(&self, path: &str, named: bool) -> Result<SentFile, ToolError> {
+        match &self.files {
+            Some(workspace) => send_file::read(workspace, path, named),
+            None => Err(ToolError::Argument("there is no workspace to send files from".into())),
+        }
     }
 
     /// What is known of the shell text that a call of `name` with `arguments` would run; nothing if it runs none.

@@ -18,6 +18,7 @@ pub mod message;
 pub mod llm;
 pub mod tool;
 pub mod tool_schema;
+pub mod kept_result;
 pub mod checkpoint;
 mod reason;
 pub mod verdict;

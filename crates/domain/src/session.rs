@@ -4,13 +4,19 @@
 //! message can be lost or stand twice, however often the process that writes it is killed. What is written stays as it
 //! is but for one thing: what gates replaced in a call goes, once that call will not be cleared again ([`settle`]).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::runtime::TurnStatus;
 use crate::id::TurnId;
 use crate::json::Rendered;
+use crate::kept_result::{KeptResult, KeptResults};
 use crate::message::Message;
-use crate::turn::{Fact, KeptMessage, Turn, WaitingMessage, whole_rounds};
+use crate::turn::{Fact, KeptMessage, Turn, WaitingMessage, trim, whole_rounds};
+
+/// The most paths that hooks name in one session and that are remembered: far more than a user is sent.
+const MAX_NAMED: usize = 4096;
 
 /// One line of a session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +35,8 @@ pub enum JournalEntry {
     },
     /// Something happened in a turn, or waits for one.
     Turn(Fact),
+    /// A result was too long for the model: here is the whole of it.
+    Kept(KeptResult),
 }
 
 /// Takes out of `entries`, oldest first, what gates replaced in the calls that the entries from `new` on settle: each
@@ -41,7 +49,7 @@ pub fn settle(entries: &mut [JournalEntry], new: usize) -> Vec<(usize, String)> 
         let Some((place, arguments)) = fact.settles() else { continue };
         let settled = earlier.iter_mut().rev().any(|entry| match entry {
             JournalEntry::Turn(fact) => fact.settle(place, arguments),
-            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => false,
+            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => false,
         });
         if !settled {
             before.push((place, arguments.to_owned()));
@@ -99,6 +107,10 @@ pub struct Session {
     /// Whether a process works on it, as far as the journal knows.
     held: bool,
     begun: bool,
+    /// Results that were too long for the model.
+    results: KeptResults,
+    /// The paths of files that hooks named.
+    named: BTreeSet<String>,
     last_cause: Option<ReleaseReason>,
 }
 
@@ -133,7 +145,13 @@ impl Session {
                 self.begin(turn_id, prompts, max_iterations);
             }
             JournalEntry::Turn(Fact::Queued(waiting)) if self.open.is_none() => self.queue.push(waiting),
-            JournalEntry::Turn(fact) => self.apply_to_turn(fact),
+            JournalEntry::Turn(fact) => {
+                if let Fact::Answered { answer, .. } = &fact {
+                    self.name(answer.named.to_vec());
+                }
+                self.apply_to_turn(fact);
+            }
+            JournalEntry::Kept(kept) => self.results.keep(kept),
         }
     }
 
@@ -165,6 +183,8 @@ impl Session {
                 let upto = whole_rounds(&self.messages, upto);
                 let summary = summary.filter(|_| upto > 0).map(|kept| Message::from(kept).into());
                 self.messages.splice(..upto, summary);
+            } else if let Fact::Trimmed { at, text } = fact {
+                trim(&mut self.messages, at, text);
             }
             return;
         };
@@ -194,6 +214,22 @@ impl Session {
         let turn = self.open.as_ref().map(|open| &open.turn);
         let passing = move |message: &Message| turn.is_some_and(|turn| turn.is_passing_text(message));
         self.messages().iter().map(Rendered::get).filter(move |message| !passing(message))
+    }
+
+    /// Remembers the paths of files that a hook named, as many as a session may have.
+    pub fn name(&mut self, paths: Vec<String>) {
+        let room = MAX_NAMED.saturating_sub(self.named.len());
+        self.named.extend(paths.into_iter().take(room));
+    }
+
+    /// Whether a hook named exactly `path` in this session.
+    pub fn has_named(&self, path: &str) -> bool {
+        self.named.contains(path)
+    }
+
+    /// The results that were too long for the model.
+    pub fn results(&self) -> &KeptResults {
+        &self.results
     }
 
     /// Messages that wait for the next turn.

@@ -10,6 +10,7 @@ use crate::id::CallId;
 use crate::identity::Identity;
 use crate::json::{Object, Value, canonical};
 
+mod named_paths;
 mod place;
 
 pub use place::{CallPlace, ServerEntry};

@@ -22,6 +22,7 @@ mod texts;
 mod waiting;
 
 pub use crate::kept_message::KeptMessage;
+pub(crate) use apply::trim;
 pub use apply::whole_rounds;
 pub use end::TurnEnd;
 pub use fact::Fact;
@@ -132,6 +133,9 @@ pub struct ModelAnswer {
     /// it was about nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The paths of files that a hook's result named.
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+    pub named: Box<[String]>,
 }
 
 impl ModelAnswer {
@@ -145,6 +149,7 @@ impl ModelAnswer {
             notes: Vec::new(),
             rewritten: None,
             tool: None,
+            named: Box::default(),
         }
     }
 

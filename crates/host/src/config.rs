@@ -119,6 +119,8 @@ pub struct Config {
     pub agent_hooks: RulesConfig,
     /// The folder of skills, where a file names one.
     pub skills_dir: Option<PathBuf>,
+    /// Further folders of skills: the user's own.
+    pub more_skills: Vec<PathBuf>,
     /// Whether a system message in a history that a front end sends must be one that the host sent.
     pub verify_history: bool,
     /// The names of the variables that hold secrets, as far as the configuration says so.
@@ -453,6 +455,7 @@ impl Config {
             tools: ToolsConfig::default(),
             agent_hooks: RulesConfig::default(),
             skills_dir: None,
+            more_skills: Vec::new(),
             verify_history: false,
             secrets: BTreeSet::new(),
             default_model: None,

@@ -357,8 +357,13 @@ impl Host {
         // Nor may it lay there what somebody might accept unread.
         files.extend(config.found_folders.clone());
         // Whoever could write a text of a skill would speak as the operator in every later turn.
-        files.extend(config.agents.values().filter(|agent| !agent.skills.is_empty()).flat_map(skill_folders));
-        // They are named to programs that work somewhere else.
+        files.extend(
+            config
+                .agents
+                .values()
+                .filter(|agent| !agent.skills.is_empty())
+                .flat_map(|agent| skill_folders(config, agent)),
+        );
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         Protected {
             files: files.into_iter().map(absolute).collect(),
@@ -462,10 +467,12 @@ fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
     command_files(&entry.argv, &entry.dir)
 }
 
-/// The folders of an agent's skills, and the one that they stand in.
-fn skill_folders(agent: &AgentConfig) -> Vec<PathBuf> {
-    let own = agent.skills.iter().map(|named| agent.skills_dir.join(&named.text));
-    std::iter::once(agent.skills_dir.clone()).chain(own).collect()
+/// The folders of an agent's skills, and those that they stand in.
+fn skill_folders(config: &Config, agent: &AgentConfig) -> Vec<PathBuf> {
+    let dirs = || std::iter::once(&agent.skills_dir).chain(&config.more_skills);
+    // A link in there may lead elsewhere.
+    let own = agent.skills.iter().flat_map(|named| dirs().map(|dir| dir.join(&named.text)));
+    dirs().cloned().chain(own).filter(|path| path.exists() || path == &agent.skills_dir).collect()
 }
 
 /// The files that the command of an MCP server runs.

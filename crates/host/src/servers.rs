@@ -102,6 +102,11 @@ impl Servers {
         Ok(())
     }
 
+    /// The end of what the server called `name` wrote on its standard error; empty if it wrote nothing.
+    pub fn stderr_tail(&self, name: &str) -> String {
+        self.remember().get(name).map(|started| started.server.stderr_tail()).unwrap_or_default()
+    }
+
     /// The tools that the servers have now.
     pub fn catalogue(&self) -> ToolCatalogue {
         let mut catalogue = ToolCatalogue::default();

@@ -1,7 +1,7 @@
 //! The skills of agents: looked for where the configuration says, and kept for as long as nobody looks again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{BUILTIN, Guard, LOAD_SKILL, Protected, READ_ONLY, canonical_builtin};
@@ -49,7 +49,7 @@ impl SkillSets {
                 Some(skill.folder.join("hooks")).filter(|hooks| hooks.symlink_metadata().is_ok_and(|of| of.is_dir()));
             std::iter::once(skill.folder.clone()).chain(hooks)
         });
-        let above = skill_sets.values().map(|scanner| scanner.dir().to_owned()).filter(|dir| dir.is_dir());
+        let above = skill_sets.values().flat_map(Scanner::dirs).filter(|dir| dir.is_dir()).map(Path::to_owned);
         above.chain(own).collect()
     }
 
@@ -84,6 +84,7 @@ fn look_with(scanner: &mut Scanner, config: &Config, agent: &AgentConfig) -> boo
     view(config, agent, |view| {
         scanner.look(SkillSelection {
             dir: &agent.skills_dir,
+            more: &config.more_skills,
             enabled: &enabled,
             agent: Some(view),
             seals: agent.skill_seals.as_ref(),

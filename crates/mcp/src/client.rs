@@ -67,6 +67,11 @@ impl McpServer {
         self.shared.tools()
     }
 
+    /// The end of what its child wrote on standard error, for people; empty behind a URL.
+    pub fn stderr_tail(&self) -> String {
+        self.shared.stderr.text()
+    }
+
     /// How it is doing.
     pub fn status(&self) -> ServerStatus {
         let server = &self.shared.server;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
+use domain::nearest::nearest;
 use domain::skill::finding::FileRefusal;
 use domain::skill::seal::SkillSeal;
 use nix::errno::Errno;
@@ -16,6 +17,15 @@ use nix::fcntl::OFlag;
 
 /// Most entries of a folder that are looked at where names are listed: a folder of more is no folder of texts.
 const MAX_LISTED: usize = 4096;
+
+/// Most files of a skill that are named: what a model chooses from.
+const MAX_NAMED: usize = 100;
+
+/// What the model reads of a skill.
+pub(super) const BODY: &str = "SKILL.md";
+
+/// The folder of hooks in that of a skill: their texts go in by themselves.
+pub(super) const HOOKS: &str = "hooks";
 
 /// Most files of a skill that can be accepted: a folder of more is no skill.
 const MAX_FILES: usize = 2048;
@@ -113,6 +123,63 @@ impl<'a> SkillFolder<'a> {
             }
         }
         Ok(seal)
+    }
+
+    /// The files of the folder that somebody might name, sorted, and how many more there are: nothing hidden, nothing
+    /// that only a machine reads, no hooks.
+    pub fn files(&self) -> (Vec<String>, usize) {
+        let (mut folders, mut files, mut seen) = (vec![PathBuf::new()], Vec::new(), 0);
+        while let Some(folder) = folders.pop() {
+            let at = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+            for entry in self.dir.read_dir(at).into_iter().flatten().flatten() {
+                seen += 1;
+                let (path, name) = (folder.join(entry.file_name()), entry.file_name());
+                let name = name.to_string_lossy();
+                let is_noise = name.starts_with('.') || name == "__pycache__" || name == "node_modules";
+                if seen > MAX_LISTED || is_noise || path == Path::new(HOOKS) {
+                    continue;
+                }
+                let of = self.dir.metadata(&path);
+                if entry.file_type().is_ok_and(|of| of.is_dir()) {
+                    folders.push(path);
+                } else if of.is_ok_and(|of| of.is_file()) && self.limits.seal.is_none_or(|seal| seal.names(&path)) {
+                    files.push(path.to_string_lossy().into_owned());
+                }
+            }
+        }
+        files.sort();
+        let more = files.len().saturating_sub(MAX_NAMED);
+        files.truncate(MAX_NAMED);
+        (files, more)
+    }
+
+    /// The one file that is called like `path` but for the case of its letters.
+    pub(super) fn alike(&self, path: &Path) -> Option<PathBuf> {
+        let asked = path.to_str()?.trim_start_matches("./");
+        let mut alike = self.files().0.into_iter().filter(|file| file.eq_ignore_ascii_case(asked));
+        alike.next().filter(|_| alike.next().is_none()).map(PathBuf::from)
+    }
+
+    /// What `path` holds, or the one file that is called so but for the case of its letters; at most `max_bytes` of it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); where there is no such file, with the name that was probably meant.
+    pub fn read_alike(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, SkillFileError> {
+        let missing = match self.read(path, max_bytes) {
+            Err(why) if why.why == FileRefusal::Missing => why,
+            read => return read,
+        };
+        if let Some(alike) = self.alike(path) {
+            return self.read(&alike, max_bytes);
+        }
+        let files = self.files().0;
+        let meant = path.to_str().and_then(|asked| nearest(asked, files.iter().map(String::as_str)));
+        Err(match meant {
+            Some(meant) if missing.detail.is_empty() => {
+                SkillFileError::new(FileRefusal::Missing, format!("did you mean `{meant}`?"))
+            }
+            Some(_) | None => missing,
+        })
     }
 
     /// What `path` holds, at most `max_bytes` of it.

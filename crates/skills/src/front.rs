@@ -40,6 +40,11 @@ pub(crate) fn read(text: &str) -> Result<(FrontMatter, &str), FrontError> {
     match serde_saphyr::from_str::<FrontMatter>(head) {
         Ok(front) => Ok((front, body)),
         Err(why) => {
+            // Other hosts read what is not quite YAML, such as a description with `: ` in it.
+            let lenient = plain(head);
+            if lenient.description.is_some() {
+                return Ok((lenient, body));
+            }
             let why = why.without_snippet();
             let at = why.location().map_or((1, 1), |at| (at.line() as usize, at.column() as usize));
             // Below the first fence.
@@ -55,6 +60,38 @@ pub(crate) fn read(text: &str) -> Result<(FrontMatter, &str), FrontError> {
 /// The body of a `SKILL.md`, whatever its head is like.
 pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body).trim()
+}
+
+/// What the lines of a head say that is no YAML: each key that is read, with the rest of its line and the lines below
+/// that are indented. What begins like a list, a table or anything else but a text is nothing.
+fn plain(head: &str) -> FrontMatter {
+    let value = |key: &str| {
+        let mut lines = head.lines().skip_while(|line| entry(line, key).is_none());
+        let first = entry(lines.next()?, key)?;
+        let block = ['>', '|'].iter().any(|mark| first.starts_with(*mark) && first.len() <= 2);
+        let below = lines.take_while(|line| line.trim().is_empty() || line.starts_with([' ', '\t']));
+        let words = std::iter::once(if block { "" } else { first }).chain(below.map(str::trim));
+        let text = words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+        unquoted(&text).map(str::to_owned)
+    };
+    FrontMatter { name: value("name"), description: value("description") }
+}
+
+/// What stands behind `key` in a line that is about it.
+fn entry<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(key)?.trim_start().strip_prefix(':')?;
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| rest.trim())
+}
+
+/// A text without the quotes around it; nothing of what is no text.
+fn unquoted(text: &str) -> Option<&str> {
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote) {
+            return inner.strip_suffix(quote);
+        }
+    }
+    let is_text = |first: char| !matches!(first, '[' | '{' | '*' | '&' | '!' | '%' | '@' | '`');
+    text.chars().next().is_some_and(is_text).then_some(text)
 }
 
 /// What stands between the fences, if there is a first one, and what stands behind them.
@@ -97,6 +134,21 @@ mod tests {
         assert_eq!(check(""), (None, None, String::new()));
         assert_eq!(body("---\nname: [\n---\nbody"), "body");
         assert_eq!(body("---\nunended"), "---\nunended");
+    }
+
+    #[test]
+    fn a_head_that_is_not_quite_yaml_is_read_as_other_hosts_do() {
+        let described = |head: &str| check(&format!("---\nname: x\n{head}\n---\nbody")).1.unwrap();
+        let plain = "description: Use this when: the user asks. Triggers: a, b";
+        assert_eq!(described(plain), "Use this when: the user asks. Triggers: a, b");
+        assert_eq!(described("description: Reads #1: {x}\nmetadata: {a: b: c}"), "Reads #1: {x}");
+        assert_eq!(described("description: one: two\n  three: four\nlicense: MIT"), "one: two three: four");
+        assert_eq!(described("description: >-\n  a\n\n  b: c\nlicense: a: b"), "a b: c");
+        assert_eq!(described("description: \"say: \\x\"\nbad: a: b"), "say: \\x");
+        assert_eq!(described("description: 'it's: fine'"), "it's: fine");
+        assert_eq!(described("description: 42"), "42");
+        assert_eq!(described("\tallowed-tools: x\ndescription: tabs above"), "tabs above");
+        assert_eq!(check("---\nname: own: name\ndescription: d\n---\n").0.unwrap(), "own: name");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! regular file is read, nothing is waited for, and every size has a bound. Looking never fails: what cannot be used is
 //! left out, as little as possible of it.
 
+mod choosing;
 mod folder;
 mod front;
 mod reading;
@@ -19,16 +20,20 @@ use domain::skill::finding::{FileRefusal, Finding, FindingCode};
 use domain::skill::scan::{Scan, Skill};
 use domain::skill::seal::SkillSeal;
 
+pub use self::choosing::{fitting, is_glob, is_skill};
+use self::folder::BODY;
 pub use self::folder::{IsHidden, ReadLimits, SkillFileError, SkillFolder, folders};
 pub use self::reading::MAX_BODY_BYTES;
-use self::reading::{BODY, ReadSkill, look};
+use self::reading::{ReadSkill, look};
 
 /// What is looked for.
 #[derive(Clone, Copy)]
 pub struct SkillSelection<'a> {
     /// The folder that the folders of skills stand in.
     pub dir: &'a Path,
-    /// The enabled skills, in order.
+    /// Further ones, for skills that are not there: the user's own, in order.
+    pub more: &'a [PathBuf],
+    /// The enabled skills, in order; names and globs.
     pub enabled: &'a [String],
     /// The agent that enables them; none where nobody says.
     pub agent: Option<AgentView<'a>>,
@@ -45,7 +50,7 @@ pub type SkillSeals = BTreeMap<String, Arc<SkillSeal>>;
 impl<'a> SkillSelection<'a> {
     /// The skills of the user's own folder `dir`, for no agent in particular.
     pub fn of(dir: &'a Path, enabled: &'a [String]) -> Self {
-        Self { dir, enabled, agent: None, seals: None, hidden: None }
+        Self { dir, more: &[], enabled, agent: None, seals: None, hidden: None }
     }
 }
 
@@ -62,7 +67,8 @@ pub fn scan_hooks(enabled: &[String], dir: &Path) -> Scan {
     Arc::unwrap_or_clone(scanner.current)
 }
 
-/// What a skill says to the model that loads it: the body of its `SKILL.md`, or all of another file in its folder.
+/// What a skill says to the model that loads it: the body of its `SKILL.md` with where its folder is and what else is in
+/// it, or all of another file of its folder, the case of whose letters does not matter.
 ///
 /// # Errors
 /// There is no such skill any more, or the file is refused.
@@ -70,27 +76,45 @@ pub fn body(folder: &Path, file: Option<&str>, limits: ReadLimits<'_>) -> Result
     let opened = SkillFolder::open(folder, limits)
         .map_err(|error| SkillFileError { why: FileRefusal::Missing, detail: error.to_string() })?;
     let path = file.unwrap_or(BODY);
-    let bytes = opened.read(Path::new(path), MAX_BODY_BYTES)?;
+    let bytes = opened.read_alike(Path::new(path), MAX_BODY_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|_| SkillFileError::plain(FileRefusal::NotUtf8))?;
     if text.contains('\0') {
         return Err(SkillFileError::plain(FileRefusal::Nul));
     }
-    Ok(if path == BODY { front::body(&text).to_owned() } else { text })
+    Ok(if path == BODY { about(front::body(&text), folder, &opened) } else { text })
+}
+
+/// `body` behind what a model needs to follow it: where the folder is that paths in it are about, and what is there.
+fn about(body: &str, folder: &Path, opened: &SkillFolder<'_>) -> String {
+    let (files, more) = opened.files();
+    let others: Vec<String> = files.into_iter().filter(|file| !file.eq_ignore_ascii_case(BODY)).collect();
+    if others.is_empty() {
+        return body.to_owned();
+    }
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    format!(
+        "[The folder of this skill is {}. Relative paths below are about it; commands need the whole path. Beside \
+         SKILL.md it holds: {}{more}]\n\n{body}",
+        folder.display(),
+        others.join(", ")
+    )
 }
 
 /// Looks again and again, and remembers what was good.
 #[derive(Clone, Debug, Default)]
 pub struct Scanner {
     dir: PathBuf,
+    more: Vec<PathBuf>,
     current: Arc<Scan>,
     /// The hooks of each skill whose manifest could be read the last time.
     good: BTreeMap<String, Vec<SkillHook>>,
 }
 
 impl Scanner {
-    /// Where it looked the last time.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// The folders of skills where it looked the last time.
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.dir).chain(&self.more).map(PathBuf::as_path)
     }
 
     /// What was found the last time.
@@ -107,10 +131,12 @@ impl Scanner {
             self.good.clear();
             self.dir = wanted.dir.to_owned();
         }
+        self.more = wanted.more.to_vec();
         let mut good = BTreeMap::new();
         let mut scan = Scan::default();
         let mut seen: Vec<&str> = Vec::new();
-        for name in wanted.enabled {
+        let names = wanted.names();
+        for (name, _) in &names {
             if seen.contains(&name.as_str()) {
                 let message = format!("the skill `{name}` is listed twice; the first one counts");
                 scan.findings.push(Finding::new(FindingCode::S3, name, message));

@@ -17,16 +17,11 @@ use domain::skill::scan::Skill;
 use domain::skill::seal::SkillSeal;
 
 use super::SkillSelection;
-use super::folder::{ReadLimits, SkillFileError, SkillFolder, folders};
-
-/// The folder of hooks in that of a skill.
-const HOOKS: &str = "hooks";
+use super::choosing::{SkillPlace, is_glob, is_skill};
+use super::folder::{BODY, HOOKS, ReadLimits, SkillFileError, SkillFolder, folders};
 
 /// The manifest in the folder of hooks.
 const MANIFEST: &str = "hooks.json";
-
-/// What the model reads of a skill.
-pub(super) const BODY: &str = "SKILL.md";
 
 /// Largest file that is read for a model, in bytes: a large part of what one can take at once.
 pub const MAX_BODY_BYTES: usize = 256 << 10;
@@ -44,18 +39,28 @@ pub(super) struct ReadSkill {
 /// Looks at the skill called `name`.
 pub(super) fn look(wanted: SkillSelection<'_>, name: &str) -> ReadSkill {
     let none = |found: Finding| ReadSkill { skill: None, findings: vec![found], broken: false };
+    if is_glob(name) {
+        let dirs: Vec<String> = wanted.dirs().map(|dir| dir.display().to_string()).collect();
+        let message = format!("`{name}` fits no skill in {}", dirs.join(", "));
+        return none(Finding::new(FindingCode::S2, name, message).instead("the name of a skill, or a glob", name));
+    }
     if let Err(why) = name::component(name) {
         let message = format!("{name:?} is not the name of a skill: it {why}; a skill is named by its folder");
         return none(Finding::new(FindingCode::S1, name, message).instead("one plain name of a folder", name));
     }
-    let path = wanted.dir.join(name);
+    let SkillPlace { path, first } = wanted.place(name);
     let accepted = |seals: &super::SkillSeals| seals.get(name).cloned().unwrap_or_default();
-    let seal: Option<Arc<SkillSeal>> = wanted.seals.map(accepted);
+    let seal: Option<Arc<SkillSeal>> = wanted.seals.filter(|_| first).map(accepted);
     let limits = ReadLimits { seal: seal.as_deref(), hidden: wanted.hidden };
     let folder = match SkillFolder::open(&path, limits) {
         Ok(folder) => folder,
-        Err(error) => return none(absent(wanted.dir, name, &error)),
+        Err(error) => return none(absent(wanted, name, &error)),
     };
+    if !is_skill(&path) {
+        let message =
+            format!("there is no skill in {}: it holds neither `{BODY}` nor `{HOOKS}/{MANIFEST}`", path.display());
+        return none(Finding::new(FindingCode::S2, name, message).instead(BODY, "none"));
+    }
     let mut eye = SkillReader { wanted, name, path: &path, folder: &folder, found: Vec::new() };
     let hooks = eye.hooks();
     let description = eye.description();
@@ -66,7 +71,8 @@ pub(super) fn look(wanted: SkillSelection<'_>, name: &str) -> ReadSkill {
     ReadSkill { skill: Some(skill), findings, broken }
 }
 
-fn absent(dir: &Path, name: &str, error: &io::Error) -> Finding {
+fn absent(wanted: SkillSelection<'_>, name: &str, error: &io::Error) -> Finding {
+    let dir = wanted.dir;
     let (path, is) = (dir.join(name), |kind| error.kind() == kind);
     let why = if is(io::ErrorKind::NotFound) && !dir.is_dir() {
         format!("the folder of skills, {}, does not exist", dir.display())
@@ -78,7 +84,7 @@ fn absent(dir: &Path, name: &str, error: &io::Error) -> Finding {
         format!("{} cannot be opened: {error}", path.display())
     };
     let mut found = Finding::new(FindingCode::S2, name, format!("there is no skill `{name}`: {why}"));
-    let known = folders(dir);
+    let known: Vec<String> = wanted.dirs().flat_map(folders).collect();
     found.nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
     found.instead("a folder with a skill", "none")
 }
@@ -185,9 +191,9 @@ impl SkillReader<'_> {
     /// What the skill is for, as its `SKILL.md` says.
     fn description(&mut self) -> Option<String> {
         let file = self.path.join(BODY);
-        let text = match self.folder.read(Path::new(BODY), MAX_BODY_BYTES) {
+        let text = match self.folder.read_alike(Path::new(BODY), MAX_BODY_BYTES) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| SkillFileError::plain(FileRefusal::NotUtf8)),
-            Err(gone) if gone == SkillFileError::plain(FileRefusal::Missing) => return None,
+            Err(gone) if gone.why == FileRefusal::Missing => return None,
             Err(why) => Err(why),
         };
         let text = match text {

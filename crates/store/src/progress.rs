@@ -42,6 +42,7 @@ impl Progress {
                     progress.last_end = Some(*cause);
                 }
                 JournalEntry::Turn(fact) => progress.take(fact),
+                JournalEntry::Kept(_) => {}
             }
         }
         progress
@@ -69,7 +70,8 @@ impl Progress {
             | Fact::Used { .. }
             | Fact::Rewritten { .. }
             | Fact::Answered { .. }
-            | Fact::Compacted { .. } => {}
+            | Fact::Compacted { .. }
+            | Fact::Trimmed { .. } => {}
         }
     }
 }

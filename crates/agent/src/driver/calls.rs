@@ -54,7 +54,8 @@ impl Work<'_> {
                 // Its result stands in the tool's place; `approve_tool` and `after_tool` are skipped.
                 let done = FinishedCall { call, output, by: Some(by), took };
                 self.hooks.tell_started(&done.call, done.by.as_ref());
-                self.settle(place, done, Vec::new()).await;
+                let named = Self::named_by_hooks(&done.output, None);
+                self.settle(place, done, (Vec::new(), named)).await;
             }
             // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
             Clearance::Refused { .. } | Clearance::Waiting { .. } if self.hooks.cancel().is_cancelled() => {}
@@ -152,6 +153,24 @@ impl Work<'_> {
                 ran(brought.output, brought.denials)
             });
         }
+        if let Some(sending) = self.sending(permit.call()) {
+            return self.flights.tasks.spawn(async move {
+                let checked = tools.check(&permit);
+                ran(
+                    match checked {
+                        Ok(()) => sending.await,
+                        Err(reason) => ToolOutput::error(reason),
+                    },
+                    Vec::new(),
+                )
+            });
+        }
+        if let Some(page) = self.page(permit.call()) {
+            return self
+                .flights
+                .tasks
+                .spawn(async move { ran(tools.check(&permit).map_or_else(ToolOutput::error, |()| page), Vec::new()) });
+        }
         self.flights.tasks.spawn(async move { ran(tools.run(permit, &cancel).await, Vec::new()) })
     }
 
@@ -185,21 +204,26 @@ impl Work<'_> {
             }
         };
         self.denials.extend(denials);
-        let ReceivedResult { output, unusable } = self.files.receive(output, None).await;
+        let ReceivedResult { output, unusable } = self.files.receive(output.for_hooks(), None).await;
+        let before = output.clone();
         let (finished, stopped) = self.hooks.review(call, output, took).await;
         // What stands in the place of a result that was withheld came with no media.
         let unusable = if stopped.is_none() { unusable } else { Vec::new() };
-        self.settle(place, finished, unusable).await;
+        let named = Self::named_by_hooks(&finished.output, Some(&before));
+        self.settle(place, finished, (unusable, named)).await;
         if let Some(Stopped::Aborted(aborted)) = stopped {
             self.stop(aborted);
         }
     }
 
-    /// Delivers a result that is final: to the user, the model, observers. `unusable` are media that it came with.
-    async fn settle(&mut self, place: usize, done: FinishedCall, unusable: Vec<UnusableMedia>) {
+    /// Delivers a result that is final: to the user, the model, observers. `unusable` are media that it came with,
+    /// `named` the paths that hooks named with it.
+    async fn settle(&mut self, place: usize, done: FinishedCall, (unusable, named): (Vec<UnusableMedia>, Vec<String>)) {
         let mut received = self.files.receive(done.output, done.by.as_ref()).await;
         received.unusable.extend(unusable);
-        let done = FinishedCall { output: self.deliver(received).await, ..done };
+        let said = received.output.for_llm.len();
+        let delivered = self.deliver(received).await;
+        let done = FinishedCall { output: self.bounded(delivered, said), ..done };
         let gate_notes = self.flights.gate_notes_by_place.remove(&place).unwrap_or_default();
         // What the user has got rides on no message.
         let media = if done.output.response_handled { Vec::new() } else { done.output.media.clone() };
@@ -210,8 +234,10 @@ impl Work<'_> {
             execution: Some(done.execution()),
             rewritten: rewritten(&gate_notes, &done.call),
             tool: Some(done.call.tool.clone()),
+            named: named.clone().into(),
             notes: messages_of(gate_notes.notes).map(KeptMessage::from).collect(),
         };
+        self.conversation.session.name(named);
         self.last = Some(done.output.clone());
         self.hooks.tell_finished(done).await;
         self.answered(place, answer);

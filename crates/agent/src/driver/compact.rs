@@ -60,7 +60,30 @@ impl Work<'_> {
 
     /// Whether there is anything to leave out.
     pub(super) fn can_shorten(&self) -> bool {
-        self.cut() > 0
+        self.cut() > 0 || self.long_result(0).is_some()
+    }
+
+    /// The place of the oldest result from `upto` on that can be cut.
+    fn long_result(&self, upto: usize) -> Option<usize> {
+        let is_long = |message: &Message| message.role == Role::Tool && message.content.len() > EXCERPT_BYTES;
+        let mut places = upto..self.turn.messages().len();
+        places.find(|at| is_long(self.turn.messages()[*at].get()))
+    }
+
+    /// Cuts long results among the messages from `upto` on, the oldest first, until these fit into what is kept of
+    /// `whole`.
+    fn trim_results(&mut self, upto: usize, whole: usize) {
+        while size(&self.turn.messages()[upto..]) > percent(whole, KEPT_PERCENT)
+            && let Some(at) = self.long_result(upto)
+        {
+            self.trim(at, EXCERPT_BYTES);
+        }
+    }
+
+    /// What there is room for, in tokens: as far as nobody said that, what there is now was too much.
+    fn whole(&self) -> usize {
+        let budget = usize::try_from(self.runner.settings.context_tokens).unwrap_or(usize::MAX);
+        if budget == 0 { self.size() } else { budget }
     }
 
     /// The tokens of the conversation, about.
@@ -73,9 +96,7 @@ impl Work<'_> {
     /// user's begins if there is such a place, and never between a call and its answer.
     fn cut(&self) -> usize {
         let messages = self.turn.messages();
-        let budget = usize::try_from(self.runner.settings.context_tokens).unwrap_or(usize::MAX);
-        let whole = if budget == 0 { self.size() } else { budget };
-        let mut room = percent(whole, KEPT_PERCENT);
+        let mut room = percent(self.whole(), KEPT_PERCENT);
         let kept = messages.iter().rev().take_while(|message| {
             let fits = tokens(message) <= room;
             room = room.saturating_sub(tokens(message));
@@ -96,7 +117,20 @@ impl Work<'_> {
     }
 
     async fn compress(&mut self, reason: CompressReason) -> bool {
-        let upto = self.cut();
+        let whole = self.whole();
+        // Results that can be read again are the cheapest thing to lose.
+        self.trim_results(self.cut(), whole);
+        let upto = if self.size() > percent(whole, KEPT_PERCENT) { self.cut() } else { 0 };
+        if upto > 0 && !self.summarise(upto).await {
+            return false;
+        }
+        let remaining_messages = self.turn.messages().len();
+        self.tell(RuntimeEvent::ContextCompress { reason, dropped_messages: upto, remaining_messages });
+        true
+    }
+
+    /// The oldest `upto` messages give way to a summary. `false`: the turn is ending.
+    async fn summarise(&mut self, upto: usize) -> bool {
         // Texts whose time is not over stay where they are; a summary would outlive them.
         let passing = |message: &&Rendered<Message>| self.turn.is_passing_text(message.get());
         let stays = self.turn.messages()[..upto].iter().any(|message| passing(&message));
@@ -119,7 +153,6 @@ impl Work<'_> {
         let summary = stands.map(|text| Message::text(Role::User, text).into());
         let before = self.turn.messages().len();
         drop(self.note(Fact::Compacted { upto, summary }));
-        let remaining_messages = self.turn.messages().len();
         if let Some(summary_len) = summary_len {
             self.tell(RuntimeEvent::SessionSummarize {
                 summarized_messages: upto,
@@ -128,7 +161,6 @@ impl Work<'_> {
                 omitted_oversized,
             });
         }
-        self.tell(RuntimeEvent::ContextCompress { reason, dropped_messages: upto, remaining_messages });
         true
     }
 

@@ -10,7 +10,7 @@ use engine::{Dispatcher, FileSink, async_trait};
 use crate::media::{MediaOrigin, TurnMedia};
 
 /// Why media of a hook or tool goes nowhere.
-const NO_MEDIA: &str = "no media store is in use";
+pub(super) const NO_MEDIA: &str = "no media store is in use";
 
 /// A result whose media were taken in.
 pub(super) struct ReceivedResult {

@@ -206,7 +206,7 @@ fn is_held(journal: &[JournalEntry]) -> bool {
     let visit = |entry: &JournalEntry| match entry {
         JournalEntry::Opened { .. } => Some(true),
         JournalEntry::Closed { .. } => Some(false),
-        JournalEntry::Turn(_) => None,
+        JournalEntry::Turn(_) | JournalEntry::Kept(_) => None,
     };
     journal.iter().rev().find_map(visit).unwrap_or(false)
 }
@@ -214,7 +214,9 @@ fn is_held(journal: &[JournalEntry]) -> bool {
 fn begun(entry: &JournalEntry) -> Option<TurnId> {
     match entry {
         JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.clone()),
-        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {
+            None
+        }
     }
 }
 
@@ -224,7 +226,9 @@ fn brought_by(entry: JournalEntry) -> Option<TurnId> {
         JournalEntry::Turn(Fact::Queued(WaitingMessage { from: MessageSender::Subturn { turn_id, .. }, .. })) => {
             Some(turn_id)
         }
-        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {
+            None
+        }
     }
 }
 
@@ -242,7 +246,10 @@ fn result(journal: &[JournalEntry], agent: &str, heard: &mut BTreeSet<TurnId>) -
                     (_, None) => format!("The agent \"{agent}\" failed: it was stopped"),
                 });
             }
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => {}
         }
     }
     let (turn_id, text) = (begun?, text?);

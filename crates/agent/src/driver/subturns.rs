@@ -7,6 +7,7 @@ use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
 use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
 use domain::id::{AgentId, SessionId, TurnId};
 use domain::identity::Identity;
+use domain::kept_result::{MAX_RESULT_BYTES, beginning};
 use domain::message::{Message, Role};
 use domain::ruling::Ruling;
 use domain::tool::ToolOutput;
@@ -332,6 +333,7 @@ pub(super) fn orphan(parent: &TurnId, child: &TurnId, reason: OrphanReason) -> R
 
 /// What a sub-agent in the background brought, as its parent's model reads it.
 pub(super) fn result_message(agent: &AgentId, turn_id: &TurnId, text: &str) -> WaitingMessage {
+    let text = beginning(text, MAX_RESULT_BYTES, None);
     let content = format!("[Result of the agent \"{agent}\", started as {turn_id}]\n{text}");
     let message = Message { created_at: Some(now()), ..Message::text(Role::User, content) };
     WaitingMessage {

@@ -4,6 +4,7 @@ mod capture;
 mod confined;
 mod shell;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of the output is waited for after the command ended; only a process that the kernel does not let
 /// go and that kept the pipe can make this pass.
 const DRAIN: Duration = Duration::from_millis(500);
+
+/// How many protected paths are named to a model.
+const SHOWN_PATHS: usize = 12;
 
 /// The program that confines itself and then becomes the command: our own binary with its hidden command.
 #[derive(Clone, Debug)]
@@ -78,7 +82,8 @@ impl BuiltinTool for Exec {
             &format!(
                 "Runs a command with `{shell} -c` in the workspace and returns what it printed, standard output and \
                  error in one. There is no terminal and no input. When the call ends, all that the command started is \
-                 stopped."
+                 stopped.{}",
+                self.limits().map(|limits| format!(" {limits}")).unwrap_or_default(),
             ),
             json!({
                 "type": "object",
@@ -169,7 +174,34 @@ impl Exec {
         };
         // An error is the clock's: somebody whom nobody can end holds the pipe, and is not waited for.
         drop(tokio::time::timeout(DRAIN, capture.fill(&output)).await);
-        report(capture, &over, status, asked.timeout)
+        let output = report(capture, &over, status, asked.timeout);
+        let is_refusal =
+            ["Permission denied", "Read-only file system", "Operation not permitted", "Device or resource busy"]
+                .iter()
+                .any(|words| output.for_llm.contains(words));
+        match self.limits().filter(|_| output.is_error && is_refusal) {
+            Some(limits) => ToolOutput { for_llm: format!("{}\n[{limits}]", output.for_llm), ..output },
+            None => output,
+        }
+    }
+
+    /// What commands cannot change in the workspace, in words for a model; nothing where they can change all.
+    fn limits(&self) -> Option<String> {
+        self.guard.as_ref()?;
+        let protected = self.protected.resolved();
+        let inside = |path: &&PathBuf| path.starts_with(&self.workspace) && path.exists();
+        let shown = |path: &PathBuf| path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string();
+        let paths: BTreeSet<String> =
+            protected.files.iter().chain(&protected.dirs).filter(inside).map(shown).take(SHOWN_PATHS).collect();
+        let paths: Vec<String> = paths.into_iter().collect();
+        (!paths.is_empty()).then(|| {
+            format!(
+                "These belong to the program that runs you, and commands cannot change them: {}. On a system that \
+                 cannot keep single files unwritable, they also create, rename and remove nothing directly in the \
+                 folders of these; work in folders below then.",
+                paths.join(", ")
+            )
+        })
     }
 
     async fn start(&self, command: &str) -> Result<(Child, Receiver), String> {

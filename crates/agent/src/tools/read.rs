@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
 use domain::json::json;
+use domain::kept_result::MAX_RESULT_BYTES;
 use domain::llm::ToolDef;
 use domain::tool::{CallPlace, ToolOutput};
 use serde::Deserialize;
@@ -11,13 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
 use super::workspace::Workspace;
-use super::{BuiltinTool, blocking};
+use super::{BuiltinTool, READ_FILE, blocking};
 
 /// Lines that are shown unless asked otherwise: more than most source files have.
 const DEFAULT_LINES: u64 = 2000;
 
-/// The most that one call shows, in bytes: a large part of what a small model can read at once.
-const MAX_BYTES: usize = 256 * 1024;
+/// The room for the notes at the end, in bytes.
+const NOTE_BYTES: usize = 512;
+
+/// The most that one call shows, in bytes: with the notes, what a model reads of one result.
+const MAX_BYTES: usize = MAX_RESULT_BYTES - NOTE_BYTES;
 
 /// How far a file is searched for the zero byte that betrays binary data; as other tools do.
 const BINARY_PROBE: usize = 8 * 1024;
@@ -40,12 +44,13 @@ impl BuiltinTool for ReadFile {
 
     fn definition(&self) -> ToolDef {
         ToolDef::new(
-            "read_file",
-            "Reads a text file of the workspace. A long file is cut; the last line then says how to go on.",
+            READ_FILE,
+            "Reads a text file of the workspace, or a long result under its `result://` name. What is long is cut; the \
+             last line then says how to go on.",
             json!({
                 "type": "object",
                 "properties": {
-                    "path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace."},
+                    "path": {"type": "string", "minLength": 1, "description": "The file, relative to the workspace, or `result://ID`."},
                     "offset": {"type": "integer", "minimum": 1, "description": "The first line to show; 1 by default."},
                     "limit": {"type": "integer", "minimum": 1, "description": "How many lines to show; 2000 by default."},
                 },

@@ -6,6 +6,9 @@
 //! * create, rename or remove entries directly in a folder on the way to a protected path,
 //! * list a folder on the way to a protected folder, or read a file that is made in one later.
 //!
+//! Where the system lets a process have mounts of its own, the first does not hold for the workspace: there the protected
+//! files alone are out of reach ([`confine_in`]).
+//!
 //! Where something stands, and its size and dates, stay visible everywhere. A second hard link to a protected file,
 //! made earlier and elsewhere, is another way to it; [`Confinement::hard_linked`] names such files.
 
@@ -21,7 +24,10 @@ use landlock::{
 };
 use nix::fcntl::OFlag;
 
+use self::shield::Shield;
 use super::protected::{Identity, Protected, identity};
+
+mod shield;
 
 /// The kernel's interface that the rights below are named after; older kernels enforce the part that they know.
 const INTERFACE: ABI = ABI::V3;
@@ -59,7 +65,35 @@ pub enum SandboxError {
 /// # Errors
 /// When the kernel has Landlock and refuses the rules. Where it has none, that is no error but told in the result.
 pub fn confine(protected: &Protected) -> Result<Confinement, SandboxError> {
-    let plan = Plan::new(protected);
+    confine_by(Plan::new(protected))
+}
+
+/// The same, for a command that works in `workspace`, which stays open but for what is protected there, where the system
+/// has a way to do that.
+///
+/// # Errors
+/// As those of [`confine`].
+pub fn confine_in(workspace: &Path, protected: &Protected) -> Result<Confinement, SandboxError> {
+    let protected = protected.resolved();
+    // Without Landlock a shield could be taken down again.
+    let shield = Shield::of(&protected, workspace).filter(|_| kernel_confines());
+    match shield.map(|shield| shield.raise().map(|()| shield)) {
+        Some(Ok(shield)) => {
+            let (rest, open) = shield.rest(&protected);
+            confine_by(Plan::new(&rest).leaving_open(open))
+        }
+        // Landlock alone is too tight, never too wide.
+        Some(Err(_)) | None => confine(&protected),
+    }
+}
+
+/// Whether the kernel has Landlock, asked without changing anything.
+fn kernel_confines() -> bool {
+    let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    strict.handle_access(AccessFs::Execute).and_then(Ruleset::create).is_ok()
+}
+
+fn confine_by(plan: Plan) -> Result<Confinement, SandboxError> {
     let handled = if plan.dirs.is_empty() { write() } else { read() | write() };
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(handled)?.create()?;
     let mut rules = Rules { ruleset, handled };
@@ -123,6 +157,12 @@ impl Plan {
         };
         let (ids, dir_ids) = (ids(&files), ids(&dirs));
         Self { files, dirs, on_the_way, on_the_way_to_dirs, ids, dir_ids }
+    }
+
+    /// The same plan, for a process that must not rename or remove the folder `open`, and may do all in it.
+    fn leaving_open(mut self, open: &Path) -> Self {
+        self.on_the_way.extend(open.ancestors().skip(1).map(Path::to_owned));
+        self
     }
 
     /// Adds a rule for everything beside the ways.

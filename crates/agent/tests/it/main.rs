@@ -34,5 +34,6 @@ mod waits;
 mod front_ends;
 mod approving;
 mod compacting;
+mod long_results;
 mod plugin;
 mod real_model;

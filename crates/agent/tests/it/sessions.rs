@@ -86,7 +86,10 @@ fn begun(journal: &[JournalEntry]) -> Vec<String> {
         .iter()
         .filter_map(|entry| match entry {
             JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.to_string()),
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => None,
         })
         .collect();
     begun.sort();
@@ -100,7 +103,7 @@ fn visits(journal: &[JournalEntry]) -> Vec<&'static str> {
         .filter_map(|entry| match entry {
             JournalEntry::Opened { .. } => Some("open"),
             JournalEntry::Closed { cause } => Some(cause.word()),
-            JournalEntry::Turn(_) => None,
+            JournalEntry::Turn(_) | JournalEntry::Kept(_) => None,
         })
         .collect()
 }
@@ -327,7 +330,10 @@ fn used_without_answer(journal: &[JournalEntry]) -> Vec<String> {
         match entry {
             JournalEntry::Turn(Fact::Used { place, .. }) => running.push(*place),
             JournalEntry::Turn(Fact::Answered { place, .. }) => running.retain(|used| used != place),
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => {}
         }
     }
     running.into_iter().map(|place| format!("c{}", place + 1)).collect()

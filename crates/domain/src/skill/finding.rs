@@ -108,7 +108,7 @@ impl FindingCode {
     /// The severity of a finding with this code.
     pub fn severity(self) -> Severity {
         match self {
-            Self::F5 | Self::M3 => Severity::Notice,
+            Self::F5 | Self::M3 | Self::M4 => Severity::Notice,
             Self::S2
             | Self::S3
             | Self::F1
@@ -125,8 +125,7 @@ impl FindingCode {
             | Self::W10
             | Self::W11
             | Self::M1
-            | Self::M2
-            | Self::M4 => Severity::Warning,
+            | Self::M2 => Severity::Warning,
             Self::S1
             | Self::F2
             | Self::F3

@@ -22,6 +22,11 @@ impl SkillSeal {
         self.0.get(&plain(path)).is_some_and(|accepted| *accepted == digest(content))
     }
 
+    /// Whether there was a file at `path`.
+    pub fn names(&self, path: &Path) -> bool {
+        self.0.contains_key(&plain(path))
+    }
+
     /// The files with the SHA-256 of what each holds, in hexadecimal.
     pub fn to_json(&self) -> Value {
         let files = self.0.iter().map(|(path, digest)| (path.clone(), Value::from(digest.as_str())));

@@ -42,6 +42,7 @@ impl Turn {
             Fact::Rewritten { place, arguments } => self.take_rewrite(place, Some(arguments)),
             Fact::Answered { place, answer } => self.take_answer(place, answer),
             Fact::Compacted { upto, summary } => self.compact(upto, summary),
+            Fact::Trimmed { at, text } => self.trim(at, text),
             Fact::Ended { status, roll_back, error, reply } => {
                 self.take_end(TurnEnd { status, reply, error, roll_back, stopped_by: None });
             }
@@ -148,6 +149,21 @@ impl Turn {
             self.messages[..upto].iter().filter(|message| self.is_passing_text(message.get())).cloned().collect();
         let summary = summary.map(|kept| Message::from(kept).into());
         self.messages.splice(..upto, summary.into_iter().chain(texts));
+    }
+
+    /// The result at `at` gives way to `text`.
+    fn trim(&mut self, at: usize, text: String) {
+        self.close_if_answered();
+        self.open_call();
+        self.before.get_or_insert_with(|| self.messages[..self.base].to_vec());
+        trim(&mut self.messages, at, text);
+    }
+}
+
+/// The result of a tool that stands at `at` gives way to `text`.
+pub(crate) fn trim(messages: &mut [Rendered<Message>], at: usize, text: String) {
+    if let Some(message) = messages.get_mut(at).filter(|message| message.get().role == Role::Tool) {
+        *message = Message { content: text, ..message.get().clone() }.into();
     }
 }
 

@@ -109,6 +109,13 @@ pub enum Fact {
         /// The message that stands in their place; nothing when they were only dropped.
         summary: Option<KeptMessage>,
     },
+    /// A long result of a tool gave way to its beginning.
+    Trimmed {
+        /// The place of its message in the conversation.
+        at: usize,
+        /// The text that stands there from now on.
+        text: String,
+    },
     /// The turn is over.
     Ended {
         /// The status in which the turn ended.
@@ -143,6 +150,7 @@ impl Fact {
             | Self::Replied { .. }
             | Self::Rewritten { .. }
             | Self::Compacted { .. }
+            | Self::Trimmed { .. }
             | Self::Ended { .. } => None,
         }
     }

@@ -24,7 +24,10 @@ impl Disk {
         if matches!(entry, JournalEntry::Turn(Fact::Ended { .. })) {
             let begun = |entry: &JournalEntry| match entry {
                 JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id.clone()),
-                JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+                JournalEntry::Turn(_)
+                | JournalEntry::Opened { .. }
+                | JournalEntry::Closed { .. }
+                | JournalEntry::Kept(_) => None,
             };
             let turn_id = journal.iter().rev().find_map(begun).expect("only what began ends");
             let open = |it: &&mut Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved);
@@ -118,7 +121,7 @@ impl Disk {
                     JournalEntry::Turn(Fact::Ended { .. }) => {
                         assert!(std::mem::replace(&mut open, false), "{session} ends a turn twice");
                     }
-                    JournalEntry::Turn(_) => {}
+                    JournalEntry::Turn(_) | JournalEntry::Kept(_) => {}
                 }
             }
             assert!(!open && !held, "{session} stays open");

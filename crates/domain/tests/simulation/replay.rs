@@ -303,7 +303,7 @@ proptest! {
                 JournalEntry::Turn(Fact::Replied { iteration, .. }) => round = *iteration,
                 JournalEntry::Turn(Fact::Used { place, .. }) => prop_assert!(used.insert((round, *place))),
                 JournalEntry::Turn(Fact::Begun { turn_id, .. }) if turn_id.as_str() == "t0" => round = 0,
-                JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+                JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {}
             }
             session.apply(entry.clone());
             let folded = match session.open() {

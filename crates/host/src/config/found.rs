@@ -51,6 +51,8 @@ pub(super) struct OwnConfig {
     pub(super) gateway: RawGateway,
     /// `skills.history_trust`.
     pub(super) history_trust: Option<String>,
+    /// `skills.dirs`.
+    pub(super) skills_dirs: Option<Vec<String>>,
     pub(super) background: RawJudge,
     pub(super) telemetry: RawTelemetry,
     /// `stream_unreviewed` of agents, by name.
@@ -76,7 +78,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
     let RawStore { url } = store.unwrap_or_default();
     let RawTools { exec, web_fetch } = tools.unwrap_or_default();
     let RawExec { inherit_env, shell, unconfined } = exec.unwrap_or_default();
-    let RawSkills { dir: skills_dir, history_trust } = skills.unwrap_or_default();
+    let RawSkills { dir: skills_dir, dirs: skills_dirs, history_trust } = skills.unwrap_or_default();
     let mut rules = agent_hooks.unwrap_or_default();
     let (rules_dir, command_env) = (rules.dir.take(), rules.command_env.take());
     let mut agents = agents.unwrap_or_default();
@@ -103,6 +105,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         rules,
         gateway: gateway.unwrap_or_default(),
         history_trust,
+        skills_dirs,
         background: background.unwrap_or_default(),
         telemetry: telemetry.unwrap_or_default(),
         unreviewed,
@@ -235,6 +238,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     accepted("providers.*.script", "the text of the file is part of what is accepted"),
     accepted("providers.*.tool_mode", ADDS),
     accepted("skills.dir", "for the agents of this file; a folder outside the found one is not looked into"),
+    never("skills.dirs", "would look into folders of yours"),
     never("skills.history_trust", "would believe what you do not"),
     accepted("store.url", "for conversations; rules, executions, breakers, budgets and records stay in your store"),
     never("telemetry.otlp_endpoint", "would tell somebody else what hooks do"),

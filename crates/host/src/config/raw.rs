@@ -143,7 +143,7 @@ pub struct RawAgent {
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub options: Option<Object>,
-    /// Skills that it has, by the names of their folders in `skills.dir`, in order. Default: none. Whatever else lies
+    /// Skills that it has, by the names of their folders in `skills.dir` or `skills.dirs`, in order; `*` and `?` fit many. Default: none. Whatever else lies
     /// there has no effect.
     pub skills: Option<Vec<String>>,
     /// `direct` (default): the model works at once. `planned`: where there are tools, a call without tools comes first; it
@@ -187,6 +187,9 @@ pub struct RawPlanning {
 pub struct RawSkills {
     /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`.
     pub dir: Option<String>,
+    /// Further folders of skills, for those that are not in `dir`; `~/` is the home of the user. Default:
+    /// `~/.agents/skills`.
+    pub dirs: Option<Vec<String>>,
     /// What a system message is in a history that a front end sends: `accept` (default) takes it as it is, `verify` takes
     /// it as the user's unless it is the text of a skill that the agent has, or signed by this host.
     pub history_trust: Option<String>,

@@ -81,6 +81,9 @@ impl Trusted {
     }
 }
 
+/// Where hosts of agents look for the skills of a user, below the home of that user.
+const SHARED_SKILLS: &str = ".agents/skills";
+
 /// The entries that are left out of a file because it is not trusted.
 struct LeftOut(Vec<String>);
 
@@ -95,11 +98,12 @@ pub(super) fn resolve(
     options: &LoadOptions<'_>,
 ) -> Result<(Config, Vec<String>), HostError> {
     let mut config = Config::empty(home.to_owned());
+    config.more_skills = env.vars.get("HOME").map(|home| Path::new(home).join(SHARED_SKILLS)).into_iter().collect();
     let mut left_out = Vec::new();
     for (at, layer) in layers.iter_mut().enumerate() {
         let mut left = LeftOut(Vec::new());
         providers::add(&mut config, layer, &mut left);
-        settings::add_skills(&mut config, layer);
+        settings::add_skills(&mut config, layer, env);
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
         hooks::add_misplaced(&mut config, layer);

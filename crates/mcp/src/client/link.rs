@@ -1,6 +1,7 @@
 //! The way to one life of a server: a child with its pipes, or a connection.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use process::child::{Child, Launch};
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::http::{self, exact::Exact};
-use super::shared::unsent;
+use super::shared::{StderrTail, unsent};
 use super::visitor::Visitor;
 use crate::spec::{ServerSpec, Transport};
 use crate::wire::Wire;
@@ -58,7 +59,7 @@ pub(super) struct Process {
 
 impl Link {
     /// Starts the child, or prepares the connection.
-    pub(super) async fn open(spec: &ServerSpec, tasks: &TaskTracker) -> Result<Self, String> {
+    pub(super) async fn open(spec: &ServerSpec, tail: &Arc<StderrTail>, tasks: &TaskTracker) -> Result<Self, String> {
         let check = spec.before_start.clone();
         // The check reads files.
         let checked = tasks.spawn_blocking(move || check()).await;
@@ -73,9 +74,10 @@ impl Link {
                 let (child, pipes) = Child::start(&launch).await?;
                 tracing::debug!(mcp = %spec.name, pid = child.id(), "a server runs");
                 let stop = CancellationToken::new();
+                tail.clear();
                 let (wire, writer) = Wire::new(&spec.name, pipes.stdout, pipes.stdin);
                 let writer = tasks.spawn(writer.write_on(stop.clone()));
-                let stderr = tasks.spawn(listen(pipes.stderr, spec.name.clone(), stop.clone()));
+                let stderr = tasks.spawn(listen(pipes.stderr, (spec.name.clone(), tail.clone()), stop.clone()));
                 let process = Process { child, writer, stderr, stop };
                 Ok(Self { door: LinkTransport::Pipes(Box::new(wire)), process: Some(process) })
             }
@@ -137,7 +139,7 @@ async fn finished(task: &mut JoinHandle<()>) {
 }
 
 /// Reads to the end, so that the server never blocks on what it has to say.
-async fn listen(mut stderr: pipe::Receiver, name: String, stop: CancellationToken) {
+async fn listen(mut stderr: pipe::Receiver, (name, tail): (String, Arc<StderrTail>), stop: CancellationToken) {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let read = tokio::select! {
@@ -149,6 +151,7 @@ async fn listen(mut stderr: pipe::Receiver, name: String, stop: CancellationToke
             Ok(0) | Err(_) => return,
             Ok(len) => {
                 let text = String::from_utf8_lossy(&piece[..len]);
+                tail.add(&text);
                 // Debug form, so that control characters reach no terminal.
                 tracing::info!(target: "mcp.stderr", mcp = %name, text = ?text.trim_end());
             }

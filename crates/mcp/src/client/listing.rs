@@ -76,6 +76,11 @@ fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut left = SchemaBudget(MAX_SCHEMAS);
     for (tool, name) in found.iter().zip(names) {
+        if needs_a_task(tool) {
+            let shown = tool.get("name").map(ToString::to_string);
+            tracing::info!(mcp = %server.spec.name, name = ?shown, "a tool is left out: it runs only as a task, which we do not begin");
+            continue;
+        }
         match name.map(|name| read(tool, &name, server)) {
             Some(tool) => match left.take(&tool.definition.function.parameters) {
                 Ok(()) => tools.push(Arc::new(tool)),
@@ -90,6 +95,13 @@ fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
         }
     }
     tools
+}
+
+/// Whether a tool can only be called as a task, whose result is asked for later. Source: `execution.taskSupport` of the
+/// Model Context Protocol.
+fn needs_a_task(tool: &Value) -> bool {
+    let support = tool.get("execution").and_then(|execution| execution.get("taskSupport"));
+    support.and_then(Value::as_str) == Some("required")
 }
 
 /// The schemas that the tools of one server may still come to.
@@ -181,6 +193,14 @@ mod tests {
         let long = check(&[&"l".repeat(200), &"l".repeat(53), &"l".repeat(54), &format!("{}m", "l".repeat(199))]);
         assert_eq!(long[1], format!("mcp_my_srv_{}", "l".repeat(53)));
         assert_eq!(BTreeSet::from_iter(&long).len(), 4, "{long:?}");
+    }
+
+    #[test]
+    fn a_tool_that_runs_only_as_a_task_is_not_offered() {
+        let needs = |tool: Value| needs_a_task(&tool);
+        assert!(needs(json!({"name": "t", "execution": {"taskSupport": "required"}})));
+        assert!(!needs(json!({"name": "t", "execution": {"taskSupport": "optional"}})));
+        assert!(!needs(json!({"name": "t", "execution": {}})) && !needs(json!({"name": "t"})));
     }
 
     #[test]

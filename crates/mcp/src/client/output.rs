@@ -1,10 +1,13 @@
 //! The result of a tool, as the model reads it.
 
-use domain::json::Value;
+use domain::json::{Object, Value};
 use domain::tool::ToolOutput;
 
 /// What a block of unknown kind of data is called.
 const ANY_BYTES: &str = "application/octet-stream";
+
+/// A text of this length without a blank is no word and no key, but a file as base64.
+const UNREADABLE_BYTES: usize = 4096;
 
 /// Reads a result block by block; what is no block leaves a note, and spoils nothing else.
 pub(super) fn read(result: Value) -> ToolOutput {
@@ -19,12 +22,12 @@ pub(super) fn read(result: Value) -> ToolOutput {
             Taken::Media(url) => media.push(url),
         }
     }
-    if let Some(structured) = result.get("structuredContent").filter(|structured| !structured.is_null()) {
-        // Servers are asked to send it as text as well, for clients that know no better.
-        let is_there = texts.iter().any(|text| domain::json::parse(text).is_ok_and(|value| value == *structured));
-        if !is_there {
-            texts.push(structured.to_string());
-        }
+    // Servers say in it once more what stands in the blocks, with media as base64 within JSON: the blocks are the result.
+    if texts.is_empty()
+        && media.is_empty()
+        && let Some(structured) = result.get("structuredContent").filter(|structured| !structured.is_null())
+    {
+        texts.push(without_media(structured).to_string());
     }
     if result.get("content").is_none() && texts.is_empty() {
         return ToolOutput::error("the tool's result has neither `content` nor `structuredContent`");
@@ -65,6 +68,33 @@ fn data(block: &Value, key: &str) -> Option<Taken> {
     };
     let mime = block.get("mimeType").and_then(Value::as_str).filter(is_type).unwrap_or(ANY_BYTES);
     is_base64.then(|| Taken::Media(format!("data:{mime};base64,{data}")))
+}
+
+/// `value` with a word in the place of each medium: in base64 it would cost a model more than everything else.
+fn without_media(value: &Value) -> Value {
+    let left_out = |bytes: usize| Value::from(format!("[{bytes} bytes of media were left out]"));
+    match value.as_str() {
+        Some(text) if is_media(text) => return left_out(text.len()),
+        Some(_) | None => {}
+    }
+    if let Some(items) = value.as_array() {
+        return items.iter().map(without_media).collect::<Vec<Value>>().into();
+    }
+    let Some(object) = value.as_object() else { return value.clone() };
+    let is_block = object.get("mimeType").is_some()
+        || object.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "audio"));
+    let member = |(name, member): (&String, &Value)| {
+        let bytes = member.as_str().filter(|_| is_block && matches!(name.as_str(), "data" | "blob")).map(str::len);
+        (name.clone(), bytes.map_or_else(|| without_media(member), left_out))
+    };
+    object.iter().map(member).collect::<Object>().into()
+}
+
+/// Whether a text is a `data:` URL, or so long a run of base64 that it is nothing to read.
+fn is_media(text: &str) -> bool {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    (text.starts_with("data:") && text.contains(";base64,"))
+        || (text.len() >= UNREADABLE_BYTES && text.bytes().all(is_base64))
 }
 
 /// Where a resource is, in words.
@@ -112,6 +142,18 @@ mod tests {
             (
                 r#"{"content":[{"type":"text","text":"{ \"n\": 1 }"}],"structuredContent":{"n":1}}"#,
                 r#""{ \"n\": 1 }" [] false"#,
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"two rows"}],"structuredContent":{"rows":[1,2]}}"#,
+                r#""two rows" [] false"#,
+            ),
+            (
+                r#"{"content":[{"type":"image","data":"QQ==","mimeType":"image/png"}],"structuredContent":{"result":[{"type":"image","data":"QQ=="}]}}"#,
+                r#""" ["data:image/png;base64,QQ=="] false"#,
+            ),
+            (
+                r#"{"structuredContent":{"a":[{"type":"image","data":"QQ==","alt":"a cat"}],"b":"data:image/png;base64,QQ==","c":{"mimeType":"a/b","blob":"QQ=="},"data":"QQ=="}}"#,
+                r#""{\"a\":[{\"type\":\"image\",\"data\":\"[4 bytes of media were left out]\",\"alt\":\"a cat\"}],\"b\":\"[26 bytes of media were left out]\",\"c\":{\"mimeType\":\"a/b\",\"blob\":\"[4 bytes of media were left out]\"},\"data\":\"QQ==\"}" [] false"#,
             ),
             (r#"{"content":[]}"#, r#""" [] false"#),
             (r#"{}"#, r#""the tool's result has neither `content` nor `structuredContent`" [] true"#),

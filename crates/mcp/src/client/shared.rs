@@ -46,6 +46,33 @@ pub(super) struct Shared {
     /// Whether there is a server to talk to.
     pub(super) server: Arc<Supervised<ServerLine, String>>,
     tools: Mutex<Tools>,
+    /// The end of what its child wrote on standard error.
+    pub(super) stderr: Arc<StderrTail>,
+}
+
+/// The most that is kept of standard error, in bytes: a screen of it.
+const TAIL_BYTES: usize = 4 << 10;
+
+/// The end of what children of a server wrote on standard error.
+#[derive(Debug, Default)]
+pub(super) struct StderrTail(Mutex<String>);
+
+impl StderrTail {
+    /// A child begins: what the one before it wrote is of no interest.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    pub(super) fn add(&self, text: &str) {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.push_str(text);
+        let cut = tail.ceil_char_boundary(tail.len().saturating_sub(TAIL_BYTES));
+        tail.drain(..cut);
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[derive(Default)]
@@ -69,7 +96,12 @@ enum Unanswered {
 
 impl Shared {
     pub(super) fn new(spec: ServerSpec) -> Self {
-        Self { spec, server: Arc::new(Supervised::new(CLOSED.to_owned())), tools: Mutex::default() }
+        Self {
+            spec,
+            server: Arc::new(Supervised::new(CLOSED.to_owned())),
+            tools: Mutex::default(),
+            stderr: Arc::default(),
+        }
     }
 
     pub(super) fn tools(&self) -> Vec<Arc<dyn Tool>> {

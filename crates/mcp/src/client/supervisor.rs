@@ -56,7 +56,7 @@ impl Supervisor for ServerSupervisor {
         let opened = tokio::select! {
             biased;
             () = shared.server.closing().cancelled() => return None,
-            opened = Link::open(&shared.spec, &tasks) => opened,
+            opened = Link::open(&shared.spec, &shared.stderr, &tasks) => opened,
         };
         let Link { door, mut process } = match opened {
             Ok(link) => link,

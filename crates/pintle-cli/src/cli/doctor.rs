@@ -201,7 +201,8 @@ impl Findings {
         Ok(format!("{text}\n"))
     }
 
-    /// A line for each check, in columns; with `whole` also what hooks that do not work wrote on their standard error.
+    /// A line for each check, in columns; what MCP servers that do not work wrote on their standard error, with
+    /// `whole` also what such hooks did.
     fn plain(&self, whole: bool) -> String {
         let width = |of: fn(&Check) -> usize| self.checks.iter().map(of).max().unwrap_or_default();
         let what = width(|check| check.what.len());
@@ -223,7 +224,7 @@ impl Findings {
             );
             text.push_str(line.trim_end());
             text.push('\n');
-            for line in check.stderr.lines().filter(|_| whole) {
+            for line in check.stderr.lines().filter(|_| whole || check.what == "mcp") {
                 text.push_str(&format!("    {}\n", clean(line)));
             }
         }

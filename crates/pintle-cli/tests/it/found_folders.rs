@@ -154,7 +154,8 @@ fn a_text_of_a_skill_that_nobody_accepted_reaches_no_model() {
     let shown = env.on_terminal("y\n", &["trust"]);
     assert!(shown.code == Some(0) && shown.out.contains("skill alpha  new\n  file       MORE.md  sha256"), "{shown}");
     assert_eq!(env.pintle(&["run", "--quiet", "--session", "one", "go"]).code, Some(0));
-    assert_eq!(results(&env, "one"), ["The body.", "And more.\n"]);
+    let texts = results(&env, "one");
+    assert!(texts[0].ends_with("it holds: MORE.md]\n\nThe body.") && texts[1] == "And more.\n", "{texts:?}");
     // A manifest comes that speaks with the operator's voice, with no change of the configuration.
     let manifest = r#"{"hooks": [{"name": "x", "file": "a.md", "timing": "after_user_input", "role": "system", "persistent": false}]}"#;
     env.write("here/skills/alpha/hooks/hooks.json", manifest);

@@ -151,7 +151,7 @@ fn a_glob_that_asks_about_no_tool_is_named_where_it_stands() {
     exit 2
     --- out
     [root]/config/pintle/pintle.toml:3:16: agents.main.ask.1: `exce` matches no tool; did you mean "exec"?
-    [root]/config/pintle/pintle.toml:4:17: agents.main.ask.5: `mcp_wiki_*` matches no tool; the tools are read_file, list_dir, find_files, search_text, write_file, edit_file, exec, web_fetch, delegate, spawn
+    [root]/config/pintle/pintle.toml:4:17: agents.main.ask.5: `mcp_wiki_*` matches no tool; the tools are read_file, list_dir, find_files, search_text, write_file, edit_file, exec, web_fetch, send_file, delegate, spawn
     "#);
 }
 

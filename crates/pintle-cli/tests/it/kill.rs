@@ -157,7 +157,10 @@ impl Life<'_> {
         let journal = store.journal(&key()).unwrap();
         let used = journal.iter().filter_map(|entry| match entry {
             JournalEntry::Turn(Fact::Used { digest, .. }) => Some(digest.clone()),
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => None,
         });
         let (used, decided) = (used.collect::<Vec<_>>(), self.decided(&*store));
         for digest in &used {
@@ -260,7 +263,7 @@ fn paired(journal: &[JournalEntry]) -> Result<Vec<String>, &'static str> {
             JournalEntry::Turn(Fact::Begun { .. }) => return Err("a turn began in another one"),
             JournalEntry::Turn(Fact::Ended { .. }) if !open => return Err("a turn ended twice"),
             JournalEntry::Turn(Fact::Ended { .. }) => open = false,
-            JournalEntry::Turn(_) => {}
+            JournalEntry::Turn(_) | JournalEntry::Kept(_) => {}
         }
     }
     if held || open { Err("it was left open") } else { Ok(turns) }

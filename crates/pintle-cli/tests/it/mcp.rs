@@ -282,3 +282,12 @@ fn doctor_reaches_every_server_and_knows_its_tools() {
     assert!(server["message"].as_str().unwrap().contains("exited with status 3"), "{server}");
     assert_eq!(env.pintle(&["hooks", "lint"]).code, Some(0));
 }
+
+#[test]
+fn doctor_shows_what_a_server_that_does_not_come_up_wrote() {
+    let servers = "[mcp.servers.shop]\ncommand = ['sh', '-c', 'echo starting >&2; echo no licence key >&2; exit 3']\n";
+    let env = scripted(DONE, servers);
+    let seen = env.pintle(&["doctor"]);
+    let lines: Vec<&str> = seen.out.lines().skip_while(|line| !line.contains("shop")).collect();
+    assert!(lines.len() > 2 && lines[1..3] == ["    starting", "    no licence key"], "{seen}");
+}

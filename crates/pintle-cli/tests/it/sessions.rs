@@ -129,7 +129,7 @@ fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "work".into() };
     let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
         JournalEntry::Opened { by } => by.split_once(", ").map(|(_, more)| more.to_owned()),
-        JournalEntry::Turn(_) | JournalEntry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => None,
     });
     assert_eq!(opened.collect::<Vec<_>>(), ["agent other in the place of main"]);
 }

@@ -208,7 +208,10 @@ fn check_permits(journal: &[JournalEntry]) {
         match entry {
             JournalEntry::Turn(Fact::Begun { turn_id, .. }) => turn = turn_id.clone(),
             JournalEntry::Turn(Fact::Used { digest, .. }) => used.push((turn.clone(), digest.clone())),
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => {}
         }
     }
     let permitted = |(id, (turn, _)): (&str, &(TurnId, String))| {

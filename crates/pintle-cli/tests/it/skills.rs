@@ -268,3 +268,63 @@ fn skills_of_a_file_that_nobody_accepted_are_left_out() {
     let seen = env.pintle(&["skills", "lint"]);
     assert!(seen.out.contains("warning F1"), "what is not in force can be checked: {seen}");
 }
+
+#[test]
+fn a_folder_without_a_skill_is_said_to_be_none() {
+    let env = scripted(DONE, "");
+    env.write("here/empty/notes.md", "text");
+    let seen = env.pintle(&["skills", "lint", "./empty"]);
+    assert_eq!(seen.code, Some(2), "{}", seen.err);
+    assert!(
+        seen.err.contains("there is no skill in [root]/here/empty: it holds neither `SKILL.md` nor"),
+        "{}",
+        seen.err
+    );
+    // None at all is no good news either.
+    let seen = env.pintle(&["skills", "lint"]);
+    assert_eq!((seen.code, seen.err.as_str()), (Some(0), "there are no skills to check\n"));
+}
+
+#[test]
+fn skills_come_from_several_folders_and_by_globs() {
+    let env = scripted(DONE, "skills = ['own', 'shared-*', 'twin']\n[skills]\ndirs = ['~/.agents/skills', 'more']\n");
+    let skill = |name: &str| format!("---\nname: {name}\ndescription: About {name}.\n---\nBody.\n");
+    for (folder, name) in [
+        ("config/pintle/skills", "own"),
+        ("config/pintle/skills", "twin"),
+        ("config/pintle/more", "twin"),
+        ("config/pintle/more", "shared-b"),
+        ("home/.agents/skills", "shared-a"),
+        ("home/.agents/skills", "other"),
+    ] {
+        env.write(&format!("{folder}/{name}/SKILL.md"), &skill(name));
+    }
+    env.write("home/.agents/skills/shared-none/readme.txt", "no skill");
+    let seen = env.pintle(&["skills", "list", "--json"]);
+    let list: domain::json::Value = serde_json::from_str(&seen.out).unwrap();
+    let found: Vec<String> = list[0]["skills"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|skill| format!("{} {}", skill["name"].as_str().unwrap(), skill["folder"].as_str().unwrap()))
+        .map(|line| env.redact(&line).replace("[root]/", ""))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "own config/pintle/skills/own",
+            "shared-a home/.agents/skills/shared-a",
+            "shared-b config/pintle/more/shared-b",
+            "twin config/pintle/skills/twin",
+        ]
+    );
+    assert_eq!(list[0]["findings"], domain::json::json!([]));
+}
+
+#[test]
+fn the_shared_folder_of_the_user_is_looked_into_by_itself() {
+    let env = scripted(DONE, "skills = ['shared']\n");
+    env.write("home/.agents/skills/shared/SKILL.md", "---\ndescription: Is shared.\n---\n");
+    let seen = env.pintle(&["skills", "list"]);
+    assert!(seen.out.contains("shared  Is shared.") && !seen.out.contains("S2"), "{}", seen.out);
+}

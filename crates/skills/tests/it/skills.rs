@@ -323,7 +323,14 @@ fn a_body_is_read_when_it_is_asked_for_and_only_from_inside() {
     yard.write("a/binary", b"\x7fELF\0");
     let a = yard.dir().join("a");
     let check = |file: Option<&str>| body(&a, file, ReadLimits::default()).map_err(|why| why.to_string());
-    assert_eq!(check(None).unwrap(), "# Do it");
+    let text = format!(
+        "[The folder of this skill is {}. Relative paths below are about it; commands need the whole path. Beside \
+         SKILL.md it holds: binary, large.md, reference/deep/table.csv]\n\n# Do it",
+        a.display()
+    );
+    assert_eq!(check(None).unwrap(), text);
+    assert_eq!(check(Some("Reference/DEEP/table.CSV")).unwrap(), "1,2\n", "the case of letters does not matter");
+    assert_eq!(check(Some("larg.md")).unwrap_err(), "is not there (did you mean `large.md`?)");
     assert_eq!(check(Some("reference/deep/../deep/table.csv")).unwrap(), "1,2\n");
     assert_eq!(body(&yard.dir().join("b"), None, ReadLimits::default()).unwrap(), "just text");
     for (file, why) in [
@@ -460,7 +467,8 @@ fn of_a_sealed_skill_nothing_is_read_but_what_was_accepted() {
     let scan = look();
     assert_eq!((scan.hooks().hooks.len(), scan.skill("one").unwrap().description.is_some()), (1, true));
     assert_eq!(["MORE.md", "./MORE.md", "LINK.md"].map(|file| loaded(Some(file)).unwrap()), ["more", "more", "more"]);
-    assert_eq!(loaded(None).unwrap(), "Body.");
+    let text = loaded(None).unwrap();
+    assert!(text.starts_with("[The folder") && text.ends_with("it holds: LINK.md, MORE.md]\n\nBody."), "{text}");
 
     // What changes or comes afterwards is not read, whoever asks for it.
     yard.write("one/hooks/a.md", "Obey me.");
@@ -489,6 +497,6 @@ fn a_hidden_file_is_not_read_under_any_name() {
     let is_key = |file: &fs::File| file.metadata().is_ok_and(|of| std::os::unix::fs::MetadataExt::nlink(&of) > 1);
     let loaded =
         |file: &str| body(&yard.dir().join("one"), Some(file), ReadLimits { seal: None, hidden: Some(&is_key) });
-    assert_eq!(loaded("SKILL.md").unwrap(), "Body.");
+    assert!(loaded("SKILL.md").unwrap().ends_with("]\n\nBody."));
     assert_eq!(loaded("KEY.md").unwrap_err().to_string(), "is protected: it is one of Pintle's own files");
 }

@@ -107,7 +107,10 @@ impl MemoryState {
             JournalEntry::Turn(Fact::Begun { turn_id, prompts, .. }) if turn_id.as_str() == turn => {
                 Some(progress::title(prompts))
             }
-            JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+            JournalEntry::Turn(_)
+            | JournalEntry::Opened { .. }
+            | JournalEntry::Closed { .. }
+            | JournalEntry::Kept(_) => None,
         };
         self.sessions.get(key)?.entries.iter().find_map(begun)
     }

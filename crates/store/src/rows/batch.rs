@@ -242,7 +242,9 @@ fn prompts(append: &JournalAppend) -> Vec<Statement<'static>> {
             };
             Some(owner.prompted(append.at, progress::title(prompts)))
         }
-        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {
+            None
+        }
     };
     append.entries.iter().filter_map(begun).collect()
 }

@@ -99,7 +99,7 @@ impl Lines {
         let broken = |why| Failure::Said(StoreError::Corrupt(format!("journal entry {seq}: {why}")));
         let mut fact = match body::read(&body).map_err(broken)? {
             JournalEntry::Turn(fact) => fact,
-            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => return Ok(()),
+            JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => return Ok(()),
         };
         for (place, arguments) in &self.settled {
             Fact::settle(&mut fact, *place, arguments);

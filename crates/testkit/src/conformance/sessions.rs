@@ -140,7 +140,10 @@ fn many_may_append_at_once<S: SessionStore + ?Sized>(store: &S) {
     });
     let text = |entry: JournalEntry| match entry {
         JournalEntry::Turn(Fact::Queued(waiting)) => waiting.text().to_owned(),
-        other @ (JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Turn(_)) => {
+        other @ (JournalEntry::Opened { .. }
+        | JournalEntry::Closed { .. }
+        | JournalEntry::Kept(_)
+        | JournalEntry::Turn(_)) => {
             panic!("nobody appended {other:?}")
         }
     };

@@ -37,7 +37,7 @@ impl RecordedTurn {
         let mut facts = Vec::new();
         for entry in entries {
             match entry {
-                JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => {}
+                JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {}
                 JournalEntry::Turn(Fact::Begun { .. }) => break,
                 JournalEntry::Turn(fact) => {
                     let ended = matches!(fact, Fact::Ended { .. });
@@ -67,6 +67,7 @@ impl RecordedTurn {
             | Fact::Rewritten { .. }
             | Fact::Answered { .. }
             | Fact::Compacted { .. }
+            | Fact::Trimmed { .. }
             | Fact::Ended { .. } => None,
         })
     }
@@ -93,6 +94,7 @@ impl Rehearsal<'_> {
                 Fact::Compacted { upto, .. } => {
                     notes.push(format!("before this, the oldest messages gave way, up to {upto} of them"))
                 }
+                Fact::Trimmed { .. } => notes.push("before this, a long result gave way to its beginning".to_owned()),
                 Fact::Ended { status, error, reply, roll_back } => {
                     let end = TurnEnd {
                         status: *status,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::ExecShell;
 use crate::tools::protected::Protected;
-use crate::tools::sandbox::{Enforced, confine};
+use crate::tools::sandbox::{Confinement, Enforced, SandboxError, confine, confine_in};
 
 /// What whoever wants commands nevertheless can do.
 pub(super) const UNCONFINED_HINT: &str = "whoever accepts that sets `unconfined = true` under `[tools.exec]` in the user's own \
@@ -20,6 +20,7 @@ const CANNOT_RUN: u8 = 126;
 /// What the helper is told with each protected path, before the shell, and before the command.
 const FILE: &str = "--file";
 const DIR: &str = "--dir";
+const NAME: &str = "--name";
 const SHELL: &str = "--shell";
 const UNCONFINED: &str = "--unconfined";
 const COMMAND: &str = "--command";
@@ -33,10 +34,11 @@ pub(in crate::tools) fn helper_args(
     command: &str,
 ) -> Vec<OsString> {
     let files = protected.files.iter().flat_map(|path| [FILE.into(), path.into()]);
+    let names = protected.names.iter().flat_map(|name| [NAME.into(), name.into()]);
     let dirs = protected.dirs.iter().flat_map(|path| [DIR.into(), path.into()]);
     let shell = [SHELL.into(), shell.program().into()];
     let unconfined = unconfined.then(|| UNCONFINED.into());
-    files.chain(dirs).chain(shell).chain(unconfined).chain([COMMAND.into(), command.into()]).collect()
+    files.chain(dirs).chain(names).chain(shell).chain(unconfined).chain([COMMAND.into(), command.into()]).collect()
 }
 
 /// What [`helper_args`] wrote.
@@ -63,7 +65,7 @@ impl Default for Words {
 pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let refused = match parse(args) {
         Err(reason) => reason,
-        Ok(words) => match confine(&words.protected).map(|confinement| confinement.enforced) {
+        Ok(words) => match confined(&words.protected).map(|confinement| confinement.enforced) {
             Err(e) => format!("the command was not run, because it could not be confined: {e}"),
             Ok(Enforced::Not) if !words.unconfined => format!(
                 "the command was not run: this kernel has no Landlock, and nothing else would keep commands from \
@@ -80,6 +82,14 @@ pub fn exec_helper_main(args: impl IntoIterator<Item = OsString>) -> u8 {
     CANNOT_RUN
 }
 
+/// Confines this process, for a command that works in the folder in which it is.
+fn confined(protected: &Protected) -> Result<Confinement, SandboxError> {
+    match std::env::current_dir() {
+        Ok(workspace) => confine_in(&workspace, protected),
+        Err(_) => confine(protected),
+    }
+}
+
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Words, String> {
     let mut words = Words::default();
     let mut args = args.into_iter();
@@ -91,6 +101,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Words, String> {
         let value = args.next().ok_or_else(|| format!("exec helper: `{}` needs a value", word.display()))?;
         match word.to_str() {
             Some(FILE) => words.protected.files.push(value.into()),
+            Some(NAME) => words.protected.names.extend(value.into_string().ok()),
             Some(DIR) => words.protected.dirs.push(value.into()),
             Some(SHELL) => words.shell = value.into(),
             Some(COMMAND) if args.next().is_none() => return Ok(Words { command: value, ..words }),

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Tree;
 use crate::tools::exec::{Exec, ExecGuard, ExecShell, RunningExec, exec_helper_main, helper_args};
 use crate::tools::protected::Protected;
-use crate::tools::sandbox::{Confinement, Enforced, confine};
+use crate::tools::sandbox::{Confinement, Enforced, confine, confine_in};
 
 fn tree() -> Tree {
     let tree = Tree::new(&[
@@ -166,7 +166,11 @@ fn the_exec_tool_runs_commands_through_the_helper() {
     let asked = RunningExec { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let output = runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm;
-    assert!(output.contains("secret_of = 1\n") && output.ends_with("end\n[exit code 7]"), "{output}");
+    assert!(
+        output.contains("secret_of = 1\n")
+            && output.contains("end\n[exit code 7]\n[These belong to the program that runs you"),
+        "{output}"
+    );
     assert_eq!(tree.text("ws/src/ok"), "ok\n");
     // The helper has become the shell, which leads the session.
     let line = output.lines().find_map(|line| line.strip_prefix("self ")).unwrap();
@@ -197,9 +201,85 @@ fn a_helper_that_is_called_wrongly_runs_nothing() {
         assert_eq!(code, 126, "{words:?}");
     }
     assert!(!marker.path().join("ran").exists());
-    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()], names: vec![] };
+    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()], names: vec!["n".into()] };
     let shell = ExecShell::default();
     let args = |unconfined| helper_args(&protected, &shell, unconfined, "c");
-    assert_eq!(args(false), ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--command", "c"]);
-    assert_eq!(args(true), ["--file", "/a", "--dir", "/b", "--shell", "/bin/sh", "--unconfined", "--command", "c"]);
+    assert_eq!(args(false), ["--file", "/a", "--dir", "/b", "--name", "n", "--shell", "/bin/sh", "--command", "c"]);
+    assert_eq!(
+        args(true),
+        ["--file", "/a", "--dir", "/b", "--name", "n", "--shell", "/bin/sh", "--unconfined", "--command", "c"]
+    );
+}
+
+/// With the configuration in the root of the project, as most people have it.
+#[test]
+fn the_top_level_of_the_workspace_is_open_but_for_what_is_protected() {
+    let tree = Tree::new(&[
+        ("ws/src/a", "a\n"),
+        ("ws/note", "note\n"),
+        ("ws/guards/guard.py", "guard\n"),
+        ("spare", "evil\n"),
+    ]);
+    let ws = tree.at("ws").canonicalize().unwrap();
+    let protected = Protected {
+        files: ["pintle.toml", "guards/guard.py", "later.toml"].map(|name| ws.join(name)).to_vec(),
+        names: vec!["later.toml".into()],
+        ..tree.protected.clone()
+    };
+    let may = std::thread::scope(|scope| {
+        scope.spawn(|| nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).is_ok()).join().unwrap()
+    });
+    if !kernel_has_landlock() || !may {
+        println!("skipped: no Landlock, or no mount namespace for a thread of this user");
+        return;
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            confine_in(&ws, &protected).unwrap();
+            check_open(&tree);
+        });
+    });
+    assert_eq!(
+        (tree.text("ws/pintle.toml"), tree.text("ws/guards/guard.py")),
+        ("secret_of = 1\n".into(), "guard\n".into())
+    );
+    assert_eq!(
+        (tree.text("ws/new"), tree.text("ws/dir/file")),
+        ("new".into(), "x".into()),
+        "what was made is really there"
+    );
+    assert!(!tree.at("ws/note").exists());
+}
+
+fn check_open(tree: &Tree) {
+    // All that builds, tests and version control do at the top level.
+    fs::write(tree.at("ws/new"), "new").unwrap();
+    fs::create_dir(tree.at("ws/dir")).unwrap();
+    fs::write(tree.at("ws/dir/file"), "x").unwrap();
+    fs::rename(tree.at("ws/dir"), tree.at("ws/moved")).unwrap();
+    fs::rename(tree.at("ws/moved"), tree.at("ws/dir")).unwrap();
+    fs::remove_file(tree.at("ws/note")).unwrap();
+    fs::write(tree.at("ws/guards/other"), "x").unwrap();
+    // The protected names alone are out of reach, by any means.
+    for file in ["ws/pintle.toml", "ws/guards/guard.py"] {
+        assert!(fs::read(tree.at(file)).is_ok());
+        assert!(fs::write(tree.at(file), "evil").is_err(), "{file}");
+        assert!(fs::OpenOptions::new().append(true).open(tree.at(file)).is_err(), "{file}");
+        assert!(fs::remove_file(tree.at(file)).is_err(), "{file}");
+        assert!(fs::rename(tree.at(file), tree.at("ws/taken")).is_err(), "{file}");
+        assert!(fs::rename(tree.at("ws/new"), tree.at(file)).is_err(), "{file}");
+        assert!(fs::hard_link(tree.at(file), tree.at("ws/twin")).is_err(), "{file}");
+        assert!(nix::unistd::truncate(&tree.at(file), 0).is_err(), "{file}");
+    }
+    assert!(fs::rename(tree.at("ws/guards"), tree.at("ws/elsewhere")).is_err(), "the way to it");
+    assert!(fs::remove_dir_all(tree.at("ws/guards")).is_err());
+    assert!(fs::rename(tree.at("ws"), tree.at("gone")).is_err(), "the workspace itself");
+    // Nothing of it can be undone.
+    for file in ["ws/pintle.toml", "ws/guards"] {
+        assert!(nix::mount::umount(&tree.at(file)).is_err(), "{file}");
+    }
+    let none = None::<&Path>;
+    let again = nix::mount::MsFlags::MS_REMOUNT | nix::mount::MsFlags::MS_BIND;
+    assert!(nix::mount::mount(none, &tree.at("ws/pintle.toml"), none, again, none).is_err());
+    assert!(fs::read(tree.at("home/db")).is_err(), "the home stays out of reach");
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::checkpoint::runtime::TurnStatus;
 use crate::history::{ChangedMessage, RecalledHistory, RecalledMessage, WithheldReason};
+use crate::kept_result::KeptResult;
 use crate::planning::StepPrompts;
 use crate::session::{JournalEntry, ReleaseReason, Session, settle};
 
@@ -49,16 +50,20 @@ fn last_of(with: &TurnSetup) -> crate::ledger::MsgId {
     turn.to_announce()[0].id
 }
 
-/// Every fact and every entry, each with and without what may be missing.
-fn entries() -> Vec<JournalEntry> {
+fn rich_answer() -> ModelAnswer {
     let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = ModelAnswer {
+    ModelAnswer {
         text: "t".into(),
         media: vec!["m".into()],
         handled: true,
         execution: Some(execution),
+        named: ["/srv/a.png".into()].into(),
         ..ModelAnswer::not_run("")
-    };
+    }
+}
+
+/// Every fact and every entry, each with and without what may be missing.
+fn entries() -> Vec<JournalEntry> {
     let failed = (TurnStatus::Error, Some(("llm".to_owned(), "gone".to_owned())));
     let from = MessageSender::Subturn { agent: "helper".into(), turn_id: "t2".into() };
     let (hook, skill) = (Some("tone".to_owned()), Some("alpha".to_owned()));
@@ -98,10 +103,11 @@ fn entries() -> Vec<JournalEntry> {
             cut: false,
         },
         used(1),
-        Fact::Answered { place: 0, answer },
+        Fact::Answered { place: 0, answer: rich_answer() },
         Fact::Answered { place: 0, answer: ModelAnswer::not_run("no").about("exec") },
         Fact::Compacted { upto: 4, summary: Some(rich()) },
         Fact::Compacted { upto: 4, summary: None },
+        Fact::Trimmed { at: 2, text: "begin".into() },
         ended(TurnStatus::Completed, false, "bye"),
         ended(TurnStatus::Aborted, true, ""),
         Fact::Ended { status: failed.0, roll_back: false, error: failed.1, reply: String::new() },
@@ -118,6 +124,7 @@ fn entries() -> Vec<JournalEntry> {
         .into_iter()
         .map(JournalEntry::Turn)
         .chain([JournalEntry::Opened { by: "pid 4711".into() }])
+        .chain([JournalEntry::Kept(KeptResult { id: 7, text: "a\nb".into() })])
         .chain(closed)
         .collect()
 }

@@ -1,5 +1,7 @@
 //! The sections that are not made of entries: audit, store, tools, and the settings of all hooks.
 
+use std::path::PathBuf;
+
 use agent::tools::ExecShell;
 use dialects::process::config::EntryProblem;
 use domain::rule::Edition;
@@ -9,6 +11,7 @@ use store::Durability;
 
 use super::{LeftOut, Trusted};
 use crate::config::found::{OwnConfig, can_count};
+use crate::config::places::Env;
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
 use crate::config::trust::{CHANGED, SECTIONS, TrustStanding};
 use crate::config::{Config, JudgeConfig, RulesConfig, STORE};
@@ -112,12 +115,20 @@ fn found_settings(config: &mut Config, trusted: &Trusted, left: &mut LeftOut) ->
 }
 
 /// Lays what one file says of skills over what is there. Agents are read against it.
-pub(super) fn add_skills(config: &mut Config, trusted: &mut Trusted) {
+pub(super) fn add_skills(config: &mut Config, trusted: &mut Trusted, env: &Env) {
     // A found file's own agents have its folder; nobody else's.
     let Some(own) = trusted.own_word() else { return };
     let word = own.history_trust.clone();
     let dir = trusted.layer.raw.skills_dir.as_ref().map(|dir| trusted.layer.folder.join(dir));
     config.skills_dir = dir.or(config.skills_dir.take());
+    if let Some(dirs) = &own.skills_dirs {
+        let home = env.vars.get("HOME").map(PathBuf::from);
+        let placed = |dir: &String| match (dir.strip_prefix("~/"), &home) {
+            (Some(below), Some(home)) => home.join(below),
+            (Some(_), None) | (None, _) => trusted.layer.folder.join(dir),
+        };
+        config.more_skills = dirs.iter().map(placed).collect();
+    }
     if let Some(problem) = history_trust(config, word.as_deref()) {
         trusted.layer.report(problem);
     }

@@ -149,6 +149,7 @@ const TRIALS: &[Trial] = &[
     trial("providers.*.script", "[providers.p]\nkind = 'scripted'\n@\n", "script = 'replies.json'"),
     trial("providers.*.tool_mode", PROVIDER, "tool_mode = 'json_schema'"),
     trial("skills.dir", "[agents.main]\nskills = ['alpha']\n[skills]\n@\n", "dir = 'more'"),
+    trial("skills.dirs", "[skills]\n@\n", "dirs = ['~/more']"),
     trial("skills.history_trust", "[skills]\n@\n", "history_trust = 'verify'"),
     trial("store.url", "[store]\n@\n", "url = 'sqlite://other.db'"),
     trial("telemetry.otlp_endpoint", "[telemetry]\n@\n", "otlp_endpoint = 'http://localhost:4318'"),

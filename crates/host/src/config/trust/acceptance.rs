@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::skills::SkillSeals;
 
-use super::skills::{FoundSkills, path_of};
+use super::skills::{FoundSkills, expanded, path_of};
 use super::{SpawnSeal, TrustStanding, TrustStore, entries, refused};
 use crate::config::found::never_counting;
 use crate::config::layer::Layer;
@@ -83,8 +83,9 @@ impl Acceptance {
     /// What counts of the skills called `names`; none where they are the user's own.
     pub(in crate::config) fn skills(&self, names: &[String]) -> Option<AcceptedSkills> {
         let dir = self.skills.dir.clone()?;
+        let named = expanded(names.iter(), &dir);
         let mut accepted = AcceptedSkills { dir, seals: SkillSeals::new(), others: BTreeMap::new() };
-        for name in names {
+        for name in &named {
             let why = match (self.skills.skills.get(name), self.standing(&path_of(name))) {
                 // It is not there, and is told of as such.
                 (None, _) => continue,

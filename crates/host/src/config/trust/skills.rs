@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dialects::skill::name;
 use domain::json::json;
 use domain::skill::seal::SkillSeal;
-use skills::{ReadLimits, SkillFolder};
+use skills::{ReadLimits, SkillFolder, fitting, is_glob};
 
 use super::TrustEntry;
 use crate::config::layer::Layer;
@@ -34,11 +34,12 @@ impl FoundSkills {
             None => return Self::default(),
         };
         let mut skills = BTreeMap::new();
-        for name in named.into_iter().filter(|name| name::component(name).is_ok()) {
-            let folder = dir.join(name);
+        for name in expanded(named.into_iter(), &dir).into_iter().filter(|name| name::component(name).is_ok()) {
+            let folder = dir.join(&name);
             // What is not there is told by those who look for skills.
             if folder.is_dir() {
-                skills.insert(name.clone(), seal(&folder, &layer.folder));
+                let sealed = seal(&folder, &layer.folder);
+                skills.insert(name, sealed);
             }
         }
         Self { dir: Some(dir), skills }
@@ -55,6 +56,15 @@ impl FoundSkills {
         };
         good.map(entry).collect()
     }
+}
+
+/// `names` with the skills in `dir` that globs among them stand for.
+pub(super) fn expanded<'a>(names: impl Iterator<Item = &'a String>, dir: &Path) -> BTreeSet<String> {
+    let expand = |name: &String| match is_glob(name) {
+        true => fitting(name, std::iter::once(dir)),
+        false => vec![name.clone()],
+    };
+    names.flat_map(expand).collect()
 }
 
 /// The files of the skill in `folder`, which has to lie in `root`.

@@ -97,8 +97,13 @@ fn said_on_stderr(check: &mut Check, tail: &str) {
                 check.message = format!("{}: {}", check.message, Cause::from(line).shown());
             }
         }
-        State::Failed => check.stderr = Cause::from(last_lines(tail).join("\n")).shown(),
+        State::Failed => check.stderr = end_of(tail),
     }
+}
+
+/// The end of what a child wrote on its standard error, as people may see it.
+pub(super) fn end_of(tail: &str) -> String {
+    Cause::from(last_lines(tail).join("\n")).shown()
 }
 
 /// The last lines of `text`, as many as a screen has room for.

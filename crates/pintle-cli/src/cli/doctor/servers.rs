@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::guards::end_of;
 use super::{Check, State};
 use host::config::trust::is_changed_text;
 use host::host::Host;
@@ -15,7 +16,8 @@ pub(super) async fn reach(host: &Host) -> Vec<Check> {
         .map(|name| match down.get(name) {
             Some(why) => {
                 let step = if is_changed_text(why) { "trust" } else { "start" };
-                Check { step: Some(step), ..Check::new("mcp", name, State::Failed, why.clone()) }
+                let stderr = end_of(&host.servers.stderr_tail(name));
+                Check { step: Some(step), stderr, ..Check::new("mcp", name, State::Failed, why.clone()) }
             }
             None => Check::new("mcp", name, State::Ok, listed(counts.get(name).copied().unwrap_or_default())),
         })

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use domain::nearest::nearest;
 use domain::skill::finding::{Finding, Severity};
-use skills::{Scanner, SkillSelection, folders};
+use domain::skill::scan::Scan;
+use skills::{Scanner, SkillSelection, folders, is_skill};
 
 use super::super::{Global, terminal};
 use super::list::line;
@@ -16,9 +17,11 @@ use host::skill_sets::{scan, view};
 
 pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    let mut found = Vec::new();
+    let (mut found, mut checked) = (Vec::new(), 0);
     for loaded in whole(&env, loaded, global.home.as_deref())? {
-        found.extend(findings(&env, &loaded, args)?);
+        let scans = scans(&env, &loaded, args)?;
+        checked += scans.iter().map(|scan| scan.skills.len()).sum::<usize>();
+        found.extend(scans.into_iter().flat_map(|scan| scan.findings));
     }
     let mut told: Vec<Finding> = Vec::new();
     for finding in found {
@@ -34,7 +37,7 @@ pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
     };
     terminal::say(&text)?;
     if told.is_empty() && !args.json {
-        terminal::note("no mistakes");
+        terminal::note(if checked == 0 { "there are no skills to check" } else { "no mistakes" });
     }
     let fails = if args.strict { Severity::Warning } else { Severity::Error };
     Ok(if told.iter().any(|finding| finding.severity >= fails) { FAILED } else { 0 })
@@ -50,12 +53,11 @@ fn whole(env: &Env, loaded: Loaded, home: Option<&Path>) -> Result<Vec<Loaded>, 
     Ok(loaded.files.iter().map(alone).collect::<Result<_, _>>()?)
 }
 
-fn findings(env: &Env, loaded: &Loaded, args: &LintArgs) -> Result<Vec<Finding>, CliError> {
+fn scans(env: &Env, loaded: &Loaded, args: &LintArgs) -> Result<Vec<Scan>, CliError> {
     let config = &loaded.config;
     let agent = args.agent.as_deref().map(|name| config.agent(Some(name))).transpose()?;
     if !args.skills.is_empty() {
-        let asked = args.skills.iter().map(|asked| one(env, loaded, agent, asked));
-        return asked.collect::<Result<Vec<_>, _>>().map(|found| found.concat());
+        return args.skills.iter().map(|asked| one(env, loaded, agent, asked)).collect();
     }
     let agents: Vec<&AgentConfig> = match agent {
         Some(agent) => vec![agent],
@@ -63,13 +65,13 @@ fn findings(env: &Env, loaded: &Loaded, args: &LintArgs) -> Result<Vec<Finding>,
     };
     if agents.is_empty() {
         let dir = folder(env, loaded, None);
-        return Ok(alone(loaded, None, &dir, &folders(&dir)));
+        return Ok(vec![alone(loaded, None, &dir, &folders(&dir))]);
     }
-    Ok(agents.into_iter().flat_map(|agent| scan(config, agent).findings).collect())
+    Ok(agents.into_iter().map(|agent| scan(config, agent)).collect())
 }
 
 /// What is wrong with the skill that `asked` names: by its name, or by the path of its folder.
-fn one(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, asked: &str) -> Result<Vec<Finding>, CliError> {
+fn one(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, asked: &str) -> Result<Scan, CliError> {
     let by_path = asked.contains('/') || [".", ".."].contains(&asked);
     let path = if by_path { env.cwd.join(asked) } else { named(env, loaded, agent, asked) };
     if !path.is_dir() {
@@ -79,6 +81,13 @@ fn one(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, asked: &str) -> 
             Some(name) => missing.hint(format!("did you mean `{name}`?")),
             None => missing.hint("name a folder in `skills.dir`, or the path of a folder with a `/` in it"),
         });
+    }
+    if !is_skill(&path) {
+        let path = path.canonicalize().unwrap_or(path);
+        return Err(CliError::usage(format!(
+            "there is no skill in {}: it holds neither `SKILL.md` nor `hooks/hooks.json`",
+            path.display()
+        )));
     }
     // The name of `.` is that of where it leads.
     let plain = path.file_name().is_some() && !asked.ends_with("..");
@@ -93,11 +102,13 @@ fn one(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, asked: &str) -> 
 fn named(env: &Env, loaded: &Loaded, agent: Option<&AgentConfig>, name: &str) -> PathBuf {
     let has = |other: &&AgentConfig| other.skills.iter().any(|skill| skill.text == name);
     let agent = agent.or_else(|| loaded.config.agents.values().find(has));
-    folder(env, loaded, agent).join(name)
+    let own = folder(env, loaded, agent).join(name);
+    let further = || loaded.config.more_skills.iter().map(|dir| dir.join(name)).find(|path| path.is_dir());
+    if own.is_dir() { own } else { further().unwrap_or(own) }
 }
 
 /// What is wrong with skills that need not be enabled.
-fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[String]) -> Vec<Finding> {
+fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[String]) -> Scan {
     let mut scanner = Scanner::default();
     match agent {
         None => scanner.look(SkillSelection::of(dir, names)),
@@ -105,5 +116,5 @@ fn alone(loaded: &Loaded, agent: Option<&AgentConfig>, dir: &Path, names: &[Stri
             scanner.look(SkillSelection { agent: Some(view), ..SkillSelection::of(dir, names) })
         }),
     };
-    scanner.current().findings.clone()
+    Scan::clone(scanner.current())
 }

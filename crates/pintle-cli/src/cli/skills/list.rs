@@ -5,7 +5,7 @@ use domain::json::{Value, json};
 use domain::skill::SkillHook;
 use domain::skill::finding::{Finding, Severity};
 use domain::skill::scan::{Scan, Skill};
-use skills::folders;
+use skills::{folders, is_skill};
 
 use super::super::{Global, terminal};
 use super::{ListArgs, folder};
@@ -19,6 +19,9 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const BAD: Style = AnsiColor::Red.on_default();
 const NOTE: Style = AnsiColor::Yellow.on_default();
+
+/// How many names of folders a line shows.
+const SHOWN_NAMES: usize = 8;
 
 /// How much of a description a line shows, in characters.
 const SHOWN_CHARS: usize = 60;
@@ -72,7 +75,11 @@ impl Listing {
     fn of(env: &Env, loaded: &Loaded, agent: &AgentConfig) -> Self {
         let dir = folder(env, loaded, Some(agent));
         let scan = scan(&loaded.config, agent);
-        let others = folders(&dir).into_iter().filter(|name| !agent.skills.iter().any(|named| named.text == *name));
+        let is_other = |name: &String| {
+            let is_named = agent.skills.iter().any(|named| named.text == *name);
+            !is_named && scan.skill(name).is_none() && is_skill(&dir.join(name))
+        };
+        let others = folders(&dir).into_iter().filter(is_other);
         Self { agent: agent.name.clone(), dir: dir.display().to_string(), others: others.collect(), scan }
     }
 
@@ -118,12 +125,29 @@ impl Listing {
                 text.push_str(&format!("    {place}. {:<width$}  {}\n", clean(&hook.name), terms(hook)));
             }
         }
-        text.extend(self.scan.findings.iter().map(line));
+        let (notices, others): (Vec<_>, Vec<_>) =
+            self.scan.findings.iter().partition(|found| found.severity == Severity::Notice);
+        text.extend(others.into_iter().map(line));
+        match notices.as_slice() {
+            [] => {}
+            [only] => text.push_str(&line(only)),
+            several => {
+                let more = format!("{} notices; `pintle skills lint` shows them", several.len());
+                text.push_str(&format!("  {DIM}{more}{DIM:#}\n"));
+            }
+        }
         if !self.others.is_empty() {
-            let names: Vec<String> = self.others.iter().map(|name| clean(name)).collect();
-            text.push_str(&format!("  {DIM}not enabled: {}{DIM:#}\n", names.join(", ")));
+            text.push_str(&format!("  {DIM}not enabled: {}{DIM:#}\n", self.not_enabled()));
         }
         text
+    }
+
+    /// The folders that nobody enabled, on one line of bounded length.
+    fn not_enabled(&self) -> String {
+        let names: Vec<String> = self.others.iter().take(SHOWN_NAMES).map(|name| clean(name)).collect();
+        let more = self.others.len() - names.len();
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        format!("{}{more}", names.join(", "))
     }
 }
 

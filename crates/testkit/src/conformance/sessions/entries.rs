@@ -4,6 +4,7 @@ use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
 use domain::history::{ChangedMessage, RecalledHistory, WithheldReason};
 use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
+use domain::kept_result::KeptResult;
 use domain::ledger::MsgId;
 use domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
 use domain::planning::StepPrompts;
@@ -32,6 +33,18 @@ fn equipment() -> TurnSetup {
     TurnSetup { skills, flow: TurnFlow::Planned(StepPrompts::default()), tools: ToolUse::Own }
 }
 
+fn rich_answer() -> ModelAnswer {
+    let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
+    ModelAnswer {
+        text: "4 °C".into(),
+        media: vec!["a".into()],
+        handled: true,
+        execution: Some(execution),
+        named: ["/srv/a.png".into()].into(),
+        ..ModelAnswer::not_run("")
+    }
+}
+
 /// Every kind of entry, with every member set.
 fn every_entry() -> Vec<JournalEntry> {
     let full = Message {
@@ -52,14 +65,6 @@ fn every_entry() -> Vec<JournalEntry> {
         created_at: Some("2026-01-02T03:04:05Z".into()),
         private: ProviderData::of(vec![json::parse(r#"{"signature":"x","n":1.10}"#).expect("JSON")]),
         ..Message::text(Role::Assistant, "I will")
-    };
-    let execution = ToolExecution { name: "exec".into(), success: false, error_summary: Some("no".into()) };
-    let answer = ModelAnswer {
-        text: "4 °C".into(),
-        media: vec!["a".into()],
-        handled: true,
-        execution: Some(execution),
-        ..ModelAnswer::not_run("")
     };
     let from = MessageSender::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
     let withheld = vec![ChangedMessage { place: 7, why: WithheldReason::Refused }];
@@ -83,9 +88,10 @@ fn every_entry() -> Vec<JournalEntry> {
         },
         Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
         Fact::Rewritten { place: 0, arguments: "{}".into() },
-        Fact::Answered { place: 0, answer },
+        Fact::Answered { place: 0, answer: rich_answer() },
         Fact::Compacted { upto: 2, summary: Some(full.into()) },
         Fact::Compacted { upto: 1, summary: None },
+        Fact::Trimmed { at: 3, text: "begin".into() },
         Fact::Ended {
             status: TurnStatus::Error,
             roll_back: true,
@@ -102,6 +108,7 @@ fn every_entry() -> Vec<JournalEntry> {
         ReleaseReason::Waiting,
         ReleaseReason::Killed,
     ];
+    entries.push(JournalEntry::Kept(KeptResult { id: 1, text: "a long\nresult".into() }));
     entries.extend(causes.map(|cause| JournalEntry::Closed { cause }));
     entries
 }
@@ -160,7 +167,9 @@ pub(super) fn what_gates_replaced_goes_once_a_call_is_settled<S: SessionStore + 
             let commands = message.message.tool_calls.iter().map(|part| part.function.arguments.clone());
             Some((commands.collect::<Vec<_>>(), message.private.len()))
         }
-        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } => None,
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {
+            None
+        }
     };
     let (clean, raw) = (r#"{"command":"clean"}"#.to_owned(), r#"{"command":"secret-1"}"#.to_owned());
     assert_eq!(

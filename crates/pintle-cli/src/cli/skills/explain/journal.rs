@@ -85,7 +85,9 @@ fn named(store: &dyn SessionStore, rows: impl Iterator<Item = SessionRow>, id: &
 fn turns(entries: &[JournalEntry]) -> impl Iterator<Item = &TurnId> {
     entries.iter().filter_map(|entry| match entry {
         JournalEntry::Turn(Fact::Begun { turn_id, .. }) => Some(turn_id),
-        JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Turn(_) => None,
+        JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) | JournalEntry::Turn(_) => {
+            None
+        }
     })
 }
 
