@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::{CheckpointKind, Notice};
+use domain::checkpoint::{CheckpointKind, Notice, RuntimeEvent};
 use domain::record::{EventRecord, HookOutcome, NotRun};
 use domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
 use engine::{Engine, NativeHook, async_trait};
@@ -14,7 +14,8 @@ use process::hook::ProcessHook;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-use crate::observers::{OBSERVERS, count, counting, event, hook_name};
+use crate::child::Answers;
+use crate::observers::{OBSERVERS, count, counting, hook_name};
 use crate::report::Report;
 use crate::stage::{Stage, sized, who};
 
@@ -22,6 +23,15 @@ use crate::stage::{Stage, sized, who};
 const BURST: usize = 10_000;
 /// How long observers may take to hear what waits for them.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Bytes of what is told: a pipe holds a tenth of the burst, and a queue no more than that.
+const TOLD_BYTES: usize = 4 << 10;
+
+/// A message that somebody pasted.
+fn long_event() -> RuntimeEvent {
+    let user_message = "m".repeat(TOLD_BYTES);
+    RuntimeEvent::TurnStart { channel: "cli".into(), chat_id: "direct".into(), user_message, media_count: 0 }
+}
 
 /// Counts what the records say was dropped.
 #[derive(Default)]
@@ -59,12 +69,12 @@ impl NativeHook for Hanging {
     }
 }
 
-/// Native observers that hang, and processes that keep up as well as they can.
+/// Native observers that hang until the burst is over, and processes that hang for a second of it.
 pub(crate) fn bursts(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     let burst = sized(BURST, 2000);
     for (family, [heard, dropped]) in [("native", native(stage, burst)?), ("process", process(stage, burst)?)] {
         let told = (burst * OBSERVERS) as u64;
-        let what = format!("10,000 events at once, ten {family} observers: heard");
+        let what = format!("10,000 events of 4 KiB at once, ten {family} observers that hang: heard");
         report.noted(&what, heard.to_string());
         report.noted("  dropped and counted", dropped.to_string());
         let lost = told.abs_diff(heard + dropped);
@@ -86,7 +96,7 @@ fn native(stage: &Stage, burst: usize) -> anyhow::Result<[u64; 2]> {
     }
     let hooks = engine.dispatcher(who());
     stage.run(async move {
-        (0..burst).for_each(|_| hooks.tell(event()));
+        (0..burst).for_each(|_| hooks.tell(long_event()));
         over.close();
         Ok(())
     })?;
@@ -101,10 +111,10 @@ fn native(stage: &Stage, burst: usize) -> anyhow::Result<[u64; 2]> {
 fn process(stage: &Stage, burst: usize) -> anyhow::Result<[u64; 2]> {
     let drops = Arc::new(Drops::default());
     let engine = Arc::new(Engine::new(drops.clone(), Vec::new()));
-    stage.mount_children(&engine, OBSERVERS, &counting()?)?;
+    stage.mount_children(&engine, OBSERVERS, &counting(Answers::Hang)?)?;
     let hooks = engine.dispatcher(who());
     let sums = stage.run(async move {
-        (0..burst).for_each(|_| hooks.tell(event()));
+        (0..burst).for_each(|_| hooks.tell(long_event()));
         let start = Instant::now();
         let (mut heard, mut dropped) = (0, 0);
         for number in 0..OBSERVERS {
@@ -126,6 +136,7 @@ fn process(stage: &Stage, burst: usize) -> anyhow::Result<[u64; 2]> {
     stage.runtime.block_on(engine.close());
     let recorded = drops.0.load(Ordering::Relaxed);
     let [heard, dropped] = sums?;
+    ensure!(dropped > 0, "a burst that fits is none");
     ensure!(recorded <= dropped, "{recorded} drops are in the records, and the hooks counted {dropped}");
     Ok([heard, dropped])
 }

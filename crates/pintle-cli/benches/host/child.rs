@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
@@ -26,7 +27,12 @@ pub(crate) enum Answers {
     Guard,
     /// Refuses, with the number of notifications that it has heard as its reason.
     Count,
+    /// The same, but hangs for a while at the first of them.
+    Hang,
 }
+
+/// How long a child hangs: longer than what is told may wait at the head of a queue.
+const HANGING: Duration = Duration::from_secs(1);
 
 impl Answers {
     /// The value of [`VARIABLE`].
@@ -35,13 +41,14 @@ impl Answers {
             Self::Continue => "continue",
             Self::Guard => "guard",
             Self::Count => "count",
+            Self::Hang => "hang",
         }
     }
 
     /// What this program is to do, if it was started as a child.
     pub(crate) fn wanted() -> Option<Self> {
         let word = std::env::var(VARIABLE).ok()?;
-        [Self::Continue, Self::Guard, Self::Count].into_iter().find(|answers| answers.word() == word)
+        [Self::Continue, Self::Guard, Self::Count, Self::Hang].into_iter().find(|answers| answers.word() == word)
     }
 
     /// Answers every call on standard input until it ends.
@@ -54,7 +61,12 @@ impl Answers {
         let (mut line, mut heard) = (Vec::new(), 0_u64);
         while lines.read_until(b'\n', &mut line)? > 0 {
             match line.strip_prefix(CALL_HEAD) {
-                None => heard += 1,
+                None => {
+                    if self == Self::Hang && heard == 0 {
+                        std::thread::sleep(HANGING);
+                    }
+                    heard += 1;
+                }
                 Some(rest) => {
                     let text = str::from_utf8(rest).context("a call is text")?;
                     let (id, rest) = text.split_once(',').context("a call has a number and more")?;
@@ -72,8 +84,8 @@ impl Answers {
         let refusal = |why: &str| format!("{{\"action\":\"deny_tool\",\"reason\":\"{why}\"}}");
         match self {
             Self::Guard if asked.contains(UNWANTED) => refusal("unwanted"),
-            Self::Count if !asked.contains(HELLO) => refusal(&heard.to_string()),
-            Self::Continue | Self::Guard | Self::Count => "{\"action\":\"continue\"}".to_owned(),
+            Self::Count | Self::Hang if !asked.contains(HELLO) => refusal(&heard.to_string()),
+            Self::Continue | Self::Guard | Self::Count | Self::Hang => "{\"action\":\"continue\"}".to_owned(),
         }
     }
 }

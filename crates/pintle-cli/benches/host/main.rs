@@ -29,7 +29,13 @@ mod stage;
 mod start;
 mod turn;
 
+/// The word that makes this program a worker for scripts, as the program itself is one.
+const SCRIPT_WORKER: &str = "__script";
+
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(SCRIPT_WORKER) {
+        return pintle_cli::cli::main();
+    }
     let done = match (child::Answers::wanted(), idle::wanted()) {
         (Some(answers), _) => answers.serve(),
         (None, Some(children)) => idle::serve(children),

@@ -31,7 +31,7 @@ const WAITING: usize = 1024;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is told: the smallest event, and the one that there are most of.
-pub(crate) fn event() -> RuntimeEvent {
+fn event() -> RuntimeEvent {
     RuntimeEvent::LlmDelta { content_delta_len: 17, reasoning_delta_len: 0 }
 }
 
@@ -156,12 +156,12 @@ fn send(stage: &Stage, (times, until): (usize, Until)) -> anyhow::Result<Duratio
 }
 
 /// The entry of a process hook that is told everything, and says how much it heard when it is asked.
-pub(crate) fn counting() -> anyhow::Result<Value> {
+pub(crate) fn counting(answers: Answers) -> anyhow::Result<Value> {
     let command = std::env::current_exe()?;
     Ok(json!({
         "enabled": true,
         "command": [command],
-        "env": { VARIABLE: Answers::Count.word() },
+        "env": { VARIABLE: answers.word() },
         "intercept": ["before_tool"],
         "observe": ["all"],
     }))
@@ -169,7 +169,7 @@ pub(crate) fn counting() -> anyhow::Result<Value> {
 
 fn process(stage: &Stage, report: &mut Report) -> anyhow::Result<()> {
     let engine = forgetful();
-    stage.mount_children(&engine, OBSERVERS, &counting()?)?;
+    stage.mount_children(&engine, OBSERVERS, &counting(Answers::Count)?)?;
     let mut floors = (0..OBSERVERS).map(|_| Pipes::start(Answers::Count)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut tells = |times| tell_children(stage, &engine, (times, Until::Told));
     let mut hears = |times| tell_children(stage, &engine, (times, Until::Heard));
