@@ -1,7 +1,7 @@
 //! Children that nobody asks: what they cost the host, and whether they let it sleep.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -52,7 +52,7 @@ pub(crate) fn serve(children: usize) -> anyhow::Result<()> {
         ensure!(matches!(ruling, Ruling::Proceed), "the call did not pass: {ruling:?}");
         Ok(())
     })?;
-    println!("{READY}");
+    writeln!(std::io::stdout(), "{READY}")?;
     std::io::stdin().read_to_end(&mut Vec::new())?;
     stage.runtime.block_on(engine.close());
     stage.close()

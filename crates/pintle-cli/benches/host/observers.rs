@@ -10,7 +10,7 @@ use dialects::process::{frame, wire};
 use domain::checkpoint::{BeforeTool, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent, Subject};
 use domain::id::{EventId, HookName};
 use domain::json::{Value, json};
-use domain::verdict::Verdict;
+use domain::verdict::{ParsedVerdict, Verdict};
 use engine::{Dispatcher, Engine, NativeHook, async_trait};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
@@ -215,13 +215,11 @@ pub(crate) fn hook_name(number: usize) -> HookName {
 pub(crate) async fn count(hooks: &Dispatcher, number: usize) -> anyhow::Result<u64> {
     let asked = BeforeTool { call: call("count"), owner: None };
     let reply = hooks.probe(&hook_name(number), Subject::BeforeTool(&asked)).await;
-    match reply.map_err(|fault| anyhow!("the hook {}", fault.phrase()))? {
-        Reply::BeforeTool(heard) => match heard.verdict {
-            Verdict::Deny(reason) => Ok(reason.to_string().parse()?),
-            other => bail!("it was to refuse: {other:?}"),
-        },
-        other => bail!("it was to answer: {other:?}"),
-    }
+    let reply = reply.map_err(|fault| anyhow!("the hook {}", fault.phrase()))?;
+    let Reply::BeforeTool(ParsedVerdict { verdict: Verdict::Deny(reason), .. }) = &reply else {
+        bail!("it was to refuse: {reply:?}");
+    };
+    Ok(reason.to_string().parse()?)
 }
 
 /// The floor: the same lines, ready, through pipes that block, and a question to each child in the end.
