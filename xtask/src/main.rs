@@ -128,6 +128,8 @@ const ERRANDS: &[Errand] = &[
             "--bench",
             "sessions",
             "--bench",
+            "host",
+            "--bench",
             "process",
             "--bench",
             "rules",

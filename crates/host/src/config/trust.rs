@@ -243,8 +243,11 @@ fn cover_files(section: &mut Value, layer: &Layer) {
 /// The settings that all hooks of a file share.
 fn settings(layer: &Layer) -> Value {
     let keep = ["enabled", "strict_start", "defaults"];
-    let all = layer.value(&["hooks"]);
-    let kept = keep.iter().filter_map(|key| Some(((*key).to_owned(), all.get(key)?.clone())));
+    // Only these: the section has all hooks besides, and each of them asks.
+    let kept = keep.iter().filter_map(|key| {
+        let written = layer.document.root.at(&["hooks", key])?;
+        Some(((*key).to_owned(), written.to_json()))
+    });
     Value::Object(kept.collect::<Object>())
 }
 

@@ -117,6 +117,11 @@ fn names(trusted: &Trusted) -> Vec<(String, Vec<&'static str>)> {
     names
 }
 
+/// The entry called `name` of a table; where it is not there, it says nothing.
+fn own<T: Clone + Default>(table: Option<&BTreeMap<String, T>>, name: &str) -> T {
+    table.and_then(|entries| entries.get(name)).cloned().unwrap_or_default()
+}
+
 /// One hook on its way.
 struct One<'a> {
     name: &'a str,
@@ -190,16 +195,17 @@ impl One<'_> {
         }
         let origin = self.origin(trusted);
         let around = layer.around(self.name, &origin);
-        let raw = layer.raw.hooks.clone();
+        // Only its own entry: of hundreds, all would be copied hundreds of times.
+        let written = &layer.raw.hooks;
         let (hook, kind) = match self.family() {
             Family::Native => {
-                let raw = raw.builtins.unwrap_or_default().remove(self.name).unwrap_or_default();
+                let raw = own(written.builtins.as_ref(), self.name);
                 let (hook, entry) = builtin(&around, &raw, builtins)?;
                 (hook, HookKind::Builtin(entry))
             }
             // Rules and texts of skills are no entries of `hooks`.
             Family::Process | Family::Rule | Family::Skill => {
-                let raw = raw.processes.unwrap_or_default().remove(self.name).unwrap_or_default();
+                let raw = own(written.processes.as_ref(), self.name);
                 let (hook, entry) = process(&around, &raw)?;
                 (hook, HookKind::Process(entry))
             }
