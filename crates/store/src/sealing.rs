@@ -7,6 +7,7 @@ use domain::approval::ApprovalKey;
 use crate::anchor_file::AnchorFile;
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
+use crate::rows::approvals::Proofs;
 
 /// The keys that a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without
 /// a key that signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
@@ -21,6 +22,11 @@ pub struct StoreKeys {
 }
 
 impl StoreKeys {
+    /// What approvals are held against.
+    pub(crate) fn approval_proofs(&self) -> Proofs {
+        Proofs { key: self.approval_key(), signing: self.signing.clone() }
+    }
+
     /// The key that seals what persons are asked and say: that of the keyring, which several machines may share, or
     /// else one of this machine. What the other one sealed holds, too. Nothing is sealed where there is neither.
     pub(crate) fn approval_key(&self) -> Option<ApprovalKey> {
