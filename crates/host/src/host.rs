@@ -91,6 +91,8 @@ impl Host {
     /// The store cannot be opened, or two hooks have one name.
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
         let config = &loaded.config;
+        // Before any key is read.
+        home::close_files(&config.home).iter().for_each(|line| tracing::warn!("{line}"));
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
         let sessions = open_sessions(config, &store)?;
