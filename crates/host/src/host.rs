@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
