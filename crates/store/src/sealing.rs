@@ -7,7 +7,6 @@ use domain::approval::ApprovalKey;
 use crate::anchor_file::AnchorFile;
 use crate::keyring::Keyring;
 use crate::keyring::signing::SigningKey;
-use crate::rows::approvals::Proofs;
 
 /// The keys that a store seals and signs with. Without a keyring, what would have to be encrypted is not kept; without
 /// a key that signs, the audit chain has no checkpoints, and nothing in it can be proven to others.
@@ -38,4 +37,13 @@ impl StoreKeys {
             (None, own) => own.cloned(),
         }
     }
+}
+
+/// What proves that an approval is what a person gave, and that it was not used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proofs {
+    /// The key that seals.
+    pub(crate) key: Option<ApprovalKey>,
+    /// The key that signs the chain.
+    pub(crate) signing: Option<Arc<SigningKey>>,
 }

@@ -1,7 +1,5 @@
 //! Questions for persons, as rows. What becomes of them is decided in `domain`; this carries it out.
 
-use std::sync::Arc;
-
 use domain::approval::{
     Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
 };
@@ -13,21 +11,12 @@ use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::audit::ChainGrowth;
 use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of};
-use crate::keyring::signing::SigningKey;
+use crate::sealing::Proofs;
 use crate::{body, refusal};
 
 mod used;
 
 const COLUMNS: &str = "id, state, answered_by, note, seal, body";
-
-/// What proves that an approval is what a person gave, and that it was not used.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Proofs {
-    /// The key that seals.
-    pub(crate) key: Option<ApprovalKey>,
-    /// The key that signs the chain.
-    pub(crate) signing: Option<Arc<SigningKey>>,
-}
 
 /// The question that somebody answers.
 #[derive(Clone, Copy, Debug)]

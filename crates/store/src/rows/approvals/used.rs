@@ -9,12 +9,12 @@ use domain::id::TenantId;
 use domain::json::{Object, canonical};
 use jiff::{SignedDuration, Timestamp};
 
-use super::Proofs;
 use crate::body;
 use crate::db::{Db, Failure, moment};
 use crate::evidence::{Note, has_chain, note};
 use crate::rows::audit;
 use crate::rows::audit::{ChainGrowth, number};
+use crate::sealing::Proofs;
 
 /// How far clocks of machines that share a database may be apart: what was signed so short before a question is not
 /// taken for older than it.
