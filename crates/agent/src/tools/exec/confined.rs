@@ -40,7 +40,14 @@ pub(in crate::tools) fn helper_args(
     let beside = protected.beside.keys().flat_map(|path| [BESIDE.into(), path.into()]);
     let shell = [SHELL.into(), shell.program().into()];
     let unconfined = unconfined.then(|| UNCONFINED.into());
-    files.chain(dirs).chain(beside).chain(names).chain(shell).chain(unconfined).chain([COMMAND.into(), command.into()]).collect()
+    files
+        .chain(dirs)
+        .chain(beside)
+        .chain(names)
+        .chain(shell)
+        .chain(unconfined)
+        .chain([COMMAND.into(), command.into()])
+        .collect()
 }
 
 /// What [`helper_args`] wrote.
