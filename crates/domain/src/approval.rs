@@ -12,9 +12,11 @@ use crate::tool::{CallPlace, Digest, ToolCall};
 
 mod flaw;
 mod seal;
+mod used;
 
 pub use flaw::ApprovalFlaw;
 pub use seal::ApprovalKey;
+pub use used::{APPROVAL_USED, used_approval};
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.

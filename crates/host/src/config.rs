@@ -406,7 +406,7 @@ pub fn unreadable(env: &Env, config: Option<&Path>) -> Option<Diagnostic> {
         Some(file) => vec![file.to_owned()],
         None => {
             let own = places::own_file(env).ok().flatten();
-            let found = places::found(env, None).into_iter().flat_map(|folder| folder.files);
+            let found = places::found(env, None).unwrap_or_default().into_iter().flat_map(|folder| folder.files);
             own.into_iter().chain(found).collect()
         }
     };
@@ -432,7 +432,7 @@ pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
 /// Two stand in one folder.
 pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
     let own = places::own_file(env)?;
-    let nearest = places::found(env, own.as_deref()).into_iter().find(|folder| !folder.files.is_empty());
+    let nearest = places::found(env, own.as_deref())?.into_iter().find(|folder| !folder.files.is_empty());
     if let Some(FolderFiles { files, .. }) = nearest {
         return Ok(places::only_one(files)?.map(|found| (found, true)));
     }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
@@ -23,11 +22,9 @@ use store::Store;
 
 use crate::blind;
 use crate::collector::Collector;
-use crate::config::places::FILE_NAMES;
 use crate::config::trust::before_spawn;
 use crate::config::{
-    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, McpReach, McpServerConfig,
-    ProviderConfig, detect,
+    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, detect,
 };
 use crate::conversations::open_sessions;
 use crate::error::HostError;
@@ -36,7 +33,7 @@ use crate::health::{FailedStart, HealthFile};
 use crate::home;
 use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
 use crate::mcp_names::is_mcp;
-use crate::rule_files;
+use crate::protected::protected;
 use crate::servers::{Servers, is_wanted};
 use crate::skill_sets::SkillSets;
 use process::orphan_reaper::OrphanReaper;
@@ -93,6 +90,8 @@ impl Host {
     /// The store cannot be opened, or two hooks have one name.
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
         let config = &loaded.config;
+        // Before any key is read.
+        home::close_files(&config.home).iter().for_each(|line| tracing::warn!("{line}"));
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
         let sessions = open_sessions(config, &store)?;
@@ -343,33 +342,7 @@ impl Host {
     /// The files that no tool may change: the configuration, what hooks run, this program; and the home folder, not
     /// even read.
     pub fn protected(&self) -> Protected {
-        let config = &self.loaded.config;
-        let mut files: Vec<PathBuf> = self.loaded.files.clone();
-        files.extend(std::env::current_exe().ok());
-        files.extend(config.hooks.iter().flat_map(hook_files));
-        files.extend(config.mcp.values().flat_map(server_files));
-        files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
-        // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
-        for folder in &config.agent_hooks.dirs {
-            files.extend(rule_files::listed(&folder.dir).unwrap_or_default());
-            files.push(folder.dir.clone());
-        }
-        // Nor may it lay there what somebody might accept unread.
-        files.extend(config.found_folders.clone());
-        // Whoever could write a text of a skill would speak as the operator in every later turn.
-        files.extend(
-            config
-                .agents
-                .values()
-                .filter(|agent| !agent.skills.is_empty())
-                .flat_map(|agent| skill_folders(config, agent)),
-        );
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        Protected {
-            files: files.into_iter().map(absolute).collect(),
-            dirs: vec![absolute(config.home.clone())],
-            names: FILE_NAMES.map(str::to_owned).to_vec(),
-        }
+        protected(&self.loaded.config, &self.loaded.files)
     }
 
     /// The settings of a provider, with its key from the environment.
@@ -459,32 +432,6 @@ fn hide() {
     if let Err(error) = nix::sys::prctl::set_dumpable(false) {
         tracing::warn!(%error, "other processes of this user can read what children do not inherit");
     }
-}
-
-/// The files that a hook runs, as far as its command names them.
-fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
-    let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
-    command_files(&entry.argv, &entry.dir)
-}
-
-/// The folders of an agent's skills, and those that they stand in.
-fn skill_folders(config: &Config, agent: &AgentConfig) -> Vec<PathBuf> {
-    let dirs = || std::iter::once(&agent.skills_dir).chain(&config.more_skills);
-    // A link in there may lead elsewhere.
-    let own = agent.skills.iter().flat_map(|named| dirs().map(|dir| dir.join(&named.text)));
-    dirs().cloned().chain(own).filter(|path| path.exists() || path == &agent.skills_dir).collect()
-}
-
-/// The files that the command of an MCP server runs.
-fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
-    match &server.reach {
-        McpReach::Command { argv, dir, .. } => command_files(argv, dir),
-        McpReach::Url(_) => Vec::new(),
-    }
-}
-
-fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
-    argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
 }
 
 #[cfg(test)]

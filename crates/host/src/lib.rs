@@ -18,6 +18,7 @@ pub mod host;
 pub mod host_rules;
 pub mod judges;
 pub mod mcp_names;
+mod protected;
 mod provider_spec;
 pub mod ready_agent;
 pub mod reload;

@@ -7,10 +7,19 @@ use domain::id::HookId;
 use domain::store::{Actor, StoreError, StoredRules};
 
 use crate::database::Database;
-use crate::rows::{anchor, hooks};
+use crate::rows::{anchor, hooks, strangers};
 
-/// Everything that puts rules in force, compared with the anchor, which then knows it.
+/// Everything that puts rules in force, compared with the anchor, which then knows it. Where tables are not as Pintle
+/// made them, nothing is relied on.
 pub(crate) fn rules<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
+    let mut rules = anchored(database)?;
+    if let Some(why) = database.read_at_once(|db| strangers::found(db))? {
+        rules.shut = Some(format!("in {}: {why}", database.shown()));
+    }
+    Ok(rules)
+}
+
+fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
     let Some(file) = &database.sealing().anchor else { return database.read_at_once(hooks::rules) };
     // Where the home cannot be written there is nothing to keep others from.
     let lock = file.lock().map_err(|why| tracing::warn!("store.anchor_not_written: {why}"));

@@ -48,6 +48,9 @@ pub(crate) trait Database: Send + Sync {
     /// The room for what is on its way to the writer.
     fn rooms(&self) -> &Rooms;
 
+    /// What it is called in messages, without passwords.
+    fn shown(&self) -> String;
+
     /// The keys that values are sealed with.
     fn sealing(&self) -> &StoreKeys;
 

@@ -261,6 +261,11 @@ fn canonical_uuid(id: String) -> Option<String> {
     if is_canonical_uuid(&id) { Some(id) } else { Uuid::parse_str(&id).ok().map(|id| id.to_string()) }
 }
 
+/// Whether there can be a chain of `tenant`. No call of another one is recorded, so none gets a permit.
+pub(crate) fn has_chain(tenant: &TenantId) -> bool {
+    Uuid::parse_str(tenant.as_str()).is_ok()
+}
+
 /// The id of a tenant as it is kept. It is shared, so nearly none has to be made anew.
 fn tenant_id(id: &TenantId) -> Result<TenantId, StoreError> {
     if is_canonical_uuid(id.as_str()) {

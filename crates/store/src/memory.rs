@@ -8,6 +8,7 @@ mod hooks;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
+use domain::audit::AuditKind;
 use domain::id::TenantId;
 use domain::json::Object;
 use domain::record::EventRecord;
@@ -25,6 +26,7 @@ use hooks::RuleTables;
 use state::{Held, MemoryState};
 
 use crate::Store;
+use crate::evidence::has_chain;
 use crate::keyring::Keyring;
 use crate::rows::records::ids;
 use crate::rows::rotation::{RotationBatch, SealedColumn};
@@ -202,7 +204,11 @@ impl ApprovalStore for Memory {
     }
 
     fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        self.memory().use_up(id, now)
+        let used = self.memory().use_up(id, now)?;
+        if !has_chain(&used.tenant_id) {
+            return Ok(());
+        }
+        self.history().note(&used.tenant_id, now, AuditKind::Change, used.used_by_call(now))
     }
 
     fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {

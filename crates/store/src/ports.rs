@@ -123,33 +123,38 @@ impl<D: Database> SessionStore for SqlStore<D> {
 
 impl<D: Database> ApprovalStore for SqlStore<D> {
     fn ask(&self, question: Approval, now: Timestamp) -> Result<ApprovalStanding, StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.write(|db| approvals::ask(db, key.as_ref(), question.clone(), now))
+        let proofs = self.0.sealing().approval_proofs();
+        self.0.write(|db| approvals::ask(db, &proofs, question.clone(), now))
     }
 
     fn answer(&self, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.write(|db| approvals::answer(db, key.as_ref(), Asked::Named(id), (&said, now)))
+        let proofs = self.0.sealing().approval_proofs();
+        self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(id), (&said, now)))
     }
 
     fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.write(|db| approvals::answer(db, key.as_ref(), Asked::Shown(shown), (&said, now)))
+        let proofs = self.0.sealing().approval_proofs();
+        self.0.write(|db| approvals::answer(db, &proofs, Asked::Shown(shown), (&said, now)))
     }
 
     fn use_up(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.write(|db| approvals::use_up(db, key.as_ref(), id, now))
+        let proofs = self.0.sealing().approval_proofs();
+        let grown = self.0.write(|db| approvals::use_up(db, &proofs, id, now))?;
+        // Whoever cuts the entry about it off the end of the chain is to be found out.
+        if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
+            anchor.signed(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
+        }
+        Ok(())
     }
 
     fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.read(|db| approvals::by_id(db, key.as_ref(), id))
+        let proofs = self.0.sealing().approval_proofs();
+        self.0.read(|db| approvals::by_id(db, &proofs, id))
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
-        let key = self.0.sealing().approval_key();
-        self.0.read(|db| approvals::newest(db, key.as_ref(), query))
+        let proofs = self.0.sealing().approval_proofs();
+        self.0.read(|db| approvals::newest(db, &proofs, query))
     }
 }
 

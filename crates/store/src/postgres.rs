@@ -139,6 +139,10 @@ impl Database for PostgresDatabase {
         &self.rooms
     }
 
+    fn shown(&self) -> String {
+        format!("`{}`", self.base.target.name())
+    }
+
     fn sealing(&self) -> &StoreKeys {
         &self.sealing
     }

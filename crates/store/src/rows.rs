@@ -18,4 +18,5 @@ pub(crate) mod outbox;
 pub(crate) mod records;
 pub(crate) mod rotation;
 pub(crate) mod sessions;
+pub(crate) mod strangers;
 pub(crate) mod tenants;

@@ -21,6 +21,11 @@ pub struct StoreKeys {
 }
 
 impl StoreKeys {
+    /// What approvals are held against.
+    pub(crate) fn approval_proofs(&self) -> Proofs {
+        Proofs { key: self.approval_key(), signing: self.signing.clone() }
+    }
+
     /// The key that seals what persons are asked and say: that of the keyring, which several machines may share, or
     /// else one of this machine. What the other one sealed holds, too. Nothing is sealed where there is neither.
     pub(crate) fn approval_key(&self) -> Option<ApprovalKey> {
@@ -32,4 +37,13 @@ impl StoreKeys {
             (None, own) => own.cloned(),
         }
     }
+}
+
+/// What proves that an approval is what a person gave, and that it was not used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proofs {
+    /// The key that seals.
+    pub(crate) key: Option<ApprovalKey>,
+    /// The key that signs the chain.
+    pub(crate) signing: Option<Arc<SigningKey>>,
 }

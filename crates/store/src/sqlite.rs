@@ -35,6 +35,7 @@ use crate::rows::audit::Sealer;
 use crate::rows::batch::{Batch, Traffic, tail};
 use crate::rows::group::is_awaited_by;
 use crate::rows::sessions::HeldBy;
+use crate::rows::strangers;
 use crate::sealing::StoreKeys;
 use file::Place;
 use locks::Locks;
@@ -148,6 +149,7 @@ impl SqliteFile {
             };
             file::transact(connection, |db| {
                 // The writer signs what it finds behind what it knows.
+                strangers::refuse(db)?;
                 if tail::is_there(db)? {
                     tail::fold(db, &mut Sealer::new(None))?;
                 }
@@ -202,6 +204,10 @@ impl Database for SqliteFile {
 
     fn rooms(&self) -> &Rooms {
         &self.rooms
+    }
+
+    fn shown(&self) -> String {
+        format!("`{}`", self.path.display())
     }
 
     fn sealing(&self) -> &StoreKeys {

@@ -11,6 +11,12 @@ pub enum ToolError {
     /// The host keeps this for itself.
     #[error("`{0}` is protected: it belongs to the program that runs you and is not yours to {1}")]
     Protected(String, &'static str),
+    /// It would be loaded by what the host runs there.
+    #[error(
+        "`{0}` would stand beside a script of {1}, which could load it, so nothing new is made in that folder; write to \
+         another one"
+    )]
+    Beside(String, String),
     /// There is no such file or folder.
     #[error("`{0}` does not exist")]
     NotFound(String),

@@ -1,7 +1,7 @@
 //! What belongs to the host and not to the agent.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt;
@@ -18,6 +18,9 @@ pub struct Protected {
     pub files: Vec<PathBuf>,
     /// Nothing in or below these may be read or changed.
     pub dirs: Vec<PathBuf>,
+    /// Nothing new may be made directly in these, where something that the host runs stands, by the name of what runs it:
+    /// an interpreter loads what lies beside a script. What is there already may be changed.
+    pub beside: BTreeMap<PathBuf, String>,
     /// File tools write no file of these names, wherever it would stand and whatever the case of its letters.
     pub names: Vec<String>,
 }
@@ -39,6 +42,7 @@ pub struct Guard {
     files: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
     names: Vec<String>,
+    beside: BTreeMap<PathBuf, String>,
 }
 
 /// The identities of what is protected, as of one call: a file that is replaced gets another one.
@@ -56,6 +60,7 @@ impl Protected {
         Self {
             files: self.files.iter().map(|path| resolve(path)).collect(),
             dirs: self.dirs.iter().map(|path| resolve(path)).collect(),
+            beside: self.beside.iter().map(|(path, of)| (resolve(path), of.clone())).collect(),
             names: self.names.clone(),
         }
     }
@@ -77,8 +82,8 @@ fn resolve(path: &Path) -> PathBuf {
 impl Guard {
     /// The guard of what is `protected`.
     pub fn new(protected: &Protected) -> Self {
-        let Protected { files, dirs, names } = protected.resolved();
-        Self { files, dirs, names }
+        let Protected { files, dirs, beside, names } = protected.resolved();
+        Self { files, dirs, names, beside }
     }
 
     /// Whether the opened `file` must not be read, whatever name it was opened by.
@@ -130,6 +135,19 @@ impl Ids<'_> {
         Ok(())
     }
 
+    /// Who runs something in the folder in which a write to `real` would make a new entry.
+    fn beside(&self, real: &Path) -> Option<&str> {
+        // The first folder that is missing would be the new entry, and else the file.
+        let folder = real.ancestors().skip(1).find(|folder| folder.is_dir())?;
+        let by_name = self.guard.beside.get(folder);
+        let same = |of: &fs::Metadata, other: &Path| fs::metadata(other).is_ok_and(|m| identity(&m) == identity(of));
+        let by_identity = || {
+            let of = fs::metadata(folder).ok()?;
+            self.guard.beside.iter().find(|(other, _)| same(&of, other)).map(|(_, who)| who)
+        };
+        by_name.or_else(by_identity).map(String::as_str)
+    }
+
     /// # Errors
     /// When nothing may be written to the real path `real`, where `of` stands already if anything does.
     pub(super) fn check_write(&self, shown: &str, real: &Path, of: Option<&fs::Metadata>) -> Result<(), ToolError> {
@@ -142,7 +160,10 @@ impl Ids<'_> {
         if named || reserved || self.hides(real) || of.is_some_and(same_file) {
             return Err(ToolError::Protected(shown.into(), "change"));
         }
-        Ok(())
+        match self.beside(real).filter(|_| of.is_none()) {
+            Some(who) => Err(ToolError::Beside(shown.into(), who.to_owned())),
+            None => Ok(()),
+        }
     }
 }
 

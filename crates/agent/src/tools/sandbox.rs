@@ -147,11 +147,14 @@ struct Plan {
 
 impl Plan {
     fn new(protected: &Protected) -> Self {
-        let Protected { files, dirs, .. } = protected.resolved();
+        let Protected { files, dirs, beside, .. } = protected.resolved();
         let (files, dirs) = (BTreeSet::from_iter(files), BTreeSet::from_iter(dirs));
         let above = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let on_the_way_to_dirs: BTreeSet<_> = dirs.iter().flat_map(above).collect();
-        let on_the_way = files.iter().flat_map(above).chain(on_the_way_to_dirs.iter().cloned()).collect();
+        // A folder that something stands in is on the way to it.
+        let folders = beside.into_keys().flat_map(|folder| [above(&folder), vec![folder]].concat());
+        let on_the_way =
+            files.iter().flat_map(above).chain(on_the_way_to_dirs.iter().cloned()).chain(folders).collect();
         let ids = |paths: &BTreeSet<PathBuf>| -> BTreeSet<Identity> {
             paths.iter().filter_map(|path| fs::metadata(path).ok()).map(|of| identity(&of)).collect()
         };

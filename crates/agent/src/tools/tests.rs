@@ -37,6 +37,7 @@ impl Tree {
         let protected = Protected {
             files: vec![at("ws/pintle.toml"), at("ws/later.toml")],
             dirs: vec![at("home")],
+            beside: [(at("ws/hooks"), "hook \"guard\"".to_owned())].into(),
             names: vec!["pintle.json".into()],
         };
         let workspace = Workspace::open(&at("ws"), &protected).unwrap();

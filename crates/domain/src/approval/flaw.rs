@@ -11,6 +11,10 @@ pub enum ApprovalFlaw {
     Unsealed,
     /// Its answer is not the one that was sealed.
     BrokenSeal,
+    /// The audit chain says that a call used it already.
+    UsedBefore,
+    /// What the audit chain says since it was asked is not whole.
+    BrokenChain,
 }
 
 impl fmt::Display for ApprovalFlaw {
@@ -19,6 +23,11 @@ impl fmt::Display for ApprovalFlaw {
             Self::Altered => "what stands in the store is not what was asked",
             Self::Unsealed => "its answer carries no seal: an older version wrote it, or no person gave it",
             Self::BrokenSeal => "its answer was altered in the store: the seal does not fit",
+            Self::UsedBefore => "it was used before: the audit chain says so",
+            Self::BrokenChain => {
+                "entries of the audit chain are missing or altered since it was asked, so nothing says that it was not \
+                 used before; see `pintle audit verify`"
+            }
         })
     }
 }

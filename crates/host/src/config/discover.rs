@@ -44,7 +44,7 @@ impl Discovered {
             all.layers.push(Trusted::own(Layer::read(file, &env.cwd)?));
             all.files.push(file.clone());
         }
-        let folders = places::found(env, own.as_deref());
+        let folders = places::found(env, own.as_deref())?;
         if folders.is_empty() {
             return Ok(all);
         }

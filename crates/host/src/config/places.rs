@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::HostError;
@@ -141,24 +141,45 @@ pub(super) struct FolderFiles {
 }
 
 /// The configuration files of `folder`, which must be a real path.
-pub(super) fn files_of(folder: &Path) -> FolderFiles {
+///
+/// # Errors
+/// The folder is our own, and nobody can tell: whoever takes away the rights to it takes no guard away with them.
+pub(super) fn files_of(folder: &Path) -> Result<FolderFiles, HostError> {
+    files_of_user(folder, nix::unistd::geteuid().as_raw())
+}
+
+/// The same for the user `me`. A folder of somebody else that they keep closed, above a workspace in it, never had
+/// anything for us; only its owner could have closed it.
+fn files_of_user(folder: &Path, me: u32) -> Result<FolderFiles, HostError> {
     let mut found = FolderFiles::default();
+    let is_ours = || folder.metadata().is_ok_and(|of| of.uid() == me);
     for file in FILE_NAMES.map(|name| folder.join(name)) {
         match file.symlink_metadata() {
             Ok(of) if of.is_file() => found.files.push(file),
             Ok(of) if of.is_symlink() && file.is_file() => found.links.push(file),
+            Err(error) if !is_absent(&file, &error) && is_ours() => {
+                let message = format!("{} cannot be looked at: {error}", file.display());
+                return Err(HostError::usage(message).hint(format!(
+                    "the folder is yours, and a configuration with guards may stand there: give yourself the rights \
+                     back with `chmod u+rx {}`, or name the configuration that counts with -c FILE",
+                    folder.display()
+                )));
+            }
             Ok(_) | Err(_) => {}
         }
     }
-    found
+    Ok(found)
 }
 
 /// The configuration files of `folder` and of those above, the nearest first, by the real path of each; folders
 /// without any are left out.
-fn files_above(folder: &Path) -> Vec<FolderFiles> {
+///
+/// # Errors
+/// One of them is our own, and nobody can tell.
+fn files_above(folder: &Path) -> Result<Vec<FolderFiles>, HostError> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let all = real.ancestors().map(files_of);
-    all.filter(|found| *found != FolderFiles::default()).collect()
+    let all: Result<Vec<_>, _> = real.ancestors().map(files_of).collect();
+    Ok(all?.into_iter().filter(|found| *found != FolderFiles::default()).collect())
 }
 
 /// The user's own file, if there is one.
@@ -170,16 +191,19 @@ pub(super) fn own_file(env: &Env) -> Result<Option<PathBuf>, HostError> {
 }
 
 /// What is found from the working directory upwards, the nearest first, without the user's own file.
-pub(super) fn found(env: &Env, own: Option<&Path>) -> Vec<FolderFiles> {
+///
+/// # Errors
+/// One of the folders is our own, and cannot be looked at.
+pub(super) fn found(env: &Env, own: Option<&Path>) -> Result<Vec<FolderFiles>, HostError> {
     let own = own.map(|own| own.canonicalize().unwrap_or_else(|_| own.to_owned()));
     let is_own = |file: &PathBuf| own.is_some() && file.canonicalize().ok() == own;
-    let mut folders = files_above(&env.cwd);
+    let mut folders = files_above(&env.cwd)?;
     for folder in &mut folders {
         folder.files.retain(|file| !is_own(file));
         folder.links.retain(|link| !is_own(link));
     }
     folders.retain(|folder| *folder != FolderFiles::default());
-    folders
+    Ok(folders)
 }
 
 /// The bytes that `file` holds.
@@ -233,6 +257,50 @@ mod tests {
             said(&[("HOME", "h")]).message,
             "there is no home folder: HOME is relative (`h`), so it does not count"
         );
+    }
+
+    /// What `work` comes to for a user who is not root, whose the folder is.
+    fn as_user<T: Send>(folder: &Path, work: impl FnOnce(u32) -> T + Send) -> T {
+        use nix::unistd::{Uid, chown, geteuid, setfsuid};
+        let me = if geteuid().is_root() { Uid::from_raw(65_534) } else { geteuid() };
+        for at in [folder.to_owned(), folder.join("a"), folder.join("a/b"), folder.join("a/b/c")] {
+            chown(&at, Some(me), None).unwrap();
+        }
+        // For the files that this thread opens, and for no other thread.
+        std::thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                setfsuid(me);
+                work(me.as_raw())
+            });
+            working.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_folder_of_ones_own_that_was_closed_is_not_taken_for_an_empty_one() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a/b/c");
+        std::fs::create_dir_all(&folder).unwrap();
+        let closed = root.path().join("a/b");
+        std::fs::write(closed.join("pintle.toml"), "").unwrap();
+        let mode = |mode| std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(mode)).unwrap();
+        let look = |me: u32| {
+            let of = |folder: &Path| files_of_user(folder, me).map(|found| found.files.len()).map_err(|e| e.message);
+            [of(&folder), of(&closed), of(root.path())]
+        };
+        assert_eq!(as_user(root.path(), look), [Ok(0), Ok(1), Ok(0)]);
+        mode(0o000);
+        let [_, at, above] = as_user(root.path(), look);
+        let said = at.unwrap_err();
+        assert!(said.contains("a/b/pintle.toml cannot be looked at"), "{said}");
+        assert_eq!(above, Ok(0));
+        // Somebody else's: it never was for us.
+        assert_eq!(as_user(root.path(), |me| look(me + 1)), [Ok(0), Ok(0), Ok(0)]);
+        // One may go through it and not list it, as homes are.
+        mode(0o311);
+        assert_eq!(as_user(root.path(), look), [Ok(0), Ok(1), Ok(0)]);
+        mode(0o700);
     }
 
     #[test]

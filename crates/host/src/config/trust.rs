@@ -129,13 +129,13 @@ fn surveyed(env: &Env, named: Option<&Path>) -> Result<PathBuf, HostError> {
     let file = match named.map(|named| env.cwd.join(named)) {
         Some(folder) if folder.is_dir() => {
             let real = folder.canonicalize().unwrap_or(folder);
-            in_folder(places::files_of(&real))?
+            in_folder(places::files_of(&real)?)?
         }
         Some(file) => {
             let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
             Some(folder.zip(file.file_name()).map_or(file.clone(), |(folder, name)| folder.join(name)))
         }
-        None => places::found(env, None).into_iter().next().map(in_folder).transpose()?.flatten(),
+        None => places::found(env, None)?.into_iter().next().map(in_folder).transpose()?.flatten(),
     };
     let file = file.ok_or_else(none)?;
     if file.symlink_metadata().is_ok_and(|of| of.is_symlink()) {

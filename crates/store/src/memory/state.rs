@@ -190,12 +190,12 @@ impl MemoryState {
         Ok(approval.clone())
     }
 
-    pub(super) fn use_up(&mut self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+    pub(super) fn use_up(&mut self, id: &str, now: jiff::Timestamp) -> Result<Approval, StoreError> {
         let approval = self.approvals.iter_mut().find(|it| it.id == id).ok_or_else(|| refusal::unknown(id))?;
         match approval.state_at(now) {
             ApprovalState::Approved => {
                 approval.state = ApprovalState::Used;
-                Ok(())
+                Ok(approval.clone())
             }
             state @ (ApprovalState::Waiting
             | ApprovalState::Refused

@@ -9,8 +9,12 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
+use super::audit::ChainGrowth;
 use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of};
+use crate::sealing::Proofs;
 use crate::{body, refusal};
+
+mod used;
 
 const COLUMNS: &str = "id, state, answered_by, note, seal, body";
 
@@ -26,14 +30,14 @@ pub(crate) enum Asked<'a> {
 /// Brings `question` to where it stands.
 pub(crate) fn ask(
     db: &dyn Db,
-    key: Option<&ApprovalKey>,
+    proofs: &Proofs,
     question: Approval,
     now: jiff::Timestamp,
 ) -> Result<ApprovalStanding, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let of_call = "WHERE tenant_id = ?1 AND session_id = ?2 AND turn_id = ?3 AND tool_call_id = ?4 ORDER BY seq";
-    let earlier = select(
-        (db, key),
+    let mut earlier = select(
+        (db, proofs),
         &format!("{of_call}{}", db.dialect().for_update()),
         &[
             question.tenant_id.as_str().into(),
@@ -42,13 +46,14 @@ pub(crate) fn ask(
             question.tool_call_id.as_str().into(),
         ],
     )?;
+    used::examine(db, proofs, &mut earlier, now)?;
     match plan(question, &earlier, now) {
         QuestionPlan::Stands(standing) => Ok(standing),
         QuestionPlan::Park { new, void } => {
             for id in &void {
                 set_state(db, id, ApprovalState::Void)?;
             }
-            insert(db, key, &new)?;
+            insert(db, proofs, &new)?;
             Ok(ApprovalStanding::Waiting(new))
         }
     }
@@ -57,15 +62,16 @@ pub(crate) fn ask(
 /// Answers a question, and seals what was said.
 pub(crate) fn answer(
     db: &dyn Db,
-    key: Option<&ApprovalKey>,
+    proofs: &Proofs,
     asked: Asked<'_>,
     (said, now): (&PersonAnswer, jiff::Timestamp),
 ) -> Result<Approval, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let mut approval = match asked {
-        Asked::Named(id) => named((db, key), id)?,
+        Asked::Named(id) => named((db, proofs), id)?,
         Asked::Shown(shown) => {
-            let found = to_change((db, key), &shown.id)?.ok_or_else(|| Failure::Said(refusal::unknown(&shown.id)))?;
+            let found =
+                to_change((db, proofs), &shown.id)?.ok_or_else(|| Failure::Said(refusal::unknown(&shown.id)))?;
             if found.shown() != shown.shown() {
                 return Err(Failure::Said(refusal::altered(&found.id)));
             }
@@ -80,18 +86,27 @@ pub(crate) fn answer(
             approval.state.word().into(),
             approval.answered_by.as_ref().into(),
             (&approval.note).into(),
-            key.map(|key| key.seal(&approval)).into(),
+            proofs.key.as_ref().map(|key| key.seal(&approval)).into(),
         ],
     )?;
     Ok(approval)
 }
 
-/// Uses the question `id` up, if it stands approved.
-pub(crate) fn use_up(db: &dyn Db, key: Option<&ApprovalKey>, id: &str, now: jiff::Timestamp) -> Result<(), Failure> {
+/// Uses the question `id` up, if it stands approved and the chain does not say that it was used; from then on it does.
+pub(crate) fn use_up(
+    db: &dyn Db,
+    proofs: &Proofs,
+    id: &str,
+    now: jiff::Timestamp,
+) -> Result<Vec<ChainGrowth>, Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let approval = to_change((db, key), id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
+    let mut approval = to_change((db, proofs), id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
+    used::examine(db, proofs, std::slice::from_mut(&mut approval), now)?;
     match approval.state_at(now) {
-        ApprovalState::Approved => set_state(db, id, ApprovalState::Used),
+        ApprovalState::Approved => {
+            set_state(db, id, ApprovalState::Used)?;
+            used::record(db, &approval, now)
+        }
         state @ (ApprovalState::Waiting
         | ApprovalState::Refused
         | ApprovalState::Used
@@ -101,12 +116,14 @@ pub(crate) fn use_up(db: &dyn Db, key: Option<&ApprovalKey>, id: &str, now: jiff
 }
 
 /// The question of exactly this id.
-pub(crate) fn by_id(db: &dyn Db, key: Option<&ApprovalKey>, id: &str) -> Result<Option<Approval>, Failure> {
-    Ok(select((db, key), "WHERE id = ?1", &[id.into()])?.pop())
+pub(crate) fn by_id(db: &dyn Db, proofs: &Proofs, id: &str) -> Result<Option<Approval>, Failure> {
+    let mut found = select((db, proofs), "WHERE id = ?1", &[id.into()])?;
+    used::examine(db, proofs, &mut found, jiff::Timestamp::now())?;
+    Ok(found.pop())
 }
 
 /// The newest questions that `query` asks for, oldest first.
-pub(crate) fn newest(db: &dyn Db, key: Option<&ApprovalKey>, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
+pub(crate) fn newest(db: &dyn Db, proofs: &Proofs, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
     let mut cells: Vec<Cell<'_>> = vec![limit_of(query.limit).into()];
     let mut conditions = vec!["TRUE"];
     if query.waiting_only {
@@ -117,7 +134,8 @@ pub(crate) fn newest(db: &dyn Db, key: Option<&ApprovalKey>, query: &ApprovalQue
         conditions.push("tenant_id = ?2");
     }
     let rest = format!("WHERE {} ORDER BY seq DESC LIMIT ?1", conditions.join(" AND "));
-    let mut found = select((db, key), &rest, &cells)?;
+    let mut found = select((db, proofs), &rest, &cells)?;
+    used::examine(db, proofs, &mut found, jiff::Timestamp::now())?;
     found.reverse();
     Ok(found)
 }
@@ -185,7 +203,7 @@ fn set_state(db: &dyn Db, id: &str, state: ApprovalState) -> Result<(), Failure>
     db.run("UPDATE approvals SET state = ?2, seal = NULL WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
 }
 
-fn insert(db: &dyn Db, key: Option<&ApprovalKey>, new: &Approval) -> Result<(), Failure> {
+fn insert(db: &dyn Db, proofs: &Proofs, new: &Approval) -> Result<(), Failure> {
     let body = body::write(new).map_err(|why| {
         Failure::Said(StoreError::Unavailable(format!("approval `{}` cannot be kept: {why}", new.id)))
     })?;
@@ -203,7 +221,7 @@ fn insert(db: &dyn Db, key: Option<&ApprovalKey>, new: &Approval) -> Result<(), 
             new.answered_by.as_ref().into(),
             (&new.note).into(),
             body.into(),
-            key.map(|key| key.seal(new)).into(),
+            proofs.key.as_ref().map(|key| key.seal(new)).into(),
         ],
     )?;
     if inserted == 0 {
@@ -213,13 +231,13 @@ fn insert(db: &dyn Db, key: Option<&ApprovalKey>, new: &Approval) -> Result<(), 
 }
 
 /// The question of exactly this id, which nobody else changes until the end of the transaction.
-fn to_change((db, key): Keyed<'_>, id: &str) -> Result<Option<Approval>, Failure> {
-    Ok(select((db, key), &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
+fn to_change((db, proofs): Keyed<'_>, id: &str) -> Result<Option<Approval>, Failure> {
+    Ok(select((db, proofs), &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
 }
 
 /// The only question whose id is or begins as `id`, to be changed.
-fn named((db, key): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
-    if let Some(approval) = to_change((db, key), id)? {
+fn named((db, proofs): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
+    if let Some(approval) = to_change((db, proofs), id)? {
         return Ok(approval);
     }
     // Every id begins with nothing, and nobody means the only one by that.
@@ -228,7 +246,7 @@ fn named((db, key): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
     }
     // Not LIKE: ids that begin so stand together in the index, and `%` in an id is only a sign.
     let rest = format!("WHERE id >= ?1 ORDER BY id LIMIT 2{}", db.dialect().for_update());
-    let mut found = select((db, key), &rest, &[id.into()])?;
+    let mut found = select((db, proofs), &rest, &[id.into()])?;
     found.retain(|it| it.id.starts_with(id));
     match found.len() {
         0 => Err(Failure::Said(refusal::unknown(id))),
@@ -238,10 +256,10 @@ fn named((db, key): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
 }
 
 /// Where questions stand, and the key that they are sealed with.
-type Keyed<'a> = (&'a dyn Db, Option<&'a ApprovalKey>);
+type Keyed<'a> = (&'a dyn Db, &'a Proofs);
 
-fn select((db, key): Keyed<'_>, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
-    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| approval(row, key))
+fn select((db, proofs): Keyed<'_>, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
+    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| approval(row, proofs.key.as_ref()))
 }
 
 /// The question as it was asked, with what became of it, and whether that holds.

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::strangers;
 use crate::db::{Cell, Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of, moment};
 use crate::evidence::Note;
 use crate::refusal::swallowed;
@@ -53,7 +54,11 @@ pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth
         }
         grown.push(ChainGrowth { tenant: tenant.clone(), from, to });
     }
-    let written = db.run_each(&statements.iter().collect::<Vec<_>>())?;
+    let look = strangers::look(db.dialect());
+    let mut written = db.run_each(&statements.iter().chain(&look).collect::<Vec<_>>())?;
+    if look.is_some_and(|_| written.pop() != Some(0)) {
+        strangers::refuse(db)?;
+    }
     match written.iter().all(|rows| *rows == 1) {
         true => Ok(grown),
         false => Err(swallowed("an entry of the audit chain", "audit_log")),
@@ -107,7 +112,7 @@ fn last_signed(db: &dyn Db, tenant: &TenantId) -> Result<Option<ChainHead>, Fail
     db.one(sql, &[tenant.as_str().into()], link)
 }
 
-fn link(row: &dyn Columns) -> Result<ChainHead, Failure> {
+pub(super) fn link(row: &dyn Columns) -> Result<ChainHead, Failure> {
     let seq = row.count("seq")?;
     Ok(ChainHead { seq, hash: row.text("hash")?.parse().map_err(|why| foreign("audit row", seq, why))? })
 }
@@ -163,7 +168,8 @@ pub(crate) fn last_checkpoint(db: &dyn Db, tenant: &TenantId) -> Result<Option<A
     db.one(sql, &[id.to_string().into()], |row| checkpoint(tenant, row))
 }
 
-fn checkpoint(tenant: &TenantId, row: &dyn Columns) -> Result<AuditCheckpoint, Failure> {
+/// A checkpoint of the chain of `tenant`, as its row has it.
+pub(super) fn checkpoint(tenant: &TenantId, row: &dyn Columns) -> Result<AuditCheckpoint, Failure> {
     let seq = row.count("seq")?;
     let foreign = |why| foreign("audit checkpoint", seq, why);
     Ok(AuditCheckpoint {

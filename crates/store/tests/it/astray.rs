@@ -55,6 +55,77 @@ fn what_a_trigger_swallows_is_told_before_the_call_runs() {
     });
 }
 
+/// Something that takes away or changes what was written, after it was written.
+fn taking_away(world: &World<'_>, table: &str) -> [String; 2] {
+    match world.is_postgres() {
+        true => [
+            format!(
+                "CREATE OR REPLACE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN DELETE FROM {table}; RETURN NULL; END'; \
+                 CREATE TRIGGER gone AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION gone()"
+            ),
+            format!("DROP TRIGGER gone ON {table}"),
+        ],
+        false => [
+            format!(
+                "CREATE TRIGGER gone AFTER INSERT ON {table} BEGIN DELETE FROM {table} WHERE rowid = NEW.rowid; END"
+            ),
+            "DROP TRIGGER gone".to_owned(),
+        ],
+    }
+}
+
+#[test]
+fn what_is_taken_away_after_it_was_written_shuts_every_gate() {
+    in_both(|world| {
+        let mut tables = vec!["audit_log", "events", "hook_executions"];
+        if !world.is_postgres() {
+            tables.push("evidence_tail");
+        }
+        for table in tables {
+            let [make, drop_it] = taking_away(&world, table);
+            // Under way: the call that comes next is refused.
+            let store = world.open().unwrap();
+            keep(&*store, cleared()).unwrap();
+            world.tell(&make);
+            let said = keep(&*store, cleared()).unwrap_err().to_string();
+            assert!(said.contains(&format!("the table `{table}` has the trigger `gone`")), "{table}: {said}");
+            drop(store);
+            // And whoever comes to it is told before any call.
+            let shut = world.rules().shut.unwrap_or_default();
+            assert!(shut.contains(&format!("the table `{table}` has the trigger `gone`")), "{table}: {shut}");
+            world.tell(&drop_it);
+            assert_eq!(world.rules().shut, None, "{table}");
+            keep(&*world.open().unwrap(), cleared()).unwrap();
+        }
+        let others = match world.is_postgres() {
+            true => [
+                ("CREATE RULE gone AS ON INSERT TO events DO INSTEAD NOTHING", "DROP RULE gone ON events"),
+                ("ALTER TABLE events ENABLE ROW LEVEL SECURITY", "ALTER TABLE events DISABLE ROW LEVEL SECURITY"),
+            ],
+            false => [
+                (
+                    "ALTER TABLE events RENAME TO real; CREATE VIEW events AS SELECT * FROM real",
+                    "DROP VIEW events; ALTER TABLE real RENAME TO events",
+                ),
+                (
+                    "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, 'event_id     BLOB', \
+                     'event_id BLOB UNIQUE ON CONFLICT REPLACE') WHERE name = 'events'; PRAGMA writable_schema = reset",
+                    "PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, \
+                     'event_id BLOB UNIQUE ON CONFLICT REPLACE', 'event_id     BLOB') WHERE name = 'events'; \
+                     PRAGMA writable_schema = reset",
+                ),
+            ],
+        };
+        for (make, undo) in others {
+            world.tell(make);
+            assert!(world.rules().shut.is_some_and(|why| why.contains("`events`")), "{make}");
+            world.tell(undo);
+            assert_eq!(world.rules().shut, None, "{undo}");
+        }
+    });
+}
+
 #[test]
 fn tables_in_a_nearer_schema_are_never_seen() {
     let server = Server::start();

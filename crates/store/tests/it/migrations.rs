@@ -359,5 +359,5 @@ fn a_record_that_a_trigger_swallows_is_not_kept() {
     drop(database.open());
     database.tell("CREATE TRIGGER t BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END").unwrap();
     let said = keep(&*database.open(), told(&TurnId::fresh())).unwrap_err().to_string();
-    assert!(said.contains("took the record of an event and wrote no row"), "{said}");
+    assert!(said.contains("the table `events` has the trigger `t`, which Pintle did not make"), "{said}");
 }

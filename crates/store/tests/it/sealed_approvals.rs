@@ -37,6 +37,17 @@ impl Place<'_> {
         open_with(&self.url, Path::new("/"), Durability::Commit, keys(self.folder.path(), encrypts)).unwrap()
     }
 
+    /// The one text that a query finds.
+    fn ask(&self, sql: &str) -> String {
+        match self.server {
+            Some(server) => server.execute(&self.url, sql).trim().to_owned(),
+            None => {
+                let file = self.url.strip_prefix("sqlite://").unwrap();
+                Connection::open(file).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+            }
+        }
+    }
+
     fn tell(&self, sql: &str) {
         match self.server {
             Some(server) => drop(server.execute(&self.url, sql)),
@@ -155,6 +166,68 @@ fn a_used_approval_is_not_armed_again() {
         place.tell("UPDATE approvals SET state = 'approved'");
         let found = store.approval("once").unwrap().unwrap();
         assert_eq!((found.flaw, found.state_at(moment(3))), (Some(ApprovalFlaw::Unsealed), ApprovalState::Void));
+    });
+}
+
+/// What somebody does who kept the row of an approval from before its use.
+fn put_back(place: &Place<'_>, id: &str, seal: &str) {
+    place.tell(&format!("UPDATE approvals SET state = 'approved', seal = '{seal}' WHERE id = '{id}'"));
+}
+
+/// A question that is asked now, and answered.
+fn approved_now(place: &Place<'_>, store: &dyn Store, id: &str) -> (Approval, String) {
+    let now = jiff::Timestamp::now();
+    let until = now.checked_add(jiff::SignedDuration::from_hours(24)).unwrap();
+    let asked = Approval { asked_at: now, expires_at: until, ..asked(id) };
+    store.ask(asked.clone(), now).unwrap();
+    store.answer(id, said(true), now).unwrap();
+    (asked, place.ask(&format!("SELECT seal FROM approvals WHERE id = '{id}'")))
+}
+
+#[test]
+fn an_approval_that_was_used_stays_used_whatever_its_row_says() {
+    in_both(|place| {
+        let store = place.open(true);
+        let now = jiff::Timestamp::now();
+        let (asked, seal) = approved_now(place, &*store, "first");
+        store.use_up("first", now).unwrap();
+        put_back(place, "first", &seal);
+        let found = store.approval("first").unwrap().unwrap();
+        assert_eq!((found.flaw, found.state_at(now)), (Some(ApprovalFlaw::UsedBefore), ApprovalState::Void));
+        let used = store.use_up("first", now).unwrap_err().to_string();
+        assert!(used.contains("it is void, not approved"), "{used}");
+        let again = Approval { id: "again".into(), ..asked };
+        let ApprovalStanding::Waiting(again) = store.ask(again, now).unwrap() else { panic!("it must be asked again") };
+        let why = again.again_because.unwrap();
+        assert!(why.contains("approval `first` is void: it was used before"), "{why}");
+    });
+}
+
+#[test]
+fn whoever_takes_the_use_out_of_the_chain_wins_no_second_one() {
+    in_both(|place| {
+        for edit in [
+            "DELETE FROM audit_log WHERE body LIKE '%{id}%'",
+            "UPDATE audit_log SET body = replace(body, '{id}', 'nobody') WHERE body LIKE '%{id}%'",
+            "UPDATE audit_log SET kind = 'record', body = '{}' WHERE body LIKE '%{id}%'",
+        ] {
+            let store = place.open(true);
+            let now = jiff::Timestamp::now();
+            let id = format!("taken-{}", edit.len());
+            let (_, seal) = approved_now(place, &*store, &id);
+            store.use_up(&id, now).unwrap();
+            // Something stands behind it: without, the chain is shorter than its anchor knows.
+            let (last, _) = approved_now(place, &*store, &format!("last-{}", edit.len()));
+            store.use_up(&last.id, now).unwrap();
+            place.tell(&edit.replace("{id}", &id));
+            put_back(place, &id, &seal);
+            let found = store.approval(&id).unwrap().unwrap();
+            assert_eq!(found.flaw, Some(ApprovalFlaw::BrokenChain), "{edit}");
+            assert!(store.use_up(&id, now).is_err(), "{edit}");
+            // An older signature is not what was written either.
+            drop(store);
+            place.tell("DELETE FROM audit_log; DELETE FROM audit_checkpoints");
+        }
     });
 }
 

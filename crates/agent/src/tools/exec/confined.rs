@@ -21,6 +21,7 @@ const CANNOT_RUN: u8 = 126;
 const FILE: &str = "--file";
 const DIR: &str = "--dir";
 const NAME: &str = "--name";
+const BESIDE: &str = "--beside";
 const SHELL: &str = "--shell";
 const UNCONFINED: &str = "--unconfined";
 const COMMAND: &str = "--command";
@@ -36,9 +37,17 @@ pub(in crate::tools) fn helper_args(
     let files = protected.files.iter().flat_map(|path| [FILE.into(), path.into()]);
     let names = protected.names.iter().flat_map(|name| [NAME.into(), name.into()]);
     let dirs = protected.dirs.iter().flat_map(|path| [DIR.into(), path.into()]);
+    let beside = protected.beside.keys().flat_map(|path| [BESIDE.into(), path.into()]);
     let shell = [SHELL.into(), shell.program().into()];
     let unconfined = unconfined.then(|| UNCONFINED.into());
-    files.chain(dirs).chain(names).chain(shell).chain(unconfined).chain([COMMAND.into(), command.into()]).collect()
+    files
+        .chain(dirs)
+        .chain(beside)
+        .chain(names)
+        .chain(shell)
+        .chain(unconfined)
+        .chain([COMMAND.into(), command.into()])
+        .collect()
 }
 
 /// What [`helper_args`] wrote.
@@ -103,6 +112,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Words, String> {
             Some(FILE) => words.protected.files.push(value.into()),
             Some(NAME) => words.protected.names.extend(value.into_string().ok()),
             Some(DIR) => words.protected.dirs.push(value.into()),
+            Some(BESIDE) => drop(words.protected.beside.insert(value.into(), String::new())),
             Some(SHELL) => words.shell = value.into(),
             Some(COMMAND) if args.next().is_none() => return Ok(Words { command: value, ..words }),
             _ => return Err(format!("exec helper: unexpected argument `{}`", word.display())),

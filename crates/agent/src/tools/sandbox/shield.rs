@@ -82,7 +82,10 @@ impl Shield {
     pub(super) fn rest(&self, protected: &Protected) -> (Protected, &Path) {
         let is_shielded = |path: &PathBuf| self.inside.contains(path) || self.absent.contains(path);
         let files = protected.files.iter().filter(|path| !is_shielded(path)).cloned().collect();
-        (Protected { files, ..protected.clone() }, &self.workspace)
+        // Landlock could close a folder in the workspace only together with those above it.
+        let outside = |(folder, _): &(&PathBuf, &String)| !folder.starts_with(&self.workspace);
+        let beside = protected.beside.iter().filter(outside).map(|(path, of)| (path.clone(), of.clone())).collect();
+        (Protected { files, beside, ..protected.clone() }, &self.workspace)
     }
 }
 

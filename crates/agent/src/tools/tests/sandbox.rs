@@ -201,7 +201,12 @@ fn a_helper_that_is_called_wrongly_runs_nothing() {
         assert_eq!(code, 126, "{words:?}");
     }
     assert!(!marker.path().join("ran").exists());
-    let protected = Protected { files: vec!["/a".into()], dirs: vec![Path::new("/b").into()], names: vec!["n".into()] };
+    let protected = Protected {
+        files: vec!["/a".into()],
+        dirs: vec![Path::new("/b").into()],
+        names: vec!["n".into()],
+        ..Protected::default()
+    };
     let shell = ExecShell::default();
     let args = |unconfined| helper_args(&protected, &shell, unconfined, "c");
     assert_eq!(args(false), ["--file", "/a", "--dir", "/b", "--name", "n", "--shell", "/bin/sh", "--command", "c"]);

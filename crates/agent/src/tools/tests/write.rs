@@ -213,3 +213,19 @@ fn a_miss_shows_what_comes_closest() {
         "error: `old_text` does not stand in `other`; read the file again, nothing in it comes close"
     );
 }
+
+#[test]
+fn nothing_new_is_made_beside_what_a_hook_runs() {
+    let tree =
+        Tree::new(&[("ws/hooks/guard.py", "import json\n"), ("ws/hooks/notes.md", "old\n"), ("ws/lib/x", "x\n")]);
+    tree.link("ws/alias", "hooks");
+    for path in ["hooks/json.py", "./lib/../hooks/json.py", "hooks/json/__init__.py", "hooks/a/b/c", "alias/json.py"] {
+        let answer = write(&tree, path, "evil");
+        assert!(answer.contains("would stand beside a script of hook \"guard\""), "{path}: {answer}");
+    }
+    assert_eq!(names(&tree, "ws/hooks"), ["guard.py", "notes.md"]);
+    // What is there already is a file like any other; so are folders that stand there, and those above.
+    assert!(write(&tree, "hooks/notes.md", "new").starts_with("replaced"));
+    assert!(write(&tree, "lib/json.py", "fine").starts_with("wrote"));
+    assert!(write(&tree, "json.py", "fine").starts_with("wrote"));
+}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
+use domain::approval::APPROVAL_USED;
 use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
@@ -174,6 +175,10 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         AuditKind::Change if text("action") == DETAIL_READ => {
             let place = format!("{} execution {}", text("hook_name"), text("execution_id"));
             (place, DETAIL_READ, format!("by {}", text("actor")), "")
+        }
+        AuditKind::Change if text("action") == APPROVAL_USED => {
+            let place = format!("{} approval {}", text("tool"), text("approval_id"));
+            (place, APPROVAL_USED, format!("given by {}", text("actor")), "")
         }
         AuditKind::Change | AuditKind::Trip => {
             (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")

@@ -1,0 +1,84 @@
+//! What of the host no tool may touch: one list, for file tools and for what commands are confined by.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use agent::tools::Protected;
+
+use crate::config::places::FILE_NAMES;
+use crate::config::{AgentConfig, Config, HookKind, LoadedHook, McpReach, McpServerConfig, ProviderConfig};
+use crate::rule_files;
+
+/// The files that no tool may change: those of the configuration among `files`, what hooks run, this program; the folders
+/// in which what hooks and servers run stands, where nothing new is made; and the home folder, not even read.
+pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
+    let mut files = files.to_vec();
+    files.extend(std::env::current_exe().ok());
+    files.extend(config.hooks.iter().flat_map(hook_files));
+    files.extend(config.mcp.values().flat_map(server_files));
+    files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+    // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
+    for folder in &config.agent_hooks.dirs {
+        files.extend(rule_files::listed(&folder.dir).unwrap_or_default());
+        files.push(folder.dir.clone());
+    }
+    // Nor may it lay there what somebody might accept unread.
+    files.extend(config.found_folders.clone());
+    // Whoever could write a text of a skill would speak as the operator in every later turn.
+    let with_skills = config.agents.values().filter(|agent| !agent.skills.is_empty());
+    files.extend(with_skills.flat_map(|agent| skill_folders(config, agent)));
+    Protected {
+        files: files.into_iter().map(absolute).collect(),
+        dirs: vec![absolute(config.home.clone())],
+        beside: beside(config),
+        names: FILE_NAMES.map(str::to_owned).to_vec(),
+    }
+}
+
+/// The folders in which what hooks and servers run stands, and whose it is. An interpreter loads what lies there.
+fn beside(config: &Config) -> BTreeMap<PathBuf, String> {
+    let of_hook = |loaded: &LoadedHook| (hook_files(loaded), format!("hook \"{}\"", loaded.hook.name));
+    let of_server =
+        |(name, server): (&String, &McpServerConfig)| (server_files(server), format!("MCP server `{name}`"));
+    let all = config.hooks.iter().map(of_hook).chain(config.mcp.iter().map(of_server));
+    let mut folders = BTreeMap::new();
+    for (files, of) in all {
+        // Where it really is, and where it is called from.
+        let places = files.into_iter().flat_map(|file| [file.canonicalize().ok(), Some(absolute(file))]).flatten();
+        for place in places {
+            folders.extend(place.parent().map(|folder| (folder.to_owned(), of.clone())));
+        }
+    }
+    folders
+}
+
+/// They are named to programs that work somewhere else.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// The files that a hook runs, as far as its command names them.
+fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
+    let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
+    command_files(&entry.argv, &entry.dir)
+}
+
+/// The folders of an agent's skills, and those that they stand in.
+fn skill_folders(config: &Config, agent: &AgentConfig) -> Vec<PathBuf> {
+    let dirs = || std::iter::once(&agent.skills_dir).chain(&config.more_skills);
+    // A link in there may lead elsewhere.
+    let own = agent.skills.iter().flat_map(|named| dirs().map(|dir| dir.join(&named.text)));
+    dirs().cloned().chain(own).filter(|path| path.exists() || path == &agent.skills_dir).collect()
+}
+
+/// The files that the command of an MCP server runs.
+fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
+    match &server.reach {
+        McpReach::Command { argv, dir, .. } => command_files(argv, dir),
+        McpReach::Url(_) => Vec::new(),
+    }
+}
+
+fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
+    argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
+}
