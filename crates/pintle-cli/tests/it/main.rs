@@ -39,6 +39,7 @@ mod secrets;
 mod sessions;
 mod sinks;
 mod skills;
+mod lists;
 mod lowering;
 mod skills_explain;
 mod store;

@@ -80,8 +80,8 @@ fn words_that_are_none_are_refused() {
 
     exit 2
     --- err
-    error: --cursor: it does not go with these words
-      hint: repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew
+    error: --cursor: it belongs to other filters
+      hint: repeat the command that printed it, with nothing changed but --limit; without --cursor the list starts over
 
     exit 2
     --- err
