@@ -56,7 +56,7 @@ pub struct Global {
     /// Where state lives: sessions, records, files, what was trusted [default: $PINTLE_HOME or the XDG data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// Show more: hooks that did not run, logs of children; twice for everything
+    /// Show more: hooks that were skipped, ids, logs of children; twice for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// When to colour: always, never, or auto: on a terminal, unless NO_COLOR is set

@@ -66,6 +66,7 @@ pub(crate) fn folded(text: &str, columns: usize, hang: usize) -> String {
 /// break. A word that is wider than all of it stands on a line of its own.
 pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
     let (mut shown, mut used, mut gap) = (String::with_capacity(line.len()), 0_usize, 0_usize);
+    let mut is_empty = true;
     let mut colours = String::new();
     let hang = hang.min(columns / 2);
     for (number, word) in line.split(' ').enumerate() {
@@ -74,7 +75,7 @@ pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
         if word.is_empty() {
             continue;
         }
-        if used > hang && used.saturating_add(gap + width) > columns {
+        if !is_empty && used.saturating_add(gap + width) > columns {
             if !colours.is_empty() {
                 shown.push_str("\u{1b}[0m");
             }
@@ -89,6 +90,7 @@ pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
         shown.push_str(word);
         recolour(&mut colours, word);
         used += width;
+        is_empty &= width == 0;
         gap = 0;
     }
     shown.replace(GLUE, " ")
@@ -230,7 +232,7 @@ mod tests {
         table.row(["abc".to_owned(), String::new(), "nine".to_owned()]);
         let row = "  a    bcd  one two three four five six seven eight\n";
         assert_eq!(table.text(UNBOUNDED), format!("head\n{row}  abc       nine\n"));
-        let row = "  a    bcd  one two three four five\n            six seven eight\n";
+        let row = "  a    bcd  one two three four five six\n            seven eight\n";
         assert_eq!(table.text(44), format!("head\n{row}  abc       nine\n"));
         let row = "  a    bcd\n       one two three four five six seven\n       eight\n";
         assert_eq!(table.text(40), format!("head\n{row}  abc\n       nine\n"));

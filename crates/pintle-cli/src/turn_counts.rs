@@ -110,9 +110,9 @@ mod tests {
         assert!(counts.add(&about("b", VerdictKind::Deny)));
         assert!(!counts.add(&about("b", VerdictKind::Deny)), "the same refusal at a later checkpoint");
         let line = |counts: &TurnCounts, why| counts.line(&turn, why).unwrap();
-        assert_eq!(line(&counts, Some("")), "2 calls, 1 refused (why: pintle why 0000beef), 1 hook 18 ms");
-        assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 0000beef -c p.toml)"));
-        assert_eq!(line(&counts, None), "2 calls, 1 refused, 1 hook 18 ms", "nothing could be asked");
+        assert_eq!(line(&counts, Some("")), "2 calls, 1 blocked (why: pintle why 00000000beef), 1 hook 18 ms");
+        assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 00000000beef -c p.toml)"));
+        assert_eq!(line(&counts, None), "2 calls, 1 blocked, 1 hook 18 ms", "nothing could be asked");
         counts.used(Usage { total_tokens: 5249, ..Usage::default() });
         assert!(line(&counts, None).ends_with(", 5.2k tokens"));
         let said = [1, 999, 1000, 999_999, 1_000_000].map(tokens_of);

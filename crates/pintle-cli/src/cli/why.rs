@@ -162,6 +162,8 @@ fn events(
         };
         let found = find(store, &query)?;
         return Ok(match args.denied {
+            // JSON is the evidence: all that was ruled.
+            true if args.json => (found, Shown::Refusals),
             true => (last_words(store, found)?, Shown::Refusals),
             false => (found, Shown::Whole),
         });

@@ -8,6 +8,11 @@ use super::env::{PINTLE, TestEnv};
 /// A hook that answers everything with `{}`.
 const OPEN: &str = r#"while read -r line; do id=${line#*\"id\":}; echo "{\"id\":${id%%,*},\"result\":{}}"; done"#;
 
+/// A guard that blocks every call.
+const BLOCK: &str = r#"while read -r line; do id=${line#*\"id\":}
+case $line in *hook.before_tool*) r='{"action":"deny_tool","reason":"lists are read by people, who may ask for them by name at any time"}';; *) r='{}';; esac
+echo "{\"id\":${id%%,*},\"result\":$r}"; done"#;
+
 /// Thirty hooks: some blind, some broken, some that answer, with names of all lengths; a skill with texts; a turn with a
 /// blocked call, in a session with a name.
 fn thirty_hooks() -> TestEnv {
@@ -29,10 +34,7 @@ fn thirty_hooks() -> TestEnv {
         );
     }
     env.write("config/pintle/open.sh", OPEN);
-    env.write(
-        "config/pintle/block.sh",
-        &OPEN.replace("{}", "$(case $line in *hook.before_tool*) echo '{\\\"action\\\":\\\"deny_tool\\\",\\\"reason\\\":\\\"lists are read by people, who may ask for them by name at any time\\\"}';; *) echo '{}';; esac)"),
-    );
+    env.write("config/pintle/block.sh", BLOCK);
     let _infallible = writeln!(
         hooks,
         "[hooks.processes.blocks]\nenabled = true\ncommand = ['sh', 'block.sh']\npriority = 99\nintercept = ['before_tool']\npair = false"
@@ -67,8 +69,9 @@ fn printed(env: &TestEnv, args: &[&str], columns: &str, colour: bool) -> String 
         command.env("NO_COLOR", "1");
     }
     let output = TestEnv::output(&mut command, "");
-    let bytes = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8(bytes).unwrap();
+    // Of a turn the timeline; warnings of other commands are no list.
+    let shown = if args[0] == "run" { output.stderr } else { output.stdout };
+    let text = String::from_utf8(shown).unwrap();
     let plain = anstream::adapter::strip_str(&text).to_string();
     assert_eq!(colour, plain != text, "{args:?}: {text}");
     env.redact(&plain)

@@ -208,6 +208,7 @@ fn style(decision: &str) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::UNBOUNDED;
 
     #[test]
     fn words_that_are_none_lead_to_the_nearest() {
@@ -227,7 +228,7 @@ mod tests {
             "created_at": "2026-11-22T06:44:53.3Z", "decision": "block", "hook_name": "no\u{1b}rm", "event": "pre_tool_use",
             "tool_name": "exec", "duration_ms": 12, "reason": "two\nlines", "error": null,
         });
-        let plain = anstream::adapter::strip_str(&line(&row)).to_string();
-        assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec  12 ms  two lines\n");
+        let plain = anstream::adapter::strip_str(&folded(&line(&row), UNBOUNDED, 0)).to_string();
+        assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec     12 ms  two lines\n");
     }
 }

@@ -227,7 +227,7 @@ impl Answer {
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };
         self.not_run = Some(why);
-        self.shown = Shown { word: "not run", style: NOTE, note, code: 0 };
+        self.shown = Shown { word: "skipped", style: NOTE, note, code: 0 };
     }
 
     /// The exit code.
