@@ -106,6 +106,11 @@ impl Health {
         Self::unproven(Step::Answer, "has not answered yet")
     }
 
+    /// A hook that answered once, and not as it is now.
+    pub fn outdated() -> Self {
+        Self::unproven(Step::Answer, "answered before, but not as it is now")
+    }
+
     /// What is wrong with a hook in `state` whose child ended its start in `down`; none if nothing is.
     pub fn standing(state: &HookState, down: Option<&Fault>) -> Option<Self> {
         let fault = match (state, down) {

@@ -173,8 +173,11 @@ pub struct StoredTurn {
     pub prompt: Option<String>,
     /// The number of calls of tools that hooks were asked about.
     pub calls: u64,
-    /// The number of prompts, calls and texts that were refused, or left to a person.
+    /// The number of prompts, calls and texts that were refused.
     pub refused: u64,
+    /// The number of calls that wait for a person, or did to the end.
+    #[serde(default)]
+    pub waiting: u64,
 }
 
 /// The record that was kept of one hook at one event. This is also its JSON in listings.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::checkpoint::Notice;
 use domain::clearing::time_to_commit;
 use domain::id::EventId;
+use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling};
 use domain::store::{OnKept, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::VerdictKind;
@@ -33,6 +34,20 @@ pub trait Watcher: Send + Sync {
     fn noticed(&self, _notice: &Notice) {}
     /// A chain or a clearing has concluded.
     fn recorded(&self, _record: &EventRecord) {}
+    /// A model gave no answer, and the next one is asked. Only watchers are told: the events that hooks hear of are a
+    /// closed list, and this is none of them.
+    fn switched(&self, _who: &Identity, _switch: &ModelSwitch<'_>) {}
+}
+
+/// Another model in the place of one that gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelSwitch<'a> {
+    /// The model that the request names.
+    pub from: &'a str,
+    /// The one that is asked now.
+    pub to: &'a str,
+    /// Why there was no answer so far.
+    pub why: &'a str,
 }
 
 /// The record of what hooks did.
@@ -108,6 +123,10 @@ impl Evidence {
         if let Some(tracer) = &self.tracer {
             tracer.noticed(notice);
         }
+    }
+
+    pub(crate) fn switched(&self, who: &Identity, switch: &ModelSwitch<'_>) {
+        self.watchers.iter().for_each(|watcher| watcher.switched(who, switch));
     }
 
     /// Hands records over as soon as the store has room for them, which is at once unless it lags behind. They are

@@ -136,7 +136,17 @@ impl HealthFile {
             return Health::unproven(Step::Hello, fall.why.clone());
         }
         let answered = kept.and_then(|kept| kept.answered.as_ref()?.parse().ok());
-        answered.map_or_else(Health::unanswered, |at| Health::Armed(HookProof { at, refused: None }))
+        match answered {
+            Some(at) => Health::Armed(HookProof { at, refused: None }),
+            None if self.answered_once(name) => Health::outdated(),
+            None => Health::unanswered(),
+        }
+    }
+
+    /// Whether a hook of this name ever answered well, under whichever digest.
+    fn answered_once(&self, name: &str) -> bool {
+        let of_name = |key: &str| key.rsplit_once(' ').is_some_and(|(known, _)| known == name);
+        self.kept.hooks.iter().any(|(key, kept)| kept.answered.is_some() && of_name(key))
     }
 
     /// Writes the file, whole or not at all. What another program keeps in the same moment may be lost; the next answer
@@ -190,8 +200,12 @@ mod tests {
         let mut file = HealthFile::open(home.path());
         let proven = Health::Armed(HookProof { at, refused: None });
         assert_eq!(file.kept_of("g", Some("1")), proven);
-        for (name, digest) in [("g", Some("2")), ("h", Some("1")), ("g", None)] {
-            assert_eq!(file.kept_of(name, digest), Health::unanswered(), "{name} {digest:?}");
+        for (name, digest, expected) in [
+            ("g", Some("2"), Health::outdated()),
+            ("g", None, Health::outdated()),
+            ("h", Some("1"), Health::unanswered()),
+        ] {
+            assert_eq!(file.kept_of(name, digest), expected, "{name} {digest:?}");
         }
         let fault = Fault::CannotStart { cause: "gone".into() };
         let stderr = format!("{}password=hunter2 end", "x".repeat(MAX_TAIL_BYTES));

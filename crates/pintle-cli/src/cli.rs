@@ -56,7 +56,7 @@ pub struct Global {
     /// Where state lives: sessions, records, files, what was trusted [default: $PINTLE_HOME or the XDG data folder]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// Show more: hooks that did not run, logs of children; twice for everything
+    /// Show more: hooks that were skipped, ids, logs of children; twice for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// When to colour: always, never, or auto: on a terminal, unless NO_COLOR is set
@@ -80,7 +80,7 @@ pub enum Color {
 pub enum Command {
     /// One whole agent turn through hooks, offline and without a key
     Demo(demo::DemoArgs),
-    /// Work one message to its end: the reply to stdout, the timeline to stderr
+    /// Run one message to its end: the reply to stdout, the timeline to stderr
     Run(run::RunArgs),
     /// A conversation in the terminal
     Chat(chat::ChatArgs),
@@ -90,27 +90,27 @@ pub enum Command {
     /// List, check and explain skills: instructions for a model, and texts that go in at fixed points
     #[command(subcommand)]
     Skills(skills::SkillsCommand),
-    /// Which hooks ran or did not on an event, and exactly why
+    /// Which hooks ran at an event, which were skipped, and exactly why
     Why(why::WhyArgs),
     /// List, approve and refuse calls that wait for a person
     #[command(subcommand)]
     Approvals(approvals::ApprovalsCommand),
-    /// List, show, go on with and delete stored conversations
+    /// List, show, resume and delete stored conversations
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     /// The record of what hooks did: show, export and verify it
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Bring back a store that is lost or older, or take it as it is
+    /// Restore a store that was lost or replaced, or accept it as it is
     #[command(subcommand)]
     Store(store::StoreCommand),
     /// What tenants may spend on hooks that ask a model
     #[command(subcommand)]
     Budget(budget::BudgetCommand),
-    /// Take encrypted values to the current key
+    /// Re-encrypt stored values with the current key
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
-    /// Take over from another program
+    /// Import hooks from another program
     #[command(subcommand)]
     Import(import::ImportCommand),
     /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks

@@ -5,6 +5,7 @@ pub mod cli;
 pub mod error;
 pub mod moment;
 pub mod operator;
+mod table;
 pub mod text;
 pub mod timeline;
 mod turn_counts;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::hook::Hook;
 
 use crate::clean::{clean, line};
+use crate::table::glued;
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
@@ -13,6 +14,16 @@ const MAX_SHOWN: usize = 100;
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
+
+/// The end of `id` that stands for it in hints: of a UUID its last group, in which no two agree. Its beginning would be
+/// the time, which all that was made together has in common.
+pub(crate) fn short_id(id: &str) -> String {
+    let start = id.char_indices().rev().nth(SHORT_ID - 1).map_or(0, |(start, _)| start);
+    clean(id[start..].trim_start_matches('-'))
+}
+
+/// The characters of an id that stand for it, with the hyphen of a UUID.
+const SHORT_ID: usize = 13;
 
 /// The most names that a line shows of many.
 const MAX_NAMES: usize = 5;
@@ -29,12 +40,38 @@ pub(crate) fn few_names(hooks: &[&Hook]) -> String {
 /// A text on one line, cut where a line gets too long, with nothing in it that moves a terminal or turns the direction
 /// of reading around.
 pub fn clip(text: &str) -> String {
-    let end = text.char_indices().nth(MAX_SHOWN).map_or(text.len(), |(end, _)| end);
+    cut(text, MAX_SHOWN)
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(end, _)| end);
     let mut shown = line(&text[..end]);
-    if text.chars().nth(MAX_SHOWN).is_some() {
+    if text.chars().nth(chars).is_some() {
         shown.push('…');
     }
     shown
+}
+
+/// Longest piece of what a hook or a service said that a line shows, in characters: hints are shorter, and a terminal
+/// has room for no more.
+const MAX_SAID: usize = 1000;
+
+/// What somebody said on one line, whole: it may be a hint. Only what no screen has room for is cut.
+pub(crate) fn whole(text: &str) -> String {
+    cut(text, MAX_SAID)
+}
+
+/// The columns of a time in a list, as wide as the longest that anybody sees: it moves nothing beside it.
+pub(crate) const TIME_COLUMNS: usize = 8;
+
+/// A [time] in a list, always as wide.
+pub(crate) fn time_column(took: Duration) -> String {
+    glued(&format!("{:>TIME_COLUMNS$}", time(took)))
+}
+
+/// The same of a number of milliseconds, as records have it.
+pub(crate) fn millis_column(millis: f64) -> String {
+    time_column(Duration::try_from_secs_f64((millis / 1000.0).max(0.0)).unwrap_or(Duration::MAX))
 }
 
 /// A time in the unit that people read it in.

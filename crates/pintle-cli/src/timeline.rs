@@ -9,13 +9,15 @@ use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::hook::Family;
 use domain::id::TurnId;
+use domain::identity::Identity;
 use domain::record::{EventRecord, HookOutcome, NotRun, Record};
 use domain::store::StoredCall;
 use domain::verdict::VerdictKind;
-use engine::Watcher;
+use engine::{ModelSwitch, Watcher};
 
 use crate::clean::{clean, styled};
-use crate::text::{clip, counted, time};
+use crate::table::{UNBOUNDED, fold};
+use crate::text::{clip, counted, time, time_column, whole};
 use crate::turn_counts::TurnCounts;
 
 /// How far in a sub-agent's lines stand: enough to see, and little of the line.
@@ -23,6 +25,9 @@ const INDENT: usize = 4;
 
 /// From which depth on lines stand no further in: sub-agents go no deeper by themselves.
 const MAX_INDENTED: u8 = 3;
+
+/// Where in a line begins what there is to say, if the name in front of it is a short one.
+const SAID_COLUMN: usize = 32;
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -38,6 +43,8 @@ pub struct Timeline<W: std::io::Write + Send> {
     everything: bool,
     /// The flags with which `pintle why` finds the turns; nothing where it cannot.
     why: Option<String>,
+    /// How wide a line may be.
+    columns: usize,
     /// Of the turns that are worked.
     counts: Mutex<BTreeMap<TurnId, TurnCounts>>,
 }
@@ -45,7 +52,13 @@ pub struct Timeline<W: std::io::Write + Send> {
 impl<W: std::io::Write + Send> Timeline<W> {
     /// A timeline that writes to `out`.
     pub fn new(out: W, everything: bool) -> Self {
-        Self { out: Mutex::new(out), everything, why: None, counts: Mutex::default() }
+        Self { out: Mutex::new(out), everything, why: None, columns: UNBOUNDED, counts: Mutex::default() }
+    }
+
+    /// The same, whose lines fit so many columns.
+    #[must_use]
+    pub fn fitting(self, columns: usize) -> Self {
+        Self { columns, ..self }
     }
 
     /// The same, whose turns `pintle why` finds with the flags `why`; without any, nothing leads there.
@@ -59,10 +72,12 @@ impl<W: std::io::Write + Send> Timeline<W> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn print(&self, text: &str) {
+    /// Prints the lines of an agent that works `depth` levels down.
+    fn print(&self, depth: u8, text: &str) {
+        let text = indented(depth, text, self.columns);
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // A closed terminal must not end the turn.
-        if out.write_all(styled(text).as_bytes()).and_then(|()| out.flush()).is_err() {
+        if out.write_all(styled(&text).as_bytes()).and_then(|()| out.flush()).is_err() {
             tracing::debug!("the timeline's stream is closed");
         }
     }
@@ -82,7 +97,7 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             );
         }
         if !lines.is_empty() {
-            self.print(&indented(notice.who.depth, &(lines.join("\n") + "\n")));
+            self.print(notice.who.depth, &lines.join("\n"));
         }
     }
 
@@ -93,9 +108,11 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         let mut text = String::new();
         let refuses = self.counts().entry(event.who.turn_id.clone()).or_default().add(event);
         if let (true, Some(tool), Some(arguments)) = (refuses, &event.tool, &event.input) {
-            let word = if event.ruling.word == VerdictKind::Ask { "asks" } else { "refused" };
+            // Nothing is decided yet of a call that a person is asked about.
+            let (mark, style, word) =
+                if event.ruling.word == VerdictKind::Ask { ("?", NOTE, "asks") } else { ("✗", BAD, "blocked") };
             let call = clip(&StoredCall::of(arguments).shown());
-            let _infallible = writeln!(text, "{}", columns("✗", BAD, word, tool, &call));
+            let _infallible = writeln!(text, "{}", columns(mark, style, word, tool, &call));
         }
         for record in &event.hooks {
             // That a text was told to nobody is news only to whoever looks for it.
@@ -116,19 +133,24 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         }
         if let Some(place) = event.kind.and_then(told) {
             let said = event.ruling.text.as_deref().unwrap_or_default();
-            let line = columns("·", NOTE, place, "", &format!("{NOTE}{}{NOTE:#}", clip(said)));
+            let line = columns("·", NOTE, place, "", &format!("{NOTE}{}{NOTE:#}", whole(said)));
             let _infallible = writeln!(text, "{line}");
         }
         if !text.is_empty() {
-            self.print(&indented(event.who.depth, &text));
+            self.print(event.who.depth, &text);
         }
+    }
+
+    fn switched(&self, who: &Identity, switch: &ModelSwitch<'_>) {
+        let said = format!("{NOTE}instead of {}{NOTE:#}: {}", clean(switch.from), whole(switch.why));
+        self.print(who.depth, &columns("↻", NOTE, "model", switch.to, &said));
     }
 }
 
 /// Lines of a sub-agent stand further in: it may work beside the turn that it works for.
-fn indented(depth: u8, lines: &str) -> String {
+fn indented(depth: u8, lines: &str, columns: usize) -> String {
     let margin = " ".repeat(INDENT * usize::from(depth.min(MAX_INDENTED)));
-    lines.lines().map(|line| format!("{margin}{line}\n")).collect()
+    lines.lines().map(|line| fold(&format!("{margin}{line}"), columns, margin.len() + SAID_COLUMN) + "\n").collect()
 }
 
 /// What a text of the host's own is about, of those kinds of events that have one and are shown.
@@ -143,8 +165,8 @@ fn told(kind: &str) -> Option<&'static str> {
 /// What became of a text of a skill at its point: a plus as it goes in, a minus as it leaves.
 fn text_line(kind: Option<&str>, record: &Record) -> String {
     let said = match &record.outcome {
-        HookOutcome::Said { reason, .. } => clip(reason.as_deref().unwrap_or_default()),
-        HookOutcome::NotRun(why) => format!("{DIM}not put in: {}{DIM:#}", clean(&not_run(why))),
+        HookOutcome::Said { reason, .. } => whole(reason.as_deref().unwrap_or_default()),
+        HookOutcome::NotRun(why) => format!("{DIM}skipped: {}{DIM:#}", clean(&not_run(why, true))),
         // Nothing of a text runs, so nothing of it fails or is told.
         HookOutcome::Failed { .. } | HookOutcome::Told => return hook_line(record),
     };
@@ -167,19 +189,19 @@ fn hook_line(record: &Record) -> String {
     let instead = record.account.as_ref().and_then(|account| account.instead.as_ref());
     match &record.outcome {
         HookOutcome::Said { word, reason, .. } if let Some(why) = instead => {
-            let reason = reason.as_deref().map(|reason| format!("  {}", clip(reason))).unwrap_or_default();
-            line(&format!("{BAD}not run: {} → {}{BAD:#}{reason}{again}", clean(&not_run(why)), word.as_str()))
+            let reason = reason.as_deref().map(|reason| format!("  {}", whole(reason))).unwrap_or_default();
+            line(&format!("{BAD}skipped: {} → {}{BAD:#}{reason}{again}", clean(&not_run(why, false)), word.as_str()))
         }
         HookOutcome::Said { word, reason, took } => {
             let style = style_of(*word);
-            let mut text = format!("{style}{:<10}{style:#} {:>9}", said(record, *word), time(*took));
-            let note = reason.clone().or_else(|| record.change.as_deref().and_then(change_note));
-            if let Some(note) = note {
-                let _infallible = write!(text, "  {}", clip(&note));
+            let mut text = format!("{style}{:<10}{style:#} {}", said(record, *word), time_column(*took));
+            let change = || record.change.as_deref().and_then(change_note).map(|note| clip(&note));
+            if let Some(note) = reason.as_deref().map(whole).or_else(change) {
+                let _infallible = write!(text, "  {note}");
             }
             text.push_str(again);
             for warning in &record.warnings {
-                let warning = format!("{NOTE}{}{NOTE:#}", clip(warning));
+                let warning = format!("{NOTE}{}{NOTE:#}", whole(warning));
                 let _infallible = write!(text, "\n{}", columns("│", DIM, "", "", &warning));
             }
             line(&text)
@@ -187,14 +209,14 @@ fn hook_line(record: &Record) -> String {
         HookOutcome::Failed { fault, became, took } => {
             let word = fault.kind().word();
             line(&format!(
-                "{BAD}{word:<10}{BAD:#} {:>9}  {} → {}{again}",
-                time(*took),
+                "{BAD}{word:<10}{BAD:#} {}  {} → {}{again}",
+                time_column(*took),
                 clean(&fault.explained().to_string()),
                 became.as_str()
             ))
         }
         HookOutcome::Told => line(&format!("{DIM}told{DIM:#}")),
-        HookOutcome::NotRun(why) => line(&format!("{DIM}not run: {}{DIM:#}", clean(&not_run(why)))),
+        HookOutcome::NotRun(why) => line(&format!("{DIM}skipped: {}{DIM:#}", clean(&not_run(why, false)))),
     }
 }
 
@@ -223,21 +245,27 @@ fn style_of(word: VerdictKind) -> Style {
     }
 }
 
-/// Why a hook did not run, in words.
-pub fn not_run(why: &NotRun) -> String {
+/// Why a hook was skipped, in words. A text of a skill has names of tools where a hook has a pattern.
+fn not_run(why: &NotRun, is_text: bool) -> String {
     match why {
         NotRun::Disabled => "disabled".into(),
         NotRun::OutOfScope => "out of scope".into(),
-        NotRun::Matcher { pattern, value } => format!("matcher /{pattern}/ said no to `{value}`"),
-        NotRun::Condition { text } => format!("condition `{text}` said no"),
-        NotRun::BreakerOpen { since } => format!("circuit breaker open since {since}"),
-        NotRun::Decided { by } => format!("decided already by `{by}`"),
+        NotRun::Matcher { pattern, value } => mismatch(is_text, pattern, value),
+        NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
+        NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
+        NotRun::Decided { by } => format!("`{by}` stopped the chain"),
         NotRun::Untrusted => "untrusted".into(),
-        NotRun::ChainTimeSpent { .. } => "chain time spent".into(),
-        NotRun::BudgetSpent { .. } => "budget spent".into(),
-        NotRun::CapReached { cap } => format!("asked {cap} times in this turn, which is as often as it may be"),
-        NotRun::Dropped => "its queue was full; the event was dropped".into(),
+        NotRun::ChainTimeSpent { ms } => format!("the hooks before it took all of the {ms} ms of the chain"),
+        NotRun::BudgetSpent { needed } => format!("budget spent: it needs {needed} tokens"),
+        NotRun::CapReached { cap } => format!("cap reached: {cap} times in this turn"),
+        NotRun::Dropped => "its queue was full, so the event was dropped".into(),
     }
+}
+
+/// What a matcher was compared with, where it does not match.
+pub(crate) fn mismatch(is_text: bool, pattern: &str, value: &str) -> String {
+    let value = if value.is_empty() { "a call without a tool".to_owned() } else { format!("`{value}`") };
+    if is_text { format!("`{pattern}` does not match {value}") } else { format!("/{pattern}/ does not match {value}") }
 }
 
 /// What a hook changed, in a few words.
@@ -305,8 +333,8 @@ fn line_of(notice: &Notice) -> Option<String> {
             Some(columns("←", DIM, "model", "", &said))
         }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
-            let wait = time(*backoff);
-            let what = format!("{NOTE}try {attempt} of {max_retries} again{NOTE:#} in {wait}: {}", clip(error));
+            let wait = time_column(*backoff);
+            let what = format!("{NOTE}retry {attempt} of {max_retries}{NOTE:#} in {wait}: {}", whole(error));
             Some(columns("↻", NOTE, "model", "", &what))
         }
         RuntimeEvent::ToolExecStart { tool, arguments, hook, .. } => {
@@ -319,11 +347,11 @@ fn line_of(notice: &Notice) -> Option<String> {
         }
         RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, .. } => {
             let (style, word) = if *is_error { (BAD, "failed") } else { (GOOD, "ok") };
-            let result = format!("{style}{word:<10}{style:#} {:>9}  {for_llm_len} bytes", time(*duration));
+            let result = format!("{style}{word:<10}{style:#} {}  {for_llm_len} bytes", time_column(*duration));
             Some(columns("◂", DIM, "tool", tool, &result))
         }
         RuntimeEvent::ToolExecSkipped { tool, reason, .. } => {
-            Some(columns("✗", BAD, "tool", tool, &format!("{BAD}{}{BAD:#}", clip(reason))))
+            Some(columns("✗", BAD, "tool", tool, &format!("{BAD}{}{BAD:#}", whole(reason))))
         }
         RuntimeEvent::InterruptReceived { kind, hook, .. } => {
             let what = match kind {
@@ -335,7 +363,7 @@ fn line_of(notice: &Notice) -> Option<String> {
             let by = hook.as_deref().unwrap_or("the user");
             Some(columns("■", BAD, what, "", &format!("by {}", clean(by))))
         }
-        RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &clip(message))),
+        RuntimeEvent::Error { stage, message, .. } => Some(columns("✗", BAD, "error", stage, &whole(message))),
         RuntimeEvent::ContextCompress { .. }
         | RuntimeEvent::SessionSummarize { .. }
         | RuntimeEvent::SteeringInjected { .. }
@@ -388,7 +416,6 @@ mod tests {
 
     use domain::hook::{Hook, HookState, Scope, Stages};
     use domain::id::EventId;
-    use domain::identity::Identity;
     use domain::matcher::RespondTools;
     use domain::record::{EventRuling, RecordLines};
 
@@ -456,7 +483,7 @@ mod tests {
         ];
         let a = " ".repeat(21);
         let (put, out) = (format!("a/b{a} #1 as system"), format!("a/b{a} #1 taken out"));
-        let (not, nobody) = ("not put in: matcher /write_file, edit_file/ said no to `read_file`", "#1 no front end");
+        let (not, nobody) = ("skipped: `write_file, edit_file` does not match `read_file`", "#1 no front end");
         let history = format!("  · history      {:14} message 2 of the history: no gate\n", "");
         let plan = format!("  · planning     {:14} the plan does not say\n", "");
         let point = "after_tool_call   ";

@@ -6,17 +6,17 @@ use std::time::Duration;
 use domain::id::{CallId, HookName, TurnId};
 use domain::llm::Usage;
 use domain::record::EventRecord;
+use domain::verdict::VerdictKind;
 
-use crate::text::{counted, time};
-
-/// The digits at the end of a turn's id by which `pintle why` finds it.
-const SHORT_ID: usize = 8;
+use crate::text::{counted, short_id, time};
 
 /// The counts of one turn.
 #[derive(Default)]
 pub(crate) struct TurnCounts {
     calls: BTreeSet<CallId>,
     refused: BTreeSet<CallId>,
+    /// Calls that wait for a person.
+    waiting: BTreeSet<CallId>,
     /// Refusals that are about no call.
     others: usize,
     hooks: BTreeSet<HookName>,
@@ -36,6 +36,7 @@ impl TurnCounts {
         }
         match &event.who.tool_call_id {
             _ if !event.ruling.stops() => false,
+            Some(call) if event.ruling.word == VerdictKind::Ask => self.waiting.insert(call.clone()),
             Some(call) => self.refused.insert(call.clone()),
             None => {
                 self.others += 1;
@@ -52,16 +53,16 @@ impl TurnCounts {
     /// The counts in a line; nothing where no hook was asked, nothing refused and no token told of.
     /// `why` is what stands behind the id where a refusal leads to `pintle why`; without it, it leads nowhere.
     pub(crate) fn line(&self, turn: &TurnId, why: Option<&str>) -> Option<String> {
-        if self.hooks.is_empty() && self.refused.is_empty() && self.others == 0 && self.usage.total_tokens == 0 {
+        let refused = self.refused.len() + self.others;
+        let stopped = [(refused, "blocked"), (self.waiting.len(), "waiting")];
+        let stopped: Vec<String> =
+            stopped.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
+        if self.hooks.is_empty() && stopped.is_empty() && self.usage.total_tokens == 0 {
             return None;
         }
-        let refused = match self.refused.len() + self.others {
-            0 => String::new(),
-            refused => match why {
-                Some(flags) => format!(", {refused} refused (why: pintle why {}{flags})", short(turn)),
-                None => format!(", {refused} refused"),
-            },
-        };
+        let why = why.filter(|_| !stopped.is_empty());
+        let why = why.map(|flags| format!(" (why: pintle why {}{flags})", short_id(turn.as_str())));
+        let stopped = stopped.concat() + &why.unwrap_or_default();
         let hooks = match self.hooks.len() {
             0 => String::new(),
             hooks => format!(", {} {}", counted(hooks, "hook"), time(self.took)),
@@ -70,14 +71,8 @@ impl TurnCounts {
             0 => String::new(),
             tokens => format!(", {}", tokens_of(tokens)),
         };
-        Some(format!("{}{refused}{hooks}{tokens}", counted(self.calls.len(), "call")))
+        Some(format!("{}{stopped}{hooks}{tokens}", counted(self.calls.len(), "call")))
     }
-}
-
-/// The end of a turn's id.
-fn short(turn: &TurnId) -> String {
-    let digits: Vec<char> = turn.as_str().chars().collect();
-    crate::clean::clean(&digits[digits.len().saturating_sub(SHORT_ID)..].iter().collect::<String>())
 }
 
 /// A number of tokens as people say it: whole below a thousand, with one digit behind the point above.
@@ -92,7 +87,6 @@ fn tokens_of(tokens: u64) -> String {
 #[cfg(test)]
 mod tests {
     use domain::record::EventRuling;
-    use domain::verdict::VerdictKind;
     use testkit::conformance::store::{event, hook};
 
     use super::*;
@@ -116,9 +110,9 @@ mod tests {
         assert!(counts.add(&about("b", VerdictKind::Deny)));
         assert!(!counts.add(&about("b", VerdictKind::Deny)), "the same refusal at a later checkpoint");
         let line = |counts: &TurnCounts, why| counts.line(&turn, why).unwrap();
-        assert_eq!(line(&counts, Some("")), "2 calls, 1 refused (why: pintle why 0000beef), 1 hook 18 ms");
-        assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 0000beef -c p.toml)"));
-        assert_eq!(line(&counts, None), "2 calls, 1 refused, 1 hook 18 ms", "nothing could be asked");
+        assert_eq!(line(&counts, Some("")), "2 calls, 1 blocked (why: pintle why 00000000beef), 1 hook 18 ms");
+        assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 00000000beef -c p.toml)"));
+        assert_eq!(line(&counts, None), "2 calls, 1 blocked, 1 hook 18 ms", "nothing could be asked");
         counts.used(Usage { total_tokens: 5249, ..Usage::default() });
         assert!(line(&counts, None).ends_with(", 5.2k tokens"));
         let said = [1, 999, 1000, 999_999, 1_000_000].map(tokens_of);

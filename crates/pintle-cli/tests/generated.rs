@@ -136,9 +136,9 @@ fn the_page_of_commands() {
     command.build();
     describe(&mut page, &command, "pintle");
     page.push_str(
-        "\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; of `hooks test`: let pass |\n| 1 | failed |\n\
+        "\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; of `hooks test`: allowed |\n| 1 | failed |\n\
          | 2 | wrong flags, a file that is missing or does not parse, a name that cannot be resolved |\n\
-         | 3 | a hook ended the turn or the run |\n| 4 | a hook blocked the prompt; of `hooks test`: refused |\n\
+         | 3 | a hook ended the turn or the run |\n| 4 | a hook blocked the prompt; of `hooks test`: blocked |\n\
          | 5 | a guard is bad, down, unproven or untrusted; an operator's command without a terminal or from inside the \
          agent |\n| 75 | a call waits for a person |\n| 130 | interrupted |\n",
     );

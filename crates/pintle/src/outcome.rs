@@ -111,7 +111,7 @@ impl<E> Stop<E> {
     pub fn text(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.text.clone(),
-            Self::Parked(parked) => format!("a person must say first: {}", parked.question.reason),
+            Self::Parked(parked) => format!("a person has to approve it first: {}", parked.question.reason),
             Self::Aborted(aborted) => aborted.text(),
             Self::Cancelled => "the turn was cancelled".to_owned(),
             Self::Own(_) => "the tool failed".to_owned(),

@@ -102,7 +102,7 @@ impl Handler for RuleHandler {
             let render = || crate::payload::of_subject(call.event_id, call.who, now(), &call.subject);
             let payload = call.wire.rendering(Family::Rule, || render().unwrap_or_default());
             if payload.is_empty() {
-                let detail = format!("stored hooks are not asked at `{}`", call.subject.kind().name());
+                let detail = format!("rules are not asked at `{}`", call.subject.kind().name());
                 return Err(Fault::Unavailable { cause: detail.into() }).into();
             }
             let asked = RuleQuestion {

@@ -8,7 +8,7 @@ use domain::id::HookName;
 use domain::llm::{LlmReply, LlmRequest, OddEnd};
 use domain::planning::stripped;
 use domain::turn::Fact;
-use engine::Stopped;
+use engine::{ModelSwitch, Stopped};
 use providers::retry::{RetryPolicy, in_words};
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
@@ -206,6 +206,10 @@ impl Work<'_> {
                     continue;
                 }
             };
+            if !failures.is_empty() {
+                let (from, why) = (&*request.model, &*told(&failures));
+                self.hooks.show_switch(&ModelSwitch { from, to: model, why });
+            }
             let answered = self.ask((&*provider, name), request, asking, &deltas).await;
             deltas.end(answered.is_ok());
             match answered {

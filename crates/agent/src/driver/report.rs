@@ -54,5 +54,5 @@ impl TurnEnding {
 
 /// What is said of a call that a person must clear, where nobody did.
 pub(super) fn nobody_said(approval: &Approval) -> String {
-    format!("a person must say first: {}", approval.reason)
+    format!("a person has to approve it first: {}", approval.reason)
 }

@@ -366,7 +366,9 @@ fn outcome(report: &TurnReport) -> (TurnStatus, String) {
             (status, aborted.text())
         }
         TurnEnding::Cancelled => (TurnStatus::Aborted, "it was stopped".into()),
-        TurnEnding::Waiting(approval) => (TurnStatus::Aborted, format!("a person must say first: {}", approval.reason)),
+        TurnEnding::Waiting(approval) => {
+            (TurnStatus::Aborted, format!("a person has to approve it first: {}", approval.reason))
+        }
     }
 }
 

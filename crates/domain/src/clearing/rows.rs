@@ -38,7 +38,7 @@ pub fn rows(
         ClearingOutcome::Substituted { .. } => (approved, CheckpointKind::BeforeTool),
         ClearingOutcome::Ask { by, why, .. } => {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-            (Some(format!("a person must say{why} (hook \"{by}\")")), CheckpointKind::PreToolUse)
+            (Some(format!("waits for a person{why} (hook \"{by}\")")), CheckpointKind::PreToolUse)
         }
         ClearingOutcome::Refused { denied, .. } => (Some(denied.text()), denied.at),
         ClearingOutcome::Abort { aborted, .. } => (Some(aborted.text()), aborted.at),

@@ -169,7 +169,7 @@ impl Dispatcher {
                 QuestionResult::No(text) => clearing.refused(&text),
                 QuestionResult::Waiting { approval, is_new } => {
                     if let Some(why) = approval.again_because.as_ref().filter(|_| is_new) {
-                        let text = format!("a person must say again: {why}");
+                        let text = format!("a person has to approve it again: {why}");
                         self.said(&approval, VerdictKind::Ask, text).await;
                     }
                     person = Person::Waiting(approval);

@@ -15,6 +15,7 @@ use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Never;
 
 use super::Dispatcher;
+use crate::evidence::ModelSwitch;
 
 /// The text in the place of a result when the turn was cancelled before every hook had seen it: what they would remove
 /// reaches nobody.
@@ -113,6 +114,11 @@ impl Dispatcher {
     /// Tells that `call` begins to run, or that the hook `by` answered it.
     pub fn tell_started(&self, call: &ToolCall, by: Option<&HookName>) {
         self.tell(RuntimeEvent::tool_exec_start(call, by));
+    }
+
+    /// Shows whoever watches that another model is asked.
+    pub fn show_switch(&self, switch: &ModelSwitch<'_>) {
+        self.evidence.switched(&self.who, switch);
     }
 
     /// Tells that `call` does not run, for `reason`; the hook `by` refused it, if one did.

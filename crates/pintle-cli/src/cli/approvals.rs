@@ -15,7 +15,8 @@ use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
-use crate::text::clip;
+use crate::table::{folded, out_columns};
+use crate::text::{clip, whole};
 use host::host::load;
 use host::host_rules::RuleEnvironment;
 
@@ -90,7 +91,10 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         (true, _) => serde_json::to_string_pretty(&found).map_err(|error| CliError::failed(error.to_string()))? + "\n",
         (false, true) if args.all => "there are no approvals\n".to_owned(),
         (false, true) => "nothing waits for a person\n".to_owned(),
-        (false, false) => found.iter().zip(flaws).map(|(approval, flaw)| line(approval, flaw)).collect(),
+        (false, false) => {
+            let lines = found.iter().zip(flaws).map(|(approval, flaw)| line(approval, flaw));
+            folded(&lines.collect::<String>(), out_columns(), 4)
+        }
     };
     terminal::say(&text)?;
     Ok(0)
@@ -108,7 +112,7 @@ fn line(approval: &Approval, flaw: Option<ApprovalFlaw>) -> String {
         clean(&approval.tool),
         clean(&clip(&arguments)),
         clean(approval.by.as_str()),
-        clean(&clip(&approval.reason)),
+        whole(&approval.reason),
         clean(approval.agent_id.as_str()),
         moment(approval.asked_at),
     )
@@ -146,7 +150,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let store = opened(global)?;
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
-    terminal::say(&whole(&approval))?;
+    terminal::say(&shown_whole(&approval))?;
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let session = word(answered.session_id.as_str());
@@ -188,7 +192,7 @@ fn candidate(approval: &Approval) -> String {
 }
 
 /// Everything that a person has to know before they answer.
-pub(super) fn whole(approval: &Approval) -> String {
+pub(super) fn shown_whole(approval: &Approval) -> String {
     let mut text = format!("{BOLD}{}{BOLD:#}\n", clean(&approval.id));
     let mut row = |name: &str, value: &str| text.push_str(&format!("  {name:<8} {}\n", clean(value)));
     row("tool", &approval.tool);
@@ -202,7 +206,7 @@ pub(super) fn whole(approval: &Approval) -> String {
             shell.iter().for_each(|shell| row("shell", shell));
             server.iter().for_each(|server| row("server", &format!("{}: {}", server.name, server.runs)));
         }
-        None => row("in", "whatever folder or server the configuration names then: an older version asked"),
+        None => row("in", "any folder or server that the configuration names by then; an older version asked"),
     }
     row("until", &moment(approval.expires_at));
     if let Some(why) = &approval.again_because {

@@ -18,6 +18,7 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::operator;
+use crate::table::columns;
 use crate::text::clip;
 use crate::timeline::Timeline;
 use host::host::Host;
@@ -97,6 +98,7 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
         true => Vec::new(),
         false => {
             let timeline = Timeline::new(Notices(screen.clone()), global.verbose > 0);
+            let timeline = timeline.fitting(columns(std::io::stderr()));
             vec![Arc::new(timeline.explained_by(Some(session::flags(global))))]
         }
     };
@@ -202,14 +204,14 @@ impl Chat<'_> {
                 Some(ReleaseReason::Done | ReleaseReason::Failed | ReleaseReason::Interrupted) => "was left open",
             };
             let what = if self.interactive {
-                "/resume goes on with it; a message begins anew"
+                "/resume goes on with it; a new message starts over"
             } else {
                 "a message begins anew"
             };
             let prompt = clip(&open.prompt);
             self.console.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
         } else if self.left > 0 {
-            let resume = if self.interactive { "/resume works them now; else they" } else { "they" };
+            let resume = if self.interactive { "/resume goes on with them now; else they" } else { "they" };
             let messages =
                 if self.left == 1 { "1 message waits".into() } else { format!("{} messages wait", self.left) };
             self.console.note(&format!("{messages} from before: {resume} go with the next message"));

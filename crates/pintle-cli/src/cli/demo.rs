@@ -13,6 +13,7 @@ use super::turn::AtTheEnd;
 use super::{Global, session, terminal, why};
 use crate::clean::foreign;
 use crate::error::CliError;
+use crate::table::out_columns;
 use crate::timeline::Timeline;
 
 /// What the demo asks.
@@ -69,7 +70,8 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
 }
 
 async fn turn(global: &Global, why: Option<String>) -> Result<u8, CliError> {
-    let timeline: Vec<Arc<dyn Watcher>> = vec![Arc::new(Timeline::new(anstream::stdout(), true).explained_by(why))];
+    let timeline: Vec<Arc<dyn Watcher>> =
+        vec![Arc::new(Timeline::new(anstream::stdout(), true).explained_by(why).fitting(out_columns()))];
     let host = session::open(global, timeline)?;
     let runner = host.runner(None, None)?;
     session::ready(&host, true).await?;

@@ -1,19 +1,22 @@
 //! `pintle doctor`: every guard proven through its real path, and everything else that has to work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::health::{CanaryRefusal, Health};
+use domain::health::{CanaryRefusal, Health, Step};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use store::Store;
 
 use super::session::UNGUARDED;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
-use host::config::Env;
+use crate::table::{Table, out_columns, unglued};
+use host::config::diagnostic::dotted;
+use host::config::{Diagnostic, Env};
 use host::host::{Host, load, open_store, unreadable};
 
 mod canary;
@@ -50,6 +53,7 @@ struct Check {
     /// The step of the proof that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'static str>,
+    #[serde(serialize_with = "unpadded")]
     message: String,
     /// The end of what a hook that does not work wrote on its standard error.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -57,6 +61,9 @@ struct Check {
     /// Whether a guard does not guard because of it.
     #[serde(skip)]
     guard: bool,
+    /// The diagnostic that it says, if it says one.
+    #[serde(skip)]
+    diagnostic: Option<Diagnostic>,
 }
 
 /// How it stands.
@@ -81,6 +88,7 @@ impl Check {
             message: message.into(),
             stderr: String::new(),
             guard: false,
+            diagnostic: None,
         }
     }
 
@@ -107,6 +115,29 @@ struct Proven {
     answers: String,
     /// That it refused the canary, and what it said.
     refusal: Option<CanaryRefusal>,
+}
+
+/// A matcher that matches nothing is named where its hook is proven, with its place: the configuration says no more.
+fn say_once(checks: &mut Vec<Check>) {
+    let mut named = BTreeMap::new();
+    checks.retain(|check| {
+        let diagnostic = check.diagnostic.as_ref().filter(|found| found.path.ends_with(".matcher"));
+        diagnostic.is_none_or(|found| named.insert(found.path.clone(), found.clone()).is_some())
+    });
+    for check in checks.iter_mut().filter(|check| check.step == Some(Step::Matcher.word())) {
+        if let Some(found) = named.remove(&dotted(&["hooks", "processes", &check.name, "matcher"])) {
+            check.message = format!("{} ({})", check.message, found.place);
+        }
+    }
+    // Nobody proved their hooks.
+    let left = named.into_values().map(|found| surroundings::diagnosed(&found));
+    checks.splice(0..0, left.collect::<Vec<_>>());
+}
+
+/// A message as JSON has it: nothing in it keeps its width.
+#[expect(clippy::ptr_arg, reason = "serde hands over the field as it is")]
+fn unpadded<S: Serializer>(message: &String, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&unglued(message))
 }
 
 /// The last line of `text` that says something.
@@ -156,10 +187,11 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
         Ok::<_, CliError>(found)
     })?;
     checks.extend(found);
+    say_once(&mut checks);
     let of_guards = || checks.iter().filter(|check| check.what == "guard");
     let armed = of_guards().filter(|check| check.state != State::Failed).count();
     let findings = Findings { guards: Guards { armed, total: of_guards().count() }, checks };
-    terminal::say(&if args.json { findings.json()? } else { findings.plain(global.verbose > 0) })?;
+    terminal::say(&if args.json { findings.json()? } else { findings.plain(global.verbose > 0, out_columns()) })?;
     Ok(findings.code())
 }
 
@@ -201,13 +233,10 @@ impl Findings {
         Ok(format!("{text}\n"))
     }
 
-    /// A line for each check, in columns; what MCP servers that do not work wrote on their standard error, with
-    /// `whole` also what such hooks did.
-    fn plain(&self, whole: bool) -> String {
-        let width = |of: fn(&Check) -> usize| self.checks.iter().map(of).max().unwrap_or_default();
-        let what = width(|check| check.what.len());
-        let name = width(|check| check.name.chars().count());
-        let mut text = String::new();
+    /// A row for each check; what MCP servers that do not work wrote on their standard error, with `whole` also what such
+    /// hooks did.
+    fn plain(&self, whole: bool, columns: usize) -> String {
+        let mut table = Table::indented(0);
         for check in &self.checks {
             let (style, mark) = match check.state {
                 State::Ok => (GOOD, '✓'),
@@ -216,21 +245,17 @@ impl Findings {
             };
             let how = if check.what == "guard" { "unproven" } else { "failed" };
             let step = check.step.map(|step| format!("{how} at {step}: ")).unwrap_or_default();
-            let line = format!(
-                "{style}{mark}{style:#} {:<what$}  {BOLD}{:<name$}{BOLD:#}  {step}{}",
-                check.what,
-                clean(&check.name),
-                clean(&check.message),
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
+            table.row([
+                format!("{style}{mark}{style:#} {}", check.what),
+                format!("{BOLD}{}{BOLD:#}", clean(&check.name)),
+                format!("{step}{}", clean(&check.message)),
+            ]);
             for line in check.stderr.lines().filter(|_| whole || check.what == "mcp") {
-                text.push_str(&format!("    {}\n", clean(line)));
+                table.line(format!("    {}", clean(line)), 6);
             }
         }
         let Guards { armed, total } = self.guards;
         let style = if armed == total { GOOD } else { BAD };
-        text.push_str(&format!("\n{style}guards armed {armed}/{total}{style:#}\n"));
-        text
+        format!("{}\n{style}guards armed {armed}/{total}{style:#}\n", table.text(columns))
     }
 }

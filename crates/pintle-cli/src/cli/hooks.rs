@@ -23,25 +23,25 @@ pub enum HooksCommand {
     List(ListArgs),
     /// Everything about one hook
     Show(ShowArgs),
-    /// Store hooks: records of a file, or the starter guards
+    /// Add rules: the records of a file, or the starter guards
     Add(add::AddArgs),
-    /// Change a stored hook
+    /// Change a rule
     Set(set::SetArgs),
-    /// Switch a stored hook on; closes its circuit breaker
+    /// Enable a rule; closes its circuit breaker
     Enable(manage::OneArgs),
-    /// Switch a stored hook off
+    /// Disable a rule
     Disable(manage::OneArgs),
-    /// Delete a stored hook; what it did stays in the history
+    /// Delete a rule; what it did stays in the history
     Remove(manage::OneArgs),
-    /// Close the circuit breaker of a stored hook
+    /// Close the circuit breaker of a rule
     Reset(manage::ResetArgs),
-    /// What stored hooks did, newest first
+    /// What rules did, newest first
     History(history::HistoryArgs),
     /// Fire one synthetic event at one hook
     Test(test::TestArgs),
     /// Check the configuration of hooks
     Lint(lint::LintArgs),
-    /// Write a working starter with its test
+    /// Write a first hook that works, with its test
     New(new::NewArgs),
 }
 
@@ -56,7 +56,7 @@ pub struct ListArgs {
 /// Flags of `hooks show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The hook: its name, or the id of a stored one
+    /// The hook: its name, or the id of a rule
     #[arg(value_name = "HOOK")]
     pub(super) hook: String,
     /// Print JSON

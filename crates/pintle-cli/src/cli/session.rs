@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
+use crate::table::{columns, fold};
 use host::host::{Host, load};
 
 /// The exit code for a turn or run that a hook stopped.
@@ -36,6 +37,9 @@ pub(super) const UNGUARDED: u8 = 5;
 pub(super) const WAITING: u8 = 75;
 /// The exit code for a turn that somebody interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
+
+/// How far in the rest of a line stands that does not fit.
+const HANG: usize = 9;
 
 /// How many guards that are armed have a line each at the head of a timeline.
 const MAX_GUARDS: usize = 5;
@@ -174,7 +178,8 @@ pub(super) fn head(guards: &[GuardHealth]) -> Vec<String> {
 /// Prints the head of the timeline, unless nobody wants one.
 pub(super) fn say_head(quiet: bool, guards: &[GuardHealth]) {
     if !quiet {
-        head(guards).iter().for_each(|line| terminal::note(line));
+        let columns = columns(std::io::stderr());
+        head(guards).iter().for_each(|line| terminal::note(&fold(line, columns, HANG)));
     }
 }
 

@@ -18,7 +18,8 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
-use crate::text::clip;
+use crate::table::{Table, glued, out_columns};
+use crate::text::{clip, counted};
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
@@ -41,7 +42,7 @@ pub enum SessionsCommand {
     List(ListArgs),
     /// What was said in one of them
     Show(ShowArgs),
-    /// Go on where a call waits for a person, or where the process died
+    /// Resume where a call waits for a person, or where the process died
     Resume(ResumeArgs),
     /// Delete a conversation with its approvals and those of its sub-agents
     Delete(DeleteArgs),
@@ -119,7 +120,9 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     } else if shown().next().is_none() {
         "there are no sessions; `pintle run --session KEY` begins one\n".to_owned()
     } else {
-        shown().map(line).collect()
+        let mut table = Table::indented(0);
+        shown().for_each(|row| line(&mut table, row));
+        table.text(out_columns())
     };
     terminal::say(&text)?;
     if let Some(last) = rows.last().filter(|_| !is_all) {
@@ -148,17 +151,13 @@ fn page(global: &Global, args: &ListArgs) -> Result<(Vec<SessionRow>, bool), Cli
     Ok((rows, is_all))
 }
 
-/// A session in a listing: two lines.
-fn line(row: &SessionRow) -> String {
-    let turns = if row.turns == 1 { "1 turn" } else { &format!("{} turns", row.turns) };
+/// A session in a listing: its key, which goes on with it, and below it what it is about.
+fn line(table: &mut Table, row: &SessionRow) {
+    let turns = counted(usize::try_from(row.turns).unwrap_or(usize::MAX), "turn");
     let state = state(row).map(|state| format!("  {NOTE}{state}{NOTE:#}")).unwrap_or_default();
-    format!(
-        "{BOLD}{}{BOLD:#}{state}\n  {}  {DIM}agent {}, {turns}, {}{DIM:#}\n",
-        clean(&row.session_id),
-        clean(&clip(&row.title)),
-        clean(&row.agent_id),
-        clean(&moment_of(&row.updated_at)),
-    )
+    table.line(format!("{BOLD}{}{BOLD:#}{state}", clean(&row.session_id)), 2);
+    let (agent, at) = (clean(&row.agent_id), glued(&clean(&moment_of(&row.updated_at))));
+    table.line(format!("  {}  {DIM}agent {agent}, {turns}, {at}{DIM:#}", clip(&row.title)), 4);
 }
 
 /// What there is to know of a session that is not simply done.
@@ -219,7 +218,7 @@ fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
             terminal::note(&format!("deleted session {}", session::word(&args.key)));
             Ok(0)
         }
-        Ok(false) => Err(CliError::failed(format!("session \"{}\" was deleted by somebody else", args.key))),
+        Ok(false) => Err(CliError::failed(format!("session \"{}\" was deleted meanwhile", args.key))),
         Err(StoreError::Conflict(why)) => {
             Err(CliError::failed(why).hint("end that program first; nothing was deleted"))
         }

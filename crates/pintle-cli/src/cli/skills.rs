@@ -54,10 +54,10 @@ pub struct LintArgs {
 /// Flags of `skills explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A turn that was worked, or the beginning of its id; without it or --last a dry run: nothing is sent, no tool runs
+    /// A recorded turn, or the beginning of its id; without it or --last a dry run: nothing is sent, no tool runs
     #[arg(value_name = "TURN_ID", conflicts_with = "last")]
     turn: Option<String>,
-    /// The newest turn that was worked
+    /// The newest recorded turn
     #[arg(long)]
     last: bool,
     /// Of this agent

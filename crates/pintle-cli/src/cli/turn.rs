@@ -16,6 +16,7 @@ use super::stops::Stops;
 use super::{Global, terminal};
 use crate::clean::{foreign, prose};
 use crate::error::CliError;
+use crate::table::columns;
 use crate::timeline::Timeline;
 use host::files::delivered;
 use host::host::Host;
@@ -130,7 +131,8 @@ impl DisplayOptions {
             (true, _) => vec![Arc::new(Events)],
             (false, true) => Vec::new(),
             (false, false) => {
-                let timeline = Timeline::new(anstream::stderr(), global.verbose > 0);
+                let timeline =
+                    Timeline::new(anstream::stderr(), global.verbose > 0).fitting(columns(std::io::stderr()));
                 vec![Arc::new(timeline.explained_by(Some(session::flags(global))))]
             }
         }

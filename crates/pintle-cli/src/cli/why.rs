@@ -1,14 +1,22 @@
 //! `pintle why`: what hooks refused, changed or missed, and exactly why.
 
+use std::collections::BTreeSet;
+
 use agent::tools::canonical_builtin;
 use clap::Args;
+use domain::nearest::nearest;
 use domain::store::{RecordQuery, SessionStore, StoredEvent};
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use store::Store;
 
+use super::session::word;
 use super::{Global, terminal};
+use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::when;
+use crate::table::{folded, out_columns};
+use host::config::Config;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
@@ -17,15 +25,24 @@ mod detail;
 mod list;
 mod newest;
 mod observed;
+mod stopped;
 mod summary;
+mod words;
 
 use chosen::Chosen;
+use stopped::Stopped;
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
 const MAX_EVENTS: usize = 2000;
 
 /// Most refusals, or events of one hook, that are listed.
 const MAX_LISTED: usize = 20;
+
+/// In how many of the newest events the names of hooks are looked for, where one is not known.
+const NAMED_EVENTS: usize = 5000;
+
+/// How far in the rest of a line stands that does not fit.
+const HANG: usize = 4;
 
 /// The runtime event that every turn leaves.
 const TURN_END: &str = "turn_end";
@@ -47,7 +64,7 @@ pub struct WhyArgs {
     /// The newest turns, a line for each
     #[arg(long, conflicts_with_all = ["denied", "tool", "hook"])]
     list: bool,
-    /// What was refused or left to a person, newest first
+    /// What was blocked or waits for a person, newest first
     #[arg(long)]
     denied: bool,
     /// Only what is not older: a moment, a day, or how long ago, such as 2h or 3d
@@ -69,7 +86,7 @@ pub struct WhyArgs {
 enum Shown {
     /// A turn in a few lines.
     Summary,
-    /// What was refused, a few lines each.
+    /// What was stopped, a few lines each.
     Refusals,
     /// Every hook at every event.
     Whole,
@@ -81,11 +98,14 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let since = args.since.as_deref().map(|since| when("--since", since, Timestamp::now())).transpose()?;
     if args.list {
         let turns = store.turns(None, since, MAX_LISTED).map_err(|error| CliError::failed(error.to_string()))?;
-        terminal::say(&if args.json { json_of(&turns)? } else { list::turns(&turns) })?;
+        terminal::say(&if args.json { json_of(&turns)? } else { list::turns(&turns, out_columns()) })?;
         return Ok(0);
     }
     let conversations = open_sessions(&loaded.config, &store)?;
     let (mut events, mut shown) = events(&*store, &*conversations, args, since)?;
+    if let Some(hook) = args.hook.as_deref().filter(|_| events.is_empty()) {
+        return Err(no_records(&*store, &loaded.config, hook, since.is_some()));
+    }
     observed::fill(&*store, &mut events)?;
     if shown == Shown::Summary && (global.verbose > 0 || args.tool.is_some()) {
         shown = Shown::Whole;
@@ -104,9 +124,9 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
             let all = events.iter().filter(|event| explains(event) || event.event == TURN_END);
             json_of(&all.map(detail::json).collect::<Vec<_>>())?
         }
-        (false, Shown::Summary) => summary::turns(&events) + &summary::more(),
-        (false, Shown::Refusals) => list::refusals(&events),
-        (false, Shown::Whole) => detail::turns(&events, explains, everything),
+        (false, Shown::Summary) => summary::turns(&events, out_columns()) + &summary::more(),
+        (false, Shown::Refusals) => list::refusals(&events, out_columns(), global.verbose > 0),
+        (false, Shown::Whole) => folded(&detail::turns(&events, explains, everything), out_columns(), HANG),
     };
     terminal::say(&text)?;
     Ok(0)
@@ -119,7 +139,7 @@ pub(super) fn newest(global: &Global) -> Result<String, CliError> {
     let conversations = open_sessions(&loaded.config, &store)?;
     let (mut events, _) = events(&*store, &*conversations, &WhyArgs::default(), None)?;
     observed::fill(&*store, &mut events)?;
-    Ok(summary::turns(&events))
+    Ok(summary::turns(&events, out_columns()))
 }
 
 /// The events that are asked for, and how they are shown.
@@ -141,7 +161,12 @@ fn events(
             ..RecordQuery::default()
         };
         let found = find(store, &query)?;
-        return Ok((found, if args.denied { Shown::Refusals } else { Shown::Whole }));
+        return Ok(match args.denied {
+            // JSON is the evidence: all that was ruled.
+            true if args.json => (found, Shown::Refusals),
+            true => (last_words(store, found)?, Shown::Refusals),
+            false => (found, Shown::Whole),
+        });
     }
     let Some(id) = &args.id else { return Ok((newest::events(store, conversations, tool)?, Shown::Summary)) };
     Ok(match chosen::by_id(store, id, tool)? {
@@ -149,6 +174,37 @@ fn events(
         Chosen::Call(events) => (events, Shown::Whole),
         Chosen::Turn(events) => (events, Shown::Summary),
     })
+}
+
+/// Of `found`, which stopped something, the last word on each call: what a person was asked about may have gone on since,
+/// or have been refused.
+fn last_words(store: &dyn Store, found: Vec<StoredEvent>) -> Result<Vec<StoredEvent>, CliError> {
+    let mut all: Vec<StoredEvent> = Vec::new();
+    for event in found {
+        let asks = event.ruling == VerdictKind::Ask.as_str();
+        let call = event.tool_call_id.clone().filter(|_| asks);
+        let turn = event.turn_id.clone();
+        all.push(event);
+        if call.is_some() {
+            all.extend(find(store, &RecordQuery { call, turn: Some(turn), limit: MAX_EVENTS, ..Default::default() })?);
+        }
+    }
+    Ok(Stopped::of(&all).open().into_iter().cloned().collect())
+}
+
+/// Says that nothing is recorded of the hook `name`, and which one was probably meant.
+fn no_records(store: &dyn Store, config: &Config, name: &str, since: bool) -> CliError {
+    let ran = store.hook_timings(NAMED_EVENTS).unwrap_or_default();
+    let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
+    let known: BTreeSet<&str> = configured.chain(ran.iter().map(|timing| timing.hook.as_str())).collect();
+    let error = CliError::failed(match since {
+        true => format!("no hook \"{}\" has records since then", clean(name)),
+        false => format!("no hook \"{}\" has records", clean(name)),
+    });
+    match nearest(name, known.iter().copied().filter(|known| *known != name)) {
+        Some(near) => error.hint(format!("did you mean `pintle why --hook {}`?", word(near))),
+        None => error.hint("`pintle hooks list` shows the hooks"),
+    }
 }
 
 fn json_of(what: &impl serde::Serialize) -> Result<String, CliError> {

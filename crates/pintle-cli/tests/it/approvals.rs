@@ -275,10 +275,10 @@ fn the_gate_is_listed_and_holds_for_sub_agents() {
     exit 0
     --- out
     user_prompt_submit
-      1. pii-redactor     agent    priority 900  off, script, global, [time], version 1  builtin, [id]
+      1. pii-redactor     agent   priority 900  off, script, global, [time], version 1  builtin
     pre_tool_use
-      1. agents.main.ask  native   priority 0     [time], of agent main, matcher /(?s)^ex.*$/  [root]/config/pintle/pintle.toml:7:8
-      2. pii-redactor     agent    priority 900  off, script, global, [time], version 1  builtin, [id]
+      1. agents.main.ask  native  priority 0     [time], of agent main, matcher /(?s)^ex.*$/  [root]/config/pintle/pintle.toml:7:8
+      2. pii-redactor     agent   priority 900  off, script, global, [time], version 1  builtin
     ");
     let seen = env.pintle(&["run", "--quiet", "please"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Nobody is here.\n"), "{}", seen.err);
@@ -286,4 +286,38 @@ fn the_gate_is_listed_and_holds_for_sub_agents() {
     // The helper by itself is asked by nobody.
     let seen = env.pintle(&["run", "--quiet", "--agent", "helper", "write it"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "It is written.\n"), "{}", seen.err);
+}
+
+#[test]
+fn what_is_told_of_a_call_is_the_last_word_on_it() {
+    for (answer, sentence, counted, marks) in [
+        ("approve", "1 call, 1 approved by a person;", "1 call\n", 0),
+        ("refuse", "1 call, 1 blocked;", "1 call, 1 blocked\n", 1),
+    ] {
+        let env = waiting();
+        let run = env.pintle(&["why"]);
+        assert!(run.out.contains("1 call, 1 waiting for a person;") && run.out.contains("? call 1 exec"), "{run}");
+        assert!(env.pintle(&["why", "--list"]).out.contains("1 call, 1 waiting\n"));
+        let denied = env.pintle(&["why", "--denied"]);
+        assert_eq!(denied.out.matches("? exec").count(), 1, "{denied}");
+        assert_eq!(env.on_terminal("", &["approvals", answer, &id(&env)]).code, Some(0));
+        assert_eq!(resume(&env).code, Some(0));
+        let why = env.pintle(&["why"]);
+        assert!(why.out.contains(sentence) && !why.out.contains("waits for a person"), "{why}");
+        assert!(env.pintle(&["why", "--list"]).out.contains(counted));
+        let denied = env.pintle(&["why", "--denied"]);
+        assert_eq!(
+            (denied.out.matches("✗ exec").count(), denied.out.matches("? exec").count()),
+            (marks, 0),
+            "{denied}"
+        );
+    }
+}
+
+#[test]
+fn a_call_that_waits_is_no_refusal_in_the_timeline() {
+    let env = scripted(ASKS, GATED);
+    let seen = env.pintle(&["run", "write it"]);
+    assert_eq!(seen.code, Some(75));
+    assert!(seen.err.contains("  ? asks         exec") && !seen.err.contains("✗ asks"), "{seen}");
 }

@@ -250,7 +250,7 @@ fn check_again(env: &TestEnv, message: &str, first: &str, what: &str) {
     assert_eq!(ran(env), "", "{what}");
     // It is evidence: of the turn, and in the chain.
     let seen = env.pintle(&["why", "--denied", "--json"]).out;
-    assert!(seen.contains("a person must say again"), "{what}: {seen}");
+    assert!(seen.contains("a person has to approve it again"), "{what}: {seen}");
 }
 
 fn check_outcome(env: &TestEnv, message: &str, outcome: Outcome, what: &str) {
@@ -398,7 +398,7 @@ fn a_question_whose_seal_and_place_were_taken_is_void_and_asked_again() {
     let second = waiting(&env, &id).id;
     assert!(second != id && ran(&env).is_empty());
     let why = env.pintle(&["why", "--denied", "--json"]).out;
-    assert!(why.contains("a person must say again"), "it is recorded: {why}");
+    assert!(why.contains("a person has to approve it again"), "it is recorded: {why}");
     assert_eq!(approve(&env, &second), Some(0));
     assert_eq!(env.pintle(&["sessions", "resume", "--quiet", "s"]).out, "It is written.\n");
     assert_eq!(ran(&env), as_shown("write"));

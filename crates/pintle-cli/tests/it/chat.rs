@@ -196,7 +196,7 @@ fn a_turn_that_a_killed_process_left_is_gone_on_with_or_ended() {
         drop(chat);
         let mut chat = Tty::chat(&env, &["--session", "work"]);
         chat.until(
-            "the turn \"work now\" was left by a process that died: /resume goes on with it; a message begins anew",
+            "the turn \"work now\" was left by a process that died: /resume goes on with it; a new message starts over",
         );
         chat.say(typed, expected);
         let ended = chat.leave();

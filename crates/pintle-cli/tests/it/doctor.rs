@@ -40,12 +40,12 @@ fn a_guard_that_answers_the_canary_is_armed() {
         ]
         .concat(),
     );
-    insta::assert_snapshot!(doctor(&env), @r#"
+    insta::assert_snapshot!(doctor(&env), @"
     exit 0
     ✓ configuration         [root]/config/pintle/pintle.toml
     ✓ hook           after  it answered hook.hello
-    ✓ guard          both   before_tool answered continue in [time], approve_tool answered deny in [time]
-    ✓ guard          guard  before_tool answered continue in [time]
+    ✓ guard          both   before_tool answered continue in   [time], approve_tool answered deny in   [time]
+    ✓ guard          guard  before_tool answered continue in   [time]
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
     ! order          both   may answer for a tool before others that also match it are asked: guard
@@ -55,7 +55,7 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ✓ provider       play   its script can be played
 
     guards armed 2/2
-    "#);
+    ");
     // What doctor wrote is evidence, and marked as a test: it never is the newest turn.
     assert!(env.path("data/pintle/pintle.db").is_file());
 }
@@ -78,9 +78,8 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     insta::assert_snapshot!(doctor(&env), @r#"
     exit 5
     ✗ configuration         [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
-    ✗ configuration         [root]/config/pintle/pintle.toml:32:11: hooks.processes.blind.matcher: `writefile` matches no tool; did you mean "write_file"?
     ✗ guard          bad    unproven at configuration: could not start: [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
-    ✗ guard          blind  unproven at matcher: `writefile` matches no tool of any agent; did you mean `write_file`?
+    ✗ guard          blind  unproven at matcher: `writefile` matches no tool of any agent; did you mean `write_file`? ([root]/config/pintle/pintle.toml:32:11)
     ✗ guard          gone   unproven at spawn: could not start: program `no-such-guard` was not found through PATH
     ✗ guard          idle   unproven at matcher: `^web_fetch$` matches `web_fetch`, which no agent has; name it in `agents.NAME.tools`
     ✗ guard          mute   unproven at hello: could not start: no answer to hook.hello within [time]
@@ -173,9 +172,9 @@ fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
     insta::assert_snapshot!(doctor(&env), @"
     exit 5
     ✓ configuration         [root]/config/pintle/pintle.toml
-    ✓ guard          guard  before_tool answered continue in [time]
+    ✓ guard          guard  before_tool answered continue in   [time]
     ✗ guard          lost   unproven at matcher: `^nothing$` matches no tool of any agent
-    ✓ guard          sky    before_tool answered continue in [time]
+    ✓ guard          sky    before_tool answered continue in   [time]
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]

@@ -158,7 +158,9 @@ impl TestEnv {
             (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
             // A proof is some seconds old, or some minutes on a slow machine.
             (r"\bproven \d+ (s|min) ago\b", "proven [time] ago"),
-            (r"\bpintle why [0-9a-f]{8}\b", "pintle why [id]"),
+            (r"\bpintle why [0-9a-f]{12}\b", "pintle why [id]"),
+            (r"\bturn [0-9a-f]{12}\b", "turn [short]"),
+            (r"UTC  [0-9a-f]{12}\b", "UTC  [short]"),
             (r#""duration_ms": [0-9.]+"#, r#""duration_ms": "[time]""#),
             (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
             (r"\b\d{4}-\d{2}-\d{2}(T[0-9:.]+Z| \d{2}:\d{2} UTC)", "[at]"),

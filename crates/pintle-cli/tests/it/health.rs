@@ -140,7 +140,11 @@ fn what_is_shown_as_armed_answered_as_it_is_now() {
     assert!(said(&["run", "--strict", "go"]).contains("guard  g  armed (proven [time] ago)"));
     // Another script is another hook, though its entry is the same.
     env.write("config/pintle/open.sh", &format!("# changed\n{OPEN}"));
-    assert!(shown().iter().all(|text| text.contains("unproven: has not answered yet")), "{:?}", shown());
+    assert!(
+        shown().iter().all(|text| text.contains("unproven: answered before, but not as it is now")),
+        "{:?}",
+        shown()
+    );
     // `doctor` proves it.
     assert!(said(&["doctor"]).contains("guards armed 1/1"));
     assert!(shown().iter().all(|text| text.contains("armed (proven [time] ago)")), "{:?}", shown());

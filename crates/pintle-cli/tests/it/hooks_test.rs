@@ -144,11 +144,11 @@ fn the_matcher_counts_and_aliases_lead_to_the_tool() {
 
     exit 0
     --- out
-    not run  h  matcher `^exec$` said no to `read_file`; it matches exec
+    skipped  h  /^exec$/ does not match `read_file`; it matches exec
 
     exit 0
     --- out
-    not run  h  matcher `writefile` said no to `write_file`; did you mean `write_file`?
+    skipped  h  /writefile/ does not match `write_file`; did you mean `write_file`?
 
     exit 0
     --- out
@@ -333,7 +333,7 @@ fn a_hook_is_asked_about_its_own_tool_as_the_owner() {
 
     exit 0
     --- out
-    not run  h  matcher `^nothing_else$` said no to `exec`; it matches no tool that there is
+    skipped  h  /^nothing_else$/ does not match `exec`; it matches no tool that there is
     "#);
 }
 
@@ -358,7 +358,7 @@ fn a_name_that_is_none_leads_to_those_there_are() {
 
     exit 0
     --- out
-    not run  h  matcher `^exec$` said no to `exce`, which is no tool; the nearest is `exec`; it matches exec
+    skipped  h  /^exec$/ does not match `exce`, which is no tool; the nearest is `exec`; it matches exec
     "#);
 }
 

@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
       hooks "37": its created_at is "x"; expected a time such as "[at]"; among hooks of its priority it comes after those that were made before today
       hooks "38": it is off, as it was
       quality gate 1 of main: it is off: what its agent judged by is not known here; write its prompt_template, then enable it
-      hooks: columns that nobody reads here: retries
+      hooks: columns that are not used here: retries
       budget of [id]: it is of tenant acme, and several tenants need edition standard
       budget of default: to have the same here: pintle budget set --tenant default 7
     "#);

@@ -42,6 +42,7 @@ mod sending;
 mod sessions;
 mod sinks;
 mod skills;
+mod lists;
 mod lowering;
 mod skills_explain;
 mod store;

@@ -78,7 +78,7 @@ fn what_an_observer_said_or_why_it_failed_is_explained() {
     assert_eq!((&hook["fault"], &hook["verdict"]), (&"bad_exit".into(), &"continue".into()));
     let (err, line, hook) = explains(r#"echo '{"decision":"block","reason":"late"}'"#);
     assert!(!err.contains("observer_failed"), "{err}");
-    assert!(line.ends_with("said block, which decides nothing here: late"), "{line}");
+    assert!(line.ends_with("answered block, which decides nothing here: late"), "{line}");
     assert_eq!((hook.get("fault"), hook.get("verdict")), (None, None));
     let (_, line, _) = explains("true");
     assert!(line.starts_with("tells") && line.ends_with(']'), "{line}");

@@ -71,7 +71,7 @@ fn same(text: &str) -> String {
     let rules = [
         (r" *\b[0-9]+(\.[0-9]+)? (µs|ms|s)\b", " TIME"),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "ID"),
-        (r"\b[0-9a-f]{8}(-[0-9a-f]{4})?\b", "ID"),
+        (r"\b([0-9a-f]{8}(-[0-9a-f]{4})?|[0-9a-f]{12})\b", "ID"),
         (r"sha256 [0-9a-f]+", "sha256 DIGEST"),
         (r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} UTC", "AT"),
         // The widest line says how wide a picture is.

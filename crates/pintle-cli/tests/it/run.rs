@@ -186,7 +186,7 @@ fn why_names_every_hook_with_what_was_compared() {
     assert_eq!((seen.code, seen.err.as_str()), (Some(0), ""));
     assert!(seen.out.contains("before_tool list_dir  deny"), "{}", seen.out);
     assert!(seen.out.contains("guard              process  deny"), "{}", seen.out);
-    let compared = "not run: matcher said no: pattern /listdir/, tool `list_dir`; did the matcher mean \"list_dir\"?";
+    let compared = "skipped: /listdir/ does not match `list_dir`; did you mean \"list_dir\"?";
     assert!(seen.out.contains(compared), "{}", seen.out);
     let json: domain::json::Value =
         serde_json::from_str(&env.pintle(&["why", "--json", "--tool", "list_dir"]).out).unwrap();

@@ -43,10 +43,10 @@ fn a_list_shows_hooks_in_running_order_and_what_is_wrong() {
     --- out
     main  [root]/config/pintle/skills
       beta
-        1. good  after_tool_call     system, 12 bytes
+        1. good  after_tool_call   system, 12 bytes
       alpha  Does the first thing.
-        2. one   after_tool_call     system, 13 bytes, after read_file
-        3. tone  after_user_input    user, 13 bytes, persistent
+        2. one   after_tool_call   system, 13 bytes, after read_file
+        3. tone  after_user_input  user, 13 bytes, persistent
     [root]/config/pintle/skills/beta/hooks/hooks.json:1:36: error E8: `file` is to name a `.md` file in `hooks/`; "../a.md" holds a `/`
       not enabled: gamma
     "#);

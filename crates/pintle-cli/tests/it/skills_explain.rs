@@ -292,7 +292,7 @@ fn what_cannot_be_explained_is_said_in_one_message() {
         let seen = explained(&env, 80, args);
         format!("{} {}", seen.code.unwrap(), seen.err.trim_end())
     };
-    assert_eq!(says(&["--last"]), "1 error: there is no record of any turn\n  hint: work one: `pintle run \"hello\"`");
+    assert_eq!(says(&["--last"]), "1 error: there is no record of any turn\n  hint: start one: `pintle run \"hello\"`");
     assert_eq!(
         says(&["0199"]),
         "1 error: there is no record of a turn `0199`\n  \

@@ -73,7 +73,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     insta::assert_snapshot!(rows(&env.pintle(&["hooks", "list"]).out), @"
     user_prompt_submit
     pre_tool_use
-      2. no-force      agent    priority 10   on, script, tenant, [time], matcher /^exec$/, version 1  cli, [id]
+      2. no-force      agent  priority 10   on, script, tenant, [time], matcher /^exec$/, version 1  cli
     ");
     let push = ["--input", r#"{"command": "git push --force"}"#];
     insta::assert_snapshot!(env.pintle(&[&["hooks", "test", "no-force"][..], &push].concat()), @r#"
@@ -97,7 +97,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     insta::assert_snapshot!(env.pintle(&["hooks", "history", "no-force"]), @"
     exit 0
     --- out
-    [at]  block    no-force  pre_tool_use exec  [time]  forced pushes are done by people
+    [at]  block    no-force  pre_tool_use exec    [time]  forced pushes are done by people
     ");
 }
 
@@ -147,7 +147,7 @@ fn it_is_switched_off_and_on_shown_and_removed() {
       [at]  toggled by cli, version 2: enabled = false
       [at]  created by cli, version 1
     executions
-      [at]  block    no-force  pre_tool_use exec  [time]  forced pushes are done by people
+      [at]  block    no-force  pre_tool_use exec    [time]  forced pushes are done by people
     "#);
     let seen = operate(&env, &["hooks", "remove", "no-force"]);
     assert_eq!(seen.out, "no-force ([id]) is removed; what it did stays in the history\n");

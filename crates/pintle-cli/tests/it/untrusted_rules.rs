@@ -38,7 +38,7 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
     turn of main  [at]  session cli:[id], turn [id]
 
     pre_tool_use list_dir  continue  round 1, event [id]
-      guard              agent    not run: untrusted
+      guard              agent    skipped: untrusted
 
     approve_tool list_dir  cleared  round 1, event [id]
       arguments {"path":"."}
@@ -46,7 +46,7 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
       no approver is registered
     "#);
     let why = env.pintle(&["why", "-vv"]);
-    assert!(why.out.contains("sees               agent    not run: untrusted"), "{why}");
+    assert!(why.out.contains("sees               agent    skipped: untrusted"), "{why}");
     let strict = env.pintle(&["run", "--quiet", "--strict", "hello"]);
     assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: guard (untrusted)"), "{strict}");
     let doctor = env.pintle(&["doctor"]);
@@ -73,7 +73,6 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     origin           file:rules.toml
     state            untrusted
     priority         0
-    respond          any
     health           unproven: nobody accepted it; see `pintle trust`
     at pre_tool_use  gate, [time], on failure block
 
@@ -98,8 +97,6 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     family           native
     origin           file:rules.toml
     state            broken
-    respond          any
-    fault            is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
     health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
     at pre_tool_use  gate, [time], on failure block
 
@@ -217,7 +214,7 @@ fn rules_that_cannot_be_read_open_nothing() {
     // The prompt passes: no rule is about it. The calls do not, and it is said which rule it is, and what to do.
     assert_eq!((seen.code, &*seen.out), (Some(0), "Done.\n"), "{seen}");
     for part in [
-        "✗ refused      list_dir",
+        "✗ blocked      list_dir",
         "the stored rule `guard` cannot be read: ",
         "what it guards stays shut; mend or delete its row with a tool for databases, then `pintle store accept`",
     ] {

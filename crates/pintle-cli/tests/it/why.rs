@@ -71,9 +71,9 @@ fn lines_of_80(text: &str) -> usize {
 #[test]
 fn twenty_rounds_are_fifteen_lines_and_a_refusal_ten_more() {
     let quiet = long_turn(|_| ".").pintle(&["why"]);
-    assert!(quiet.out.contains("20 calls, nothing refused") && lines_of_80(&quiet.out) <= 15, "{quiet}");
+    assert!(quiet.out.contains("20 calls, nothing blocked") && lines_of_80(&quiet.out) <= 15, "{quiet}");
     let refused = long_turn(|round| if round == 11 { "keys" } else { "." }).pintle(&["why"]);
-    assert!(refused.out.contains("20 calls, 1 refused") && lines_of_80(&refused.out) <= 25, "{refused}");
+    assert!(refused.out.contains("20 calls, 1 blocked") && lines_of_80(&refused.out) <= 25, "{refused}");
     for shown in ["call 12", "list_dir", "keys", "11", "keys stay where they are"] {
         assert!(refused.out.contains(shown), "{shown}: {refused}");
     }
@@ -86,25 +86,25 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     insta::assert_snapshot!(before, @r#"
     exit 0
     --- out
-    turn of main  [at]  session cli:[id], turn [id]
+    turn of main  [at]  turn [short]
 
-    1 call, 1 refused; 1 hook asked once, [time]
+    1 call, 1 blocked; 1 hook ran once,   [time]
     ✗ call 1 list_dir .
       Tool execution denied by hook: no (hook "guard")
-      before_tool, event [id]
+      before_tool
 
-    -v shows every hook at every event; `pintle why EVENT_ID` one event
+    -v shows every hook at every event, with the ids for `pintle why EVENT_ID`
     "#);
     talks(&env);
     let after = env.pintle(&["why", "--last"]);
     insta::assert_snapshot!(after, @"
     exit 0
     --- out
-    turn of main  [at]  session cli:[id], turn [id]
+    turn of main  [at]  turn [short]
 
-    no hook was asked in this turn
+    no hook ran in this turn
 
-    -v shows every hook at every event; `pintle why EVENT_ID` one event
+    -v shows every hook at every event, with the ids for `pintle why EVENT_ID`
     ");
     let json: domain::json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
     let [end] = json.as_array().unwrap().as_slice() else { panic!("one event: {json}") };

@@ -100,7 +100,7 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
             let verdict = lets_pass(decision, reason);
             Ok(Reply::SubagentStart(HeardAt::<SubagentStart> { context, warnings, ..verdict.into() }))
         }
-        None => Err(ReplyFault::Unreadable("stored hooks are not asked here".into())),
+        None => Err(ReplyFault::Unreadable("rules are not asked here".into())),
     }
 }
 

@@ -27,7 +27,7 @@ impl RuleHandler {
     pub(crate) async fn try_out(&self, notice: &Notice, cancel: &CancellationToken) -> TryResult {
         let kind = notice.what.checkpoint();
         let Some(payload) = payload::of_notice(notice) else {
-            let detail = Cause::from(format!("stored hooks are not told of `{}`", kind.name()));
+            let detail = Cause::from(format!("rules are not told of `{}`", kind.name()));
             let said = Err((Fault::Unavailable { cause: detail.clone() }, detail));
             return TryResult { said, account: Account::default() };
         };

@@ -11,6 +11,7 @@ use domain::identity::Identity;
 use domain::json::{Object, canonical};
 use domain::record::EventRecord;
 use domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn};
+use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -190,21 +191,19 @@ impl History {
         limit: usize,
         prompt: impl Fn(&SessionKey, &str) -> Option<String>,
     ) -> Vec<StoredTurn> {
-        let mut found: Vec<(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)> = Vec::new();
+        let mut found: Vec<(&EventRecord, TurnCounts<'_>)> = Vec::new();
         for event in self.events.iter().filter(|event| !event.who.is_test) {
             let known = found.iter().position(|(first, ..)| is_one_turn(&first.who, &event.who));
             let place = known.unwrap_or_else(|| {
-                found.push((event, BTreeSet::new(), BTreeSet::new()));
+                found.push((event, TurnCounts::default()));
                 found.len() - 1
             });
-            let call = event.who.tool_call_id.as_ref().map(|call| call.as_str());
-            found[place].1.extend(call);
-            found[place].2.extend(event.ruling.stops().then(|| call.unwrap_or_default()));
+            found[place].1.add(event);
         }
-        let wanted = |(first, ..): &&(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)| {
+        let wanted = |(first, _): &&(&EventRecord, TurnCounts<'_>)| {
             tenant.is_none_or(|tenant| first.who.tenant_id == *tenant) && since.is_none_or(|since| first.at >= since)
         };
-        let line = |(first, calls, refused): &(&EventRecord, BTreeSet<&str>, BTreeSet<&str>)| {
+        let line = |(first, counts): &(&EventRecord, TurnCounts<'_>)| {
             let who = &first.who;
             let key = SessionKey { tenant: who.tenant_id.clone(), session: who.session_id.clone() };
             StoredTurn {
@@ -214,8 +213,9 @@ impl History {
                 agent_id: who.agent_id.to_string(),
                 began: first.at.to_string(),
                 prompt: prompt(&key, who.turn_id.as_str()).filter(|prompt| !prompt.is_empty()),
-                calls: calls.len() as u64,
-                refused: refused.len() as u64,
+                calls: counts.calls.len() as u64,
+                refused: counts.refused.len() as u64,
+                waiting: counts.asked.difference(&counts.done).count() as u64,
             }
         };
         found.iter().rev().filter(wanted).take(limit).map(line).collect()
@@ -331,5 +331,32 @@ impl Chain {
         self.checkpoints.retain(|point| point.seq >= seq);
         let gone = self.entries.partition_point(|entry| entry.seq <= seq);
         self.entries.drain(..gone).count()
+    }
+}
+
+/// What calls of one turn came to.
+#[derive(Default)]
+struct TurnCounts<'a> {
+    calls: BTreeSet<&'a str>,
+    refused: BTreeSet<&'a str>,
+    /// A person was asked about them.
+    asked: BTreeSet<&'a str>,
+    /// They were decided.
+    done: BTreeSet<&'a str>,
+}
+
+impl<'a> TurnCounts<'a> {
+    fn add(&mut self, event: &'a EventRecord) {
+        let call = event.who.tool_call_id.as_ref().map(|call| call.as_str());
+        self.calls.extend(call);
+        let call = call.unwrap_or_default();
+        if event.ruling.word == VerdictKind::Ask {
+            self.asked.insert(call);
+        } else if event.ruling.stops() {
+            self.refused.insert(call);
+            self.done.insert(call);
+        } else if event.ruling.permit.is_some() || event.ruling.word == VerdictKind::Respond {
+            self.done.insert(call);
+        }
     }
 }

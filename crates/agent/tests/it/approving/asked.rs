@@ -154,7 +154,7 @@ async fn a_single_call_waits_for_a_person_or_is_refused() {
     // Nobody can go on with a single call, so one that would be parked is refused.
     let test_agents = machine.process(ApprovalMode::Run, None, asking());
     let output = single(&test_agents, &mut conversation, "work").await;
-    assert_eq!((output.for_llm.as_str(), output.is_error), ("a person must say first: is it safe?", true));
+    assert_eq!((output.for_llm.as_str(), output.is_error), ("a person has to approve it first: is it safe?", true));
     assert_eq!((machine.work.calls().len(), conversation.open_turn().is_none()), (1, true));
     assert_eq!((test_agents.seen.count("turn_end"), test_agents.seen.count("tool_exec_skipped")), (1, 1));
 }

@@ -19,6 +19,7 @@ use super::{ChainOf, chains, failed, is_read, put};
 use crate::clean::clean;
 use crate::cli::Global;
 use crate::error::CliError;
+use crate::table::{fold, out_columns};
 use crate::text::clip;
 use host::host::{load, open_store};
 
@@ -123,7 +124,8 @@ impl Tail<'_> {
         let several = found.iter().any(|(i, _)| found.first().is_some_and(|(first, _)| first != i));
         for (i, entry) in found {
             let tenant = Some(chains[*i].slug.as_str()).filter(|_| several);
-            let text = if self.args.json { entry.body.clone() } else { line(entry, tenant, &names) };
+            let text =
+                if self.args.json { entry.body.clone() } else { fold(&line(entry, tenant, &names), out_columns(), 4) };
             if !put(out, &text)? {
                 return Ok(false);
             }

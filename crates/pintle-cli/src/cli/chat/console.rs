@@ -11,7 +11,7 @@ use super::ask::{self, CHOICES, LineAnswer, Question, Questions};
 use super::input::{Input, InputPurpose, SentLine, TypedInput};
 use super::screen::{Prompt, Screen};
 use crate::clean::clean;
-use crate::cli::approvals::{MAX_NOTE_BYTES, person, whole};
+use crate::cli::approvals::{MAX_NOTE_BYTES, person, shown_whole};
 use crate::cli::stops::{Stop, Stops};
 
 /// How many lines wait for turns of their own: a pasted page. More of them are no conversation.
@@ -203,7 +203,8 @@ impl ChatConsole {
     fn show_question(&mut self) {
         let Some(question) = self.asked.front() else { return };
         let agent = clean(question.approval.agent_id.as_str());
-        let text = format!("a call of the agent \"{agent}\" waits for you\n{}{CHOICES}\n", whole(&question.approval));
+        let text =
+            format!("a call of the agent \"{agent}\" waits for you\n{}{CHOICES}\n", shown_whole(&question.approval));
         // Whatever comes from here on may be an answer to what is seen now.
         self.seen_since = self.input.so_far();
         self.screen.notice(&text);

@@ -13,7 +13,7 @@ use domain::verdict::VerdictKind;
 use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
-use crate::text::time;
+use crate::text::time_column;
 use host::host::Host;
 use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 
@@ -21,7 +21,7 @@ use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, reque
 pub(super) const CANARY: &str = "pintle_canary";
 
 pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) -> String {
-    format!("{} answered {} in {}", kind.name(), word.as_str(), time(took))
+    format!("{} answered {} in {}", kind.name(), word.as_str(), time_column(took))
 }
 
 /// Whether `word` refuses a call.

@@ -86,7 +86,7 @@ fn signatures(store: &dyn Store, verify: impl Fn(&str, &[u8], &str) -> Proof) ->
         match verify(&last.kid, &last.message(), &last.signature) {
             Proof::Good => {}
             Proof::Bad => return Err(format!("{of} is not that of its key")),
-            Proof::UnknownKey => return Err(format!("{of} is by key {}, which is not at hand", last.kid)),
+            Proof::UnknownKey => return Err(format!("{of} is by key {}, which is not available here", last.kid)),
         }
         let row = store.audit_entries(&tenant, last.seq, 1).map_err(said)?.pop();
         let stays = row.as_ref().is_none_or(|row| row.seq == last.seq && row.hash == last.hash);

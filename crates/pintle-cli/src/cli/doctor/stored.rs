@@ -241,7 +241,7 @@ async fn reached(tools: &Reachable<'_>, one: &InForce) -> Result<(), Health> {
         Some(RuleEvent::UserPromptSubmit) if about("") => Ok(()),
         Some(RuleEvent::UserPromptSubmit) => never("a message of the user has no tool".to_owned()),
         Some(RuleEvent::SubagentStart) if ["", DELEGATE, SPAWN].into_iter().any(about) => Ok(()),
-        Some(RuleEvent::SubagentStart) => never(format!("sub-agents begin by `{DELEGATE}` or `{SPAWN}`")),
+        Some(RuleEvent::SubagentStart) => never(format!("sub-agents are started with `{DELEGATE}` or `{SPAWN}`")),
         Some(
             RuleEvent::SessionStart
             | RuleEvent::PreToolUse

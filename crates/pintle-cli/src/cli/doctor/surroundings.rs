@@ -16,7 +16,8 @@ use tokio::sync::oneshot;
 
 use super::canary::{CANARY, identity};
 use super::{Check, State};
-use host::config::{Env, Loaded, McpReach, ProviderConfigKind};
+use crate::text::counted;
+use host::config::{Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
 use host::host::Host;
 use host::skill_sets::scan;
 
@@ -29,10 +30,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Every mistake; where there is none, the files that were read.
 pub(super) fn configuration(loaded: &Loaded) -> Vec<Check> {
     let mut checks = Vec::new();
-    for diagnostic in &loaded.diagnostics {
-        let check = Check::new("configuration", "", State::Failed, diagnostic.to_string());
-        checks.push(Check { guard: diagnostic.guard, ..check });
-    }
+    checks.extend(loaded.diagnostics.iter().map(diagnosed));
     checks.extend(loaded.left_out.iter().map(|line| Check::new("configuration", "", State::Note, line.clone())));
     if checks.is_empty() {
         let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
@@ -40,6 +38,12 @@ pub(super) fn configuration(loaded: &Loaded) -> Vec<Check> {
         checks.push(Check::new("configuration", "", State::Ok, message));
     }
     checks
+}
+
+/// A mistake in a configuration.
+pub(super) fn diagnosed(diagnostic: &Diagnostic) -> Check {
+    let check = Check::new("configuration", "", State::Failed, diagnostic.to_string());
+    Check { guard: diagnostic.guard, diagnostic: Some(diagnostic.clone()), ..check }
 }
 
 /// The skills of all agents: what is wrong with each, or how many hooks it has.
@@ -50,8 +54,7 @@ pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
         let good = scan.skills.iter().filter(|skill| scan.findings.iter().all(|found| found.skill != skill.name));
         let mut found: Vec<Check> = good
             .map(|skill| {
-                let hooks = skill.hooks.len();
-                let hooks = if hooks == 1 { "1 hook".to_owned() } else { format!("{hooks} hooks") };
+                let hooks = counted(skill.hooks.len(), "hook");
                 let told =
                     if skill.description.is_some() { "the model is told of it" } else { "the model is not told of it" };
                 Check::new("skill", &skill.name, State::Ok, format!("{hooks}, {told}"))

@@ -15,7 +15,8 @@ use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::{moment_of, when};
 use crate::operator;
-use crate::text::clip;
+use crate::table::{folded, out_columns};
+use crate::text::{millis_column, whole};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -81,12 +82,12 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     if page.executions.is_empty() {
-        terminal::note("no stored hook ran, as far as these words ask for it");
+        terminal::note("no rule ran that these filters select");
     }
-    terminal::say(&page.executions.iter().map(line).collect::<String>())?;
+    terminal::say(&folded(&page.executions.iter().map(line).collect::<String>(), out_columns(), 4))?;
     if !page.next_cursor.is_empty() {
         terminal::note(&format!(
-            "there is more: the same words with{} --cursor {}",
+            "there is more: repeat the command with{} --cursor {}",
             fixed(args, &query),
             page.next_cursor
         ));
@@ -102,19 +103,19 @@ fn detail(global: &Global, id: &str, as_json: bool) -> Result<u8, CliError> {
         terminal::say(&json(&found)?)?;
         return Ok(0);
     }
-    let whole = found["errorDetail"].as_str().map_or_else(
+    let detail = found["errorDetail"].as_str().map_or_else(
         || "nothing more is kept of it: it did not fail, or `agent_hooks.error_detail_days` are over".to_owned(),
         prose,
     );
-    terminal::say(&format!("{}{whole}\n", line(&found)))?;
+    terminal::say(&folded(&format!("{}{detail}\n", line(&found)), out_columns(), 4))?;
     Ok(0)
 }
 
 /// What the desk says of members, said of the flags that they came from.
 fn about_flags(why: AdminError, args: &HistoryArgs) -> CliError {
     match (why.message.as_str(), &args.agent) {
-        (INVALID_CURSOR, _) => CliError::usage("--cursor: it does not go with these words").hint(
-            "repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew",
+        (INVALID_CURSOR, _) => CliError::usage("--cursor: it belongs to other filters").hint(
+            "repeat the command that printed it, with nothing changed but --limit; without --cursor the list starts over",
         ),
         (INVALID_AGENT, Some(agent)) => CliError::usage(format!("--agent: there is no agent \"{}\"", clean(agent)))
             .hint("name one of the configuration, or give the id that its executions have"),
@@ -165,7 +166,7 @@ fn decision(word: &str) -> Result<Decision, CliError> {
 fn unknown(flag: &str, what: &str, word: &str, known: &[&str]) -> CliError {
     match nearest(word, known.iter().copied()) {
         Some(near) => CliError::usage(format!("{flag}: there is no {what} `{word}`; did you mean `{near}`?")),
-        None => CliError::usage(format!("{flag}: there is no {what} `{word}` of stored hooks"))
+        None => CliError::usage(format!("{flag}: there is no {what} `{word}` of rules"))
             .hint(format!("there are {}", known.join(", "))),
     }
 }
@@ -182,9 +183,10 @@ pub(super) fn line(row: &Value) -> String {
         style = style(decision),
     );
     let why = row["error"].as_str().or(row["reason"].as_str()).filter(|why| !why.is_empty());
-    let why = why.map(|why| format!("  {}", clean(&clip(why)))).unwrap_or_default();
+    let why = why.map(|why| format!("  {}", whole(why))).unwrap_or_default();
     let dropped: String = dropped(&row["metadata"]).map(|what| format!("; dropped {what}")).collect();
-    format!("{line}  {DIM}{} ms{DIM:#}{why}{dropped}\n", row["duration_ms"])
+    let took = millis_column(row["duration_ms"].as_f64().unwrap_or_default());
+    format!("{line}  {DIM}{took}{DIM:#}{why}{dropped}\n")
 }
 
 /// What of an answer did not count.
@@ -206,6 +208,7 @@ fn style(decision: &str) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::UNBOUNDED;
 
     #[test]
     fn words_that_are_none_lead_to_the_nearest() {
@@ -225,7 +228,7 @@ mod tests {
             "created_at": "2026-11-22T06:44:53.3Z", "decision": "block", "hook_name": "no\u{1b}rm", "event": "pre_tool_use",
             "tool_name": "exec", "duration_ms": 12, "reason": "two\nlines", "error": null,
         });
-        let plain = anstream::adapter::strip_str(&line(&row)).to_string();
-        assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec  12 ms  two lines\n");
+        let plain = anstream::adapter::strip_str(&folded(&line(&row), UNBOUNDED, 0)).to_string();
+        assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec     12 ms  two lines\n");
     }
 }

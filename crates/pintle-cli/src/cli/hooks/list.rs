@@ -20,7 +20,8 @@ use super::ListArgs;
 use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
-use crate::text::few_names;
+use crate::table::{Table, out_columns};
+use crate::text::{counted, few_names, millis_column};
 use host::config::Config;
 use host::health::{HealthFile, standing};
 use host::host::{load, open_store};
@@ -65,7 +66,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     } else {
         let servers = of_servers(&config);
         let tools: Vec<&str> = BUILTIN.into_iter().chain(servers.iter().map(String::as_str)).collect();
-        listing.plain(&tools)
+        listing.plain(&tools, Shown { columns: out_columns(), ids: global.verbose > 0 })
     };
     terminal::say(&text)?;
     stored.map(|_| 0)
@@ -87,6 +88,15 @@ fn health(config: &Config, search_path: Option<&OsStr>) -> BTreeMap<HookName, He
         Some((loaded.hook.name.clone(), kept.of(config, (loaded, digest.as_deref()), None)?))
     });
     standing.collect()
+}
+
+/// How a listing is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// How wide its lines may be.
+    columns: usize,
+    /// Whether rules are shown with their ids.
+    ids: bool,
 }
 
 /// Everything that is listed.
@@ -134,35 +144,39 @@ impl Listing {
         self.chains().map(chain).collect()
     }
 
-    fn plain(&self, tools: &[&str]) -> String {
-        let names = self.roster.hooks().iter().map(|hook| clean(hook.name.as_str()).chars().count());
-        let width = names.max().unwrap_or_default().max(self.rules.width());
-        let mut text = String::new();
+    fn plain(&self, tools: &[&str], shown: Shown) -> String {
+        let mut table = Table::indented(2);
         for chain in self.chains() {
             let head = chain.kind.map_or("without a checkpoint", CheckpointKind::name);
-            text.push_str(&format!("{BOLD}{head}{BOLD:#}\n"));
+            table.line(format!("{BOLD}{head}{BOLD:#}"), 2);
             let configured = chain.configured.iter().map(|hook| self.configured_row(hook, chain.kind));
-            let rows = configured.chain(chain.stored.iter().map(|hook| self.stored_row(hook)));
-            for (place, Row { name, family, priority, terms, origin }) in rows.enumerate() {
+            let stored = chain.stored.iter().map(|hook| self.stored_row(hook, shown.ids));
+            let rows: Vec<Row> = configured.chain(stored).collect();
+            let digits = rows.len().to_string().len();
+            for (place, Row { name, family, priority, terms, origin }) in rows.into_iter().enumerate() {
                 let place = place + 1;
-                let line = format!("  {place}. {name:<width$}  {family:<8} priority {priority:<4} {terms}  {origin}");
-                text.push_str(line.trim_end());
-                text.push('\n');
+                let name = format!("{place:>digits$}. {name}");
+                table.row([name, family.to_owned(), format!("priority {priority}"), format!("{terms}  {origin}")]);
             }
         }
         for (first, later) in self.roster.shadowed(tools) {
-            text.push_str(&format!(
-                "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before others that also match it are asked: {}\n",
-                clean(first.name.as_str()),
-                few_names(&later),
-            ));
+            table.line(
+                format!(
+                    "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before others that also match it are asked: {}",
+                    clean(first.name.as_str()),
+                    few_names(&later),
+                ),
+                2,
+            );
         }
-        text
+        table.text(shown.columns)
     }
 
-    /// How a hook stands; none for one that runs in this program and can do so.
+    /// How a hook stands; none for one that runs in this program and can do so. What ran, did not run as it is now.
     fn standing(&self, hook: &Hook) -> Option<Health> {
-        self.health.get(&hook.name).cloned().or_else(|| standing(&hook.state, None))
+        let known = self.health.get(&hook.name).cloned().or_else(|| standing(&hook.state, None));
+        let ran = || self.timings.keys().any(|(name, _)| name == hook.name.as_str());
+        known.map(|health| if health == Health::unanswered() && ran() { Health::outdated() } else { health })
     }
 
     fn configured_json(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Value {
@@ -205,7 +219,7 @@ impl Listing {
         row
     }
 
-    fn stored_row(&self, hook: &Value) -> Row {
+    fn stored_row(&self, hook: &Value, ids: bool) -> Row {
         let by = clean(origin(hook));
         let cost = self.stored_timing(hook).and_then(cost).unwrap_or_default();
         Row {
@@ -213,8 +227,10 @@ impl Listing {
             family: Family::Rule.word(),
             priority: hook["priority"].to_string(),
             terms: self.rules.terms(hook),
+            // A rule without a name is called by its id already.
             origin: match said(hook, "name") {
                 "" => format!("{DIM}{by}{cost}{DIM:#}"),
+                _ if !ids => format!("{DIM}{by}{cost}{DIM:#}"),
                 _ => format!("{DIM}{by}, {}{cost}{DIM:#}", said(hook, "id")),
             },
         }
@@ -268,8 +284,8 @@ fn shown(health: &Health) -> String {
 
 fn cost(timing: &HookTiming) -> Option<String> {
     let (p50, p95) = (timing.p50_ms?, timing.p95_ms?);
-    let runs = if timing.runs == 1 { "run" } else { "runs" };
-    Some(format!(", {} {runs}, p50 {p50:.1} ms, p95 {p95:.1} ms", timing.runs))
+    let runs = counted(timing.runs, "run");
+    Some(format!(", {runs}, p50 {}, p95 {}", millis_column(p50), millis_column(p95)))
 }
 
 fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain::json::Value {

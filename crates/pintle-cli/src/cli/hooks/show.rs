@@ -3,7 +3,7 @@
 //! A name means a hook of the configuration first; an id always means a stored one.
 
 use domain::health::Health;
-use domain::hook::{Hook, HookState};
+use domain::hook::{Family, Hook, HookState};
 use domain::matcher::RespondTools;
 use jiff::Timestamp;
 use process::child_environment;
@@ -15,11 +15,15 @@ use super::list::{add_health, scope, state_word};
 use super::stored::{self, json, label, lookup, missing, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
+use crate::table::{folded, out_columns};
 use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
 use host::health::{HealthFile, standing};
 use host::host::load;
 
 mod rule;
+
+/// The width of the column of names.
+const NAME_COLUMNS: usize = 16;
 
 pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
@@ -30,7 +34,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
 }
 
 fn say(args: &ShowArgs, facts: &domain::json::Value) -> Result<u8, CliError> {
-    terminal::say(&if args.json { json(facts)? } else { plain(facts) })?;
+    terminal::say(&if args.json { json(facts)? } else { folded(&plain(facts), out_columns(), NAME_COLUMNS + 1) })?;
     Ok(0)
 }
 
@@ -55,7 +59,12 @@ fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError>
     })?;
     match found {
         Found::Stored(shown) => {
-            terminal::say(&if args.json { json(&shown.json())? } else { shown.plain(&config) })?;
+            let text = if args.json {
+                json(&shown.json())?
+            } else {
+                folded(&shown.plain(&config), out_columns(), NAME_COLUMNS + 1)
+            };
+            terminal::say(&text)?;
             Ok(0)
         }
         Found::Beside(hook) => {
@@ -131,10 +140,7 @@ fn every(hook: &Hook) -> domain::json::Value {
         // Nobody wrote the lowest: it stands for a rule that cannot be read.
         "priority": (hook.priority != i32::MIN).then_some(hook.priority),
         "matcher": hook.matcher.as_ref().map(|matcher| matcher.pattern().to_owned()),
-        "respond": match &hook.respond {
-            RespondTools::Any => domain::json::json!("any"),
-            RespondTools::Only { globs, .. } => domain::json::json!(globs),
-        },
+        "respond": respond(hook),
         "stages": stages,
     });
     if let HookState::Broken(fault) = &hook.state {
@@ -143,13 +149,29 @@ fn every(hook: &Hook) -> domain::json::Value {
     facts
 }
 
+/// The tools for which a hook may answer; nothing where that is not known: a rule has no such setting, and an entry that
+/// is not in force was not read so far.
+fn respond(hook: &Hook) -> Option<domain::json::Value> {
+    let known = match (&hook.state, hook.family) {
+        (_, Family::Rule) | (HookState::Broken(_) | HookState::Untrusted, _) => false,
+        (HookState::Armed | HookState::Disabled | HookState::Tripped { .. }, _) => true,
+    };
+    known.then(|| match &hook.respond {
+        RespondTools::Any => domain::json::json!("any"),
+        RespondTools::Only { globs, .. } => domain::json::json!(globs),
+    })
+}
+
 /// One line for each fact, names in a column.
 fn plain(facts: &domain::json::Value) -> String {
     let Some(members) = facts.as_object() else { return String::new() };
     let mut text = String::new();
     // They say in JSON what `health` says in words, or need lines of their own.
     let apart = ["stages", "stderr", "proven_at", "unproven"];
-    for (name, value) in members.iter().filter(|(name, value)| !value.is_null() && !apart.contains(&name.as_str())) {
+    let health = facts["health"].as_str().unwrap_or_default();
+    let said = |name: &str, value: &str| name == "fault" && health.contains(value);
+    let shown = members.iter().filter(|(name, value)| !value.is_null() && !apart.contains(&name.as_str()));
+    for (name, value) in shown.filter(|(name, value)| value.as_str().is_none_or(|value| !said(name, value))) {
         let value = match value {
             domain::json::Value::String(value) => value.clone(),
             domain::json::Value::Array(items) => {
@@ -161,7 +183,7 @@ fn plain(facts: &domain::json::Value) -> String {
             | domain::json::Value::Number(_)
             | domain::json::Value::Object(_) => value.to_string(),
         };
-        text.push_str(&format!("{name:<16} {}\n", clean(&value)));
+        text.push_str(&format!("{name:<NAME_COLUMNS$} {}\n", clean(&value)));
     }
     for stage in facts["stages"].as_array().into_iter().flatten() {
         let paired = if stage["paired"] == true { ", paired" } else { "" };
@@ -174,7 +196,7 @@ fn plain(facts: &domain::json::Value) -> String {
         ));
     }
     for line in facts["stderr"].as_str().into_iter().flat_map(str::lines) {
-        text.push_str(&format!("{:<16} {}\n", "stderr", clean(line)));
+        text.push_str(&format!("{:<NAME_COLUMNS$} {}\n", "stderr", clean(line)));
     }
     text
 }

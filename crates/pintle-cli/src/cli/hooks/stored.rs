@@ -68,7 +68,7 @@ pub(super) async fn find(rule_admin: &RuleAdmin, by: &Caller, named: &str) -> Re
 /// The one of `hooks` whose id or whose name is `named`.
 fn pick<'a>(hooks: &'a [Value], named: &str) -> Result<&'a Value, CliError> {
     lookup(hooks, named)?.ok_or_else(|| {
-        missing("stored hook", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
+        missing("rule", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
     })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn lookup<'a>(hooks: &'a [Value], named: &str) -> Result<Option<&'a V
         [] => Ok(None),
         [one] => Ok(Some(one)),
         several => {
-            let error = CliError::usage(format!("{} stored hooks are called \"{named}\"", several.len()))
+            let error = CliError::usage(format!("{} rules are called \"{named}\"", several.len()))
                 .hint("say which, by its id:");
             let shown = several.iter().take(MAX_CANDIDATES);
             Err(shown.fold(error, |error, hook| error.hint(candidate(hook))))
@@ -223,13 +223,10 @@ mod tests {
         }
         assert_eq!(label(&hooks[3]), "0193a5b0-7000-7000-8000-0000000000dd");
         let check = |named: &str| pick(&hooks, named).unwrap_err();
-        assert_eq!(check("gaurd").message, "there is no stored hook \"gaurd\"; did you mean \"guard\"?");
-        assert_eq!(
-            check("zzzzzz").hints[..1],
-            ["the stored hooks are guard, twin, 0193a5b0-7000-7000-8000-0000000000dd"]
-        );
+        assert_eq!(check("gaurd").message, "there is no rule \"gaurd\"; did you mean \"guard\"?");
+        assert_eq!(check("zzzzzz").hints[..1], ["the rules are guard, twin, 0193a5b0-7000-7000-8000-0000000000dd"]);
         let twins = check("twin");
-        assert_eq!((twins.code, twins.message.as_str()), (USAGE, "2 stored hooks are called \"twin\""));
+        assert_eq!((twins.code, twins.message.as_str()), (USAGE, "2 rules are called \"twin\""));
         assert_eq!(twins.hints[2], "0193a5b0-7000-7000-8000-0000000000cc  script stop, scope tenant, priority 7");
         assert!(pick(&[], "x").unwrap_err().hints[0].contains("hooks add"));
     }

@@ -34,7 +34,7 @@ mod rule;
 /// Flags of `hooks test`.
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// The hook: its name, or the id of a stored one; with --file, the name of the record
+    /// The hook: its name, or the id of a rule; with --file, the name of the record
     #[arg(value_name = "HOOK", required_unless_present_any = ["file", "starter"])]
     hook: Option<String>,
     /// Test a record of this file instead (`-` for standard input), without keeping it

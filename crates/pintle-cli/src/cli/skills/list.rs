@@ -11,6 +11,7 @@ use super::super::{Global, terminal};
 use super::{ListArgs, folder};
 use crate::clean::clean;
 use crate::error::CliError;
+use crate::table::{Table, out_columns};
 use host::config::{AgentConfig, Config, Env, Loaded};
 use host::host::load;
 use host::skill_sets::scan;
@@ -45,7 +46,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         let text = serde_json::to_string_pretty(&all).map_err(|error| CliError::failed(error.to_string()))?;
         format!("{text}\n")
     } else {
-        listings.iter().map(Listing::plain).collect()
+        listings.iter().map(|listing| listing.plain(out_columns())).collect()
     };
     terminal::say(&text)?;
     Ok(0)
@@ -111,35 +112,35 @@ impl Listing {
         })
     }
 
-    fn plain(&self) -> String {
-        let mut text = format!("{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}\n", clean(&self.agent), clean(&self.dir));
-        let hooks = || self.scan.skills.iter().flat_map(|skill| &skill.hooks);
-        let width = hooks().map(|hook| clean(&hook.name).chars().count()).max().unwrap_or_default();
+    fn plain(&self, columns: usize) -> String {
+        let mut table = Table::indented(4);
+        table.line(format!("{BOLD}{}{BOLD:#}  {DIM}{}{DIM:#}", clean(&self.agent), clean(&self.dir)), 2);
+        let digits = self.scan.skills.iter().map(|skill| skill.hooks.len()).sum::<usize>().to_string().len();
         let mut place = 0;
         for skill in &self.scan.skills {
             let about = skill.description.as_deref().map(short).unwrap_or_default();
-            text.push_str(format!("  {BOLD}{}{BOLD:#}  {about}", clean(&skill.name)).trim_end());
-            text.push('\n');
+            table.line(format!("  {BOLD}{}{BOLD:#}  {about}", clean(&skill.name)), 4);
             for hook in &skill.hooks {
                 place += 1;
-                text.push_str(&format!("    {place}. {:<width$}  {}\n", clean(&hook.name), terms(hook)));
+                let name = format!("{place:>digits$}. {}", clean(&hook.name));
+                table.row([name, hook.timing.word().to_owned(), terms(hook)]);
             }
         }
         let (notices, others): (Vec<_>, Vec<_>) =
             self.scan.findings.iter().partition(|found| found.severity == Severity::Notice);
-        text.extend(others.into_iter().map(line));
+        others.into_iter().for_each(|found| table.line(line(found).trim_end(), 2));
         match notices.as_slice() {
             [] => {}
-            [only] => text.push_str(&line(only)),
+            [only] => table.line(line(only).trim_end(), 2),
             several => {
                 let more = format!("{} notices; `pintle skills lint` shows them", several.len());
-                text.push_str(&format!("  {DIM}{more}{DIM:#}\n"));
+                table.line(format!("  {DIM}{more}{DIM:#}"), 4);
             }
         }
         if !self.others.is_empty() {
-            text.push_str(&format!("  {DIM}not enabled: {}{DIM:#}\n", self.not_enabled()));
+            table.line(format!("  {DIM}not enabled: {}{DIM:#}", self.not_enabled()), 4);
         }
-        text
+        table.text(columns)
     }
 
     /// The folders that nobody enabled, on one line of bounded length.
@@ -164,7 +165,7 @@ fn terms(hook: &SkillHook) -> String {
     let persistent = if hook.persistent { ", persistent" } else { "" };
     let filter: Vec<String> = hook.tool_filter.iter().map(|tool| clean(tool)).collect();
     let filter = if filter.is_empty() { String::new() } else { format!(", after {}", filter.join(", ")) };
-    format!("{:<18}  {role}, {} bytes{persistent}{filter}", hook.timing.word(), hook.content.len())
+    format!("{role}, {} bytes{persistent}{filter}", hook.content.len())
 }
 
 /// A finding on a line of its own, by how bad it is.

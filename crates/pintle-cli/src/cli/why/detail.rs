@@ -3,13 +3,14 @@
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::hook::Family;
-use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::words::skipped;
 use crate::clean::{clean, prose};
 use crate::moment::moment_of;
+use crate::text::{TIME_COLUMNS, millis_column, short_id};
 
 /// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
 const NAME_COLUMNS: usize = 18;
@@ -18,13 +19,14 @@ const NAME_COLUMNS: usize = 18;
 const MAX_NAME_COLUMNS: usize = 60;
 
 /// What there is to say of a turn in which nothing was decided.
-pub(super) const NOBODY_ASKED: &str = "no hook was asked in this turn";
+pub(super) const NOBODY_ASKED: &str = "no hook ran in this turn";
 
 pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default();
 pub(super) const CHANGE: Style = AnsiColor::Cyan.on_default();
+pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
 
 /// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
 pub(super) fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
@@ -40,21 +42,27 @@ pub(super) fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> boo
         };
         let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
         text += gap;
-        text += &turn.last().map(head).unwrap_or_default();
+        text += &turn.last().map(|event| head(event, true)).unwrap_or_default();
         text += &said;
     }
     text
 }
 
-/// Which turn it is: when, whose, and its ids.
-pub(super) fn head(event: &StoredEvent) -> String {
-    format!(
-        "{BOLD}turn of {}{BOLD:#}  {}  {DIM}session {}, turn {}{DIM:#}\n\n",
-        clean(&event.agent_id),
-        moment_of(&event.at),
-        clean(&event.session_id),
-        clean(&event.turn_id),
-    )
+/// Which turn it is: when, whose, and, if they are wanted, its ids; without them a session is named that a person named.
+pub(super) fn head(event: &StoredEvent, ids: bool) -> String {
+    let (session, turn) = (clean(&event.session_id), clean(&event.turn_id));
+    let which = match (ids, is_made_up(&event.session_id)) {
+        (true, _) => format!("session {session}, turn {turn}"),
+        (false, false) => format!("session {session}, turn {}", short_id(&turn)),
+        (false, true) => format!("turn {}", short_id(&turn)),
+    };
+    let (agent, at) = (clean(&event.agent_id), moment_of(&event.at));
+    format!("{BOLD}turn of {agent}{BOLD:#}  {at}  {DIM}{which}{DIM:#}\n\n")
+}
+
+/// Whether the key of a session is one that nobody typed.
+fn is_made_up(key: &str) -> bool {
+    key.rsplit(':').next().is_some_and(|end| uuid::Uuid::try_parse(end).is_ok())
 }
 
 /// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
@@ -132,7 +140,7 @@ pub(super) fn is_text(hook: &StoredRecord) -> bool {
 }
 
 fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {
-    let took = hook.duration_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
+    let took = hook.duration_ms.map(millis_column).unwrap_or_default();
     let name = clean(&hook.hook);
     let gap = " ".repeat(width.saturating_sub(name.width()));
     let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
@@ -151,14 +159,14 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
             let again = if hook.again { " (asked again)" } else { "" };
             let word = hook.verdict.as_deref().unwrap_or("told");
             let reason = hook.reason.as_deref().map(|why| format!("  {}", indented(why))).unwrap_or_default();
-            lines.push(format!("{place} {word:<10} {took:>9}{reason}{again}"));
+            lines.push(format!("{place} {word:<10} {took:>TIME_COLUMNS$}{reason}{again}"));
         }
         (None, false) => {
-            let why = clean(&not_run(event, hook));
+            let why = clean(&skipped(event, hook));
             lines.push(match &hook.verdict {
                 // Something else spoke in its place.
-                Some(became) => format!("{place} {BAD}not run: {why}{BAD:#} → {became}"),
-                None => format!("{place} {DIM}not run: {why}{DIM:#}"),
+                Some(became) => format!("{place} {BAD}skipped: {why}{BAD:#} → {became}"),
+                None => format!("{place} {DIM}skipped: {why}{DIM:#}"),
             });
         }
     }
@@ -176,22 +184,4 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
 pub(super) fn fault_text(hook: &StoredRecord) -> Option<String> {
     let texts: Vec<&str> = hook.fault_detail.as_deref().into_iter().chain(hook.cause.as_deref()).collect();
     (!texts.is_empty()).then(|| texts.join(": "))
-}
-
-/// Why a hook did not run, with both sides of a comparison and the name that was probably meant.
-fn not_run(event: &StoredEvent, hook: &StoredRecord) -> String {
-    let reason = hook.reason.as_deref().unwrap_or("unknown");
-    if let Some(by) = &hook.by {
-        return format!("{reason} by `{by}`");
-    }
-    if let Some(value) = &hook.value {
-        return format!("{reason}: {value}");
-    }
-    let Some(compared) = &hook.compared else { return reason.to_owned() };
-    if is_text(hook) {
-        return format!("{reason}: filter `{}`, tool `{}`", compared.pattern, compared.value);
-    }
-    let near = event.tool.as_deref().and_then(|tool| nearest(&compared.pattern, [tool]));
-    let near = near.map(|tool| format!("; did the matcher mean \"{tool}\"?")).unwrap_or_default();
-    format!("{reason}: pattern /{}/, tool `{}`{near}", compared.pattern, compared.value)
 }

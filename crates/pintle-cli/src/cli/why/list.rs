@@ -1,30 +1,27 @@
-//! Lists: the turns that there were, and the events that refused something or that one hook was asked at.
+//! Lists: the turns that there were, and the events that stopped something.
 
 use domain::store::{StoredEvent, StoredTurn};
 
-use super::detail::{BAD, BOLD, DIM};
-use super::summary::refusal;
+use super::detail::{BAD, BOLD, DIM, NOTE};
+use super::summary::stopped_call;
 use crate::clean::clean;
 use crate::moment::moment_of;
-use crate::text::counted;
-
-/// The last digits of an id that stand for a turn: enough to tell it from all others that anybody will look at.
-const SHORT_ID: usize = 8;
+use crate::table::{Table, folded};
+use crate::text::{counted, short_id};
 
 /// The most characters of a prompt that fit a line of a terminal beside the rest.
 const MAX_PROMPT: usize = 30;
 
+/// How far in the rest of a line stands that does not fit.
+const HANG: usize = 4;
+
 /// A line for each turn.
-pub(super) fn turns(turns: &[StoredTurn]) -> String {
+pub(super) fn turns(turns: &[StoredTurn], columns: usize) -> String {
     if turns.is_empty() {
-        return "no turn is recorded; work one: `pintle run \"hello\"`\n".into();
+        return "no turn is recorded; start one: `pintle run \"hello\"`\n".into();
     }
-    let agent = turns.iter().map(|turn| clean(&turn.agent_id).chars().count()).max().unwrap_or_default();
-    let line = |turn: &StoredTurn| {
-        let refused = match turn.refused {
-            0 => String::new(),
-            refused => format!(", {BAD}{refused} refused{BAD:#}"),
-        };
+    let mut table = Table::indented(0);
+    for turn in turns {
         let prompt = clean(turn.prompt.as_deref().unwrap_or("-"));
         let prompt = match prompt.char_indices().nth(MAX_PROMPT) {
             Some((end, _)) => {
@@ -32,30 +29,37 @@ pub(super) fn turns(turns: &[StoredTurn]) -> String {
             }
             None => prompt,
         };
-        let calls = counted(usize::try_from(turn.calls).unwrap_or(usize::MAX), "call");
-        format!(
-            "{}  {BOLD}{}{BOLD:#}  {:<agent$}  {prompt:<MAX_PROMPT$}  {calls}{refused}\n",
+        table.row([
             moment_of(&turn.began),
-            short(&turn.turn_id),
+            format!("{BOLD}{}{BOLD:#}", short_id(&turn.turn_id)),
             clean(&turn.agent_id),
+            format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn)),
+        ]);
+    }
+    table.text(columns) + &format!("\n{DIM}`pintle why ID` explains a turn{DIM:#}\n")
+}
+
+/// How many calls there were, and what was stopped.
+fn came_to(turn: &StoredTurn) -> String {
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let stopped = [(turn.refused, BAD, "blocked"), (turn.waiting, NOTE, "waiting")];
+    let stopped = stopped.iter().filter(|(count, ..)| *count > 0);
+    let stopped: String = stopped.map(|(count, style, word)| format!(", {style}{count} {word}{style:#}")).collect();
+    format!("{}{stopped}", counted(number(turn.calls), "call"))
+}
+
+/// What was stopped, newest first, each with its turn.
+pub(super) fn refusals(events: &[StoredEvent], columns: usize, ids: bool) -> String {
+    let line = |event: &StoredEvent| {
+        format!(
+            "{DIM}{}  turn {}{DIM:#}\n{}\n",
+            moment_of(&event.at),
+            short_id(&event.turn_id),
+            stopped_call(event, None, ids)
         )
     };
-    turns.iter().map(line).collect::<String>() + &format!("\n{DIM}`pintle why ID` explains a turn{DIM:#}\n")
-}
-
-/// The end of `id`, by which a turn can be named.
-pub(super) fn short(id: &str) -> String {
-    let start = id.char_indices().rev().nth(SHORT_ID - 1).map_or(0, |(start, _)| start);
-    clean(&id[start..])
-}
-
-/// What was refused, newest first, each with its turn.
-pub(super) fn refusals(events: &[StoredEvent]) -> String {
-    let line = |event: &StoredEvent| {
-        format!("{DIM}{}  turn {}{DIM:#}\n{}\n", moment_of(&event.at), short(&event.turn_id), refusal(event, None))
-    };
     match events.is_empty() {
-        true => "nothing was refused\n".into(),
-        false => events.iter().rev().map(line).collect(),
+        true => "nothing was blocked, and nothing waits for a person\n".into(),
+        false => folded(&events.iter().rev().map(line).collect::<String>(), columns, HANG),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn events(
     let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
     let newest = find(store, &query)?;
     let Some(last) = newest.last() else {
-        return Err(CliError::failed("there is no record of any turn").hint("work one: `pintle run \"hello\"`"));
+        return Err(CliError::failed("there is no record of any turn").hint("start one: `pintle run \"hello\"`"));
     };
     let rows = sessions.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
     let parents = Parents::of(&rows);

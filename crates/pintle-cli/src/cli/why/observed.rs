@@ -71,7 +71,7 @@ fn complete(hook: &mut StoredRecord, row: &Execution) {
         // It decides nothing, so it is no verdict.
         Decision::Block | Decision::Ask => {
             let why = row.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            hook.reason = Some(format!("said {}, which decides nothing here{why}", row.decision.word()));
+            hook.reason = Some(format!("answered {}, which decides nothing here{why}", row.decision.word()));
         }
         Decision::Error | Decision::Timeout => {
             let fault = row.metadata.get("fault").and_then(|fault| fault.as_str());

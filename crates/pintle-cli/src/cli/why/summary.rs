@@ -8,9 +8,17 @@ use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 
-use super::detail::{BAD, BOLD, CHANGE, DIM, NOBODY_ASKED, fault_text, head, indented, is_of_the_host, is_text};
+use super::detail::{
+    BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_of_the_host, is_text,
+};
+use super::stopped::{LastWord, Stopped};
+use super::words::in_short;
 use crate::clean::clean;
-use crate::text::{clip, counted, time};
+use crate::table::folded;
+use crate::text::{counted, time_column, whole};
+
+/// How far in the rest of a line stands that does not fit.
+const HANG: usize = 4;
 
 /// The most lines of one kind; the rest is a number.
 const MAX_LINES: usize = 5;
@@ -19,7 +27,7 @@ const MAX_LINES: usize = 5;
 const MAX_REFUSALS: usize = 10;
 
 /// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
-pub(super) fn turns(events: &[StoredEvent]) -> String {
+pub(super) fn turns(events: &[StoredEvent], columns: usize) -> String {
     let mut text = String::new();
     for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
         let summary = Summary::of(turn);
@@ -28,15 +36,15 @@ pub(super) fn turns(events: &[StoredEvent]) -> String {
         }
         let gap = if text.is_empty() { "" } else { "\n" };
         text += gap;
-        text += &turn.last().map(head).unwrap_or_default();
+        text += &turn.last().map(|event| head(event, false)).unwrap_or_default();
         text += &summary.shown();
     }
-    text
+    folded(&text, columns, HANG)
 }
 
 /// What else can be asked.
 pub(super) fn more() -> String {
-    format!("\n{DIM}-v shows every hook at every event; `pintle why EVENT_ID` one event{DIM:#}\n")
+    format!("\n{DIM}-v shows every hook at every event, with the ids for `pintle why EVENT_ID`{DIM:#}\n")
 }
 
 /// The place of each call in its turn, from 1, in the order in which hooks were asked about them.
@@ -49,18 +57,27 @@ pub(super) fn call_numbers(events: &[StoredEvent]) -> BTreeMap<&str, usize> {
     numbers
 }
 
-/// Something that was refused, or left to a person.
-pub(super) fn refusal(event: &StoredEvent, number: Option<usize>) -> String {
+/// Something that was blocked, or that waits for a person or did; with its ids if they are wanted.
+pub(super) fn stopped_call(event: &StoredEvent, number: Option<usize>, ids: bool) -> String {
     let asks = event.ruling == VerdictKind::Ask.as_str();
-    let mark = if asks { "?" } else { "✗" };
+    let (style, mark) = match (asks, super::stops(event)) {
+        (true, _) => (NOTE, "?"),
+        (false, true) => (BAD, "✗"),
+        (false, false) => (GOOD, "✓"),
+    };
     let what = match (&event.tool, &event.call) {
         (Some(tool), Some(call)) => format!("{BOLD}{}{BOLD:#} {}", clean(tool), clean(&call.shown())),
         (Some(tool), None) => format!("{BOLD}{}{BOLD:#}", clean(tool)),
         (None, _) => format!("{BOLD}{}{BOLD:#}", event.event),
     };
     let number = number.map(|number| format!("{DIM}call {number}{DIM:#} ")).unwrap_or_default();
-    let text = event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default();
-    format!("{BAD}{mark}{BAD:#} {number}{what}{text}\n  {DIM}{}, event {}{DIM:#}", event.checkpoint, event.event_id)
+    let text = match mark {
+        // The text that is kept names the approval, which nobody needs any more.
+        "✓" => "\n  approved by a person".to_owned(),
+        _ => event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default(),
+    };
+    let id = if ids { format!(", event {}", event.event_id) } else { String::new() };
+    format!("{style}{mark}{style:#} {number}{what}{text}\n  {DIM}{}{id}{DIM:#}", event.checkpoint)
 }
 
 /// The hooks that ran.
@@ -78,7 +95,7 @@ struct HooksRan<'a> {
 #[derive(Default)]
 struct Summary<'a> {
     calls: BTreeMap<&'a str, usize>,
-    refused: Vec<&'a StoredEvent>,
+    stopped: Stopped<'a>,
     /// Changes, by who made them where.
     changed: BTreeMap<(&'a str, &'a str), Vec<&'a StoredEvent>>,
     /// Calls that a hook answered in the tool's place.
@@ -99,14 +116,8 @@ struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     fn of(events: &'a [StoredEvent]) -> Self {
-        let mut summary = Self { calls: call_numbers(events), ..Self::default() };
-        let mut refused = BTreeSet::new();
+        let mut summary = Self { calls: call_numbers(events), stopped: Stopped::of(events), ..Self::default() };
         for event in events {
-            let stops = super::stops(event);
-            // The later checkpoints of a clearing carry its ruling, too.
-            if stops && event.tool_call_id.as_deref().is_none_or(|call| refused.insert(call)) {
-                summary.refused.push(event);
-            }
             if is_of_the_host(event) && event.text.is_some() {
                 summary.host.entry(&event.event).or_default().push(event);
             }
@@ -138,7 +149,8 @@ impl<'a> Summary<'a> {
                 *self.not_run.entry(reason).or_default() += 1;
                 if let Some(became) = verdict {
                     let value = hook.value.as_deref().map(|value| format!(" ({value})")).unwrap_or_default();
-                    self.fail(hook, reason, format!("did not run: {}{} → {became}", clean(reason), clean(&value)));
+                    let reason_shown = clean(in_short(reason));
+                    self.fail(hook, reason, format!("skipped: {reason_shown}{} → {became}", clean(&value)));
                 }
                 self.look_near(event, hook);
             }
@@ -176,7 +188,7 @@ impl<'a> Summary<'a> {
 
     /// Whether there is nothing to explain.
     fn is_quiet(&self) -> bool {
-        self.refused.is_empty()
+        self.stopped.is_empty()
             && self.changed.is_empty()
             && self.answered.is_empty()
             && self.failed.is_empty()
@@ -190,11 +202,14 @@ impl<'a> Summary<'a> {
                 lines.push(format!("{DIM}… and {} more: -v{DIM:#}", count - max));
             }
         };
-        for event in self.refused.iter().take(MAX_REFUSALS) {
-            let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
-            lines.push(refusal(event, number));
+        for word in [LastWord::Blocked, LastWord::Waiting, LastWord::Approved] {
+            let found = self.stopped.with(word);
+            for event in found.iter().take(MAX_REFUSALS) {
+                let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
+                lines.push(stopped_call(event, number, false));
+            }
+            more(&mut lines, found.len(), MAX_REFUSALS);
         }
-        more(&mut lines, self.refused.len(), MAX_REFUSALS);
         for (hook, events) in self.answered.iter().take(MAX_LINES) {
             lines.push(format!("{CHANGE}={CHANGE:#} {} answered {}", clean(hook), self.about(events)));
         }
@@ -205,7 +220,7 @@ impl<'a> Summary<'a> {
         more(&mut lines, self.changed.len(), MAX_LINES);
         for ((hook, _), (text, times)) in self.failed.iter().take(MAX_LINES) {
             let times = if *times > 1 { format!(", {times} times") } else { String::new() };
-            lines.push(format!("{BAD}!{BAD:#} {} {}{times}", clean(hook), clip(text)));
+            lines.push(format!("{BAD}!{BAD:#} {} {}{times}", clean(hook), whole(text)));
         }
         more(&mut lines, self.failed.len(), MAX_LINES);
         for (event, texts) in self.host.iter().take(MAX_LINES) {
@@ -214,13 +229,13 @@ impl<'a> Summary<'a> {
             lines.push(format!("· {event}: {}{rest}", indented(first)));
         }
         for ((hook, what, words), _) in self.warnings.iter().take(MAX_LINES) {
-            lines.push(format!("{BAD}!{BAD:#} {} {what}: {}", clean(hook), clip(words)));
+            lines.push(format!("{BAD}!{BAD:#} {} {what}: {}", clean(hook), whole(words)));
         }
         more(&mut lines, self.warnings.len(), MAX_LINES);
         lines.extend(self.passed_over());
         for (hook, pattern, tool) in self.near.iter().take(MAX_LINES) {
             lines.push(format!(
-                "{BAD}!{BAD:#} {}: /{}/ does not match `{}`; did the matcher mean \"{}\"?",
+                "{BAD}!{BAD:#} {}: /{}/ does not match `{}`; did you mean \"{}\"?",
                 clean(hook),
                 clean(pattern),
                 clean(tool),
@@ -247,18 +262,19 @@ impl<'a> Summary<'a> {
 
     /// The whole turn in one sentence.
     fn sentence(&self) -> String {
-        let asked = self.refused.iter().filter(|event| event.ruling == VerdictKind::Ask.as_str()).count();
+        let stopped = |word| self.stopped.with(word).len();
         let changes = self.changed.values().map(Vec::len).sum();
         let counts = [
-            (self.refused.len() - asked, "refused"),
-            (asked, "left to a person"),
+            (stopped(LastWord::Blocked), "blocked"),
+            (stopped(LastWord::Waiting), "waiting for a person"),
+            (stopped(LastWord::Approved), "approved by a person"),
             (self.answered.values().map(Vec::len).sum(), "answered by a hook"),
             (changes, "changed"),
             (self.failed.values().map(|(_, times)| times).sum(), "failed"),
         ];
         let counts: Vec<String> =
             counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-        let counts = if counts.is_empty() { "nothing refused".to_owned() } else { counts.join(", ") };
+        let counts = if counts.is_empty() { "nothing blocked".to_owned() } else { counts.join(", ") };
         let texts = match self.texts {
             0 => String::new(),
             texts => format!("; {} of skills", counted(texts, "text")),
@@ -269,9 +285,9 @@ impl<'a> Summary<'a> {
         let hooks = counted(self.ran.asked.len(), "hook");
         let times = if self.ran.times == 1 { "once".to_owned() } else { counted(self.ran.times, "time") };
         format!(
-            "{}, {counts}; {hooks} asked {times}, {}{texts}",
+            "{}, {counts}{texts}; {hooks} ran {times}, {}",
             counted(self.calls.len(), "call"),
-            time(self.ran.took)
+            time_column(self.ran.took)
         )
     }
 
@@ -279,7 +295,7 @@ impl<'a> Summary<'a> {
     fn passed_over(&self) -> Option<String> {
         let all: usize = self.not_run.values().sum();
         let reasons: Vec<String> =
-            self.not_run.iter().map(|(reason, times)| format!("{times} {}", clean(reason))).collect();
-        (all > 0).then(|| format!("{DIM}did not run: {}{DIM:#}", reasons.join(", ")))
+            self.not_run.iter().map(|(reason, times)| format!("{times} {}", clean(in_short(reason)))).collect();
+        (all > 0).then(|| format!("{DIM}skipped: {}{DIM:#}", reasons.join(", ")))
     }
 }

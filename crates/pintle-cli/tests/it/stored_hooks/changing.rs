@@ -91,7 +91,7 @@ fn a_hook_is_named_by_its_id_or_by_a_name_of_its_own() {
             insta::assert_snapshot!(operate(&env, args), @r#"
             exit 2
             --- out
-            error: 2 stored hooks are called "no-force"
+            error: 2 rules are called "no-force"
               hint: say which, by its id:
               hint: [id]  script pre_tool_use, scope tenant, priority 10
               hint: [id]  script pre_tool_use, scope tenant, priority 10
@@ -100,7 +100,7 @@ fn a_hook_is_named_by_its_id_or_by_a_name_of_its_own() {
     }
     for command in ["show", "test", "history"] {
         let seen = env.pintle(&["hooks", command, "no-force"]);
-        assert!(seen.code == Some(2) && seen.err.contains("2 stored hooks are called \"no-force\""), "{seen}");
+        assert!(seen.code == Some(2) && seen.err.contains("2 rules are called \"no-force\""), "{seen}");
     }
     let id = listed(&env)[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(operate(&env, &["hooks", "disable", &id]).code, Some(0));
@@ -114,7 +114,7 @@ fn a_hook_is_named_by_its_id_or_by_a_name_of_its_own() {
 fn what_is_shipped_is_only_switched() {
     let env = TestEnv::new();
     let prompt = "adf28f53-17ef-5f64-9290-9bfa14940397";
-    assert!(operate(&env, &["hooks", "enable", "pii-redactor"]).out.contains("2 stored hooks are called"));
+    assert!(operate(&env, &["hooks", "enable", "pii-redactor"]).out.contains("2 rules are called"));
     assert_eq!(operate(&env, &["hooks", "enable", prompt]).out, "pii-redactor ([id]) is on\n");
     for args in [&["hooks", "remove", prompt][..], &["hooks", "set", prompt, "priority=1"]] {
         let seen = operate(&env, args);

@@ -65,12 +65,12 @@ fn words_that_are_none_are_refused() {
 
     exit 2
     --- err
-    error: --decision: there is no decision `deny` of stored hooks
+    error: --decision: there is no decision `deny` of rules
       hint: there are allow, block, ask, error, timeout
 
     exit 2
     --- err
-    error: --event: there is no event `pre_tool` of stored hooks
+    error: --event: there is no event `pre_tool` of rules
       hint: there are session_start, user_prompt_submit, pre_tool_use, post_tool_use, subagent_start, subagent_stop, stop
 
     exit 2
@@ -80,8 +80,8 @@ fn words_that_are_none_are_refused() {
 
     exit 2
     --- err
-    error: --cursor: it does not go with these words
-      hint: repeat the words whose page printed it, with nothing but --limit changed; without --cursor it begins anew
+    error: --cursor: it belongs to other filters
+      hint: repeat the command that printed it, with nothing changed but --limit; without --cursor the list starts over
 
     exit 2
     --- err

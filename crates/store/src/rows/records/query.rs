@@ -220,28 +220,34 @@ pub(crate) fn turns(
             prompt: row.maybe_string("prompt")?.filter(|prompt| !prompt.is_empty()),
             calls: 0,
             refused: 0,
+            waiting: 0,
         };
         Ok((row.int("number")?, turn))
     })?;
     let mut counts = counts(db, found.iter().map(|(number, _)| *number))?;
     for (number, turn) in &mut found {
-        (turn.calls, turn.refused) = counts.remove(number).unwrap_or_default();
+        (turn.calls, turn.refused, turn.waiting) = counts.remove(number).unwrap_or_default();
     }
     Ok(found.into_iter().map(|(_, turn)| turn).collect())
 }
 
-/// How many calls there were in each turn, and how much was refused.
-fn counts(db: &dyn Db, turns: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, (u64, u64)>, Failure> {
+/// How many calls there were in each turn, how much was refused, and how much a person was asked about and never said.
+fn counts(db: &dyn Db, turns: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, (u64, u64, u64)>, Failure> {
     let turns: Vec<String> = turns.map(|number| number.to_string()).collect();
     if turns.is_empty() {
         return Ok(BTreeMap::new());
     }
     let sql = format!(
-        "SELECT turn, count(DISTINCT tool_call_id) AS calls, \
-         count(DISTINCT CASE WHEN {STOPS} THEN coalesce(tool_call_id, '') END) AS refused \
-         FROM events WHERE turn IN ({}) GROUP BY turn",
+        "SELECT turn, count(tool_call_id) AS calls, sum(refused) AS refused, \
+         sum(CASE WHEN asked > 0 AND done = 0 AND refused = 0 THEN 1 ELSE 0 END) AS waiting FROM \
+         (SELECT turn, tool_call_id, max(CASE WHEN ruling = 'ask' THEN 1 ELSE 0 END) AS asked, \
+         max(CASE WHEN {STOPS} AND ruling <> 'ask' THEN 1 ELSE 0 END) AS refused, \
+         max(CASE WHEN permit IS NOT NULL OR ruling = 'respond' THEN 1 ELSE 0 END) AS done \
+         FROM events WHERE turn IN ({}) GROUP BY turn, tool_call_id) AS calls_of_turns GROUP BY turn",
         turns.join(", ")
     );
-    let found = db.all(&sql, &[], |row| Ok((row.int("turn")?, (row.count("calls")?, row.count("refused")?))))?;
+    let found = db.all(&sql, &[], |row| {
+        Ok((row.int("turn")?, (row.count("calls")?, row.count("refused")?, row.count("waiting")?)))
+    })?;
     Ok(found.into_iter().collect())
 }

@@ -46,11 +46,6 @@ impl Rules {
         self.hooks.iter().filter(move |hook| text(hook, "event") == kind.name())
     }
 
-    /// The width of the longest name.
-    pub(super) fn width(&self) -> usize {
-        self.hooks.iter().map(|hook| clean(label(hook)).chars().count()).max().unwrap_or_default()
-    }
-
     /// What stands after the priority: whether it acts, and when.
     pub(super) fn terms(&self, hook: &Value) -> String {
         let mut terms = vec![state(hook), text(hook, "handler_type").to_owned(), self.scope(hook)];

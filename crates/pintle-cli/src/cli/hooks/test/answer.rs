@@ -215,7 +215,7 @@ impl Answer {
                 let is_known = BUILTIN.into_iter().any(|tool| value.split(' ').next() == Some(tool));
                 let slip = nearest_builtin(value).filter(|_| !is_known && !is_mcp(value));
                 let slip = slip.map(|tool| format!(", which is no tool; the nearest is `{tool}`"));
-                format!("matcher `{pattern}` said no to `{value}`{}{about}", slip.unwrap_or_default())
+                format!("/{pattern}/ does not match `{value}`{}{about}", slip.unwrap_or_default())
             }
             NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
             NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
@@ -227,7 +227,7 @@ impl Answer {
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };
         self.not_run = Some(why);
-        self.shown = Shown { word: "not run", style: NOTE, note, code: 0 };
+        self.shown = Shown { word: "skipped", style: NOTE, note, code: 0 };
     }
 
     /// The exit code.

@@ -67,7 +67,7 @@ impl Answer {
             (Some(true) | None, None) => {}
         }
         if self.result["injectionDetected"] == true {
-            row("injection", &format!("{BAD}the judge saw an attempt to talk it into something{BAD:#}"));
+            row("injection", &format!("{BAD}the judge saw an attempt to manipulate it{BAD:#}"));
         }
         if let Some(input) = self.result.get("updatedInput") {
             row("rewrite", &format!("{CHANGE}{}{CHANGE:#}", clean(&self.part("rewrite"))));
@@ -79,7 +79,7 @@ impl Answer {
             }
         }
         if self.result["nonJson"] == true {
-            row("answer", &format!("{NOTE}is no JSON, which lets pass; with `strict` it is a fault{NOTE:#}"));
+            row("answer", &format!("{NOTE}is not JSON, which counts as allow; with `strict` it is a fault{NOTE:#}"));
         }
         for warning in self.result["warnings"].as_array().into_iter().flatten() {
             row("warning", &format!("{NOTE}{}{NOTE:#}", indented(warning.as_str().unwrap_or_default())));
@@ -170,13 +170,13 @@ mod tests {
         allow  guard  1 ms
           matcher   does not want this event: it would not be asked
           condition does not hold: it would not be asked
-          injection the judge saw an attempt to talk it into something
+          injection the judge saw an attempt to manipulate it
           rewrite   dropped: may_rewrite is false
                     {"command":"ls"}
           context   be careful
           status    200
           model     local/judge
-          answer    is no JSON, which lets pass; with `strict` it is a fault
+          answer    is not JSON, which counts as allow; with `strict` it is a fault
           tokens    120
           stdout    ok
         "#);

@@ -206,7 +206,7 @@ mod tests {
         let check = |event| meant(&hooks, "h", event).map_err(|error| error.message);
         assert_eq!(check(Some("pre_tool_use")), Ok(Some(&hooks[1])));
         for event in [None, Some("stop"), Some("session_start")] {
-            assert_eq!(check(event), Err("4 stored hooks are called \"h\"".to_owned()), "{event:?}");
+            assert_eq!(check(event), Err("4 rules are called \"h\"".to_owned()), "{event:?}");
         }
         assert_eq!(
             meant(&hooks[..1], "h", Some("stop")),

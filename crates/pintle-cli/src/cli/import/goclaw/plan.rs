@@ -347,7 +347,7 @@ impl Planner<'_, '_> {
             let names: BTreeSet<&str> = unknown.map(|(name, _)| name.as_str()).collect();
             if !names.is_empty() {
                 let names = names.into_iter().collect::<Vec<_>>().join(", ");
-                self.note(table.to_owned(), format!("columns that nobody reads here: {names}"));
+                self.note(table.to_owned(), format!("columns that are not used here: {names}"));
             }
         }
         for row in source.table("tenant_hook_budget") {

@@ -49,7 +49,7 @@ fn newest(
         }
     }
     let of = agent.map(|agent| format!(" of the agent `{agent}`")).unwrap_or_default();
-    Err(CliError::failed(format!("there is no record of any turn{of}")).hint("work one: `pintle run \"hello\"`"))
+    Err(CliError::failed(format!("there is no record of any turn{of}")).hint("start one: `pintle run \"hello\"`"))
 }
 
 fn named(store: &dyn SessionStore, rows: impl Iterator<Item = SessionRow>, id: &str) -> Result<FoundTurn, CliError> {

@@ -1,0 +1,69 @@
+//! What became of calls and texts that hooks stopped: the last word on each, since a person may answer what was asked.
+
+use domain::store::StoredEvent;
+use domain::verdict::VerdictKind;
+
+/// The last word on each call or text that did not simply go on, in the order in which they were stopped.
+#[derive(Default)]
+pub(super) struct Stopped<'a> {
+    found: Vec<(LastWord, &'a StoredEvent)>,
+}
+
+/// What became of something that was stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastWord {
+    /// A hook or a person refused it.
+    Blocked,
+    /// A person is asked about it.
+    Waiting,
+    /// A person was asked, and it went on.
+    Approved,
+}
+
+impl<'a> Stopped<'a> {
+    /// Of `events`, oldest first.
+    pub(super) fn of(events: impl IntoIterator<Item = &'a StoredEvent>) -> Self {
+        let mut stopped = Self::default();
+        for event in events {
+            stopped.take(event);
+        }
+        stopped
+    }
+
+    fn take(&mut self, event: &'a StoredEvent) {
+        let known = self.found.iter_mut().find(|(_, before)| is_same_call(before, event));
+        match (super::stops(event), known) {
+            (false, Some((word @ LastWord::Waiting, before))) if event.permit.is_some() || event.substituted => {
+                (*word, *before) = (LastWord::Approved, event);
+            }
+            (false, _) => {}
+            // The later checkpoints of a clearing carry its ruling, too.
+            (true, Some((_, before))) if before.ruling == event.ruling && before.text == event.text => {}
+            (true, Some(known)) => *known = (last_word(event), event),
+            (true, None) => self.found.push((last_word(event), event)),
+        }
+    }
+
+    /// Whether nothing was stopped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Those on which `word` is the last one.
+    pub(super) fn with(&self, word: LastWord) -> Vec<&'a StoredEvent> {
+        self.found.iter().filter(|(last, _)| *last == word).map(|(_, event)| *event).collect()
+    }
+
+    /// Those that did not go on.
+    pub(super) fn open(&self) -> Vec<&'a StoredEvent> {
+        self.found.iter().filter(|(last, _)| *last != LastWord::Approved).map(|(_, event)| *event).collect()
+    }
+}
+
+fn is_same_call(one: &StoredEvent, other: &StoredEvent) -> bool {
+    one.tool_call_id.is_some() && (&one.turn_id, &one.tool_call_id) == (&other.turn_id, &other.tool_call_id)
+}
+
+fn last_word(event: &StoredEvent) -> LastWord {
+    if event.ruling == VerdictKind::Ask.as_str() { LastWord::Waiting } else { LastWord::Blocked }
+}
