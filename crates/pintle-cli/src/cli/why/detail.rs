@@ -7,7 +7,7 @@ use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::words::skipped;
+use super::words::{is_text, skipped};
 use crate::clean::{clean, prose};
 use crate::moment::moment_of;
 use crate::text::{TIME_COLUMNS, millis_column, short_id};
@@ -132,11 +132,6 @@ fn ruling(event: &StoredEvent) -> Option<String> {
         (word, _) => word,
     };
     Some(format!("{style}{word}{style:#}"))
-}
-
-/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
-pub(super) fn is_text(hook: &StoredRecord) -> bool {
-    hook.family == Family::Skill.word()
 }
 
 fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width: usize) -> Vec<String> {

@@ -8,11 +8,9 @@ use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 
-use super::detail::{
-    BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_of_the_host, is_text,
-};
+use super::detail::{BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_of_the_host};
 use super::stopped::{LastWord, Stopped};
-use super::words::in_short;
+use super::words::{in_short, is_text};
 use crate::clean::clean;
 use crate::table::folded;
 use crate::text::{counted, time_column, whole};

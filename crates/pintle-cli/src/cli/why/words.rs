@@ -1,9 +1,9 @@
 //! Words for what records say in theirs.
 
+use domain::hook::Family;
 use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 
-use super::detail::is_text;
 use crate::timeline::mismatch;
 
 /// Why hooks were skipped, in a word or two behind their number.
@@ -34,4 +34,9 @@ pub(super) fn skipped(event: &StoredEvent, hook: &StoredRecord) -> String {
     let near = event.tool.as_deref().filter(|_| !is_text(hook)).and_then(|tool| nearest(&compared.pattern, [tool]));
     let near = near.map(|tool| format!("; did you mean \"{tool}\"?")).unwrap_or_default();
     format!("{mismatch}{near}")
+}
+
+/// Whether it is a text of a skill: it runs nothing, so it takes no time and says no word.
+pub(super) fn is_text(hook: &StoredRecord) -> bool {
+    hook.family == Family::Skill.word()
 }
