@@ -450,7 +450,7 @@ fn every_column_that_somebody_edits_has_its_consequence() {
                 None => wrong.push(format!("`{table}`.`{column}` is new: say what must come of an edit")),
                 Some(Nothing(_)) => harmless.entry(table).or_default().push(column),
                 Some(comes @ (Shut | Verify | Doubt | Void)) => {
-                    let came = after(&world, &saved, &table, &[column.clone()]);
+                    let came = after(&world, &saved, &table, std::slice::from_ref(&column));
                     if !came.contains(&comes) {
                         wrong.push(format!("`{table}`.`{column}`: {came:?} instead of {comes:?}"));
                     }

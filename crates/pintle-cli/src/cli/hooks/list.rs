@@ -20,7 +20,7 @@ use super::ListArgs;
 use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
-use crate::table::{Table, out_columns};
+use crate::table::{Table, glued, out_columns};
 use crate::text::{counted, few_names, millis_column};
 use host::config::Config;
 use host::health::{HealthFile, standing};
@@ -31,6 +31,9 @@ pub(super) mod rule;
 
 /// How many of the newest events the costs come from: some days of one person's work.
 const TIMED_EVENTS: usize = 5000;
+
+/// The columns of a proof: as wide as that of the last days.
+const PROOF_COLUMNS: usize = 20;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -274,12 +277,20 @@ pub(super) fn scope(scope: &Scope) -> Option<String> {
 fn shown(health: &Health) -> String {
     let words = clean(&health.words(Timestamp::now()));
     let style = match health {
-        Health::Armed(_) => return words,
+        Health::Armed(_) => return proven(&words),
         Health::Disabled => DIM,
         Health::Unproven { .. } if health.stops_a_strict_start() => BAD,
         Health::Unproven { .. } => NOTE,
     };
     format!("{style}{words}{style:#}")
+}
+
+/// The words of a proof, which take as much room whenever it was.
+fn proven(words: &str) -> String {
+    match words.split_once("(proven ") {
+        Some((armed, ago)) => format!("{armed}{}", glued(&format!("{:<PROOF_COLUMNS$}", format!("(proven {ago}")))),
+        None => words.to_owned(),
+    }
 }
 
 fn cost(timing: &HookTiming) -> Option<String> {

@@ -2,7 +2,6 @@
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::Family;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
