@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::bounds;
+use crate::number;
 use crate::paths;
 use crate::syntax::{Command, Dialect};
 
@@ -55,7 +56,16 @@ impl Field {
 pub(crate) enum Value {
     Text(Field),
     List(Vec<Field>),
+    /// A list whose keys are texts.
+    Keyed,
     Unknown,
+}
+
+impl Value {
+    /// A number that is not known, by what it was made of.
+    pub(crate) fn number(expression: &str) -> Value {
+        Value::Text(Field::known(number::of(expression)))
+    }
 }
 
 /// What a command writes to its standard output.
@@ -232,6 +242,8 @@ pub(crate) struct State {
     /// Who reads.
     pub(crate) dialect: Dialect,
     pub(crate) variables: Rc<BTreeMap<String, Value>>,
+    /// Variables whose values are calculated when they are set.
+    pub(crate) integers: Rc<BTreeSet<String>>,
     pub(crate) exports: Exports,
     pub(crate) functions: Rc<BTreeMap<String, Meaning<Rc<Command>>>>,
     pub(crate) aliases: Rc<BTreeMap<String, Meaning<String>>>,
@@ -263,6 +275,7 @@ impl State {
         State {
             dialect,
             variables: Rc::default(),
+            integers: Rc::default(),
             exports: Exports::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
@@ -330,6 +343,7 @@ impl State {
             variables: Rc::new(variables),
             functions: Rc::new(functions),
             aliases: Rc::default(),
+            integers: Rc::default(),
             arguments: None,
             failing: Failing::default(),
             locals: None,
@@ -394,6 +408,9 @@ impl State {
             self.arguments = None;
         }
         self.place = self.place.or(&other.place);
+        if !other.integers.is_subset(&self.integers) {
+            Rc::make_mut(&mut self.integers).extend(other.integers.iter().cloned());
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.locals, &other.locals)
             && !Rc::ptr_eq(mine, theirs)
         {
@@ -424,14 +441,20 @@ impl State {
     }
 }
 
+fn is_a_number(value: &Value) -> bool {
+    matches!(value, Value::Text(field) if field.is_exact() && number::is_number(&field.text))
+}
+
 fn join_variables(mine: &mut Rc<BTreeMap<String, Value>>, theirs: &Rc<BTreeMap<String, Value>>) {
     if Rc::ptr_eq(mine, theirs) {
         return;
     }
     let mut joined = (**mine).clone();
     for (name, value) in &mut joined {
-        if theirs.get(name) != Some(value) {
-            *value = Value::Unknown;
+        let other = theirs.get(name);
+        if other != Some(value) {
+            let numbers = is_a_number(value) && other.is_some_and(is_a_number);
+            *value = if numbers { Value::number(name) } else { Value::Unknown };
         }
     }
     for name in theirs.keys() {
