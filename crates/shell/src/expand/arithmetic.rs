@@ -27,7 +27,9 @@ impl Reading<'_> {
                         // What the text does not set is the environment's, and that is nobody's trick.
                         Got::Unknown(_) if set => text.push('0'),
                         Got::Text(field) if set && field.certainty == Certainty::Many => text.push_str(&field.text),
-                        got => self.calculated_piece(got, &mut text, state),
+                        got @ (Got::Text(_) | Got::List(_) | Got::Joined(_) | Got::Unknown(_)) => {
+                            self.calculated_piece(got, &mut text, state)
+                        }
                     }
                 }
                 Part::Command(script, _) => {

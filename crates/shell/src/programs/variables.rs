@@ -146,7 +146,7 @@ pub(crate) fn influence(name: &str) -> Influence {
         Influence::Loads
     } else if name.starts_with("GIT_TRACE") || WRITTEN.contains(&name) {
         Influence::Written
-    } else if name.to_ascii_lowercase().ends_with("_proxy") && name.to_ascii_lowercase() != "no_proxy" {
+    } else if name.to_ascii_lowercase().ends_with("_proxy") && !name.eq_ignore_ascii_case("no_proxy") {
         Influence::Proxy
     } else {
         Influence::None

@@ -52,18 +52,7 @@ impl Reading<'_> {
         if RUN_BY_BUILDS.iter().any(|name| self.has_made(name)) {
             self.pipes(format!("`{}` runs what the text has just written", run.name));
         }
-        let builds = match run.name {
-            "make" | "gmake" | "mmake" => "mk c cc cpp cxx h hpp s S f rs go java",
-            "npm" | "npx" | "pnpm" | "pnpx" | "yarn" | "bunx" | "turbo" | "nx" | "lerna" => {
-                "js mjs cjs ts mts cts jsx tsx"
-            }
-            "gradle" | "mvn" | "ant" | "bazel" => "java kt groovy kts scala bzl",
-            "tox" | "nox" | "scons" | "meson" => "py",
-            "rake" => "rb rake",
-            "cmake" | "ninja" | "ctest" => "cmake c cc cpp cxx h hpp",
-            _ => "mk",
-        };
-        self.refuse_made(builds, run);
+        self.refuse_made(built(run.name), run);
         for (index, field) in words.iter().enumerate() {
             let text = field.text.as_str();
             let odd = (text.starts_with("--ev") || (text.starts_with("-E") && run.name != "ctest"))
@@ -396,4 +385,17 @@ fn is_odd_query(text: &str) -> bool {
     let mut commands = lower.lines().filter(|line| line.trim_start().starts_with('.') && !path);
     let dots = commands.any(|line| !line.split_whitespace().next().is_some_and(|word| DOT_COMMANDS.contains(&word)));
     dots || ODD_QUERIES.iter().any(|odd| lower.contains(odd))
+}
+
+/// Endings of the files that the build `name` makes something of, and may run.
+fn built(name: &str) -> &'static str {
+    match name {
+        "make" | "gmake" | "mmake" => "mk c cc cpp cxx h hpp s S f rs go java",
+        "npm" | "npx" | "pnpm" | "pnpx" | "yarn" | "bunx" | "turbo" | "nx" | "lerna" => "js mjs cjs ts mts cts jsx tsx",
+        "gradle" | "mvn" | "ant" | "bazel" => "java kt groovy kts scala bzl",
+        "tox" | "nox" | "scons" | "meson" => "py",
+        "rake" => "rb rake",
+        "cmake" | "ninja" | "ctest" => "cmake c cc cpp cxx h hpp",
+        _ => "mk",
+    }
 }

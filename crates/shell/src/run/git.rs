@@ -308,23 +308,8 @@ impl Reading<'_> {
                     self.unknown(format!("`git {command} --unsafe-paths` may write anywhere"));
                 }
             }
-            "bundle" => {
-                let file = operands().nth(1);
-                if words.first().is_some_and(|verb| verb.text == "create") {
-                    file.into_iter().for_each(|field| self.touches(field, run.name, state));
-                }
-            }
-            "submodule" | "merge-file" => {
-                let folder = if command == "merge-file" { operands().next() } else { operands().nth(2) };
-                let adds = command == "merge-file" || words.iter().any(|field| field.text == "add");
-                folder.filter(|_| adds).into_iter().for_each(|field| self.touches(field, run.name, state));
-            }
-            "interpret-trailers" if words.iter().any(|field| field.text == "--in-place") => {
-                operands().for_each(|field| self.touches(field, run.name, state));
-            }
-            "pack-objects" | "index-pack" => operands().for_each(|field| self.touches(field, run.name, state)),
             "config" => self.git_config(words, state),
-            _ => {}
+            _ => self.git_writes(command, words, run, state),
         }
         let (written, read) = git_places(command);
         for target in super::option_values(words, written) {
@@ -340,6 +325,29 @@ impl Reading<'_> {
             if field.text.starts_with("ext::") || field.text.starts_with("fd::") {
                 self.unknown("a remote of `git` runs a command".to_owned());
             }
+        }
+    }
+
+    /// Commands that write files which their operands name.
+    fn git_writes(&mut self, command: &str, words: &[Field], run: &Run<'_>, state: &State) {
+        let operands = || words.iter().filter(|field| !field.text.starts_with('-'));
+        match command {
+            "bundle" => {
+                let file = operands().nth(1);
+                if words.first().is_some_and(|verb| verb.text == "create") {
+                    file.into_iter().for_each(|field| self.touches(field, run.name, state));
+                }
+            }
+            "submodule" | "merge-file" => {
+                let folder = if command == "merge-file" { operands().next() } else { operands().nth(2) };
+                let adds = command == "merge-file" || words.iter().any(|field| field.text == "add");
+                folder.filter(|_| adds).into_iter().for_each(|field| self.touches(field, run.name, state));
+            }
+            "interpret-trailers" if words.iter().any(|field| field.text == "--in-place") => {
+                operands().for_each(|field| self.touches(field, run.name, state));
+            }
+            "pack-objects" | "index-pack" => operands().for_each(|field| self.touches(field, run.name, state)),
+            _ => {}
         }
     }
 

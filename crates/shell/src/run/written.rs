@@ -58,10 +58,8 @@ impl Reading<'_> {
         }
         match run.name {
             "gio" => self.gio(&operands, run, state),
-            "history" => {
-                if words.iter().any(|field| matches!(field.text.as_str(), "-w" | "-a")) {
-                    operands.iter().for_each(|field| self.writes(field, run.name, state));
-                }
+            "history" if has("-w -a") => {
+                operands.iter().for_each(|field| self.writes(field, run.name, state));
             }
             "mktemp" => operands.iter().for_each(|field| self.goes_to(field, run, state)),
             "make" | "gmake" | "ninja" => self.elsewhere(run, state),

@@ -205,11 +205,21 @@ fn everywhere(index: usize) -> (Vec<usize>, Vec<World>) {
     ((0..REAL.len()).collect(), worlds)
 }
 
-/// As [`everywhere`], but in one of the shells, mostly bash, which has more ways round; in all if more time is given.
+/// As [`everywhere`], but in one of the shells; in all if more time is given.
 fn somewhere(index: usize) -> (Vec<usize>, Vec<World>) {
     let (all, worlds) = everywhere(index);
     let given = ["PINTLE_SHELL_WORLDS", "PINTLE_SHELL_TEXTS"].iter().any(|name| std::env::var_os(name).is_some());
-    (if given { all } else { vec![usize::from(index / 2 % 4 != 0)] }, worlds)
+    (if given { all } else { vec![index / 2 % 2] }, worlds)
+}
+
+/// As [`somewhere`], but one text in three, mostly in bash, which has more ways round; all if more time is given.
+fn seldom(index: usize) -> (Vec<usize>, Vec<World>) {
+    let (shells, worlds) = somewhere(index);
+    match (shells.len(), index % 3) {
+        (1, 0) => (vec![usize::from(!index.is_multiple_of(4))], worlds),
+        (1, _) => (Vec::new(), worlds),
+        (_, _) => (shells, worlds),
+    }
 }
 
 fn twins(name: &str, collection: &str) -> Vec<Twin> {
@@ -223,18 +233,18 @@ fn twins(name: &str, collection: &str) -> Vec<Twin> {
 
 #[test]
 fn who_is_run_by_harmless_texts_is_named() {
-    compare("harmless", twins("harmless", include_str!("../corpus/harmless.txt")), everywhere);
+    compare("harmless", twins("harmless", include_str!("../corpus/harmless.txt")), somewhere);
 }
 
 #[test]
 fn who_is_run_by_dangerous_texts_is_named() {
-    compare("ways round", twins("ways round", include_str!("../corpus/ways_round.txt")), somewhere);
+    compare("ways round", twins("ways round", include_str!("../corpus/ways_round.txt")), seldom);
 }
 
 #[test]
 fn who_is_run_by_generated_texts_is_named() {
     let number = |name: &str, usual: u64| std::env::var(name).ok().map_or(usual, |text| text.parse().unwrap());
-    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 400), number("PINTLE_SHELL_SEED", 20_260_101));
+    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 250), number("PINTLE_SHELL_SEED", 20_260_101));
     let generated = (0..count).map(|index| Twin {
         name: format!("PINTLE_SHELL_SEED={}", seed + index),
         cwd: crate::WORKSPACE.to_owned(),

@@ -80,18 +80,6 @@ pub(super) struct Ran {
 pub(super) struct Jail {
     root: TempDir,
     enter: Vec<String>,
-    /// Keeps the namespaces that all texts of this jail share; a network of its own takes the system long to make.
-    keeper: Option<Keeper>,
-}
-
-/// A process that does nothing but stand in its namespaces.
-struct Keeper(Child);
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        drop(self.0.wait());
-    }
 }
 
 impl Jail {
@@ -125,17 +113,10 @@ impl Jail {
                 fs::hard_link(&recorder, path).map_err(|e| format!("{name}: {e}"))?;
             }
         }
-        let mut jail = Jail { root, enter: Vec::new(), keeper: None };
+        let mut jail = Jail { root, enter: Vec::new() };
         let mut why = String::new();
-        for user in [false, true] {
-            let (enter, keeper) = match way_in(user) {
-                Ok(way) => way,
-                Err(problem) => {
-                    why.push_str(&format!("{problem}; "));
-                    continue;
-                }
-            };
-            (jail.enter, jail.keeper) = (enter, Some(keeper));
+        for enter in ways_in() {
+            jail.enter = enter;
             match jail.proves_itself() {
                 Ok(()) => return Ok(jail),
                 Err(problem) => why.push_str(&format!("{}: {problem}; ", jail.enter.join(" "))),
@@ -228,29 +209,13 @@ impl Jail {
     }
 }
 
-/// How a place of its own can be entered, as the superuser or as the only `user` of a place. Each text has processes of
-/// its own, and all share the rest. The program `prlimit` comes last, without its limits.
-fn way_in(user: bool) -> Result<(Vec<String>, Keeper), String> {
-    let own: &[&str] = if user { &["--user", "--map-root-user"] } else { &[] };
-    let mut keeper = Command::new("unshare")
-        .args(own)
-        .args(["--mount", "--net", "--ipc", "--uts", "--", "sh", "-c", "echo in; exec cat"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map(Keeper)
-        .map_err(|e| format!("unshare: {e}"))?;
-    let mut said = [0; 3];
-    let stdout = keeper.0.stdout.as_mut().expect("it is piped");
-    stdout.read_exact(&mut said).map_err(|_| format!("unshare {} makes no namespaces", own.join(" ")))?;
-    let target = format!("--target={}", keeper.0.id());
-    let mut words = vec!["nsenter", &target, "--mount", "--net", "--ipc", "--uts"];
-    if user {
-        words.extend(["--user", "--preserve-credentials"]);
-    }
-    words.extend(["--", "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--", "prlimit"]);
-    Ok((words.into_iter().map(str::to_owned).collect(), keeper))
+/// How a place of its own can be entered, by who runs the tests. The program `prlimit` comes last, without its limits.
+fn ways_in() -> Vec<Vec<String>> {
+    let common = ["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child=KILL", "--", "prlimit"];
+    let with = |own: &[&str]| {
+        ["unshare"].iter().chain(own).chain(&common).map(|word| (*word).to_owned()).collect::<Vec<String>>()
+    };
+    vec![with(&[]), with(&["--user", "--map-root-user"])]
 }
 
 /// Waits for the first process, and ends it when its time is over.

@@ -146,9 +146,13 @@ fn command(random: &mut Random, depth: usize) -> String {
 }
 
 fn simple(random: &mut Random) -> String {
-    match random.below(36) {
-        32 | 33 => calculated(random),
-        34 => written(random),
+    if random.below(40) == 0 {
+        return calculated(random);
+    }
+    if random.below(60) == 0 {
+        return written(random);
+    }
+    match random.below(32) {
         0 => format!("cd {}", random.one(&["a", "b", "..", "/", "-", "a/b", "/tmp", "$x", ".", "a && ls", "b || ls"])),
         1 => format!("{}={}", random.one(&["x", "y", "x", "IFS"]), word(random)),
         2 => format!("{}={} {}", random.one(&["x", "y"]), word(random), plain(random)),
