@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str, nesting: u32, dialect: Dialect) -> Parsed {
 
 /// Reads `text` as that of a here-document, whose expansions take place.
 pub(crate) fn here_text(text: &str, dialect: Dialect) -> Result<Word, Problem> {
-    redirect::here_word(&mut Parser::new(text, 0, dialect))
+    Parser::new(text, 0, dialect).here_word()
 }
 
 /// Words that open, join or close compound commands where a command may begin.

@@ -120,7 +120,7 @@ impl Reading<'_> {
         state.depth += 1;
         let flow = state.flow;
         let jumps = self.jumps();
-        let locals = state.locals.replace(Rc::default());
+        let locals = state.scope.locals.replace(Rc::default());
         let output = self.command(body, state);
         self.land(jumps, state);
         state.forget_locals(locals);

@@ -236,14 +236,21 @@ impl Place {
     }
 }
 
+/// What variables are besides their values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// What the variables held that a function has made its own; nothing outside of functions.
+    pub(crate) locals: Option<Rc<BTreeMap<String, Option<Value>>>>,
+    /// Variables whose values are calculated when they are set.
+    pub(crate) integers: Rc<BTreeSet<String>>,
+}
+
 /// What a shell knows; a branch or a subshell has its own.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     /// Who reads.
     pub(crate) dialect: Dialect,
     pub(crate) variables: Rc<BTreeMap<String, Value>>,
-    /// Variables whose values are calculated when they are set.
-    pub(crate) integers: Rc<BTreeSet<String>>,
     pub(crate) exports: Exports,
     pub(crate) functions: Rc<BTreeMap<String, Meaning<Rc<Command>>>>,
     pub(crate) aliases: Rc<BTreeMap<String, Meaning<String>>>,
@@ -254,8 +261,7 @@ pub(crate) struct State {
     pub(crate) failing: Failing,
     pub(crate) stdin: Stdin,
     pub(crate) depth: u32,
-    /// What the variables held that a function has made its own; nothing outside of functions.
-    pub(crate) locals: Option<Rc<BTreeMap<String, Option<Value>>>>,
+    pub(crate) scope: Scope,
     /// How this row of commands went on.
     pub(crate) flow: Flow,
 }
@@ -275,7 +281,6 @@ impl State {
         State {
             dialect,
             variables: Rc::default(),
-            integers: Rc::default(),
             exports: Exports::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
@@ -284,7 +289,7 @@ impl State {
             failing: Failing::default(),
             stdin: Stdin::Inherited,
             depth: 0,
-            locals: None,
+            scope: Scope::default(),
             flow: Flow::Straight,
         }
     }
@@ -296,14 +301,14 @@ impl State {
     /// Makes `name` a variable of the function, until that returns.
     pub(crate) fn make_local(&mut self, name: &str) {
         let before = self.variables.get(name).cloned();
-        if let Some(locals) = &mut self.locals {
+        if let Some(locals) = &mut self.scope.locals {
             Rc::make_mut(locals).entry(name.to_owned()).or_insert(before);
         }
     }
 
     /// Gives the variables that a function had made its own what they held before.
     pub(crate) fn forget_locals(&mut self, outer: Option<Rc<BTreeMap<String, Option<Value>>>>) {
-        let Some(locals) = std::mem::replace(&mut self.locals, outer) else { return };
+        let Some(locals) = std::mem::replace(&mut self.scope.locals, outer) else { return };
         let variables = Rc::make_mut(&mut self.variables);
         for (name, before) in locals.iter() {
             match before {
@@ -343,10 +348,9 @@ impl State {
             variables: Rc::new(variables),
             functions: Rc::new(functions),
             aliases: Rc::default(),
-            integers: Rc::default(),
             arguments: None,
             failing: Failing::default(),
-            locals: None,
+            scope: Scope::default(),
             ..self.deeper()
         }
     }
@@ -408,10 +412,10 @@ impl State {
             self.arguments = None;
         }
         self.place = self.place.or(&other.place);
-        if !other.integers.is_subset(&self.integers) {
-            Rc::make_mut(&mut self.integers).extend(other.integers.iter().cloned());
+        if !other.scope.integers.is_subset(&self.scope.integers) {
+            Rc::make_mut(&mut self.scope.integers).extend(other.scope.integers.iter().cloned());
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.locals, &other.locals)
+        if let (Some(mine), Some(theirs)) = (&mut self.scope.locals, &other.scope.locals)
             && !Rc::ptr_eq(mine, theirs)
         {
             for (name, value) in theirs.iter() {

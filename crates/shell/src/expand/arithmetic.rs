@@ -139,7 +139,7 @@ impl Reading<'_> {
 
     /// Calculates the value that `name` is given, if it is a number to bash.
     pub(crate) fn given_number(&mut self, name: &str, value: &Value, state: &mut State) {
-        if !state.integers.contains(name) && !CALCULATED.contains(&name) {
+        if !state.scope.integers.contains(name) && !CALCULATED.contains(&name) {
             return;
         }
         match value {

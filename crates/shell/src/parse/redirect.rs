@@ -117,7 +117,7 @@ impl Parser<'_> {
             } else {
                 self.nested(|parser| {
                     let mut within = parser.within(&text);
-                    let word = here_word(&mut within);
+                    let word = within.here_word();
                     parser.after(&within);
                     word
                 })?
@@ -125,6 +125,23 @@ impl Parser<'_> {
             pending.body.set(body).map_err(|_| "a here-document was read twice")?;
         }
         Ok(())
+    }
+
+    /// The text of a here-document whose expansions take place.
+    pub(super) fn here_word(&mut self) -> Result<Word, Problem> {
+        let mut parts = vec![Part::Quoted(String::new())];
+        while let Some(letter) = self.peek() {
+            // A double quote is an ordinary letter here, also after a backslash.
+            if self.take("\\\"") {
+                parts.push(Part::Quoted("\\\"".to_owned()));
+            } else if letter == '"' {
+                self.next();
+                parts.push(Part::Quoted("\"".to_owned()));
+            } else {
+                self.piece(&mut parts, Quotes::Double)?;
+            }
+        }
+        Ok(Word { parts, raw: self.text.to_owned() })
     }
 
     fn here_lines(&mut self, pending: &Pending) -> Result<String, Problem> {
@@ -149,21 +166,4 @@ impl Parser<'_> {
 fn joins(text: &str) -> bool {
     let Some(line) = text.strip_suffix('\n') else { return false };
     (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
-}
-
-/// The text of a here-document whose expansions take place.
-pub(super) fn here_word(parser: &mut Parser<'_>) -> Result<Word, Problem> {
-    let mut parts = vec![Part::Quoted(String::new())];
-    while let Some(letter) = parser.peek() {
-        // A double quote is an ordinary letter here, also after a backslash.
-        if parser.take("\\\"") {
-            parts.push(Part::Quoted("\\\"".to_owned()));
-        } else if letter == '"' {
-            parser.next();
-            parts.push(Part::Quoted("\"".to_owned()));
-        } else {
-            parser.piece(&mut parts, Quotes::Double)?;
-        }
-    }
-    Ok(Word { parts, raw: parser.text.to_owned() })
 }

@@ -87,7 +87,7 @@ impl Reading<'_> {
         let exports = name == "export" || options.exports;
         state.exports.functions |= options.functions && exports;
         // Outside of functions `local` fails, and what it was to set stays what it was.
-        let fails = name == "local" && state.locals.is_none();
+        let fails = name == "local" && state.scope.locals.is_none();
         let owns = matches!(name.as_str(), "local" | "declare" | "typeset");
         let mut expanded = Vec::new();
         for word in &words[1..] {
@@ -170,7 +170,7 @@ impl Reading<'_> {
             return;
         }
         if options.number {
-            std::rc::Rc::make_mut(&mut state.integers).insert(name.to_owned());
+            std::rc::Rc::make_mut(&mut state.scope.integers).insert(name.to_owned());
         }
         // What is a list already stays what it is.
         if options.keyed && !state.variables.contains_key(name) {
