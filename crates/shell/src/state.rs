@@ -211,7 +211,7 @@ pub(crate) struct Failing {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
     pub(crate) names: Rc<BTreeSet<String>>,
-    /// Whether all variables are seen, as after `set -a`.
+    /// Whether all variables that are set from now on are seen, as after `set -a`.
     pub(crate) all: bool,
     /// Whether functions are seen.
     pub(crate) functions: bool,
@@ -296,6 +296,10 @@ impl State {
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        // `set -a` lets others see what is set from then on.
+        if self.exports.all {
+            self.export(name);
+        }
     }
 
     /// Makes `name` a variable of the function, until that returns.
@@ -335,7 +339,7 @@ impl State {
         let mut variables = (*self.variables).clone();
         variables.remove("IFS");
         for (name, value) in &mut variables {
-            if !self.exports.all && !self.exports.names.contains(name) {
+            if !self.exports.names.contains(name) {
                 // The environment may have had one of this name before.
                 *value = Value::Unknown;
             }

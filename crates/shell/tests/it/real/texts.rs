@@ -238,24 +238,24 @@ fn calculated(random: &mut Random) -> String {
 fn written(random: &mut Random) -> String {
     let body = quoted(&plain(random));
     let ways = [
-        "sh s",
+        "sh ./s",
         ". ./s",
         "bash ./s",
         "sh < s",
         "cat s | sh",
-        "for f in s*; do sh $f; done",
+        "for f in ./s*; do sh $f; done",
         "sh ./[s]",
-        "exec sh s",
+        "exec sh ./s",
         "sh -s < s",
         "eval \"$(cat s)\"",
         "BASH_ENV=s bash -c ls",
         "ENV=./s sh -i",
         "HOME=. bash -i -c ls",
-        "x=s; sh $x",
+        "x=./s; sh $x",
         "(. ./s)",
         "sh ./s a b",
-        "sh $((1 - 1))",
-        "dash s | cat",
+        "sh ./$((1 - 1))",
+        "dash ./s | cat",
     ];
     let file = random.one(&["s", "s", "s", "./s", ".bashrc", "0", "s1"]);
     format!("echo {body} > {file}; {}", random.one(&ways))
