@@ -1,11 +1,13 @@
 //! From words to fields: what the shell makes of a word before it runs a command.
 
+mod arithmetic;
 mod braces;
 mod parameter;
 
 use std::rc::Rc;
 
 use crate::bounds;
+use crate::number;
 use crate::read::Reading;
 use crate::state::{Certainty, Field, Output, State, Value};
 use crate::syntax::{Parameter, Part, Quotes, Script, Word};
@@ -117,8 +119,9 @@ impl Reading<'_> {
                 }
                 Part::Arithmetic(expression) => {
                     self.expression(expression, state);
+                    self.forget_assigned(&expression.raw, state);
                     // A number, whichever; nothing that could be run comes of it.
-                    fields.quoted(&format!("$(({}))", expression.raw));
+                    fields.quoted(&number::of(&expression.raw));
                 }
                 Part::List(words) => {
                     for field in self.fields(words, state) {
@@ -128,31 +131,6 @@ impl Reading<'_> {
                     }
                 }
             }
-        }
-    }
-
-    /// Looks through an arithmetic expression for what it would run.
-    pub(crate) fn expression(&mut self, expression: &Word, state: &mut State) {
-        for part in &expression.parts {
-            match part {
-                Part::Parameter(parameter, _) => {
-                    self.parameter(parameter, state);
-                }
-                Part::Command(script, _) => {
-                    self.substitution(script, state);
-                }
-                Part::Arithmetic(inner) => self.expression(inner, state),
-                Part::Plain(_) | Part::Quoted(_) | Part::ProcessOut(_) | Part::ProcessIn(_) | Part::List(_) => {}
-            }
-        }
-        // The value of a variable is read as an expression again, and an index in it may run a command.
-        let runs = state.variables.values().any(|value| match value {
-            Value::Text(field) => field.text.contains("[$(") || field.text.contains("[`"),
-            Value::List(fields) => fields.iter().any(|field| field.text.contains("[$(") || field.text.contains("[`")),
-            Value::Unknown => false,
-        });
-        if runs {
-            self.unknown("the value of a variable may run a command when it is calculated with".to_owned());
         }
     }
 
@@ -168,7 +146,7 @@ impl Reading<'_> {
 
     pub(super) fn parameter(&mut self, parameter: &Parameter, state: &mut State) -> Got {
         if let Some(index) = &parameter.index {
-            self.expression(index, state);
+            self.index(&parameter.name, index, state);
         }
         self.parameter_value(parameter, state)
     }
@@ -291,6 +269,10 @@ impl Fields {
             self.doubt(&field.text, Certainty::Many);
             return;
         };
+        if number::is_hidden(&field.text) && separators.contains(|letter: char| letter.is_ascii_digit()) {
+            self.doubt(&field.text, Certainty::Many);
+            return;
+        }
         let separators = separators.clone();
         let mut first = true;
         for piece in field.text.split(|letter| separators.contains(letter)) {

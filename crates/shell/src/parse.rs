@@ -36,6 +36,11 @@ pub(crate) fn parse(text: &str, nesting: u32, dialect: Dialect) -> Parsed {
     Parsed { script, problem, refused: parser.refused, told_apart: parser.told_apart }
 }
 
+/// Reads `text` as that of a here-document, whose expansions take place.
+pub(crate) fn here_text(text: &str, dialect: Dialect) -> Result<Word, Problem> {
+    Parser::new(text, 0, dialect).here_word()
+}
+
 /// Words that open, join or close compound commands where a command may begin.
 const RESERVED: &[&str] = &[
     "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case", "esac", "in",

@@ -35,7 +35,7 @@ pub(crate) struct Reading<'a> {
     jumps: Vec<State>,
     processes: u32,
     steps: usize,
-    level: u32,
+    pub(crate) level: u32,
     /// Whether the text changes where programs are looked for.
     pub(crate) path_changed: bool,
     /// Whether anything that was read depends on the dialect.

@@ -5,6 +5,7 @@ mod builtins;
 mod builds;
 mod fetch;
 mod containers;
+mod counts;
 mod find;
 mod git;
 mod interpreters;
@@ -13,7 +14,9 @@ mod outputs;
 mod shells;
 mod streams;
 mod tables;
+mod texts;
 mod wrappers;
+mod written;
 
 pub(crate) use outputs::stdin_text;
 
@@ -52,7 +55,7 @@ impl Reading<'_> {
             return Output::Unknown;
         }
         self.told(argv, state);
-        if !program.is_exact() {
+        if !program.is_exact() || crate::number::is_hidden(&program.text) {
             self.unknown(format!("which program `{}` is cannot be known", program.text));
             return Output::Unknown;
         }
@@ -70,8 +73,13 @@ impl Reading<'_> {
         }
         self.placed(argv, name, state);
         match programs::find(name) {
-            Some(found) => self.known_program(&Run { argv, name, valued: found.valued }, found, state),
+            Some(found) => {
+                let run = Run { argv, name, valued: found.valued };
+                self.written(&run, state);
+                self.known_program(&run, found, state)
+            }
             None => {
+                self.written(&Run { argv, name, valued: "" }, state);
                 self.unheard_of(argv, name);
                 Output::Unknown
             }
@@ -112,7 +120,7 @@ impl Reading<'_> {
         state.depth += 1;
         let flow = state.flow;
         let jumps = self.jumps();
-        let locals = state.locals.replace(Rc::default());
+        let locals = state.scope.locals.replace(Rc::default());
         let output = self.command(body, state);
         self.land(jumps, state);
         state.forget_locals(locals);
@@ -189,14 +197,21 @@ impl Reading<'_> {
 
     fn known_program(&mut self, run: &Run<'_>, program: &Program, state: &mut State) -> Output {
         match program.role {
-            Role::Plain => Output::Unknown,
+            Role::Plain => {
+                self.runs_found(run, state);
+                self.counted(run, state)
+            }
             Role::Ends => {
-                if run.argv.iter().any(|field| !field.is_exact()) {
+                if run.argv.iter().any(|field| !field.is_exact() || crate::number::is_hidden(&field.text)) {
                     self.unknown(format!("what `{}` would end cannot be known", run.name));
                 }
                 Output::Unknown
             }
-            Role::Reads(skip) => self.reading(run, skip, state),
+            Role::Reads(skip) => {
+                let counted = self.counted(run, state);
+                let output = self.reading(run, skip, state);
+                if output == Output::Unknown { counted } else { output }
+            }
             Role::Writes(skip) => self.writing(run, skip, state),
             Role::Deletes => self.deleting(run, state),
             Role::Copies => self.copying(run, false, state),
@@ -243,8 +258,10 @@ fn option_values(words: &[Field], options: &str) -> Vec<Field> {
     let mut values = Vec::new();
     for (index, field) in words.iter().enumerate() {
         for option in options.split(' ').filter(|option| !option.is_empty()) {
-            let Some(rest) = field.text.strip_prefix(option) else { continue };
             let long = option.len() > 2;
+            let Some(rest) = field.text.strip_prefix(option).or_else(|| options::shortened(&field.text, option)) else {
+                continue;
+            };
             if rest.is_empty() {
                 values.extend(words.get(index + 1).cloned());
             } else if let Some(value) = rest.strip_prefix('=').or_else(|| (!long).then_some(rest)) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::bounds;
+use crate::number;
 use crate::paths;
 use crate::syntax::{Command, Dialect};
 
@@ -55,7 +56,16 @@ impl Field {
 pub(crate) enum Value {
     Text(Field),
     List(Vec<Field>),
+    /// A list whose keys are texts.
+    Keyed,
     Unknown,
+}
+
+impl Value {
+    /// A number that is not known, by what it was made of.
+    pub(crate) fn number(expression: &str) -> Value {
+        Value::Text(Field::known(number::of(expression)))
+    }
 }
 
 /// What a command writes to its standard output.
@@ -201,7 +211,7 @@ pub(crate) struct Failing {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
     pub(crate) names: Rc<BTreeSet<String>>,
-    /// Whether all variables are seen, as after `set -a`.
+    /// Whether all variables that are set from now on are seen, as after `set -a`.
     pub(crate) all: bool,
     /// Whether functions are seen.
     pub(crate) functions: bool,
@@ -226,6 +236,15 @@ impl Place {
     }
 }
 
+/// What variables are besides their values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    /// What the variables held that a function has made its own; nothing outside of functions.
+    pub(crate) locals: Option<Rc<BTreeMap<String, Option<Value>>>>,
+    /// Variables whose values are calculated when they are set.
+    pub(crate) integers: Rc<BTreeSet<String>>,
+}
+
 /// What a shell knows; a branch or a subshell has its own.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -242,8 +261,7 @@ pub(crate) struct State {
     pub(crate) failing: Failing,
     pub(crate) stdin: Stdin,
     pub(crate) depth: u32,
-    /// What the variables held that a function has made its own; nothing outside of functions.
-    pub(crate) locals: Option<Rc<BTreeMap<String, Option<Value>>>>,
+    pub(crate) scope: Scope,
     /// How this row of commands went on.
     pub(crate) flow: Flow,
 }
@@ -271,26 +289,30 @@ impl State {
             failing: Failing::default(),
             stdin: Stdin::Inherited,
             depth: 0,
-            locals: None,
+            scope: Scope::default(),
             flow: Flow::Straight,
         }
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+        // `set -a` lets others see what is set from then on.
+        if self.exports.all {
+            self.export(name);
+        }
     }
 
     /// Makes `name` a variable of the function, until that returns.
     pub(crate) fn make_local(&mut self, name: &str) {
         let before = self.variables.get(name).cloned();
-        if let Some(locals) = &mut self.locals {
+        if let Some(locals) = &mut self.scope.locals {
             Rc::make_mut(locals).entry(name.to_owned()).or_insert(before);
         }
     }
 
     /// Gives the variables that a function had made its own what they held before.
     pub(crate) fn forget_locals(&mut self, outer: Option<Rc<BTreeMap<String, Option<Value>>>>) {
-        let Some(locals) = std::mem::replace(&mut self.locals, outer) else { return };
+        let Some(locals) = std::mem::replace(&mut self.scope.locals, outer) else { return };
         let variables = Rc::make_mut(&mut self.variables);
         for (name, before) in locals.iter() {
             match before {
@@ -317,7 +339,7 @@ impl State {
         let mut variables = (*self.variables).clone();
         variables.remove("IFS");
         for (name, value) in &mut variables {
-            if !self.exports.all && !self.exports.names.contains(name) {
+            if !self.exports.names.contains(name) {
                 // The environment may have had one of this name before.
                 *value = Value::Unknown;
             }
@@ -332,7 +354,7 @@ impl State {
             aliases: Rc::default(),
             arguments: None,
             failing: Failing::default(),
-            locals: None,
+            scope: Scope::default(),
             ..self.deeper()
         }
     }
@@ -394,7 +416,10 @@ impl State {
             self.arguments = None;
         }
         self.place = self.place.or(&other.place);
-        if let (Some(mine), Some(theirs)) = (&mut self.locals, &other.locals)
+        if !other.scope.integers.is_subset(&self.scope.integers) {
+            Rc::make_mut(&mut self.scope.integers).extend(other.scope.integers.iter().cloned());
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.scope.locals, &other.scope.locals)
             && !Rc::ptr_eq(mine, theirs)
         {
             for (name, value) in theirs.iter() {
@@ -424,14 +449,20 @@ impl State {
     }
 }
 
+fn is_a_number(value: &Value) -> bool {
+    matches!(value, Value::Text(field) if field.is_exact() && number::is_number(&field.text))
+}
+
 fn join_variables(mine: &mut Rc<BTreeMap<String, Value>>, theirs: &Rc<BTreeMap<String, Value>>) {
     if Rc::ptr_eq(mine, theirs) {
         return;
     }
     let mut joined = (**mine).clone();
     for (name, value) in &mut joined {
-        if theirs.get(name) != Some(value) {
-            *value = Value::Unknown;
+        let other = theirs.get(name);
+        if other != Some(value) {
+            let numbers = is_a_number(value) && other.is_some_and(is_a_number);
+            *value = if numbers { Value::number(name) } else { Value::Unknown };
         }
     }
     for name in theirs.keys() {

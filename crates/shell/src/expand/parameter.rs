@@ -1,17 +1,11 @@
 //! `$name` and `${name…}`.
 
 use super::Got;
+use crate::number;
 use crate::programs;
 use crate::read::{List, Reading};
 use crate::state::{Certainty, Field, State, Value};
 use crate::syntax::{Parameter, Prefix, Word};
-
-/// Names whose values are numbers, whichever; nothing that could be run comes of them.
-const NUMBERS: &[&str] = &["?", "#", "$", "!", "LINENO"];
-
-/// Those that only bash sets itself.
-const NUMBERS_OF_BASH: &[&str] =
-    &["RANDOM", "SECONDS", "UID", "EUID", "BASHPID", "EPOCHSECONDS", "COLUMNS", "LINES", "SRANDOM", "EPOCHREALTIME"];
 
 /// Where the system shows the variables of a process; stands for them among the paths that are read.
 const ENVIRONMENT: &str = "/proc/self/environ";
@@ -22,10 +16,21 @@ impl Reading<'_> {
         let value = match parameter.prefix {
             Prefix::Length => return Got::Text(Field::known(parameter.raw.clone())),
             // The keys of a list.
-            Prefix::Indirect if parameter.index.is_some() => return unknown(),
+            Prefix::Indirect if parameter.index.is_some() => {
+                return match state.variables.get(&parameter.name) {
+                    Some(Value::List(list)) => {
+                        Got::List((0..list.len()).map(|index| Field::known(index.to_string())).collect())
+                    }
+                    Some(Value::Text(_) | Value::Keyed | Value::Unknown) | None => unknown(),
+                };
+            }
             Prefix::Indirect => match self.variable(&parameter.name, state) {
-                Some(Value::Text(name)) if name.is_exact() => self.variable(&name.text, state),
-                Some(Value::Text(_) | Value::List(_) | Value::Unknown) | None => {
+                Some(Value::Text(name)) if name.is_exact() => {
+                    self.indexed_name(&name, state);
+                    self.variable(&name.text, state)
+                }
+                Some(Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown) | None => {
+                    self.unknown(format!("`{}` may be any variable", parameter.raw));
                     // It may be any variable of the environment.
                     self.note(List::Reads, ENVIRONMENT);
                     return unknown();
@@ -39,7 +44,7 @@ impl Reading<'_> {
                 Some(Value::Text(field)) => Got::Text(field),
                 Some(Value::List(list)) if is_joined(parameter) => Got::Joined(list),
                 Some(Value::List(list)) => Got::List(list),
-                Some(Value::Unknown) | None => unknown(),
+                Some(Value::Keyed | Value::Unknown) | None => unknown(),
             },
             Some((operator, word)) => self.operation(value, (operator, word), parameter, state),
         }
@@ -54,7 +59,7 @@ impl Reading<'_> {
             // It names somebody else's process.
             return Some(Value::Text(Field { text: "$PPID".to_owned(), certainty: Certainty::Glob }));
         }
-        if NUMBERS.contains(&name) || (NUMBERS_OF_BASH.contains(&name) && self.is_bash(state)) {
+        if number::is_everywhere(name) || (number::is_in_bash(name) && self.is_bash(state)) {
             return Some(Value::Text(Field::known(format!("${name}"))));
         }
         if let Ok(position) = name.parse::<usize>() {
@@ -85,25 +90,31 @@ impl Reading<'_> {
         // What stands there is expanded by the shell, and so may run something.
         let argument = self.one(word, state);
         let unknown = || Got::Unknown(parameter.raw.clone());
+        if operator == ":" {
+            self.expression(word, state);
+        }
+        if matches!(operator, ":=" | "=") {
+            self.given_by_default(value.as_ref(), &argument, parameter, state);
+        }
         if operator == "@" && argument.text == "P" {
             self.unknown(format!("`{}` runs what its value says", parameter.raw));
         }
         let field = match value {
             Some(Value::Text(field)) if field.is_known() => field,
             // What is likely is shown, and stays uncertain.
-            Some(Value::Text(_) | Value::List(_) | Value::Unknown) | None
+            Some(Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown) | None
                 if matches!(operator, ":-" | ":=" | "-" | "=") =>
             {
                 return Got::Text(Field { text: argument.text, certainty: Certainty::Many });
             }
-            Some(Value::Text(_) | Value::List(_) | Value::Unknown) | None => return unknown(),
+            Some(Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown) | None => return unknown(),
         };
         match operator {
             ":-" | ":=" if field.text.is_empty() => Got::Text(argument),
             "-" | "=" | ":-" | ":=" | "?" | ":?" => Got::Text(field),
             ":+" if field.text.is_empty() => Got::Text(Field::known("")),
             "+" | ":+" => Got::Text(argument),
-            _ if !argument.is_known() || !field.is_known() => unknown(),
+            _ if !argument.is_known() || !field.is_known() || number::is_hidden(&field.text) => unknown(),
             // The path of any home begins so.
             ":" if field.text.starts_with('~') && argument.text == "0:1" => Got::Text(Field::known("/")),
             // Whose home it is, and so how its path reads, is not known.
@@ -119,6 +130,22 @@ impl Reading<'_> {
             "^^" if argument.text.is_empty() => Got::Text(Field { text: field.text.to_uppercase(), ..field }),
             ",," if argument.text.is_empty() => Got::Text(Field { text: field.text.to_lowercase(), ..field }),
             _ => unknown(),
+        }
+    }
+}
+
+impl Reading<'_> {
+    /// `${name:=argument}` sets `name`, unless it has a `value`.
+    fn given_by_default(&mut self, value: Option<&Value>, argument: &Field, parameter: &Parameter, state: &mut State) {
+        if matches!(value, Some(Value::Text(field)) if field.is_known() && !field.text.is_empty()) {
+            return;
+        }
+        let given = Value::Text(argument.clone());
+        self.influenced(&parameter.name, &given, state);
+        // A number does no harm, whoever of the two it is.
+        if state.variables.contains_key(&parameter.name) || !number::is_number(&argument.text) {
+            let empty = matches!(value, Some(Value::Text(field)) if field.is_exact());
+            state.set(&parameter.name, if empty { given } else { Value::Unknown });
         }
     }
 }
@@ -139,7 +166,7 @@ fn pick(value: Value, index: Option<&Word>, name: &str) -> Option<Value> {
             None | Some("0" | "@" | "*") => return Some(Value::Text(field)),
             Some(_) => return None,
         },
-        Value::Unknown => return None,
+        Value::Keyed | Value::Unknown => return None,
     };
     match index.map(|index| index.raw.as_str()) {
         None if name == "@" || name == "*" => Some(Value::List(list)),

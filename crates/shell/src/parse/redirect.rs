@@ -10,6 +10,9 @@ impl Parser<'_> {
     /// The redirection that begins here, if one does.
     pub(super) fn redirect(&mut self) -> Result<Option<Redirect>, Problem> {
         let start = self.at;
+        if self.entry_follows() {
+            return Err("an entry of a list holds the number of a file, and its index may run a command".to_owned());
+        }
         let descriptor = self.descriptor();
         if self.looks_at("<(")
             || self.looks_at(">(")
@@ -56,6 +59,15 @@ impl Parser<'_> {
         let written = self.take(">|") || self.take(">");
         debug_assert!(written, "one of the signs stands here");
         Ok(Some(Redirect::Write { target: self.target()?, append: false, stdout }))
+    }
+
+    /// Whether `{name[index]}>` stands here.
+    fn entry_follows(&mut self) -> bool {
+        let Some((name, rest)) = self.rest().strip_prefix('{').and_then(|rest| rest.split_once('[')) else {
+            return false;
+        };
+        let line = rest.split('\n').next().unwrap_or_default();
+        crate::syntax::is_name(name) && (line.contains("]}>") || line.contains("]}<")) && self.is_bash()
     }
 
     /// Digits or `{name}` before a redirection.
@@ -105,7 +117,7 @@ impl Parser<'_> {
             } else {
                 self.nested(|parser| {
                     let mut within = parser.within(&text);
-                    let word = here_word(&mut within);
+                    let word = within.here_word();
                     parser.after(&within);
                     word
                 })?
@@ -113,6 +125,23 @@ impl Parser<'_> {
             pending.body.set(body).map_err(|_| "a here-document was read twice")?;
         }
         Ok(())
+    }
+
+    /// The text of a here-document whose expansions take place.
+    pub(super) fn here_word(&mut self) -> Result<Word, Problem> {
+        let mut parts = vec![Part::Quoted(String::new())];
+        while let Some(letter) = self.peek() {
+            // A double quote is an ordinary letter here, also after a backslash.
+            if self.take("\\\"") {
+                parts.push(Part::Quoted("\\\"".to_owned()));
+            } else if letter == '"' {
+                self.next();
+                parts.push(Part::Quoted("\"".to_owned()));
+            } else {
+                self.piece(&mut parts, Quotes::Double)?;
+            }
+        }
+        Ok(Word { parts, raw: self.text.to_owned() })
     }
 
     fn here_lines(&mut self, pending: &Pending) -> Result<String, Problem> {
@@ -137,21 +166,4 @@ impl Parser<'_> {
 fn joins(text: &str) -> bool {
     let Some(line) = text.strip_suffix('\n') else { return false };
     (line.len() - line.trim_end_matches('\\').len()) % 2 == 1
-}
-
-/// The text of a here-document whose expansions take place.
-fn here_word(parser: &mut Parser<'_>) -> Result<Word, Problem> {
-    let mut parts = vec![Part::Quoted(String::new())];
-    while let Some(letter) = parser.peek() {
-        // A double quote is an ordinary letter here, also after a backslash.
-        if parser.take("\\\"") {
-            parts.push(Part::Quoted("\\\"".to_owned()));
-        } else if letter == '"' {
-            parser.next();
-            parts.push(Part::Quoted("\"".to_owned()));
-        } else {
-            parser.piece(&mut parts, Quotes::Double)?;
-        }
-    }
-    Ok(Word { parts, raw: parser.text.to_owned() })
 }

@@ -109,6 +109,7 @@ pub(crate) enum Streams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Archives {
     Dd,
+    Packs,
     Rsync,
     Tar,
     Zip,
@@ -226,7 +227,11 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ),
     row("readelf", "-x -p -R", Role::Reads(0)),
     row("objdump", "-j -M -m -b --section", Role::Reads(0)),
-    row("less more most pg", "-p -t -k -P", Role::Reads(0)),
+    row(
+        "less more most pg",
+        "-p -t -k -P -o -O -T --pattern --log-file --LOG-FILE --lesskey-file --lesskey-src --lesskey-content",
+        Role::Reads(0),
+    ),
     row("cut", "-d -f -c -b --delimiter --fields --characters --bytes --output-delimiter", Role::Reads(0)),
     row("uniq", "-f -s -w", Role::Reads(0)),
     row(
@@ -257,7 +262,11 @@ pub(crate) const PROGRAMS: &[Program] = &[
         Role::Plain,
     ),
     row("kill pkill killall killall5 skill xkill", "", Role::Ends),
-    row("rg", "-e -f -g -t -T -m -A -B -C --glob --type --max-count --regexp --file --pre", Role::Reads(1)),
+    row(
+        "rg",
+        "--pre-glob --hostname-bin -e -f -g -t -T -m -A -B -C --glob --type --max-count --regexp --file --pre",
+        Role::Reads(1),
+    ),
     // Programs that write, move and delete.
     row(
         "rm rmdir unlink shred srm rimraf trash trash-put del-cli wipe",
@@ -267,7 +276,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     row("mv", "-t --target-directory -S --suffix --backup", Role::Moves),
     row("cp install ditto", "-t --target-directory -S --suffix -m --mode -o --owner -g --group", Role::Copies),
     row("ln", "-t --target-directory -S --suffix", Role::Copies),
-    row("link rename.ul", "", Role::Copies),
+    row("link rename.ul objcopy", "", Role::Copies),
     row("scp sftp", "-i -P -F -o -c -J -l -S -D -X", Role::Fetches(Fetches::Remote)),
     row("mkdir mkfifo mknod", "-m --mode", Role::Writes(0)),
     row("touch", "-d --date -r --reference -t", Role::Writes(0)),
@@ -282,17 +291,22 @@ pub(crate) const PROGRAMS: &[Program] = &[
     row("sed gsed", "-e -f -l --expression --file --line-length", Role::Streams(Streams::Sed)),
     row(
         "awk gawk mawk nawk original-awk",
-        "-F -v -f -e -i -l --field-separator --assign --file --source --include --load",
+        "-F -v -f -e -i -l -E --field-separator --assign --file --source --include --load --exec",
         Role::Streams(Streams::Awk),
     ),
     row(
         "tar bsdtar gtar",
-        "-f -C -T -X -I -b -H -F --file --directory --files-from --exclude --exclude-from --use-compress-program --transform --strip-components --owner --group --mode --to-command --info-script --rsh-command",
+        "-f -C -T -X -I -b -H -F --file --directory --files-from --exclude --exclude-from --use-compress-program --transform --strip-components --owner --group --mode --to-command --info-script --rsh-command --checkpoint-action",
         Role::Archives(Archives::Tar),
     ),
     row("zip", "-x -i -P -b -t -n -TT", Role::Archives(Archives::Zip)),
-    row("unzip gunzip bunzip2 unxz unzstd 7z 7za 7zz unrar cpio ar pax", "-d -x -P -o", Role::Reads(0)),
-    row("gzip bzip2 xz zstd lz4 compress pigz pbzip2 lzma brotli", "-S --suffix -T", Role::Writes(0)),
+    row("unzip unrar", "-d -x -P -o", Role::Reads(0)),
+    row("7z 7za 7zz cpio ar pax", "-D --directory -F -O -I -H --file -f -s -x", Role::Archives(Archives::Packs)),
+    row(
+        "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress pigz unpigz pbzip2 lzma brotli ranlib strip",
+        "-S --suffix -T",
+        Role::Writes(0),
+    ),
     row(
         "rsync",
         "-e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from --max-size --min-size --bwlimit --port --timeout --backup-dir --suffix --rsync-path --log-file --chmod --chown -B -T",
@@ -402,7 +416,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
              systemd-nspawn capsh gnome-terminal xterm konsole kitty alacritty foot x-terminal-emulator nodemon watchexec inotifywait chpwd goreman foreman \
              concurrently cross-env dotenv direnv op-run hyperfine poetry pipenv uv uvx pipx conda mamba micromamba pdm hatch rye bundle asdf mise rtx nvm \
              volta n fnm rvm rbenv pyenv op aws-vault doppler infisical dotenvx chamber teller envchain summon sg runcon \
-             ansible pdsh clush salt pssh dsh fzf ip",
+             ansible pdsh clush salt pssh dsh fzf ip mispipe pee ifne zrun systemd-cat cpulimit run-one tsp sem delta",
         "-n -d -E -w -t -s -S -L -q -u -C --interval --warmup --runs -r -m --min-runs -M --shell --prepare --python --with --group --package -p",
         Role::Carries(Carries::RunsText),
     ),
@@ -438,7 +452,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "",
         Role::Builds(Builds::Editor),
     ),
-    row("man", "-P --pager -M -H", Role::Builds(Builds::Man)),
+    row("man", "-P --pager -M -C --config-file -r --prompt", Role::Builds(Builds::Man)),
     row(
         "sqlite3 psql mysql mariadb mongosh mongo redis-cli duckdb sqlplus cqlsh clickhouse-client influx",
         "",
@@ -460,16 +474,21 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "-o -I -L -l -D -x -std --manifest-path -p --package --example --bin --test --features --target --target-dir",
         Role::Builds(Builds::Compiles),
     ),
-    row("git", "", Role::Git),
+    row("git hub", "", Role::Git),
     row("curl", "", Role::Fetches(Fetches::Curl)),
     row(
-        "wget aria2c axel httpie http https xh curlie",
-        "-O --output-document -o --output-file -P --directory-prefix -U -i --input-file -e --execute --header --post-file --post-data --body-file -t -T --timeout --tries",
+        "wget axel httpie http https xh curlie lynx w3m links links2 elinks",
+        "-O --output-document -o --output-file -a --append-output -P --directory-prefix --save-cookies --load-cookies --hsts-file --warc-file --rejected-log --config -U -i --input-file -e --execute --header --post-file --post-data --body-file -t -T --timeout --tries",
+        Role::Fetches(Fetches::Wget),
+    ),
+    row(
+        "aria2c",
+        "-o --out -d --dir -i --input-file -l --log -j -x -s -k --header -U --user-agent --save-session --load-cookies --save-cookies",
         Role::Fetches(Fetches::Wget),
     ),
     row("pip pip3 pip2", "-r -c -i -t -e --index-url --extra-index-url --target", Role::Fetches(Fetches::Remote)),
     row(
-        "gh glab hub hg svn terraform tofu aws gcloud az doctl heroku fly flyctl vercel netlify wrangler s3cmd rclone gsutil helm \
+        "gh glab hg svn terraform tofu aws gcloud az doctl heroku fly flyctl vercel netlify wrangler s3cmd rclone gsutil helm \
          brew gem composer pytest py.test mypy ruff black flake8 pylint isort jest vitest mocha eslint prettier tsc shellcheck shfmt hadolint \
          actionlint yamllint markdownlint pre-commit rustup rustfmt clippy-driver gofmt golangci-lint bats act codespell typos cloc tokei scc \
          phpunit rspec rubocop cypress playwright webpack vite esbuild rollup babel sass swc ffmpeg convert magick dot pandoc latexmk pdflatex \

@@ -10,6 +10,10 @@ pub(crate) enum Influence {
     Runs,
     /// The value makes programs load code.
     Loads,
+    /// The value names a file or a folder that programs write.
+    Written,
+    /// Programs talk to others by the machine that it names.
+    Proxy,
 }
 
 const RUNS: &[&str] = &[
@@ -48,6 +52,9 @@ const RUNS: &[&str] = &[
     "AWS_PAGER",
     "GH_PAGER",
     "PSQL_PAGER",
+    "PSQL_EDITOR",
+    "PARALLEL_SHELL",
+    "PARALLEL_SSH",
     "RUSTC_WORKSPACE_WRAPPER",
 ];
 
@@ -101,6 +108,31 @@ const LOADS: &[&str] = &[
     "LESS",
     "RUSTFLAGS",
     "BASH_LOADABLES_PATH",
+    "MAKEFILES",
+    "LESSKEY",
+    "LESSKEYIN",
+    "LESSKEYIN_SYSTEM",
+    "LESSKEY_SYSTEM",
+    "LESSKEY_CONTENT",
+    "PARALLEL",
+    "PSQLRC",
+    "PS1",
+    "PS2",
+];
+
+const WRITTEN: &[&str] = &[
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_INSTALL_ROOT",
+    "GOBIN",
+    "PYTHONPYCACHEPREFIX",
+    "NODE_V8_COVERAGE",
+    "SSLKEYLOGFILE",
+    "COVERAGE_FILE",
+    "LLVM_PROFILE_FILE",
 ];
 
 /// What setting `name` does.
@@ -112,6 +144,10 @@ pub(crate) fn influence(name: &str) -> Influence {
         Influence::Runs
     } else if LOADS.contains(&name) || name.starts_with("BASH_FUNC_") || name.starts_with("GIT_CONFIG_") {
         Influence::Loads
+    } else if name.starts_with("GIT_TRACE") || WRITTEN.contains(&name) {
+        Influence::Written
+    } else if name.to_ascii_lowercase().ends_with("_proxy") && !name.eq_ignore_ascii_case("no_proxy") {
+        Influence::Proxy
     } else {
         Influence::None
     }
@@ -135,6 +171,7 @@ pub(crate) fn is_plain_setting(name: &str, value: &str) -> bool {
         }
         "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "HISTFILE" | "GIT_CONFIG" | "INPUTRC" => value == "/dev/null",
         "RUSTFLAGS" => !value.contains("linker") && !value.contains("link-arg"),
+        "PS1" | "PS2" => !value.contains("$(") && !value.contains('`'),
         "PS4" => !value.contains(['$', '`']),
         _ => false,
     }

@@ -45,18 +45,24 @@ impl Reading<'_> {
             Kind::For { name, words, body } => self.for_each(name, words.as_deref(), body, state),
             Kind::ForArithmetic { expression, body } => {
                 self.expression(expression, state);
-                self.forget_assigned(expression, state);
+                self.forget_assigned(&expression.raw, state);
                 self.repeated(&[body], state)
             }
             Kind::Case { subject, arms } => self.case(subject, arms, state),
             Kind::Function { name, body } => {
                 Rc::make_mut(&mut state.functions).insert(name.clone(), Meaning::Sure(Rc::clone(body)));
+                // bash runs it for whatever is not there.
+                if name == "command_not_found_handle" {
+                    let mut inner = state.deeper();
+                    inner.arguments = None;
+                    self.command(body, &mut inner);
+                }
                 Output::nothing()
             }
             Kind::Condition(words) => self.condition(words, state),
             Kind::Arithmetic(expression) => {
                 self.expression(expression, state);
-                self.forget_assigned(expression, state);
+                self.forget_assigned(&expression.raw, state);
                 Output::nothing()
             }
             Kind::Coprocess(command) => {
@@ -124,6 +130,7 @@ impl Reading<'_> {
         let mut output = Output::nothing();
         for field in fields {
             let value = if field.is_known() { Value::Text(field) } else { Value::Unknown };
+            self.influenced(name, &value, state);
             state.set(name, value.clone());
             let before = state.clone();
             output = output.maybe(&self.repeated_once(body, state));
@@ -164,27 +171,8 @@ impl Reading<'_> {
     }
 
     fn condition(&mut self, words: &[Word], state: &mut State) -> Output {
-        for (index, word) in words.iter().enumerate() {
-            let field = self.one(word, state);
-            let asks_variable = index.checked_sub(1).and_then(|before| words[before].bare()) == Some("-v");
-            let calculates = field.text.contains("[$(") || field.text.contains("[`");
-            if (asks_variable && field.text.contains('[')) || calculates {
-                self.unknown("a condition calculates an index, which may run a command".to_owned());
-            }
-        }
+        self.compared(words, state);
         Output::nothing()
-    }
-
-    /// What an expression assigns is a number, whichever.
-    fn forget_assigned(&mut self, expression: &Word, state: &mut State) {
-        let raw = &expression.raw;
-        if !raw.contains('=') && !raw.contains("++") && !raw.contains("--") {
-            return;
-        }
-        let letters = |letter: char| letter != '_' && !letter.is_ascii_alphanumeric();
-        for name in raw.split(letters).filter(|name| crate::syntax::is_name(name)).take(16) {
-            state.set(name, Value::Unknown);
-        }
     }
 }
 

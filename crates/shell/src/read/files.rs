@@ -43,6 +43,23 @@ impl Files {
     }
 }
 
+impl Files {
+    /// What `path` may hold, if the text made it.
+    fn held(&self, path: &str) -> Vec<Content> {
+        if crate::number::is_hidden(path) && !self.made.is_empty() {
+            return vec![Content::Unknown];
+        }
+        let pattern = paths::is_pattern(path);
+        let fits =
+            |made: &str| (pattern && paths::fits(path, made)) || (paths::is_pattern(made) && paths::fits(made, path));
+        let exact = self.made.get(path).cloned();
+        let alike = self.made.iter().filter(|(made, _)| fits(made)).map(|(_, content)| content.clone());
+        let held: Vec<Content> = exact.into_iter().chain(alike).collect();
+        let fetched = held.is_empty() && self.unpacked.iter().any(|folder| paths::is_inside(path, folder));
+        if fetched { vec![Content::Unknown] } else { held }
+    }
+}
+
 impl Content {
     /// This or `other`, by which branch was taken.
     fn or(self, other: Content) -> Content {
@@ -135,16 +152,40 @@ impl Reading<'_> {
         self.made(path, content);
     }
 
-    /// What the text put into `field`, if it made that file.
+    /// What the text put into `field`, if it made that file; all that a pattern may stand for.
     pub(crate) fn content(&self, field: &Field, state: &State) -> Option<Content> {
         let mut found: Option<Content> = None;
         for path in state.place.cwd.resolve(&field.text) {
-            let fetched =
-                || self.files.unpacked.iter().any(|folder| paths::is_inside(&path, folder)).then_some(Content::Unknown);
-            let Some(content) = self.files.made.get(&path).cloned().or_else(fetched) else { continue };
-            found = Some(found.map_or(content.clone(), |before| before.or(content)));
+            let mut path = Some(path);
+            // A link may lead to a link.
+            for _ in 0..bounds::FILE_TEXTS {
+                let Some(real) = path else { break };
+                for content in self.files.held(&real) {
+                    found = Some(found.map_or(content.clone(), |before| before.or(content)));
+                }
+                path = self.behind_link(&real).filter(|next| *next != real);
+            }
         }
         found
+    }
+
+    /// What the text put into files below `folder`.
+    pub(crate) fn made_below(&self, folder: &str) -> Vec<(String, Content)> {
+        let below = self
+            .files
+            .made
+            .iter()
+            .filter(|(path, _)| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+        below.take(bounds::FILE_TEXTS * 8).map(|(path, held)| (path.clone(), held.clone())).collect()
+    }
+
+    /// What the text put into files whose names end with one of `endings`.
+    pub(crate) fn made_with(&self, endings: &str) -> Vec<(String, Content)> {
+        let ends = |path: &str| {
+            let ending = paths::base_name(path).rsplit_once('.').map(|(_, ending)| ending);
+            ending.is_some_and(|ending| endings.split(' ').any(|own| own == ending))
+        };
+        self.files.made.iter().filter(|(path, _)| ends(path)).map(|(path, held)| (path.clone(), held.clone())).collect()
     }
 
     /// Whether the text made a file of the name `base`.
@@ -179,6 +220,7 @@ impl Reading<'_> {
     pub(crate) fn has_made_hook(&self) -> bool {
         let runs = |path: &String| {
             path.contains("/.git/hooks/")
+                || path.contains("/.husky/")
                 || path.ends_with("/.git/config")
                 || path.ends_with("/.gitconfig")
                 || path.ends_with("/.gitattributes")

@@ -91,7 +91,7 @@ impl Reading<'_> {
 
     fn stdin_of(&mut self, field: &crate::state::Field, state: &State) -> Stdin {
         match self.content(field, state) {
-            Some(Content::OneOf(texts)) if texts.len() == 1 => known_stdin(true, texts[0].clone()),
+            Some(Content::OneOf(texts)) if texts.len() == 1 && field.is_exact() => known_stdin(true, texts[0].clone()),
             Some(Content::OneOf(_) | Content::Unknown) => Stdin::Unknown,
             None if field.text == "/dev/null" => Stdin::Known("".into()),
             // A script of the workspace may be run by its name, and so this way too.

@@ -82,14 +82,12 @@ impl Reading<'_> {
         let name = words[0].bare().unwrap_or_default().to_owned();
         let mut argv = vec![Field::known(name.clone())];
         let mut prints = words.len() == 1;
-        let number =
-            words[1..].iter().any(|word| word.bare().is_some_and(|text| text.starts_with('-') && text.contains('i')));
-        let exports = words[1..].iter().filter_map(Word::bare);
-        let exports = name == "export" || exports.clone().any(|text| text.starts_with('-') && text.contains('x'));
-        state.exports.functions |=
-            words[1..].iter().filter_map(Word::bare).any(|text| text.starts_with('-') && text.contains('f')) && exports;
+        let mut options = Options::default();
+        words[1..].iter().filter_map(Word::literal).for_each(|text| options.add(&text));
+        let exports = name == "export" || options.exports;
+        state.exports.functions |= options.functions && exports;
         // Outside of functions `local` fails, and what it was to set stays what it was.
-        let fails = name == "local" && state.locals.is_none();
+        let fails = name == "local" && state.scope.locals.is_none();
         let owns = matches!(name.as_str(), "local" | "declare" | "typeset");
         let mut expanded = Vec::new();
         for word in &words[1..] {
@@ -100,15 +98,17 @@ impl Reading<'_> {
             }
         }
         for word in &expanded {
-            if number && word.raw.contains(['[', '`', '$']) {
-                self.unknown(format!("`{name} -i` calculates an index, which may run a command"));
-            }
             if let Some(assignment) = crate::parse::as_assignment(word, state.dialect) {
                 argv.push(Field::known(word.raw.clone()));
                 if owns {
                     state.make_local(&assignment.name);
                 }
+                self.declare(&assignment.name, &options, state);
                 self.assign(&assignment, state);
+                self.declared_list(&assignment, &name, state);
+                if options.keyed && state.variables.get(&assignment.name) == Some(&Value::Unknown) {
+                    state.set(&assignment.name, Value::Keyed);
+                }
                 if fails {
                     state.set(&assignment.name, Value::Unknown);
                 }
@@ -122,8 +122,14 @@ impl Reading<'_> {
                 if owns && crate::syntax::is_name(&own) {
                     state.make_local(&own);
                 }
+                options.add(&field.text);
+                self.declare(&own, &options, state);
                 self.declared(&field, &name, state);
-                if owns && (fails || own == field.text) && crate::syntax::is_name(&own) {
+                if owns
+                    && state.variables.get(&own) != Some(&Value::Keyed)
+                    && (fails || own == field.text)
+                    && crate::syntax::is_name(&own)
+                {
                     state.set(&own, Value::Unknown);
                 }
                 if exports && crate::syntax::is_name(&field.text) {
@@ -143,9 +149,47 @@ impl Reading<'_> {
         }
         if !field.is_known() {
             self.unknown(format!("what `{who}` sets cannot be known"));
+        } else if field.text.contains('[') && !crate::syntax::is_name(field.text.split('=').next().unwrap_or_default())
+        {
+            let name = field.text.split_once("]=").map_or(field.text.as_str(), |(name, _)| name);
+            self.indexed_name(&Field::known(name), state);
+            let name = field.text.split('[').next().unwrap_or_default();
+            if state.variables.contains_key(name) {
+                state.set(name, Value::Unknown);
+            }
         } else if let Some((name, value)) = field.text.split_once('=') {
+            self.list_in_text(value, who, state);
             self.influenced(name, &Value::Text(Field::known(value)), state);
             state.set(name.trim_end_matches('+'), Value::Text(Field::known(value)));
+        }
+    }
+
+    /// Notes what kind of variable `name` becomes.
+    fn declare(&mut self, name: &str, options: &Options, state: &mut State) {
+        if !crate::syntax::is_name(name) {
+            return;
+        }
+        if options.number {
+            std::rc::Rc::make_mut(&mut state.scope.integers).insert(name.to_owned());
+        }
+        // What is a list already stays what it is.
+        if options.keyed && !state.variables.contains_key(name) {
+            state.set(name, Value::Keyed);
+        }
+    }
+
+    /// A list that is written as a text, as in `declare -a 'x=(…)'`, is expanded once more.
+    fn declared_list(&mut self, assignment: &Assignment, who: &str, state: &mut State) {
+        let text = match state.variables.get(&assignment.name) {
+            Some(Value::Text(field)) => field.text.clone(),
+            Some(Value::List(_) | Value::Keyed | Value::Unknown) | None => return,
+        };
+        self.list_in_text(&text, who, state);
+    }
+
+    fn list_in_text(&mut self, text: &str, who: &str, state: &mut State) {
+        if text.trim_start().starts_with('(') && text.contains(['$', '`', '[']) && self.is_bash(state) {
+            self.unknown(format!("`{who}` expands the list in a text"));
         }
     }
 
@@ -154,6 +198,9 @@ impl Reading<'_> {
             [Part::List(words)] => {
                 let words = Rc::clone(words);
                 let fields = self.fields(&words, state);
+                for field in fields.iter().filter(|field| field.text.starts_with('[')) {
+                    self.key(&assignment.name, field, state);
+                }
                 // Entries such as `[2]=x` are not in order.
                 if fields
                     .iter()
@@ -170,7 +217,7 @@ impl Reading<'_> {
             }
         };
         if let Some(index) = &assignment.index {
-            self.expression(index, state);
+            self.index(&assignment.name, index, state);
         }
         let value = match (assignment.append, assignment.index.is_some()) {
             (_, true) => indexed(state.variables.get(&assignment.name), assignment, value),
@@ -188,9 +235,10 @@ impl Reading<'_> {
 
     /// Some variables make other programs run something.
     pub(crate) fn influenced(&mut self, name: &str, value: &Value, state: &mut State) {
+        self.given_number(name.trim_end_matches('+'), value, state);
         let text = match value {
             Value::Text(field) if field.is_exact() => Some(field.text.clone()),
-            Value::Text(_) | Value::List(_) | Value::Unknown => None,
+            Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown => None,
         };
         match programs::influence(name) {
             Influence::None => {}
@@ -202,6 +250,18 @@ impl Reading<'_> {
                 }
                 None => self.unknown(format!("the value of `{name}`, which is run, cannot be known")),
             },
+            Influence::Written => {
+                // `GIT_TRACE=1` names no file.
+                if let Some(text) = text.filter(|text| text.contains('/')) {
+                    self.touches(&Field::known(text), name, state);
+                }
+            }
+            Influence::Proxy => {
+                if let Some(text) = text.filter(|text| !text.is_empty()) {
+                    let host = text.split_once("://").map_or(text.as_str(), |(_, host)| host);
+                    self.note(super::List::Urls, &format!("http://{host}"));
+                }
+            }
             Influence::Loads => {
                 if text.as_deref().is_none_or(|text| !programs::is_plain_setting(name, text)) {
                     self.unknown(format!("`{name}` makes programs load code"));
@@ -227,6 +287,25 @@ impl Reading<'_> {
     }
 }
 
+/// The options of `declare` and its kin.
+#[derive(Default)]
+struct Options {
+    number: bool,
+    keyed: bool,
+    exports: bool,
+    functions: bool,
+}
+
+impl Options {
+    fn add(&mut self, text: &str) {
+        let Some(letters) = text.strip_prefix('-') else { return };
+        self.number |= letters.contains('i');
+        self.keyed |= letters.contains('A');
+        self.exports |= letters.contains('x');
+        self.functions |= letters.contains('f');
+    }
+}
+
 fn replaced_depth(mut state: State, depth: u32) -> State {
     state.depth = depth;
     state
@@ -238,6 +317,7 @@ fn indexed(old: Option<&Value>, assignment: &Assignment, value: Value) -> Value 
     let mut list = match old {
         None => Vec::new(),
         Some(Value::List(list)) => list.clone(),
+        Some(Value::Keyed) => return Value::Keyed,
         Some(Value::Text(_) | Value::Unknown) => return Value::Unknown,
     };
     match (index, value) {
@@ -245,7 +325,7 @@ fn indexed(old: Option<&Value>, assignment: &Assignment, value: Value) -> Value 
             list.push(field);
             Value::List(list)
         }
-        (_, Value::Text(_) | Value::List(_) | Value::Unknown) => Value::Unknown,
+        (_, Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown) => Value::Unknown,
     }
 }
 
@@ -258,7 +338,7 @@ fn appended(old: Option<&Value>, value: Value) -> Value {
         (Some(Value::List(old)), Value::List(new)) if old.len() + new.len() <= bounds::WORDS => {
             Value::List(old.iter().cloned().chain(new).collect())
         }
-        (_, Value::Text(_) | Value::List(_) | Value::Unknown) => Value::Unknown,
+        (_, Value::Text(_) | Value::List(_) | Value::Keyed | Value::Unknown) => Value::Unknown,
     }
 }
 

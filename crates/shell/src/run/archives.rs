@@ -10,6 +10,7 @@ impl Reading<'_> {
     pub(super) fn archiving(&mut self, run: &Run<'_>, archives: Archives, state: &mut State) -> Output {
         match archives {
             Archives::Dd => self.dd(run, state),
+            Archives::Packs => self.packed(run, state),
             Archives::Tar => self.tar(run, state),
             Archives::Zip => self.zip(run, state),
             Archives::Rsync => self.rsync(run, state),
@@ -158,7 +159,12 @@ impl Reading<'_> {
             }
         }
         if !is_remote(target) && !sources.is_empty() {
-            self.writes(target, run.name, state);
+            let local: Vec<Field> = sources.iter().filter(|source| !is_remote(source)).cloned().collect();
+            if local.len() == sources.len() {
+                self.copied(&local, target, run.name, state);
+            } else {
+                self.writes(target, run.name, state);
+            }
             if arguments.options.iter().any(|option| option.name.starts_with("--del")) {
                 self.deletes(target, run.name, state);
             }

@@ -52,22 +52,25 @@ impl Reading<'_> {
         if RUN_BY_BUILDS.iter().any(|name| self.has_made(name)) {
             self.pipes(format!("`{}` runs what the text has just written", run.name));
         }
+        self.refuse_made(built(run.name), run);
         for (index, field) in words.iter().enumerate() {
             let text = field.text.as_str();
-            let odd = text.starts_with("--eval")
+            let odd = (text.starts_with("--ev") || (text.starts_with("-E") && run.name != "ctest"))
+                && !matches!(run.name, "cmake" | "rake" | "just")
                 || text.starts_with("SHELL=")
                 || text.starts_with(".SHELLFLAGS=")
                 || text.starts_with("MAKEFLAGS=");
-            if odd
-                || text.starts_with("--eval")
-                || (matches!(run.name, "make" | "gmake") && field.certainty == Certainty::Many)
-            {
+            if odd || (matches!(run.name, "make" | "gmake") && field.certainty == Certainty::Many) {
                 self.unknown(format!("what `{}` runs cannot be known", run.name));
             }
-            let file = if text == "-f" || text == "--file" || text == "--makefile" {
+            let long = text.split_once('=').filter(|(name, _)| name.len() > 4);
+            let names = |name: &str| "--file".starts_with(name) || "--makefile".starts_with(name);
+            let file = if text == "-f" || (text.len() > 4 && names(text)) {
                 words.get(index + 1).cloned()
+            } else if let Some((_, file)) = long.filter(|(name, _)| names(name)) {
+                Some(Field::known(file))
             } else {
-                text.strip_prefix("--file=").map(Field::known)
+                text.strip_prefix("-f").map(Field::known)
             };
             if let Some(file) = file.filter(|_| matches!(run.name, "make" | "gmake" | "just" | "ninja")) {
                 if file.text == "-" || file.text.starts_with("/dev/") || self.content(&file, state).is_some() {
@@ -105,10 +108,9 @@ impl Reading<'_> {
             }
         }
         // A value of a variable may hold a command of its own.
-        for field in words
-            .iter()
-            .filter(|field| field.text.contains("$(") || field.text.contains("${") || field.text.contains('`'))
-        {
+        for field in words.iter().filter(|field| {
+            field.text.replace("$((", "").contains("$(") || field.text.contains("${") || field.text.contains('`')
+        }) {
             self.unknown(format!("`{}`, given to `{}`, may run a command", field.text, run.name));
         }
         self.package_runner(run, state);
@@ -200,6 +202,10 @@ impl Reading<'_> {
     }
 
     fn compile(&mut self, run: &Run<'_>, state: &mut State) {
+        let verb = run.argv.get(1).map(|verb| verb.text.as_str()).unwrap_or_default();
+        if matches!(verb, "run" | "r" | "test" | "t" | "bench" | "nextest" | "generate" | "install") {
+            self.refuse_made("rs go java cs fs zig cargo", run);
+        }
         let made = run.argv[1..].iter().any(|field| self.content(field, state).is_some());
         let runs = RUN_BY_BUILDS.iter().any(|name| self.has_made(name)) || self.has_made("Cargo.toml");
         if made || runs {
@@ -252,6 +258,7 @@ impl Reading<'_> {
     fn editor(&mut self, run: &Run<'_>, state: &mut State) {
         let words = &run.argv[1..];
         let gui = run.name == "code";
+        self.home_of_client(state);
         let odd = words.iter().any(|field| {
             let text = field.text.as_str();
             (text.starts_with('+') && text.len() > 1 && !text[1..].bytes().all(|byte| byte.is_ascii_digit()))
@@ -274,11 +281,22 @@ impl Reading<'_> {
 
     fn man(&mut self, run: &Run<'_>, state: &mut State) {
         let arguments = run.arguments();
-        if let Some(pager) = arguments.value(&["-P", "--pager", "-H"]) {
+        if let Some(pager) = arguments.value(&["-P", "--pager"]) {
             self.inner_text(pager, run.name, state);
+        }
+        let browser = run.argv.iter().any(|field| field.text.starts_with("-H") || field.text.starts_with("--ht"));
+        if browser || arguments.has(&["-C", "--config-file"]) {
+            self.unknown("`man` is told what to run".to_owned());
         }
         for field in arguments.operands.iter().filter(|field| field.text.contains('/')) {
             self.reads(field, state);
+        }
+    }
+
+    /// What reads its settings in the home folder may find commands there, if the text chose that folder.
+    pub(super) fn home_of_client(&mut self, state: &State) {
+        if state.variables.contains_key("HOME") || state.variables.contains_key("XDG_CONFIG_HOME") {
+            self.unknown("settings are read in a home folder that the text chose".to_owned());
         }
     }
 
@@ -297,7 +315,11 @@ impl Reading<'_> {
             self.reads(file, state);
             self.touches(file, run.name, state);
         }
-        if texts.iter().any(|text| is_odd_query(text)) {
+        let sets = run.name == "redis-cli" && texts.iter().any(|text| text.eq_ignore_ascii_case("config"));
+        let begins =
+            matches!(run.name, "sqlite3" | "duckdb") && texts.iter().any(|text| text == "-init" || text == "--init");
+        self.home_of_client(state);
+        if sets || begins || texts.iter().any(|text| is_odd_query(text)) {
             self.unknown(format!("what `{}` is told to do is not read", run.name));
         }
         if matches!(run.name, "mongosh" | "mongo" | "redis-cli") && run.argv.iter().any(|field| field.text == "--eval")
@@ -354,6 +376,7 @@ const ODD_QUERIES: &[&str] = &[
     "plperl",
     "edit(",
     "copy ",
+    "vacuum into",
 ];
 
 fn is_odd_query(text: &str) -> bool {
@@ -362,4 +385,17 @@ fn is_odd_query(text: &str) -> bool {
     let mut commands = lower.lines().filter(|line| line.trim_start().starts_with('.') && !path);
     let dots = commands.any(|line| !line.split_whitespace().next().is_some_and(|word| DOT_COMMANDS.contains(&word)));
     dots || ODD_QUERIES.iter().any(|odd| lower.contains(odd))
+}
+
+/// Endings of the files that the build `name` makes something of, and may run.
+fn built(name: &str) -> &'static str {
+    match name {
+        "make" | "gmake" | "mmake" => "mk c cc cpp cxx h hpp s S f rs go java",
+        "npm" | "npx" | "pnpm" | "pnpx" | "yarn" | "bunx" | "turbo" | "nx" | "lerna" => "js mjs cjs ts mts cts jsx tsx",
+        "gradle" | "mvn" | "ant" | "bazel" => "java kt groovy kts scala bzl",
+        "tox" | "nox" | "scons" | "meson" => "py",
+        "rake" => "rb rake",
+        "cmake" | "ninja" | "ctest" => "cmake c cc cpp cxx h hpp",
+        _ => "mk",
+    }
 }

@@ -23,9 +23,10 @@ impl Reading<'_> {
             Builtin::Set => self.set_options(words, state),
             Builtin::Shift => shift(words, state),
             Builtin::Source => self.source(run, state),
-            Builtin::Test => self.test(words),
+            Builtin::Test => self.test(words, state),
             Builtin::Trap => self.trap(words, state),
             Builtin::Unset => self.unset(words, run.name, state),
+            Builtin::Silent if run.name == "wait" => self.wait(words, state),
             Builtin::Silent => {}
         }
         Output::nothing()
@@ -104,6 +105,9 @@ impl Reading<'_> {
         // Only bash takes options here.
         let takes = run.argv.get(1).is_some_and(|first| first.text.starts_with('-')) && self.is_bash(state);
         let end = if takes { run.leading(&run.argv[1..]).1 } else { 0 };
+        if end > 0 && run.argv[1..=end].iter().any(|field| field.text.contains('l')) {
+            self.home_of_login(state);
+        }
         let inner = &run.argv[1 + end..];
         if inner.is_empty() {
             return Output::nothing();
@@ -126,11 +130,22 @@ impl Reading<'_> {
                 };
                 self.influenced(&field.text, &value, state);
                 state.set(&field.text, value);
-            } else if !field.is_known() || field.text.contains('[') {
+            } else if !field.is_known() {
                 self.unknown(format!("what `{who}` sets cannot be known"));
+            } else {
+                self.indexed_name(field, state);
+                self.forget_list(field, state);
             }
         }
         for name in ["REPLY", "MAPFILE", "OPTARG"] {
+            state.set(name, Value::Unknown);
+        }
+    }
+
+    /// What a list holds is not known any more when one of its entries is set.
+    pub(super) fn forget_list(&mut self, field: &Field, state: &mut State) {
+        let name = field.text.split('[').next().unwrap_or_default();
+        if state.variables.get(name).is_some_and(|value| *value != Value::Keyed) {
             state.set(name, Value::Unknown);
         }
     }
@@ -214,10 +229,24 @@ impl Reading<'_> {
         }
     }
 
-    fn test(&mut self, words: &[Field]) {
-        let runs = words.windows(2).any(|pair| pair[0].text == "-v" && pair[1].text.contains('['));
-        if runs {
-            self.unknown("`-v` calculates an index, which may run a command".to_owned());
+    fn test(&mut self, words: &[Field], state: &mut State) {
+        for pair in words.windows(2).filter(|pair| pair[0].text == "-v" || !pair[0].is_known()) {
+            self.indexed_name(&pair[1], state);
+        }
+    }
+
+    /// `wait -p NAME` sets a variable.
+    fn wait(&mut self, words: &[Field], state: &mut State) {
+        let attached = words.iter().filter_map(|field| {
+            let rest = field.text.strip_prefix('-').and_then(|letters| letters.split_once('p'));
+            rest.map(|(_, name)| Field { text: name.to_owned(), certainty: field.certainty })
+        });
+        let next = words.windows(2).filter(|pair| pair[0].text.ends_with('p')).map(|pair| pair[1].clone());
+        for name in attached.chain(next).collect::<Vec<_>>() {
+            self.indexed_name(&name, state);
+            if state.variables.contains_key(&name.text) {
+                state.set(&name.text, Value::number(&name.text));
+            }
         }
     }
 
@@ -251,12 +280,8 @@ impl Reading<'_> {
             }
             "let" => {
                 for field in words {
-                    if field.text.contains(['[', '`', '$']) {
-                        self.unknown("`let` calculates an index, which may run a command".to_owned());
-                    }
-                    if let Some((name, _)) = field.text.split_once(['=', '+', '-', '*']) {
-                        state.set(name, Value::Unknown);
-                    }
+                    self.calculated(field, state);
+                    self.forget_assigned(&field.text, state);
                 }
             }
             "unset" => self.forget(words, state),
@@ -265,6 +290,10 @@ impl Reading<'_> {
                 let loads = words
                     .iter()
                     .any(|field| ["-f", "-p", "-C", "-F", "-x", "-s", "-e", "-n"].contains(&field.text.as_str()));
+                let expands = |field: &Field| !field.is_known() || field.text.contains(['$', '`']);
+                if who == "compgen" && words.iter().any(expands) {
+                    self.unknown("`compgen` expands its words".to_owned());
+                }
                 if loads || (who == "enable" && !words.is_empty()) {
                     self.unknown(format!("`{who}` changes what is run later"));
                 }
@@ -274,8 +303,12 @@ impl Reading<'_> {
 
     fn forget(&mut self, words: &[Field], state: &mut State) {
         for field in words.iter().filter(|field| !field.text.starts_with('-')) {
-            if !field.is_exact() {
+            if !field.is_known() || (field.certainty == crate::state::Certainty::Glob && !field.text.contains('[')) {
                 self.unknown("what `unset` forgets cannot be known".to_owned());
+            }
+            self.indexed_name(field, state);
+            if field.text.contains('[') {
+                self.forget_list(field, state);
             }
             if field.text == "IFS" || field.text == "HOME" {
                 Rc::make_mut(&mut state.variables).remove(&field.text);

@@ -11,7 +11,7 @@ const CURL: &str = "-o --output -d --data --data-raw --data-binary --data-urlenc
     --retry-delay --retry-max-time -w --write-out -K --config -D --dump-header --cacert --capath -E --cert --key -r --range -C --continue-at --resolve \
     --limit-rate -z --time-cond --url --output-dir --json --interface --dns-servers --ciphers -Y -y -t --telnet-option -Q --quote --trace --trace-ascii \
     --stderr --netrc-file --unix-socket --abstract-unix-socket --max-filesize --max-redirs --proto --proto-redir --tls-max --noproxy --socks5 \
-    --preproxy -P --ftp-port --mail-from --mail-rcpt --oauth2-bearer --aws-sigv4 --hsts --alt-svc --etag-save --etag-compare --libcurl --engine";
+    --preproxy -P --ftp-port --mail-from --mail-rcpt --oauth2-bearer --aws-sigv4 --hsts --alt-svc --etag-save --etag-compare --libcurl --engine --connect-to --socks4 --socks4a --socks5-hostname --proxy1.0 --doh-url --variable --ssl-sessions --proxy-user --proxy-cacert --proxy-cert --proxy-key --haproxy-clientip --ip-tos --vlan-priority --url-query --trace-config --dns-interface --rate --retry-max-time --keepalive-time --speed-time --speed-limit --happy-eyeballs-timeout-ms --expect100-timeout --pass --key-type --cert-type --crlfile --pinnedpubkey --service-name --delegation --login-options --sasl-authzid";
 
 impl Reading<'_> {
     pub(super) fn fetching(&mut self, run: &Run<'_>, fetches: Fetches, state: &mut State) -> Output {
@@ -27,10 +27,12 @@ impl Reading<'_> {
         for field in operands {
             if !field.is_known() {
                 self.unknown(format!("which URL `{}` is cannot be known", field.text));
-            } else if let Some(file) = field.text.strip_prefix("file://") {
-                self.note(List::Reads, file);
+            } else if let Some(file) = file_of(&field.text) {
+                self.note(List::Reads, &crate::paths::resolve(&file, Some("/")).unwrap_or(file));
             } else if crate::paths::is_url(&field.text) {
                 self.url(&field.text);
+            } else if let Some(rest) = other_url(&field.text) {
+                self.url(&format!("http://{rest}"));
             } else if bare && !field.text.is_empty() {
                 self.url(&format!("http://{}", field.text));
             }
@@ -75,7 +77,7 @@ impl Reading<'_> {
                     self.writes(&below(value), run.name, state);
                 }
                 "-c" | "--cookie-jar" | "-D" | "--dump-header" | "--trace" | "--trace-ascii" | "--stderr"
-                | "--libcurl" | "--etag-save" | "--hsts"
+                | "--libcurl" | "--etag-save" | "--hsts" | "--alt-svc" | "--ssl-sessions"
                     if value.text != "-" =>
                 {
                     self.writes(value, run.name, state);
@@ -87,9 +89,13 @@ impl Reading<'_> {
                 | "--data-urlencode" | "-H" | "--header" | "-b" | "--cookie" => {
                     self.sent(value, state);
                 }
+                "-w" | "--write-out" if value.text.contains("%output{") || value.text.starts_with('@') => {
+                    self.unknown("`curl -w` writes to files".to_owned());
+                }
                 "-K" | "--config" => self.unknown("`curl -K` reads its arguments from a file".to_owned()),
                 "--url" => urls.push(value.clone()),
-                "--resolve" | "--connect-to" | "-x" | "--proxy" | "--socks5" | "--preproxy" => {
+                "--resolve" | "--connect-to" | "-x" | "--proxy" | "--socks5" | "--preproxy" | "--socks4"
+                | "--socks4a" | "--socks5-hostname" | "--proxy1.0" | "--doh-url" => {
                     // Where it goes in truth stands last.
                     let mut parts = value.text.splitn(3, ':');
                     let host = if option.name.starts_with("--resolve") || option.name == "--connect-to" {
@@ -133,7 +139,10 @@ impl Reading<'_> {
         if run.argv.iter().any(|field| field.certainty == Certainty::Many) {
             self.unknown(format!("the arguments of `{}` cannot be known", run.name));
         }
-        if arguments.options.iter().any(|option| ["--use-askpass", "--execute", "-e"].contains(&option.name.as_str()))
+        if arguments
+            .options
+            .iter()
+            .any(|option| ["--use-askpass", "--execute", "-e", "--config"].contains(&option.name.as_str()))
             && run.name == "wget"
         {
             self.unknown("`wget` is told to do something by a setting".to_owned());
@@ -143,8 +152,9 @@ impl Reading<'_> {
                 self.reads(file, state);
             }
         }
-        let bare = matches!(run.name, "wget" | "http" | "https" | "xh");
-        let operands: Vec<Field> = if bare && run.name != "wget" {
+        let browses = matches!(run.name, "lynx" | "w3m" | "links" | "links2" | "elinks");
+        let bare = matches!(run.name, "wget" | "http" | "https" | "xh") || browses;
+        let operands: Vec<Field> = if bare && run.name != "wget" && !browses {
             arguments
                 .operands
                 .iter()
@@ -198,6 +208,9 @@ impl Reading<'_> {
                 self.note(List::Urls, &url.text);
             }
         }
+        if run.name == "sftp" && arguments.operands.len() > 1 {
+            self.scp(&arguments.operands, run, state);
+        }
         if run.name == "scp" {
             self.scp(&arguments.operands, run, state);
             if arguments.has(&["-S", "-o", "-F", "-D"]) {
@@ -248,4 +261,24 @@ impl Reading<'_> {
             }
         }
     }
+}
+
+/// The file that a `file:` URL names.
+fn file_of(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once(':')?;
+    let rest = scheme.eq_ignore_ascii_case("file").then_some(rest)?;
+    match rest.strip_prefix("//") {
+        // A host stands before the path.
+        Some(rest) => Some(rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned())),
+        None => Some(rest.to_owned()),
+    }
+}
+
+/// What follows the scheme of a URL that is not written as usual, or of a kind that hardly anybody uses.
+fn other_url(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let known = ["http", "https", "ftp", "ftps"].iter().any(|own| scheme.eq_ignore_ascii_case(own));
+    let named = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+');
+    let rest = if known { Some(rest) } else { rest.strip_prefix("//").filter(|_| named) };
+    rest.map(|rest| rest.trim_start_matches('/')).filter(|rest| !rest.is_empty())
 }

@@ -90,8 +90,16 @@ impl Reading<'_> {
     /// Runs `command` on what was found.
     fn on_found(&mut self, command: &[Field], found: &[Field], state: &State) {
         let Some(program) = command.first() else { return };
+        let runs = matches!(
+            crate::programs::find(crate::paths::base_name(&program.text)).map(|found| found.role),
+            Some(crate::programs::Role::Shell | crate::programs::Role::Language(_))
+        );
+        // All in a folder is told as the folder alone, and a script in it is run.
+        let inside = found.iter().filter(|item| runs && item.is_exact());
+        let inside = inside.map(|item| Field { text: format!("{}/**/*", item.text), certainty: Certainty::Glob });
+        let inside: Vec<Field> = inside.collect();
         // Where `-execdir` runs it is not known; the path says enough.
-        for item in found {
+        for item in found.iter().chain(&inside) {
             let put = |field: &Field| {
                 let certainty = field.certainty.max(item.certainty);
                 if field.text.contains("{}") {
@@ -109,7 +117,8 @@ impl Reading<'_> {
                 crate::programs::find(crate::paths::base_name(&program.text)).map(|found| found.role),
                 Some(crate::programs::Role::Shell | crate::programs::Role::Language(_))
             );
-            let text = command.get(2).filter(|field| script && field.text.contains("{}"));
+            let coded = command.get(1).is_some_and(|option| option.text.starts_with('-') && option.text != "-n");
+            let text = command.get(2).filter(|field| script && coded && field.text.contains("{}"));
             if text.is_some() {
                 // A file's name would become part of a program.
                 self.unknown("a name that `find` finds becomes part of a program".to_owned());
@@ -121,6 +130,13 @@ impl Reading<'_> {
 
     fn fd(&mut self, run: &Run<'_>, state: &mut State) -> Output {
         let words = &run.argv[1..];
+        let attached = |field: &Field| {
+            let rest = field.text.strip_prefix("--exec-batch=").or_else(|| field.text.strip_prefix("--exec="));
+            rest.map(|text| Field { text: text.to_owned(), certainty: field.certainty })
+        };
+        if let Some(program) = words.iter().find_map(attached) {
+            self.on_found(&[program, Field::known("{}")], &[Field::known("./**/*")], state);
+        }
         let executes = |field: &Field| ["-x", "-X", "--exec", "--exec-batch"].contains(&field.text.as_str());
         let end = words.iter().position(executes).unwrap_or(words.len());
         if words[..end].iter().any(|field| field.certainty == Certainty::Many) {

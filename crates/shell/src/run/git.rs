@@ -14,6 +14,23 @@ const COMMANDS: &str = " add am annotate apply archive bisect blame branch bundl
     send-email shortlog show show-branch show-ref sparse-checkout stage stash status submodule subtree switch symbolic-ref tag \
     update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree flow svn instaweb bugreport citool ";
 
+/// Commands that `hub` has besides.
+const HUB: &[&str] = &[
+    "api",
+    "browse",
+    "ci-status",
+    "compare",
+    "create",
+    "delete",
+    "fork",
+    "gist",
+    "issue",
+    "pr",
+    "pull-request",
+    "release",
+    "sync",
+];
+
 /// Commands that lose or publish something, by what stands after them.
 const CHANGING: &[&str] = &[
     "push",
@@ -31,6 +48,29 @@ const CHANGING: &[&str] = &[
     "reflog",
     "worktree",
 ];
+
+/// The options of a command of git whose values it writes, and those whose values it reads.
+fn git_places(command: &str) -> (&'static str, &'static str) {
+    match command {
+        "archive" | "bugreport" | "diagnose" => ("-o --output --output-directory", "--add-file"),
+        "format-patch" => ("-o --output --output-directory", "--signature-file"),
+        "mailsplit" => ("-o", ""),
+        "index-pack" => ("-o", ""),
+        "apply" => ("--directory --build-fake-ancestor", ""),
+        "am" => ("--directory", ""),
+        "checkout-index" => ("--prefix", ""),
+        "read-tree" => ("--index-output --prefix", ""),
+        "fast-export" | "fast-import" => ("--export-marks --export-pack-edges", "--import-marks"),
+        "commit-graph" | "multi-pack-index" => ("--object-dir", ""),
+        "credential" | "credential-store" => ("--file", ""),
+        "commit" | "tag" | "notes" | "merge" | "commit-tree" => ("", "-F --file -t --template"),
+        "checkout" | "restore" | "add" | "reset" | "rm" => ("", "--pathspec-from-file"),
+        "stash" => ("--output", "--pathspec-from-file"),
+        "diff" | "log" | "show" | "shortlog" | "diff-tree" | "diff-index" | "diff-files" | "rev-list"
+        | "range-diff" | "whatchanged" => ("--output", "-O"),
+        _ => ("--output", ""),
+    }
+}
 
 impl Reading<'_> {
     pub(super) fn git(&mut self, run: &Run<'_>, state: &mut State) -> Output {
@@ -64,10 +104,14 @@ impl Reading<'_> {
             }
         }
         let Some(command) = words.get(at) else { return Output::Unknown };
+        if run.name == "hub" && HUB.contains(&command.text.as_str()) {
+            return Output::Unknown;
+        }
         if !command.is_exact() || !COMMANDS.contains(&format!(" {} ", command.text)) {
             self.unknown(format!("what `git {}` stands for cannot be known", command.text));
             return Output::Unknown;
         }
+        self.home_of_client(state);
         if self.has_made_hook() {
             self.pipes("`git` may run a hook that the text has just written".to_owned());
         }
@@ -247,38 +291,63 @@ impl Reading<'_> {
                 }
             }
             "clone" | "init" => self.git_makes(command, words, state),
-            "worktree" if words.first().is_some_and(|field| field.text == "add" || field.text == "remove") => {
-                if let Some(folder) = words[1..].iter().find(|field| !field.text.starts_with('-')) {
+            "worktree"
+                if words.first().is_some_and(|field| ["add", "remove", "move"].contains(&field.text.as_str())) =>
+            {
+                // Any of the words may be the folder; the name of a branch does no harm as one.
+                for folder in words[1..].iter().filter(|field| !field.text.starts_with('-')) {
                     self.touches(folder, run.name, state);
                 }
             }
             "add" | "hash-object" | "blame" | "show" | "cat-file" | "diff" | "grep" => {
                 self.git_reads(command, words, state)
             }
-            "apply" | "am" => operands().for_each(|field| self.reads(field, state)),
-            "config" => self.git_config(words, state),
-            _ => {}
-        }
-        for (index, field) in words.iter().enumerate() {
-            let attached =
-                field.text.strip_prefix("--output=").or_else(|| field.text.strip_prefix("--output-directory="));
-            let target = match field.text.as_str() {
-                "-o" | "--output" | "--output-directory"
-                    if matches!(command, "archive" | "format-patch" | "diff" | "log" | "show") =>
-                {
-                    words.get(index + 1).cloned()
+            "apply" | "am" => {
+                operands().for_each(|field| self.reads(field, state));
+                if words.iter().any(|field| field.text.starts_with("--unsafe") || field.text.starts_with("--no-safe")) {
+                    self.unknown(format!("`git {command} --unsafe-paths` may write anywhere"));
                 }
-                _ => attached.map(|path| Field { text: path.to_owned(), certainty: field.certainty }),
-            };
-            if let Some(target) = target {
-                self.writes(&target, run.name, state);
             }
+            "config" => self.git_config(words, state),
+            _ => self.git_writes(command, words, run, state),
+        }
+        let (written, read) = git_places(command);
+        for target in super::option_values(words, written) {
+            self.touches(&target, run.name, state);
+        }
+        for file in super::option_values(words, read) {
+            self.reads(&file, state);
+        }
+        for field in words {
             if crate::paths::is_url(&field.text) && field.is_known() {
                 self.note(List::Urls, &field.text);
             }
             if field.text.starts_with("ext::") || field.text.starts_with("fd::") {
                 self.unknown("a remote of `git` runs a command".to_owned());
             }
+        }
+    }
+
+    /// Commands that write files which their operands name.
+    fn git_writes(&mut self, command: &str, words: &[Field], run: &Run<'_>, state: &State) {
+        let operands = || words.iter().filter(|field| !field.text.starts_with('-'));
+        match command {
+            "bundle" => {
+                let file = operands().nth(1);
+                if words.first().is_some_and(|verb| verb.text == "create") {
+                    file.into_iter().for_each(|field| self.touches(field, run.name, state));
+                }
+            }
+            "submodule" | "merge-file" => {
+                let folder = if command == "merge-file" { operands().next() } else { operands().nth(2) };
+                let adds = command == "merge-file" || words.iter().any(|field| field.text == "add");
+                folder.filter(|_| adds).into_iter().for_each(|field| self.touches(field, run.name, state));
+            }
+            "interpret-trailers" if words.iter().any(|field| field.text == "--in-place") => {
+                operands().for_each(|field| self.touches(field, run.name, state));
+            }
+            "pack-objects" | "index-pack" => operands().for_each(|field| self.touches(field, run.name, state)),
+            _ => {}
         }
     }
 
@@ -344,6 +413,14 @@ impl Reading<'_> {
     }
 
     fn git_config(&mut self, words: &[Field], state: &State) {
+        let files = super::option_values(words, "-f --file");
+        let plain = words.iter().filter(|field| !field.text.starts_with('-') && !files.contains(field)).count();
+        for file in &files {
+            self.reads(file, state);
+            if plain > 1 {
+                self.touches(file, "git", state);
+            }
+        }
         if words.iter().any(|field| field.text == "--global" || field.text == "--system")
             && words.iter().filter(|field| !field.text.starts_with('-')).count() > 1
         {
@@ -352,8 +429,10 @@ impl Reading<'_> {
                 if words.iter().any(|field| field.text == "--system") { "/etc/gitconfig" } else { "~/.gitconfig" },
             );
         }
-        let plain: Vec<&Field> =
-            words.iter().filter(|field| !field.text.starts_with('-') && field.text != "set").collect();
+        let plain: Vec<&Field> = words
+            .iter()
+            .filter(|field| !field.text.starts_with('-') && field.text != "set" && !files.contains(field))
+            .collect();
         if let [name, value, ..] = plain.as_slice() {
             let certainty = name.certainty.max(value.certainty);
             self.git_setting(&Field { text: format!("{}={}", name.text, value.text), certainty }, state);

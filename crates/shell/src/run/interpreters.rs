@@ -56,6 +56,9 @@ impl Reading<'_> {
         if let Some(odd) = &given.odd {
             self.unknown(format!("`{odd}` makes `{}` load code", run.name));
         }
+        if !given.only_told {
+            self.loads_made(language, run, state);
+        }
         let rest = run.argv.get(given.rest..).unwrap_or_default();
         for code in &given.code {
             if code.is_exact() {
@@ -107,6 +110,52 @@ impl Reading<'_> {
         Output::Unknown
     }
 
+    /// Files of its language that the text made: a program may load them, whatever it is told to run.
+    pub(super) fn loads_made(&mut self, language: Language, run: &Run<'_>, state: &State) {
+        let endings = match language {
+            Language::Python => "py pyc pyw pth",
+            Language::Node => "js mjs cjs ts mts cts jsx tsx node",
+            Language::Perl => "pl pm t",
+            Language::Ruby => "rb",
+            Language::Php => "php inc",
+            Language::Other => "",
+        };
+        for (path, content) in self.made_with(endings) {
+            match content {
+                Content::OneOf(texts) => texts.iter().for_each(|text| self.code(language, text, state)),
+                Content::Unknown => self
+                    .pipes(format!("`{}` may load `{path}`, and what it holds is not written in the text", run.name)),
+            }
+        }
+    }
+
+    /// Programs that run what they find, such as tests, if the text has just written some of it.
+    pub(super) fn runs_found(&mut self, run: &Run<'_>, state: &State) {
+        match run.name {
+            "pytest" | "py.test" | "coverage" | "mypy" | "flask" | "uvicorn" | "gunicorn" | "celery" | "alembic"
+            | "sphinx-build" => self.loads_made(Language::Python, run, state),
+            "jest" | "vitest" | "mocha" | "eslint" | "cypress" | "playwright" | "webpack" | "vite" | "rollup"
+            | "babel" => self.loads_made(Language::Node, run, state),
+            "gh" | "glab" if run.argv.get(1).is_some_and(|verb| verb.text == "alias" || verb.text == "extension") => {
+                let asks = run.argv.get(2).is_none_or(|verb| verb.text == "list" || verb.text == "delete");
+                if !asks {
+                    self.unknown(format!("`{}` changes what its commands run", run.name));
+                }
+            }
+            "rspec" | "rubocop" | "jekyll" => self.loads_made(Language::Ruby, run, state),
+            "phpunit" => self.loads_made(Language::Php, run, state),
+            "bats" | "act" => self.refuse_made("bats sh bash yml yaml", run),
+            _ => {}
+        }
+    }
+
+    /// Refuses to know what `run` does, if the text has just written files with one of `endings`.
+    pub(super) fn refuse_made(&mut self, endings: &str, run: &Run<'_>) {
+        if let Some((path, _)) = self.made_with(endings).first() {
+            self.unknown(format!("`{}` runs `{path}`, which the text has just written", run.name));
+        }
+    }
+
     fn code_from_stdin(&mut self, language: Language, run: &Run<'_>, state: &State) {
         if let Some(text) = self.run_stdin(run.name, state) {
             self.code(language, &text, state);
@@ -127,7 +176,16 @@ impl Reading<'_> {
             None if !file.is_known() => {
                 self.unknown(format!("`{}`, which `{}` runs, cannot be known", file.text, run.name))
             }
-            None => self.script_outside(file, run.name, state),
+            None => {
+                // A folder or a name without its ending stands for a file in it.
+                for name in ["__main__.py", "__init__.py", "index.js", "package.json"] {
+                    let inside = Field { text: format!("{}/{name}", file.text), certainty: file.certainty };
+                    if self.content(&inside, state).is_some() {
+                        self.unknown(format!("`{}` runs `{}`, which the text has just written", run.name, inside.text));
+                    }
+                }
+                self.script_outside(file, run.name, state);
+            }
         }
     }
 
@@ -181,7 +239,8 @@ impl Reading<'_> {
         if words.len() == 1 && asks(&words[0]) {
             return;
         }
-        if words.iter().any(|field| is_stdin(&field.text)) {
+        let network = matches!(run.name, "nc" | "ncat" | "netcat" | "socat" | "telnet");
+        if !network && words.iter().any(|field| is_stdin(&field.text)) {
             if self.run_stdin(run.name, state).is_some() {
                 self.unknown(format!("code of `{}` is not read", run.name));
             }
@@ -204,7 +263,6 @@ impl Reading<'_> {
             }
             return;
         }
-        let network = matches!(run.name, "nc" | "ncat" | "netcat" | "socat" | "telnet");
         match words.first() {
             Some(file)
                 if !network

@@ -88,6 +88,10 @@ impl Run<'_> {
         let text = field.text.as_str();
         let whole = |value: &str| Field { text: value.to_owned(), certainty: field.certainty };
         if text.starts_with("--") {
+            for meant in self.valued.split(' ').filter(|option| shortened(text, option).is_some()) {
+                let value = text.split_once('=').map(|(_, value)| whole(value)).or_else(|| next.cloned());
+                into.push(Opt { name: meant.to_owned(), value });
+            }
             if let Some((name, value)) = text.split_once('=') {
                 into.push(Opt { name: name.to_owned(), value: Some(whole(value)) });
                 return false;
@@ -112,4 +116,12 @@ impl Run<'_> {
         }
         false
     }
+}
+
+/// What follows the name in `text`, if that is the beginning of the long `option`, which most programs take for it.
+pub(super) fn shortened<'t>(text: &'t str, option: &str) -> Option<&'t str> {
+    let name = text.split('=').next().unwrap_or_default();
+    // Shorter ones stand for something else as often as not.
+    let begins = name.len() > 4 && name.len() < option.len() && option.starts_with("--") && option.starts_with(name);
+    begins.then(|| &text[name.len()..])
 }

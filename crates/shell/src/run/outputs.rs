@@ -30,14 +30,23 @@ impl Reading<'_> {
 
     fn printf(&mut self, run: &Run<'_>, state: &mut State) -> Output {
         let argv = &run.argv[1..];
-        if let [option, name, ..] = argv
-            && option.text == "-v"
-        {
+        let attached = argv.first().and_then(|option| option.text.strip_prefix("-v").filter(|name| !name.is_empty()));
+        let name = match argv {
+            [option, ..] if attached.is_some() => {
+                Some(Field { text: option.text[2..].to_owned(), certainty: option.certainty })
+            }
+            [option, name, ..] if option.text == "-v" => Some(name.clone()),
+            _ => None,
+        };
+        if let Some(name) = &name {
+            let values = &argv[if attached.is_some() { 1 } else { 2 }..];
             if !self.is_bash(state) {
                 return Output::nothing();
             }
+            self.indexed_name(name, state);
+            self.forget_list(name, state);
             let name = name.text.clone();
-            let value = printed(&argv[2..]).map_or(Value::Unknown, |text| Value::Text(Field::known(text)));
+            let value = printed(values).map_or(Value::Unknown, |text| Value::Text(Field::known(text)));
             self.influenced(&name, &value, state);
             state.set(&name, value);
             return Output::nothing();
@@ -69,7 +78,7 @@ impl Reading<'_> {
             return stdin_text(state);
         }
         match self.content(field, state) {
-            Some(Content::OneOf(texts)) if texts.len() == 1 => Output::Known(texts[0].clone()),
+            Some(Content::OneOf(texts)) if texts.len() == 1 && field.is_exact() => Output::Known(texts[0].clone()),
             _ => Output::Unknown,
         }
     }
@@ -194,6 +203,7 @@ fn printed(argv: &[Field]) -> Option<String> {
                 '%' => text.push('%'),
                 's' | 'd' | 'i' => text.push_str(&argument(&mut arguments)),
                 'b' => text.push_str(&unescape(&argument(&mut arguments), Escapes::Echo)),
+                'c' if arguments.as_slice().iter().any(|field| crate::number::is_hidden(&field.text)) => return None,
                 'c' => text.extend(argument(&mut arguments).chars().next()),
                 _ => return None,
             }

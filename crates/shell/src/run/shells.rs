@@ -12,7 +12,20 @@ impl Reading<'_> {
     /// `sh`, `bash` and their kin.
     pub(super) fn shell(&mut self, run: &Run<'_>, state: &mut State) -> Output {
         let (arguments, end) = run.leading(&run.argv[1..]);
+        let mut end = end;
+        // `sh +x -c text` switches something off.
+        let mut arguments = arguments;
+        while run.argv.get(1 + end).is_some_and(|field| field.text.starts_with('+')) {
+            let (more, length) = run.leading(&run.argv[2 + end..]);
+            arguments.options.extend(more.options);
+            end += 1 + length;
+        }
         let rest = &run.argv[1 + end..];
+        if arguments.has(&["-l", "-i", "--login", "--interactive"])
+            || matches!(run.name, "zsh" | "fish" | "csh" | "tcsh" | "elvish" | "nu" | "xonsh")
+        {
+            self.home_of_login(state);
+        }
         if arguments.options.iter().any(|option| option.name == "--rcfile" || option.name == "--init-file") {
             self.unknown(format!("`{}` runs a file before it starts", run.name));
         }
@@ -40,6 +53,13 @@ impl Reading<'_> {
         }
         self.script_file(&rest[0], run, state);
         Output::Unknown
+    }
+
+    /// Shells that somebody logs in to, and some others, run files of the home folder, which the text may have moved.
+    pub(super) fn home_of_login(&mut self, state: &State) {
+        if ["HOME", "XDG_CONFIG_HOME", "ZDOTDIR"].iter().any(|name| state.variables.contains_key(*name)) {
+            self.unknown("a shell runs the files of a home folder that the text chose".to_owned());
+        }
     }
 
     fn shell_text(&mut self, text: &Field, arguments: &[Field], run: &Run<'_>, mut inner: State) -> Output {

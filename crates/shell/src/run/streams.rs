@@ -13,6 +13,11 @@ impl Reading<'_> {
         match streams {
             Streams::Sed => {
                 // What follows `-i` in its word is a suffix, no options.
+                let away =
+                    |field: &Field| without_suffix(field).text.len() < field.text.len() && field.text.contains('/');
+                if run.argv[1..].iter().any(away) {
+                    self.unknown("`sed -i` keeps copies elsewhere".to_owned());
+                }
                 let argv: Vec<Field> = run.argv.iter().map(without_suffix).collect();
                 let run = Run { argv: &argv, name: run.name, valued: run.valued };
                 self.sed(&run, &run.arguments(), state);
@@ -63,10 +68,13 @@ impl Reading<'_> {
         }
         let in_place = run.argv.iter().any(|field| {
             let cluster = field.text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'));
-            field.text.starts_with("--in-place")
+            field.text.starts_with("--i")
                 || cluster
                     .is_some_and(|cluster| cluster.split(['e', 'f']).next().is_some_and(|flags| flags.contains('i')))
         });
+        if in_place && run.argv.iter().any(|field| field.text.starts_with("--i") && field.text.contains('/')) {
+            self.unknown("`sed -i` keeps copies elsewhere".to_owned());
+        }
         if in_place && files.iter().any(|field| !field.is_known()) {
             self.unknown("which files `sed -i` changes cannot be known".to_owned());
         }
@@ -115,7 +123,7 @@ impl Reading<'_> {
         for option in &arguments.options {
             match (option.name.as_str(), &option.value) {
                 ("-e" | "--source", Some(script)) => scripts.push(script.clone()),
-                ("-f" | "--file", Some(file)) => {
+                ("-f" | "--file" | "-E" | "--exec", Some(file)) => {
                     self.reads(file, state);
                     self.script_texts(file, run, state, &mut scripts);
                 }
@@ -126,7 +134,7 @@ impl Reading<'_> {
                 _ => {}
             }
         }
-        if !arguments.has(&["-e", "--source", "-f", "--file"])
+        if !arguments.has(&["-e", "--source", "-f", "--file", "-E", "--exec"])
             && let Some((script, rest)) = files.split_first()
         {
             scripts.push(script.clone());

@@ -4,7 +4,7 @@ use crate::paths;
 use crate::read::{Content, Reading};
 use crate::run::Run;
 use crate::run::options::Arguments;
-use crate::state::{Certainty, Field, Output, State, Stdin};
+use crate::state::{Certainty, Field, Output, State};
 
 impl Reading<'_> {
     pub(super) fn reading(&mut self, run: &Run<'_>, skip: usize, state: &mut State) -> Output {
@@ -22,21 +22,26 @@ impl Reading<'_> {
         {
             self.unknown(format!("`{}` is told to run something", run.name));
         }
-        if let Some(pager) = arguments.value(&["--pager", "--hostname-bin"]) {
-            self.inner_text(pager, run.name, state);
+        for pager in super::option_values(&run.argv[1..], "--pager --hostname-bin") {
+            self.inner_text(&pager, run.name, state);
+        }
+        if run.name == "less"
+            && (arguments.has(&["-k"]) || run.argv.iter().any(|field| field.text.starts_with("--lesskey")))
+        {
+            self.unknown("`less` is told what its keys run".to_owned());
+        }
+        if run.name == "unzip"
+            && let Some(folder) = arguments.value(&["-d"])
+        {
+            self.touches(folder, run.name, state);
         }
         self.searched(run, &arguments, skip, state);
         if run.name == "rg"
-            && let Some(program) = arguments.value(&["--pre"])
+            && let Some(program) = super::option_values(&run.argv[1..], "--pre").first()
         {
-            self.inner(std::slice::from_ref(program), state);
-        }
-        if run.name == "split"
-            && let Some(option) = run.argv.iter().find_map(|field| field.text.strip_prefix("--filter="))
-        {
-            let mut fed = state.clone();
-            fed.stdin = Stdin::Unknown;
-            self.inner_text(&Field::known(option), run.name, &fed);
+            // It is run on every file that is searched.
+            let found = Field { text: "./**/*".to_owned(), certainty: Certainty::Glob };
+            self.inner(&[program.clone(), found], state);
         }
         if matches!(run.name, "jq" | "yq" | "gojq")
             && run.argv.iter().any(|field| field.text.contains("$ENV") || field.text.contains("env"))
@@ -107,7 +112,7 @@ impl Reading<'_> {
         self.refuse_unsure(run, &arguments);
         if !arguments.has(&["-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"])
             || run.name == "touch"
-            || run.name == "truncate"
+            || matches!(run.name, "truncate" | "fallocate")
         {
             let skip = if arguments.has(&["--reference"]) { 0 } else { skip };
             for field in arguments.operands.iter().skip(skip) {
@@ -118,11 +123,30 @@ impl Reading<'_> {
                 }
             }
         }
+        if arguments.has(&["-c", "--stdout", "--to-stdout"]) {
+            arguments.operands.iter().for_each(|field| self.reads(field, state));
+        }
+        if arguments.operands.is_empty() {
+            return Output::Unknown;
+        }
+        for (path, _) in arguments.operands.iter().filter_map(|field| field.text.rsplit_once('.')) {
+            // What comes out of an archive is not written in the text.
+            self.unpacked_file(path, run, state);
+        }
         quiet(&arguments)
     }
 
+    fn unpacked_file(&mut self, path: &str, run: &Run<'_>, state: &State) {
+        let unpacks = run.name.starts_with("un") || run.name.starts_with("gun") || run.name.starts_with("bun");
+        if unpacks || run.argv.iter().any(|field| field.text == "-d" || field.text == "--decompress") {
+            for path in state.place.cwd.resolve(path) {
+                self.made(&path, Content::Unknown);
+            }
+        }
+    }
+
     /// What is written, but keeps what it holds.
-    pub(super) fn touches(&mut self, field: &Field, who: &str, state: &State) {
+    pub(crate) fn touches(&mut self, field: &Field, who: &str, state: &State) {
         for path in self.target(field, who, state) {
             self.note(crate::read::List::Writes, &path);
         }
@@ -165,6 +189,9 @@ impl Reading<'_> {
         }
         let here = Field::known(".");
         let target = target.or_else(|| (run.name == "ln" && !sources.is_empty()).then_some(&here));
+        if run.name == "split" {
+            self.pieces(run, state);
+        }
         let Some(target) = target else { return quiet(&arguments) };
         self.copied(sources, target, run.name, state);
         quiet(&arguments)
@@ -187,14 +214,20 @@ impl Reading<'_> {
     }
 
     /// Remembers that `target` holds what `sources` held, as a file or as a folder.
-    fn copied(&mut self, sources: &[Field], target: &Field, who: &str, state: &State) {
+    pub(super) fn copied(&mut self, sources: &[Field], target: &Field, who: &str, state: &State) {
         let paths = self.target(target, who, state);
         for path in &paths {
             self.note(crate::read::List::Writes, path);
         }
         for source in sources {
+            self.copied_folder(source, &paths, state);
             // A copy of a file that the text did not make is run like that file.
-            let outside = !self.is_surely_inside(source, state);
+            let program = !source.text.contains('/') && crate::programs::find(&source.text).is_some();
+            let outside = program || !self.is_surely_inside(source, state);
+            if outside && target.text != "." {
+                // It may be a folder.
+                self.unpacked_into(target, state);
+            }
             let Some(content) = self.content(source, state).or_else(|| outside.then_some(Content::Unknown)) else {
                 continue;
             };
@@ -202,6 +235,20 @@ impl Reading<'_> {
                 let inside = format!("{}/{}", path.trim_end_matches('/'), paths::base_name(&source.text));
                 self.made(path, content.clone());
                 self.made(&inside, content.clone());
+            }
+        }
+    }
+
+    /// Remembers that what the text put into the folder `source` lies in `targets` now.
+    fn copied_folder(&mut self, source: &Field, targets: &[String], state: &State) {
+        for folder in state.place.cwd.resolve(&source.text) {
+            for (path, content) in self.made_below(&folder) {
+                let rest = &path[folder.len()..];
+                for target in targets {
+                    let target = target.trim_end_matches('/');
+                    self.made(&format!("{target}{rest}"), content.clone());
+                    self.made(&format!("{target}/{}{rest}", paths::base_name(&folder)), content.clone());
+                }
             }
         }
     }

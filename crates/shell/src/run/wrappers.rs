@@ -2,29 +2,10 @@
 
 use std::rc::Rc;
 
-use crate::programs::{self, Carries, Wrap};
+use crate::programs::{Carries, Wrap};
 use crate::read::Reading;
 use crate::run::Run;
 use crate::state::{Certainty, Field, Folders, Output, State, Stdin, Value};
-
-/// Options that are followed by a shell text or a command.
-const TEXT_OPTIONS: &[&str] = &[
-    "-c",
-    "--command",
-    "--run",
-    "--run-command",
-    "-e",
-    "--exec",
-    "--eval",
-    "-x",
-    "--prepare",
-    "--cleanup",
-    "--setup",
-    "--preview",
-    "--bind",
-    "-a",
-    "--args",
-];
 
 impl Reading<'_> {
     /// Programs such as `nohup` and `sudo`: options, then a command.
@@ -46,6 +27,12 @@ impl Reading<'_> {
                 && (option.text == "-c" || option.text == "--command")
             {
                 return self.inner_text(text, run.name, &inner);
+            }
+            if run.name == "flock"
+                && let Some(option) = rest.first()
+                && let Some(text) = option.text.strip_prefix("--command=").or(option.text.strip_prefix("-c"))
+            {
+                return self.inner_text(&Field { text: text.to_owned(), ..option.clone() }, run.name, &inner);
             }
             let (_, more) = run.leading(rest);
             rest = &rest[more..];
@@ -82,7 +69,7 @@ impl Reading<'_> {
     }
 
     /// A shell that reads what comes in.
-    fn shell_of(&mut self, run: &Run<'_>, state: &State) -> Output {
+    pub(super) fn shell_of(&mut self, run: &Run<'_>, state: &State) -> Output {
         match self.run_stdin(run.name, state) {
             Some(text) => self.text_anywhere(&text, &state.another_shell()),
             None => Output::Unknown,
@@ -95,6 +82,10 @@ impl Reading<'_> {
             Carries::BusyBox => {
                 let rest = &run.argv[1..];
                 if rest.first().is_none_or(|first| first.text.starts_with('-')) {
+                    if rest.first().is_some_and(|first| first.text == "--install") {
+                        let folders = rest.iter().filter(|field| !field.text.starts_with('-'));
+                        folders.for_each(|field| self.touches(field, run.name, state));
+                    }
                     return Output::Unknown;
                 }
                 self.inner(rest, state)
@@ -129,15 +120,20 @@ impl Reading<'_> {
                 rest.splice(0..0, words);
             } else if text.starts_with('-') {
                 rest.remove(0);
-                let value = if ["-u", "-C", "--unset", "--chdir"].contains(&text) && !rest.is_empty() {
+                let value = if (["-u", "-C", "-a"].contains(&text)
+                    || is_begun(text, &["--unset", "--chdir", "--argv0"]))
+                    && !rest.is_empty()
+                {
                     rest.remove(0).text
                 } else {
                     String::new()
                 };
-                let folder = if text == "-C" || text == "--chdir" {
+                let folder = if text == "-C" || is_begun(text, &["--chdir"]) {
                     Some(value.as_str())
+                } else if let Some((name, folder)) = text.split_once('=') {
+                    Some(folder).filter(|_| is_begun(name, &["--chdir"]))
                 } else {
-                    text.strip_prefix("--chdir=").or(text.strip_prefix("-C"))
+                    text.strip_prefix("-C")
                 };
                 if let Some(folder) = folder {
                     inner.place.cwd = inner.place.cwd.below(folder);
@@ -217,6 +213,14 @@ impl Reading<'_> {
             {
                 self.ssh_option(value, state);
             }
+            if option.name == "-I" {
+                self.unknown("`ssh -I` loads code".to_owned());
+            }
+            if option.name == "-W"
+                && let Some(value) = &option.value
+            {
+                self.note(crate::read::List::Urls, &format!("http://{}", value.text));
+            }
             if option.name == "-F" {
                 self.unknown("`ssh -F` reads a configuration that may run commands".to_owned());
             }
@@ -244,69 +248,12 @@ impl Reading<'_> {
         if ["proxycommand", "localcommand", "knownhostscommand", "pkcs11provider", "include", "match"]
             .contains(&name.as_str())
         {
-            if !value.is_known() || text.is_empty() || name == "include" || name == "match" {
+            if !value.is_known() || text.is_empty() || name == "pkcs11provider" || name == "include" || name == "match"
+            {
                 self.unknown("what an option of `ssh` runs cannot be known".to_owned());
             } else if text.trim() != "none" {
                 self.inner_text(&Field::known(text), "ssh", state);
             }
-        }
-    }
-
-    /// Programs whose arguments may be a command or a text with one: `watch`, `tmux`, `uv run`.
-    fn runs_text(&mut self, run: &Run<'_>, state: &mut State) -> Output {
-        let words = &run.argv[1..];
-        if run.name == "tmux" && only_names(words) {
-            return Output::Unknown;
-        }
-        for (index, field) in words.iter().enumerate() {
-            let text = field.text.as_str();
-            if let Some(next) = words.get(index + 1).filter(|_| TEXT_OPTIONS.contains(&text)) {
-                let whole = next.text.contains(char::is_whitespace) || !next.is_known() || index + 2 == words.len();
-                if whole {
-                    self.inner_text(next, run.name, state)
-                } else {
-                    self.inner(&words[index + 1..], state)
-                };
-            }
-            let attached = text.split_once('=').filter(|(name, _)| TEXT_OPTIONS.contains(name)).map(|(_, value)| value);
-            if let Some(value) = attached {
-                self.inner_text(&Field { text: value.to_owned(), certainty: field.certainty }, run.name, state);
-            }
-            // A word with a blank in it is a command line here.
-            let taken = index > 0 && TEXT_OPTIONS.contains(&words[index - 1].text.as_str());
-            if !text.starts_with('-') && text.contains(char::is_whitespace) && !taken {
-                self.inner_text(field, run.name, state);
-            }
-            if field.certainty >= Certainty::Unknown && !text.starts_with('-') {
-                self.unknown(format!("what `{}` runs cannot be known", run.name));
-            }
-        }
-        if run.name == "script"
-            && let Some(file) = words.iter().rfind(|field| field.text.starts_with(['/', '.', '~']))
-        {
-            self.touches(file, run.name, state);
-        }
-        // `direnv exec FOLDER CMD`.
-        let first = if run.name == "direnv" { 2.min(words.len()) } else { 0 };
-        self.first_program(&words[first..], run, state);
-        Output::Unknown
-    }
-
-    /// Runs what begins with the first word that is a program.
-    fn first_program(&mut self, words: &[Field], run: &Run<'_>, state: &State) {
-        let mut at = 0;
-        loop {
-            at += run.leading(&words[at..]).1;
-            let Some(word) = words.get(at) else { return };
-            let folder = word.text.rsplit_once('/').map(|(folder, _)| folder);
-            let usual = folder
-                .is_none_or(|folder| ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"].contains(&folder));
-            let name = crate::paths::base_name(&word.text);
-            if usual && (programs::find(name).is_some() || programs::is_grave(name)) {
-                self.inner(&words[at..], state);
-                return;
-            }
-            at += 1;
         }
     }
 
@@ -316,9 +263,18 @@ impl Reading<'_> {
         if arguments.has(&["--pipe", "--pipepart", "--pipe-part", "--onall", "--spreadstdin"]) {
             self.unknown("what `parallel` runs cannot be known".to_owned());
         }
-        let sources =
-            rest.iter().position(|field| [":::", "::::", ":::+"].contains(&field.text.as_str())).unwrap_or(rest.len());
+        let sources = rest
+            .iter()
+            .position(|field| [":::", "::::", ":::+", "::::+"].contains(&field.text.as_str()))
+            .unwrap_or(rest.len());
         let command = &rest[..sources];
+        let from_file =
+            arguments.has(&["-a", "--arg-file"]) || rest.get(sources).is_some_and(|mark| mark.text.starts_with("::::"));
+        let chosen = command.first().is_some_and(|program| program.text.contains('{'));
+        if (command.is_empty() && from_file) || chosen || arguments.has(&["--shebang", "--shebang-wrap", "--hashbang"])
+        {
+            self.unknown("what `parallel` runs cannot be known".to_owned());
+        }
         let fed: Vec<Field> = rest.get(sources + 1..).unwrap_or_default().to_vec();
         if command.is_empty() {
             // The lines that come in are the commands.
@@ -417,7 +373,7 @@ impl Reading<'_> {
             Some(field) => field.text.chars().next(),
             None => arguments.has(&["-0", "--null"]).then_some('\0'),
         };
-        let lines = arguments.has(&["-I", "-i", "-L", "--replace"]);
+        let lines = arguments.has(&["-I", "-i", "--replace"]);
         match delimiter {
             Some('\\') => vec![Field { text: "…".to_owned(), certainty: Certainty::Many }],
             Some(mark) => text.split(mark).map(str::trim).filter(|item| !item.is_empty()).map(Field::known).collect(),
@@ -427,58 +383,22 @@ impl Reading<'_> {
     }
 }
 
-/// Whether `tmux` is only told to name, to choose or to list what it has. Its texts run something where `#(` stands in
-/// them, and after a `;`.
-fn only_names(words: &[Field]) -> bool {
-    const NAMING: &[&str] = &[
-        "rename-window",
-        "renamew",
-        "rename-session",
-        "rename",
-        "select-window",
-        "selectw",
-        "select-pane",
-        "selectp",
-        "select-layout",
-        "selectl",
-        "list-windows",
-        "lsw",
-        "list-sessions",
-        "ls",
-        "list-panes",
-        "lsp",
-        "has-session",
-        "has",
-        "switch-client",
-        "switchc",
-        "last-window",
-        "next-window",
-        "previous-window",
-        "resize-pane",
-        "resizep",
-        "swap-window",
-        "swapw",
-        "move-window",
-        "movew",
-        "capture-pane",
-        "capturep",
-        "show-options",
-        "show",
-    ];
-    words.first().is_some_and(|first| first.is_exact() && NAMING.contains(&first.text.as_str()))
-        && words.iter().all(|field| field.is_known() && !field.text.contains("#(") && !field.text.ends_with(';'))
-}
-
 /// The words with blanks between, as programs join them that hand one text to a shell.
 pub(super) fn joined(words: &[Field]) -> Field {
     let certainty = words.iter().map(|field| field.certainty).max().unwrap_or_default();
     Field { text: words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" "), certainty }
 }
 
+/// Whether `text` is one of the long `options`, or enough of its beginning.
+fn is_begun(text: &str, options: &[&str]) -> bool {
+    text.len() > 3 && options.iter().any(|option| option.starts_with(text))
+}
+
 /// What stands after `-S` or `--split-string=`.
 fn split_string(text: &str) -> Option<&str> {
-    if let Some(value) = text.strip_prefix("--split-string") {
-        return Some(value.strip_prefix('=').unwrap_or(value));
+    let name = text.split('=').next().unwrap_or_default();
+    if name.len() > 3 && "--split-string".starts_with(name) {
+        return Some(text[name.len()..].strip_prefix('=').unwrap_or_default());
     }
     let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with(['-', 'u', 'C']))?;
     cluster.find('S').map(|at| &cluster[at + 1..])

@@ -70,7 +70,11 @@ fn outside(path: &str) -> bool {
 
 /// Outside, the workspace itself, or its history.
 fn is_precious(path: &str) -> bool {
-    let bare = path.strip_suffix("/*").or_else(|| path.strip_suffix("/**")).unwrap_or(path);
+    let bare = path
+        .strip_suffix("/**/*")
+        .or_else(|| path.strip_suffix("/*"))
+        .or_else(|| path.strip_suffix("/**"))
+        .unwrap_or(path);
     let inside = path.strip_prefix(WORKSPACE).unwrap_or_default();
     let history = inside.split('/').any(|name| name == ".git" || (name.starts_with('.') && fits(name, ".git")));
     outside(path) || bare == WORKSPACE || WORKSPACE.starts_with(&format!("{bare}/")) || history
@@ -136,6 +140,8 @@ const SECRET_PATHS: &[&str] = &[
     "/.pgpass",
     "kcore",
     "/proc/1/",
+    "/proc/self/mem",
+    "/dev/fd/3/",
     "/etc/ssh/ssh_host",
     "/var/lib/docker",
 ];
@@ -153,6 +159,7 @@ fn is_secret(path: &str) -> bool {
         || name.ends_with(".key")
         || home
         || wide
+        || path == "/proc/self"
         || path == "/etc/passwd-"
         || path.starts_with("/root")
 }
@@ -168,8 +175,10 @@ const BY_WORD: &[(&str, &str, &str)] = &[
     ),
     ("leave", "systemctl", "enable link edit start disable mask daemon-reload"),
     ("leave", "npm pnpm yarn pip pip3 cargo gem", "-g --global"),
-    ("history", "hg", "push strip"),
-    ("history", "gh glab", "delete DELETE PATCH sync archive"),
+    ("history", "hg", "push strip purge -C --all"),
+    ("history", "svn", "revert"),
+    ("history", "jj", "abandon"),
+    ("history", "gh glab", "delete delete-asset DELETE PATCH sync archive"),
     ("history", "java", "bfg.jar"),
     ("secret", "history", "-r -n"),
     ("destroy", "gh kubectl aws gcloud az docker terraform heroku doctl", "delete rm prune rb destroy down"),
@@ -223,8 +232,11 @@ const GIT: &[(&str, &str, &str)] = &[
     ("history", "commit", "--amend"),
     ("history destroy", "checkout switch", "-f --force --discard-changes -B -C"),
     ("history destroy", "checkout restore", ". :/ * :(top)"),
+    ("history", "checkout restore", ":* *.* ./. .. /code/app ../app --pathspec*"),
+    ("history", "read-tree checkout-index", "*"),
+    ("history", "submodule", "--force"),
     ("destroy", "rm", "-r"),
-    ("destroy", "worktree", "-f --force"),
+    ("destroy history", "worktree", "-f --force"),
     ("secret", "config", "-l --list credential* http* token*"),
     ("secret", "credential archive bundle", "*"),
     ("history leave", "remote", "--mirror* remove rm set-url"),
@@ -265,7 +277,7 @@ fn judge_command(command: &ShellCommand, found: &mut Vec<(&'static str, String)>
     if name == "curl" && writes_api && argv.iter().any(|word| word.contains("api.github.com")) {
         hit("history");
     }
-    if name == "git" {
+    if name == "git" || name == "hub" {
         judge_git(&argv, &mut hit);
         if outside(&command.cwd) && argv.contains(&"commit") {
             hit("leave");

@@ -113,9 +113,9 @@ fn named(facts: &ShellFacts) -> String {
     facts.commands.iter().map(|told| format!("\n    {:?} in {}", told.argv, told.cwd)).collect()
 }
 
-fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
+fn check(twin: &Twin, jail: &Jail, (shells, worlds): &(Vec<usize>, Vec<World>), tally: &mut Tally) {
     let text = harmless(&twin.text);
-    for (shell, kind) in REAL {
+    for (shell, kind) in shells.iter().map(|shell| REAL[*shell]) {
         let facts = facts_as(kind, &text, &twin.cwd);
         let either = facts_as(ShellKind::Unknown, &text, &twin.cwd);
         for world in worlds {
@@ -144,7 +144,7 @@ fn check(twin: &Twin, jail: &Jail, worlds: &[World], tally: &mut Tally) {
 }
 
 /// Runs all of `twins`, prints what came of it, and fails where somebody was run whom nobody named.
-fn compare(what: &str, twins: Vec<Twin>, worlds: impl Fn(usize) -> Vec<World> + Sync) {
+fn compare(what: &str, twins: Vec<Twin>, runs: impl Fn(usize) -> (Vec<usize>, Vec<World>) + Sync) {
     let (twins, out): (Vec<Twin>, Vec<Twin>) = twins.into_iter().partition(|twin| left_out(&twin.text).is_none());
     for twin in &out {
         println!("left out: {}: {}", twin.name, left_out(&twin.text).unwrap_or_default());
@@ -165,7 +165,7 @@ fn compare(what: &str, twins: Vec<Twin>, worlds: impl Fn(usize) -> Vec<World> + 
             let index = next.fetch_add(1, Ordering::Relaxed);
             twins.get(index).map(|twin| (index, twin))
         } {
-            check(twin.1, &jail, &worlds(twin.0), &mut tally);
+            check(twin.1, &jail, &runs(twin.0), &mut tally);
         }
         let mut all = all.lock().unwrap();
         all.runs += tally.runs;
@@ -198,9 +198,28 @@ fn compare(what: &str, twins: Vec<Twin>, worlds: impl Fn(usize) -> Vec<World> + 
     assert!(all.programs > twins.len() / 2, "hardly anything was run");
 }
 
-/// The worlds of the text `index`: one of them, or all if more time is given.
-fn worlds(index: usize) -> Vec<World> {
-    if std::env::var_os("PINTLE_SHELL_WORLDS").is_some() { WORLDS.to_vec() } else { vec![WORLDS[index % 2]] }
+/// The shells and the worlds of the text `index`: one world, or all if more time is given.
+fn everywhere(index: usize) -> (Vec<usize>, Vec<World>) {
+    let worlds =
+        if std::env::var_os("PINTLE_SHELL_WORLDS").is_some() { WORLDS.to_vec() } else { vec![WORLDS[index % 2]] };
+    ((0..REAL.len()).collect(), worlds)
+}
+
+/// As [`everywhere`], but in one of the shells; in all if more time is given.
+fn somewhere(index: usize) -> (Vec<usize>, Vec<World>) {
+    let (all, worlds) = everywhere(index);
+    let given = ["PINTLE_SHELL_WORLDS", "PINTLE_SHELL_TEXTS"].iter().any(|name| std::env::var_os(name).is_some());
+    (if given { all } else { vec![index / 2 % 2] }, worlds)
+}
+
+/// As [`somewhere`], but one text in three, mostly in bash, which has more ways round; all if more time is given.
+fn seldom(index: usize) -> (Vec<usize>, Vec<World>) {
+    let (shells, worlds) = somewhere(index);
+    match (shells.len(), index % 3) {
+        (1, 0) => (vec![usize::from(!index.is_multiple_of(4))], worlds),
+        (1, _) => (Vec::new(), worlds),
+        (_, _) => (shells, worlds),
+    }
 }
 
 fn twins(name: &str, collection: &str) -> Vec<Twin> {
@@ -214,22 +233,22 @@ fn twins(name: &str, collection: &str) -> Vec<Twin> {
 
 #[test]
 fn who_is_run_by_harmless_texts_is_named() {
-    compare("harmless", twins("harmless", include_str!("../corpus/harmless.txt")), worlds);
+    compare("harmless", twins("harmless", include_str!("../corpus/harmless.txt")), somewhere);
 }
 
 #[test]
 fn who_is_run_by_dangerous_texts_is_named() {
-    compare("ways round", twins("ways round", include_str!("../corpus/ways_round.txt")), worlds);
+    compare("ways round", twins("ways round", include_str!("../corpus/ways_round.txt")), seldom);
 }
 
 #[test]
 fn who_is_run_by_generated_texts_is_named() {
     let number = |name: &str, usual: u64| std::env::var(name).ok().map_or(usual, |text| text.parse().unwrap());
-    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 1000), number("PINTLE_SHELL_SEED", 20_260_101));
+    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 250), number("PINTLE_SHELL_SEED", 20_260_101));
     let generated = (0..count).map(|index| Twin {
         name: format!("PINTLE_SHELL_SEED={}", seed + index),
         cwd: crate::WORKSPACE.to_owned(),
         text: texts::generate(seed + index),
     });
-    compare("generated", generated.collect(), worlds);
+    compare("generated", generated.collect(), everywhere);
 }

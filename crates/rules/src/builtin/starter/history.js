@@ -8,10 +8,10 @@ const VALUED = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-p
 function git(command) {
   const words = command.argv.slice(1);
   const own = /^git-(.+)$/.exec(command.name);
-  if (own) return { name: own[1], words };
+  if (own) return { name: own[1], words, cwd: command.cwd };
   let at = 0;
   while (at < words.length && words[at].startsWith("-")) at += VALUED.includes(words[at]) ? 2 : 1;
-  return { name: words[at] || "", words: words.slice(at + 1) };
+  return { name: words[at] || "", words: words.slice(at + 1), cwd: command.cwd };
 }
 
 // Whether a long option is meant: git takes any beginning of it that is long enough to be told apart.
@@ -47,19 +47,32 @@ function push(words) {
   return words.some((word) => word.startsWith(":") && word.length > 1) ? "deletes what is published" : "";
 }
 
-function checkout(name, words) {
+// Whether `word` stands for all of the folder `cwd` or more: `.`, `..`, `*.*`, `:/`, `:!x`, the folder by its path.
+function wide(word, cwd) {
+  if (/^:($|\/$|\/?\*|\(|!|\^)/.test(word) || /^[.*?\/]+$/.test(word)) return true;
+  const parts = word.startsWith("/") ? [] : cwd.split("/");
+  for (const name of word.split("/")) {
+    if (name === "..") parts.pop();
+    else if (name !== "." && name !== "") parts.push(name);
+  }
+  const path = `/${parts.filter((name) => name !== "").join("/")}`;
+  return cwd !== "" && /^(\/|\.\.\/)/.test(word) && (path === cwd || cwd.startsWith(`${path}/`));
+}
+
+function checkout({ name, words, cwd }) {
   if (letter(words, "f", "bBcC") || long(words, "--force", 4) || long(words, "--discard-changes", 4)) {
     return "throws away changes that are not committed";
   }
   if (letter(words, name === "switch" ? "C" : "B", "")) return "moves a branch to another commit";
-  const all = words.some((word) => /^(\.|:\/|:\(top\)|\*|\.\/\*?)$/.test(word));
+  const all = words.some((word) => wide(word, cwd) || long([word], "--pathspec-from-file", 8));
   const staged = name === "restore" && (letter(words, "S", "s") || long(words, "--staged", 4))
     && !letter(words, "W", "s") && !long(words, "--worktree", 3);
   return all && !staged ? "throws away changes that are not committed" : "";
 }
 
 // What each command of git loses with which arguments.
-function loses({ name, words }) {
+function loses(parts) {
+  const { name, words } = parts;
   const any = (...own) => words.some((word) => own.includes(word));
   switch (name) {
     case "push":
@@ -74,7 +87,11 @@ function loses({ name, words }) {
     case "checkout":
     case "switch":
     case "restore":
-      return checkout(name, words);
+      return checkout(parts);
+    case "read-tree":
+      return letter(words, "u", "") || long(words, "--reset", 4) ? "throws away changes that are not committed" : "";
+    case "checkout-index":
+      return letter(words, "f", "") || long(words, "--force", 4) ? "throws away changes that are not committed" : "";
     case "branch":
       if (letter(words, "M", "") && plain(words).length < 2) return "";
       return letter(words, "DMCf", "u") || long(words, "--force", 4) ? "deletes or moves a branch" : "";
@@ -101,11 +118,11 @@ function loses({ name, words }) {
       if (words.some((word) => word.startsWith("+") && !/:refs\/remotes\//.test(word))) return "moves a branch to another commit";
       return letter(words, "f", "ojX") || long(words, "--force", 5) ? "moves a branch to another commit" : "";
     case "worktree":
-      return any("remove") && any("-f", "--force") ? "throws away changes that are not committed" : "";
+      return any("remove") && (letter(words, "f", "") || long(words, "--force", 4)) ? "throws away changes that are not committed" : "";
     case "remote":
       return any("add") && words.some((word) => /^--mirror/.test(word)) ? "makes pushes delete what is published" : "";
     case "submodule":
-      return any("deinit") && any("-f", "--force", "--all") ? "throws away changes that are not committed" : "";
+      return (any("deinit") && any("-f", "--force", "--all")) || (any("update") && any("-f", "--force")) ? "throws away changes that are not committed" : "";
     default:
       return "";
   }
@@ -144,10 +161,20 @@ function others(command) {
     || (new RegExp(`^${name}$`, "i").test(word) && /^(-X|--method|--request)$/.test(rest[at - 1])));
   switch (command.name) {
     case "hg":
-      return /^(strip|histedit|rollback)$/.test(words[0]) || (words.includes("push") && has(command, "-f", "--force"));
+      return /^(strip|histedit|rollback|purge)$/.test(words[0]) || (words[0] === "revert" && has(command, "-a", "--all"))
+        || (/^(update|up|checkout|co)$/.test(words[0]) && has(command, "-C", "--clean")) || (words.includes("push") && has(command, "-f", "--force"));
+    case "svn":
+      return words[0] === "revert" && has(command, "-R", "--recursive");
+    case "jj":
+      return words[0] === "abandon" || has(command, "--deleted");
     case "gh":
-      if (words[0] === "api") return method("DELETE") || rest.includes("force=true");
-      return words[1] === "delete" || (words[1] === "sync" && has(command, "--force"));
+    case "glab":
+    case "hub":
+      if (words[0] === "api") {
+        return method("DELETE") || rest.includes("force=true") || (method("PATCH") && rest.some((word) => /\/git\/refs\b/.test(word)))
+          || rest.some((word) => /\b(delete|update)Refs?\b/.test(word));
+      }
+      return (command.name === "hub" && words[0] === "delete") || /^delete/.test(words[1]) || (words[0] === "repo" && words[1] === "archive") || (words[1] === "sync" && has(command, "--force"));
     case "bfg":
       return true;
     case "java":
@@ -160,7 +187,7 @@ function others(command) {
 }
 
 function own(event) {
-  const all = commands(event).filter(({ name }) => name === "git" || name.startsWith("git-"));
+  const all = commands(event).filter(({ name }) => name === "git" || name === "hub" || name.startsWith("git-"));
   return all.map((command) => [command, git(command)]).filter(([, { words }]) => !words.includes("--help") && !words.includes("-h"));
 }
 

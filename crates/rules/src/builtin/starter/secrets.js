@@ -33,10 +33,10 @@ const SYSTEM = [
 ];
 
 // Whole folders that hold secrets among other things: no matter to list, one to copy or to search.
-const HOMES = /^(~[^/]*|\/|\/root|\/home|\/home\/[^/]+|\/Users\/[^/]+)(\/\*+)?$/;
+const HOMES = /^(~[^/]*|\/|\/root|\/home|\/home\/[^/]+|\/Users\/[^/]+|\/proc(\/(\d+|self|thread-self|[^/]*[*?[\]$][^/]*))?)(\/\*+)?$/;
 const CARRIES = /^(tar|zip|7z|cp|rsync|scp|grep|egrep|fgrep|rg|ag)$/;
 
-const METADATA = /^[a-z+]+:\/\/([^/]*@)?(\[?(fd00:ec2::254|fd20:ce::254|::ffff:(169\.254\.169\.254|a9fe:a9fe))\]?|169\.254\.(169\.25[34]|170\.2|0\.2\.3)|100\.100\.100\.200|168\.63\.129\.16|192\.0\.0\.192|metadata(\.google(\.internal)?|\.goog|\.azure\.com|\.oraclecloud\.com|\.packet\.net|\.tencentyun\.com)?|instance-data(\.ec2\.internal)?|::169\.254\.\d+\.\d+)\.?(:\d*)?:?(\/|$|\s|\?)/i;
+const METADATA = /^[a-z+]+:\/\/([^/]*@)?(\[?(fd00:ec2::254|fd20:ce::254|::ffff:(169\.254\.169\.254|a9fe:a9fe))\]?|169\.254\.(169\.25[34]|170\.2|0\.2\.3)|([^/]*[.-])?169[.-]254[.-]169[.-]254\.[a-z.]+|100\.100\.100\.200|168\.63\.129\.16|192\.0\.0\.192|metadata(\.google(\.internal)?|\.goog|\.azure\.com|\.oraclecloud\.com|\.packet\.net|\.tencentyun\.com)?|instance-data(\.ec2\.internal)?|::169\.254\.\d+\.\d+)\.?(:\d*)?:?(\/|$|\s|\?)/i;
 
 function secret(path, outside) {
   const parts = path.split("/").filter((part) => part !== "");
@@ -52,6 +52,9 @@ function secret(path, outside) {
 function ofSystem(parts) {
   // `/proc/self/root` is `/` by another name.
   const own = parts[0] === "proc" && parts[2] === "root" ? parts.slice(3) : parts;
+  // A link of a process leads to any folder, by another name.
+  const leads = own[0] === "proc" && own.length > 3 && ["root", "cwd", "fd", "task"].some((name) => fits(own[2], name));
+  if (leads || (own[0] === "dev" && own[1] === "fd" && own.length > 3)) return true;
   if (own[0] === "proc" && own.length > 2 && ["environ", "mem"].some((name) => fits(own[2], name))) return true;
   // `**` stands for any folders.
   const found = own.includes("**") && own[own.length - 1];

@@ -58,6 +58,8 @@ pub(super) const PROGRAMS: &[&str] = &[
     "{fd}",
     "12",
     "]]",
+    "compgen",
+    "0",
 ];
 
 struct Random(u64);
@@ -144,6 +146,12 @@ fn command(random: &mut Random, depth: usize) -> String {
 }
 
 fn simple(random: &mut Random) -> String {
+    if random.below(40) == 0 {
+        return calculated(random);
+    }
+    if random.below(60) == 0 {
+        return written(random);
+    }
     match random.below(32) {
         0 => format!("cd {}", random.one(&["a", "b", "..", "/", "-", "a/b", "/tmp", "$x", ".", "a && ls", "b || ls"])),
         1 => format!("{}={}", random.one(&["x", "y", "x", "IFS"]), word(random)),
@@ -185,6 +193,72 @@ fn simple(random: &mut Random) -> String {
         15 => format!("local {}={}", random.one(&["x", "y"]), word(random)),
         _ => plain(random),
     }
+}
+
+/// What bash calculates, with a command in an index.
+fn calculated(random: &mut Random) -> String {
+    let command = plain(random).replace(['\'', '\n'], "");
+    let index = format!("'c[$({command})]'");
+    let form = random.one(&[
+        "c=(1); unset -v @",
+        "printf -v @ 1",
+        "read @ <<< 1",
+        "test -v @",
+        "[ -v @ ] && ls",
+        "[[ -v @ ]]",
+        "let @=1",
+        "declare @=1",
+        "typeset -i n=@",
+        "z=@; echo $((z))",
+        "z=@; ((z)) || ls",
+        "z=@; [[ z -eq 0 ]]",
+        "[[ @ -gt 1 ]]",
+        "z=@; : ${PWD:z}",
+        "z=@; : ${!z}",
+        "z=@; y=z; for ((;y;)); do break; done",
+        "z=@; c[z]=1",
+        "z=@; c=([z]=1)",
+        "z=@; : ${c[z]}",
+        "read z <<< @; echo $((z + 1))",
+        "set -- @; echo $(($1))",
+        "f() { echo $(($1)); }; f @",
+        "RANDOM=@",
+        ": & wait -n -p @",
+        "compgen -W @",
+        "declare -i n; for n in @; do :; done",
+        "n=0; while [[ n -lt 2 ]]; do ((n++)); ls $n; done",
+        "for n in 1 2; do echo $((n * 2)); rm $((n)); done",
+        "declare -A k; z=@; k[$z]=1; ls \"${k[$z]}\"",
+        "declare -a 'k=(@)'",
+    ]);
+    form.replace('@', &index)
+}
+
+/// A file that the text writes, and then runs in some way.
+fn written(random: &mut Random) -> String {
+    let body = quoted(&plain(random));
+    let ways = [
+        "sh ./s",
+        ". ./s",
+        "bash ./s",
+        "sh < s",
+        "cat s | sh",
+        "for f in ./s*; do sh $f; done",
+        "sh ./[s]",
+        "exec sh ./s",
+        "sh -s < s",
+        "eval \"$(cat s)\"",
+        "BASH_ENV=s bash -c ls",
+        "ENV=./s sh -i",
+        "HOME=. bash -i -c ls",
+        "x=./s; sh $x",
+        "(. ./s)",
+        "sh ./s a b",
+        "sh ./$((1 - 1))",
+        "dash ./s | cat",
+    ];
+    let file = random.one(&["s", "s", "s", "./s", ".bashrc", "0", "s1"]);
+    format!("echo {body} > {file}; {}", random.one(&ways))
 }
 
 fn plain(random: &mut Random) -> String {
