@@ -45,6 +45,8 @@ impl Shield {
                 Ok(_) | Err(_) => return None,
             }
         }
+        // Whatever is made beside a hook's script is loaded by it, perhaps. The workspace itself has to stay open.
+        inside.extend(protected.beside.keys().filter(below).filter(|folder| folder.is_dir()).cloned());
         let covers = |path: &PathBuf| workspace.starts_with(path) || path.starts_with(&workspace);
         let is_closed = protected.dirs.iter().any(covers) || protected.files.iter().any(|it| workspace.starts_with(it));
         (!inside.is_empty() && !is_closed).then_some(Self { workspace, inside, absent })
@@ -82,7 +84,7 @@ impl Shield {
     pub(super) fn rest(&self, protected: &Protected) -> (Protected, &Path) {
         let is_shielded = |path: &PathBuf| self.inside.contains(path) || self.absent.contains(path);
         let files = protected.files.iter().filter(|path| !is_shielded(path)).cloned().collect();
-        // Landlock could close a folder in the workspace only together with those above it.
+        // What of these lies in the workspace is shielded, but for the workspace itself, which could only be closed whole.
         let outside = |(folder, _): &(&PathBuf, &String)| !folder.starts_with(&self.workspace);
         let beside = protected.beside.iter().filter(outside).map(|(path, of)| (path.clone(), of.clone())).collect();
         (Protected { files, beside, ..protected.clone() }, &self.workspace)

@@ -229,6 +229,7 @@ fn the_top_level_of_the_workspace_is_open_but_for_what_is_protected() {
     let protected = Protected {
         files: ["pintle.toml", "guards/guard.py", "later.toml"].map(|name| ws.join(name)).to_vec(),
         names: vec!["later.toml".into()],
+        beside: [(ws.join("guards"), "hook g".into()), (ws.clone(), "hook h".into())].into(),
         ..tree.protected.clone()
     };
     let may = std::thread::scope(|scope| {
@@ -257,6 +258,8 @@ fn the_top_level_of_the_workspace_is_open_but_for_what_is_protected() {
 }
 
 fn check_open(tree: &Tree) {
+    // What stands beside a hook's script may be loaded by it.
+    fs::write(tree.at("ws/guards/json.py"), "evil").unwrap_err();
     // All that builds, tests and version control do at the top level.
     fs::write(tree.at("ws/new"), "new").unwrap();
     fs::create_dir(tree.at("ws/dir")).unwrap();
