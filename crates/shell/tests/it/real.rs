@@ -244,7 +244,7 @@ fn who_is_run_by_dangerous_texts_is_named() {
 #[test]
 fn who_is_run_by_generated_texts_is_named() {
     let number = |name: &str, usual: u64| std::env::var(name).ok().map_or(usual, |text| text.parse().unwrap());
-    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 250), number("PINTLE_SHELL_SEED", 20_260_101));
+    let (count, seed) = (number("PINTLE_SHELL_TEXTS", 150), number("PINTLE_SHELL_SEED", 20_260_101));
     let generated = (0..count).map(|index| Twin {
         name: format!("PINTLE_SHELL_SEED={}", seed + index),
         cwd: crate::WORKSPACE.to_owned(),
