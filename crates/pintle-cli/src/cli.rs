@@ -25,6 +25,7 @@ mod schema;
 mod script;
 mod secrets;
 mod session;
+mod session_config;
 mod sessions;
 mod skills;
 mod stops;

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Read as _};
 use clap::Args;
 
 use super::turn::{self, DisplayOptions, Task};
-use super::{Global, session, terminal};
+use super::{Global, session, session_config, terminal};
 use crate::error::CliError;
 
 /// Largest message that is read from stdin: more than any model takes.
@@ -26,6 +26,9 @@ pub struct RunArgs {
     /// Go on with a session of another agent: all that was said in it is sent to this one
     #[arg(long, requires = "session")]
     agent_changed: bool,
+    /// Go on with a session that was worked under another configuration, or with guards that are gone
+    #[arg(long, requires = "session")]
+    config_changed: bool,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
@@ -49,7 +52,8 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
         session::servers(&host, args.agent.as_deref()).await?;
         let member = host.runner(args.agent.as_deref(), args.model.as_deref())?;
         let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
-        let mut conversation = session::conversation(&host, args.session.as_deref(), by)?;
+        let conversation = session::conversation(&host, args.session.as_deref(), by)?;
+        let mut conversation = session_config::continued(&host, conversation, args.config_changed)?;
         let guards = session::ready(&host, args.strict).await?;
         if !args.quiet && !args.json {
             terminal::note(&format!("session {}", conversation.key));
