@@ -19,6 +19,7 @@ mod hooks;
 mod import;
 mod init;
 mod mcp;
+mod message;
 mod question;
 mod run;
 mod schema;
