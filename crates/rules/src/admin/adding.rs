@@ -245,15 +245,10 @@ fn members(hook: &Rule) -> Object {
     let mut flat = Object::new();
     let Value::Object(row) = json!(hook) else { return flat };
     for (name, value) in row.iter().filter(|(name, _)| !KEPT.contains(&name.as_str())) {
-        match value {
-            Value::Object(inner) => {
-                for (member, value) in inner.iter() {
-                    flat.insert(format!("{name}.{member}"), value.clone());
-                }
-            }
-            value => {
-                flat.insert(name.clone(), value.clone());
-            }
+        if let Some(inner) = value.as_object() {
+            flat.extend(inner.iter().map(|(member, value)| (format!("{name}.{member}"), value.clone())));
+        } else {
+            flat.insert(name.clone(), value.clone());
         }
     }
     flat
