@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::id::{AgentId, SessionId, TenantId};
 use domain::json::Rendered;
 use domain::message::Message;
-use domain::session::{JournalEntry, OpenTurn, ReleaseReason, Session};
+use domain::session::{ConfigDrift, JournalEntry, OpenTurn, ReleaseReason, Session, WorkedUnder};
 use domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
 use domain::turn::{Fact, WaitingMessage};
 
@@ -29,6 +29,8 @@ pub struct Conversation {
     opened_by: Option<AgentId>,
     /// The agent that it was taken over from, by the word of a person, until that is noted.
     taken_from: Option<AgentId>,
+    /// The configuration under which this process works it, until that is noted.
+    under: Option<WorkedUnder>,
     /// How its work would end now.
     cause: ReleaseReason,
     _hold: Option<Box<dyn SessionHold>>,
@@ -84,6 +86,7 @@ impl Conversation {
             late: Arc::default(),
             opened_by: None,
             taken_from: None,
+            under: None,
             cause: ReleaseReason::Done,
             _hold: hold,
         }
@@ -102,6 +105,19 @@ impl Conversation {
     pub fn taken_from(mut self, before: AgentId) -> Self {
         self.taken_from = Some(before);
         self
+    }
+
+    /// This conversation, worked under `under` from now on. Its journal keeps that, and says so where a person let it
+    /// be another configuration than before.
+    #[must_use]
+    pub fn under(mut self, under: WorkedUnder) -> Self {
+        self.under = Some(under);
+        self
+    }
+
+    /// The configuration under which it was worked last, if anybody said.
+    pub fn worked_under(&self) -> Option<&WorkedUnder> {
+        self.session.worked_under()
     }
 
     /// The messages that stand in it.
@@ -161,11 +177,25 @@ impl Conversation {
         self.opened_by = Some(agent.clone());
         let died = self.session.is_held().then_some(JournalEntry::Closed { cause: ReleaseReason::Killed });
         let from = self.taken_from.take().map(|from| format!(", agent {agent} in the place of {from}"));
-        let by = format!("process {}{}", std::process::id(), from.unwrap_or_default());
-        let opened = JournalEntry::Opened { by };
+        let elsewhere = self.elsewhere().unwrap_or_default();
+        let by = format!("process {}{}{elsewhere}", std::process::id(), from.unwrap_or_default());
+        let opened = JournalEntry::Opened { by, under: self.under.take() };
         let entries: Vec<JournalEntry> = died.into_iter().chain([opened]).collect();
         entries.iter().cloned().for_each(|entry| self.session.apply(entry));
         Some(entries)
+    }
+
+    /// What the journal says where other files count than before, or a guard is gone.
+    fn elsewhere(&self) -> Option<String> {
+        let (now, before) = (self.under.as_ref()?, self.session.worked_under()?);
+        let ConfigDrift::Another { files, gone } = now.drift(before) else { return None };
+        let files = if files {
+            format!(", configuration {} in the place of {}", now.files(), before.files())
+        } else {
+            String::new()
+        };
+        let gone = if gone.is_empty() { String::new() } else { format!(", without the guards {}", gone.join(", ")) };
+        Some(files + &gone)
     }
 
     /// Whether a process that worked on it ended without saying so, and nobody has worked on it since.

@@ -138,7 +138,7 @@ impl BreakerRun {
 pub fn refusal(label: &str, id: &str, since: &str, policy: BreakerPolicy) -> String {
     format!(
         "hook \"{label}\" ({id}) is off since {since}: circuit breaker, {THRESHOLD} {} in {WINDOW_SECONDS} s; matching \
-         calls are refused until an administrator re-enables it (hooks.toggle enabled=true)",
+         calls are refused until an administrator re-enables it (pintle hooks reset {id})",
         policy.counts()
     )
 }

@@ -226,7 +226,9 @@ impl CallPart {
         }
         match crate::json::parse(text) {
             Ok(Value::Object(members)) => Ok(members),
-            Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            // Models write it for a tool that takes nothing.
+            Ok(Value::Null) => Ok(Object::new()),
+            Ok(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
                 Err("the arguments are not a JSON object".into())
             }
             Err(e) => Err(format!("the arguments are not valid JSON: {e}")),

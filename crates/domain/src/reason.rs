@@ -68,7 +68,7 @@ impl VerdictKind {
     }
 }
 
-/// A reason in a hook's own words: trimmed, without control characters, at most [`MAX_REASON_BYTES`]; may be empty.
+/// A reason in a hook's own words: trimmed, on one line, without control characters, at most [`MAX_REASON_BYTES`]; may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct Reason(String);
@@ -76,7 +76,9 @@ pub struct Reason(String);
 impl Reason {
     /// Cleans `text`.
     pub fn new(text: &str) -> Self {
-        let clean: String = text.chars().filter(|c| !c.is_control()).collect();
+        // Where lines and columns end, words do too.
+        let spaced = text.replace("\r\n", " ").replace(['\n', '\r', '\t', '\u{b}', '\u{c}', '\u{85}'], " ");
+        let clean: String = spaced.chars().filter(|c| !c.is_control()).collect();
         let clean = clean.trim();
         Self(clean[..clean.floor_char_boundary(MAX_REASON_BYTES)].to_owned())
     }
@@ -120,4 +122,20 @@ pub enum AbortScope {
     Turn,
     /// The whole run of the session stops and its history goes back to the root turn's start.
     Run,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_apart_where_lines_end() {
+        for (text, kept) in [
+            ("no\nforce\r\npushes\there", "no force pushes here"),
+            ("\n no\u{7}pe \n", "nope"),
+            ("one\rtwo", "one two"),
+        ] {
+            assert_eq!(Reason::new(text).as_str(), kept);
+        }
+    }
 }

@@ -27,6 +27,9 @@ pub enum JournalEntry {
     Opened {
         /// Which one, for a person: `pid 4711`.
         by: String,
+        /// The configuration under which it works, where the host has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        under: Option<WorkedUnder>,
     },
     /// It ended, or somebody found that it had; exactly one for each opening.
     Closed {
@@ -37,6 +40,53 @@ pub enum JournalEntry {
     Turn(Fact),
     /// A result was too long for the model: here is the whole of it.
     Kept(KeptResult),
+}
+
+/// The configuration under which a session is worked: what somebody who goes on with it elsewhere has to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkedUnder {
+    /// The files that counted, absolute, those first over which the others lie.
+    pub config: Vec<String>,
+    /// The names of the guards in them that were not switched off, sorted.
+    pub guards: Vec<String>,
+    /// SHA-256 over what stood in the files.
+    pub digest: String,
+}
+
+/// How the configuration of a session differs from the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigDrift {
+    /// Not at all.
+    None,
+    /// Something else stands in the files; no guard is gone.
+    Edited,
+    /// Other files count, or a guard is gone: only a person can say that this is meant.
+    Another {
+        /// Whether other files count.
+        files: bool,
+        /// The guards that are gone.
+        gone: Vec<String>,
+    },
+}
+
+impl WorkedUnder {
+    /// How this differs from `before`.
+    pub fn drift(&self, before: &Self) -> ConfigDrift {
+        let gone: Vec<String> = before.guards.iter().filter(|guard| !self.guards.contains(guard)).cloned().collect();
+        let files = self.config != before.config;
+        if files || !gone.is_empty() {
+            ConfigDrift::Another { files, gone }
+        } else if self.digest != before.digest {
+            ConfigDrift::Edited
+        } else {
+            ConfigDrift::None
+        }
+    }
+
+    /// The files, as a person reads them.
+    pub fn files(&self) -> String {
+        if self.config.is_empty() { "no file".to_owned() } else { self.config.join(" and ") }
+    }
 }
 
 /// Takes out of `entries`, oldest first, what gates replaced in the calls that the entries from `new` on settle: each
@@ -111,6 +161,7 @@ pub struct Session {
     results: KeptResults,
     /// The paths of files that hooks named.
     named: BTreeSet<String>,
+    under: Option<WorkedUnder>,
     last_cause: Option<ReleaseReason>,
 }
 
@@ -125,13 +176,14 @@ impl Session {
     /// Takes one more entry in.
     pub fn apply(&mut self, entry: JournalEntry) {
         match entry {
-            JournalEntry::Opened { .. } => {
+            JournalEntry::Opened { under, .. } => {
                 if self.held {
                     // Whoever held it did not come to say why it left.
                     self.last_cause = Some(ReleaseReason::Killed);
                 }
                 self.held = true;
                 self.begun = true;
+                self.under = under.or(self.under.take());
             }
             JournalEntry::Closed { cause } => {
                 self.held = false;
@@ -265,6 +317,11 @@ impl Session {
     /// Whether it was ever opened.
     pub fn has_begun(&self) -> bool {
         self.begun
+    }
+
+    /// The configuration under which it was worked last, if anybody said.
+    pub fn worked_under(&self) -> Option<&WorkedUnder> {
+        self.under.as_ref()
     }
 
     /// The reason for which the last process that worked on the session ended.

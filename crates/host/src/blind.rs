@@ -1,16 +1,18 @@
 //! Matchers that say no to every tool there is: one finding for a start, a reload, `hooks lint` and listings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, LOAD_SKILL};
 use dialects::process::config::MemberPart;
-use domain::checkpoint::CheckpointKind;
+use domain::checkpoint::{CheckpointKind, Duty, Facts};
 use domain::hook::{Hook, HookState};
+use domain::matcher::Matcher;
+use domain::rule::Rule;
 
 use crate::config::document::Document;
 use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};
-use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant};
+use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant, of_servers};
 
 /// A matcher that is about no tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,30 @@ impl BlindMatcher {
                 Self::of(config, hook, hook.matcher.as_ref()?.pattern())
             }
             HookKind::Process(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => None,
+        }
+    }
+
+    /// Of a rule about calls at `event`, whose matcher is written as `pattern`.
+    pub fn of_rule(config: &Config, event: CheckpointKind, pattern: &str) -> Option<Self> {
+        let matcher = Matcher::compile(pattern).ok().filter(|_| event.is_about_a_call() && !pattern.is_empty())?;
+        let about = |name: &str| matcher.matches(&Facts::of_tool(name));
+        let is_spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
+        if BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| about(tool))
+            || config.mcp.keys().any(is_spelled)
+            || of_servers(config).iter().any(|tool| about(tool))
+        {
+            return None;
+        }
+        let nearest = meant(pattern);
+        let brought = || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook));
+        (nearest.is_some() || !brought()).then(|| Self { pattern: pattern.to_owned(), nearest })
+    }
+
+    /// What a person is told who stores a rule with it.
+    pub fn sentence(&self) -> String {
+        match self.nearest {
+            Some(tool) => format!("matcher `{}` matches no tool; did you mean `{tool}`?", self.pattern),
+            None => format!("matcher {}", self.message()),
         }
     }
 
@@ -82,6 +108,14 @@ pub fn findings(env: &Env, config: &Config, files: &[PathBuf]) -> Vec<Diagnostic
         blind.diagnostic(place_in(&documents, &hook.origin, &path), &path, is_guard(hook))
     });
     placed.chain(of_agents).collect()
+}
+
+/// The blind matcher of `rule`, which is kept in `place`: a store has no lines, so it is named as a whole.
+pub fn of_rule(config: &Config, rule: &Rule, place: &Path) -> Option<Diagnostic> {
+    let blind = BlindMatcher::of_rule(config, rule.event, &rule.matcher).filter(|_| rule.enabled)?;
+    let place = Location { file: place.to_owned(), line: 1, column: 1 };
+    let path = [rule.label(), "matcher"].map(str::to_owned);
+    Some(blind.diagnostic(place, &path, rule.event.duty() == Duty::Gate))
 }
 
 /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.

@@ -88,6 +88,8 @@ pub struct Loaded {
     pub left_out: Vec<String>,
     /// The files that were read, the user's own first.
     pub files: Vec<PathBuf>,
+    /// Those of them that count: the user's own or the one that was named, and the one that was accepted.
+    pub in_force: Vec<PathBuf>,
 }
 
 /// The configuration in force.
@@ -391,13 +393,13 @@ pub enum HookKind {
 /// or there is no home folder.
 pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, HostError> {
     let home = env.home(options.home)?;
-    let Discovered { mut layers, mut lines, files } = match options.config {
+    let Discovered { mut layers, mut lines, files, in_force } = match options.config {
         Some(file) => Discovered::named(file, env)?,
         None => Discovered::around(env, &home)?,
     };
     let (config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
     lines.extend(left_out);
-    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out: lines, files })
+    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out: lines, files, in_force })
 }
 
 /// The file that [`load`] could not read, and why.

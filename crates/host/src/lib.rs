@@ -26,6 +26,7 @@ pub mod rule_files;
 pub mod rule_sync;
 pub mod scripts;
 pub mod servers;
+pub mod session_config;
 pub mod skill_sets;
 pub mod tool_names;
 

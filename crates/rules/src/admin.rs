@@ -15,6 +15,7 @@ use crate::cache::{AgentNames, RuleCache};
 use crate::handler::RuleServices;
 use engine::approvals::Clock;
 
+mod adding;
 mod calling;
 mod caller;
 mod chain;
@@ -29,6 +30,7 @@ mod sampling;
 mod spending;
 mod testing;
 
+pub use adding::{AddOutcome, AddedRule, WhereThere};
 pub use caller::{Caller, CallerRole};
 pub use calling::METHODS;
 pub use chain::{ChainQuery, UnknownAgent};

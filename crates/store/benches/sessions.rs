@@ -162,7 +162,7 @@ fn turn(session: usize, number: usize) -> JournalAppend {
             reply: "It is about hinges.".into(),
         },
     ];
-    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into() }];
+    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into(), under: None }];
     entries.extend(facts.map(JournalEntry::Turn));
     entries.push(JournalEntry::Closed { cause: ReleaseReason::Done });
     let (at, records) = (jiff::Timestamp::UNIX_EPOCH, Vec::new());

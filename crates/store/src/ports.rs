@@ -242,6 +242,10 @@ impl<D: Database> OutboxStore for SqlStore<D> {
         Ok(outbox::opened(taken, self.0.sealing()))
     }
 
+    fn jobs_left(&self) -> Result<u64, StoreError> {
+        self.0.list(|db| outbox::jobs_left(db))
+    }
+
     fn finish(&self, id: &str) -> Result<(), StoreError> {
         self.0.write(|db| outbox::finish(db, id))
     }

@@ -41,7 +41,7 @@ fn refused(host: &Host, echo: &OwnTool, text: &str, by: Option<&str>) {
 async fn deny_tool_says_its_reason_or_only_its_name() {
     let table = [
         (r#""reason":"too late""#, r#"Tool execution denied by hook: too late (hook "guard")"#),
-        (r#""reason":"  a\u0007\tb\n""#, r#"Tool execution denied by hook: ab (hook "guard")"#),
+        (r#""reason":"  a\u0007\tb\n""#, r#"Tool execution denied by hook: a b (hook "guard")"#),
         (r#""reason":"""#, r#"Tool execution denied by hook (hook "guard")"#),
         (r#""x":1"#, r#"Tool execution denied by hook (hook "guard")"#),
     ];

@@ -133,11 +133,16 @@ async fn an_error_whose_text_only_looks_like_the_limit_is_told_once() {
 async fn arguments_that_are_no_object_reach_no_tool_and_the_batch_goes_on() {
     let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
     let call = |id: &str, arguments| json!({"id": id, "name": "echo", "arguments": arguments});
-    let calls =
-        [call("c1", json!("[1]")), call("c2", json!("{\"a\":")), call("c3", json!("")), call("c4", json!({"a": 1}))];
+    let calls = [
+        call("c1", json!("[1]")),
+        call("c2", json!("{\"a\":")),
+        call("c3", json!("")),
+        call("c4", json!({"a": 1})),
+        call("c5", json!("null")),
+    ];
     let mut host = Parts::of(json!([{"tool_calls": calls}, {"text": "done"}])).own(echo.clone()).host();
     assert_eq!(host.turn("go").await.ending, TurnEnding::Completed);
-    assert_eq!(echo.calls(), ["echo({})", r#"echo({"a":1})"#]);
+    assert_eq!(echo.calls(), ["echo({})", r#"echo({"a":1})"#, "echo({})"], "`null` is no arguments");
     assert_eq!(host.result("c1"), "the tool did not run: the arguments are not a JSON object");
     let broken = host.result("c2");
     assert!(broken.starts_with("the tool did not run: the arguments are not valid JSON: EOF"), "{broken}");
@@ -146,7 +151,7 @@ async fn arguments_that_are_no_object_reach_no_tool_and_the_batch_goes_on() {
         skipped[0],
         json!({"Tool": "echo", "Reason": "the tool did not run: the arguments are not a JSON object", "ToolCallID": "c1"})
     );
-    assert_eq!((skipped.len(), host.seen.count("tool_exec_start"), host.is_valid()), (2, 2, true));
+    assert_eq!((skipped.len(), host.seen.count("tool_exec_start"), host.is_valid()), (2, 3, true));
 }
 
 #[tokio::test]

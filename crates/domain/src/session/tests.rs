@@ -7,7 +7,7 @@ use crate::message::{CallPart, Role};
 use crate::turn::{MessageSender, ModelAnswer, OUTCOME_UNKNOWN};
 
 fn opened() -> JournalEntry {
-    JournalEntry::Opened { by: "pid 1".into() }
+    JournalEntry::Opened { by: "pid 1".into(), under: None }
 }
 
 fn closed(cause: ReleaseReason) -> JournalEntry {
@@ -274,4 +274,36 @@ fn texts_that_stand_for_a_while_only_are_nothing_that_was_said() {
     assert_eq!(said(&session).len(), 3);
     session.apply(ended(TurnStatus::Completed, false));
     assert_eq!(said(&session).len(), session.messages().len());
+}
+
+#[test]
+fn a_session_knows_the_configuration_under_which_it_was_worked_last() {
+    let under = |config: &[&str], guards: &[&str], digest: &str| WorkedUnder {
+        config: config.iter().map(ToString::to_string).collect(),
+        guards: guards.iter().map(ToString::to_string).collect(),
+        digest: digest.to_owned(),
+    };
+    let before = under(&["/a"], &["g", "h"], "1");
+    let another = |files, gone: &[&str]| {
+        let gone = gone.iter().map(ToString::to_string).collect();
+        ConfigDrift::Another { files, gone }
+    };
+    for (now, drift) in [
+        (before.clone(), ConfigDrift::None),
+        (under(&["/a"], &["g", "h"], "2"), ConfigDrift::Edited),
+        (under(&["/a"], &["f", "g", "h"], "2"), ConfigDrift::Edited),
+        (under(&["/a"], &["h"], "2"), another(false, &["g"])),
+        (under(&["/a", "/b"], &["g", "h"], "1"), another(true, &[])),
+        (under(&[], &[], ""), another(true, &["g", "h"])),
+    ] {
+        assert_eq!(now.drift(&before), drift, "{now:?}");
+    }
+    let opened_under = |under| JournalEntry::Opened { by: "pid 1".into(), under };
+    // A host that says nothing changes nothing.
+    let entries = [opened_under(Some(before.clone())), closed(ReleaseReason::Done), opened_under(None)];
+    let read: Vec<JournalEntry> =
+        entries.iter().map(|entry| serde_json::from_str(&serde_json::to_string(entry).unwrap()).unwrap()).collect();
+    assert_eq!(Session::fold(read).worked_under(), Some(&before));
+    let old: JournalEntry = serde_json::from_str(r#"{"opened":{"by":"pid 1"}}"#).unwrap();
+    assert_eq!(old, opened());
 }

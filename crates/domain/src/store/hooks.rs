@@ -222,6 +222,8 @@ pub struct ExecutionQuery {
     pub tenant: Option<TenantId>,
     /// Of which hook.
     pub hook: Option<HookId>,
+    /// Of hooks that had this name then.
+    pub name: Option<String>,
     /// Where.
     pub event: Option<CheckpointKind>,
     /// With which decision.
@@ -388,6 +390,12 @@ pub trait OutboxStore: Send + Sync {
     /// # Errors
     /// The store cannot do it.
     fn take_due(&self, now: Timestamp, until: Timestamp, limit: usize) -> Result<Vec<OutboxJob>, StoreError>;
+
+    /// How many jobs there are, due or not.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn jobs_left(&self) -> Result<u64, StoreError>;
 
     /// The job is over.
     ///

@@ -187,7 +187,7 @@ impl Day {
             if session != "root" {
                 let (status, error) = (TurnStatus::Aborted, None);
                 let ended = Fact::Ended { status, roll_back: false, error, reply: String::new() };
-                let opened = JournalEntry::Opened { by: "pid 2".into() };
+                let opened = JournalEntry::Opened { by: "pid 2".into(), under: None };
                 let closed = |cause| JournalEntry::Closed { cause };
                 for entry in
                     [closed(ReleaseReason::Killed), opened, JournalEntry::Turn(ended), closed(ReleaseReason::Done)]

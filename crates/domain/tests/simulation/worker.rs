@@ -107,7 +107,7 @@ impl Worker {
         if world.disk.fold(name).is_held() {
             world.disk.append(name, JournalEntry::Closed { cause: ReleaseReason::Killed });
         }
-        world.disk.append(name, JournalEntry::Opened { by: "pid 1".into() });
+        world.disk.append(name, JournalEntry::Opened { by: "pid 1".into(), under: None });
         let acting_for = [vec![who.agent_id.clone()], who.ancestors.clone()].concat();
         let agent = Agent { owners: BTreeMap::new(), acting_for };
         let session = world.disk.fold(name);

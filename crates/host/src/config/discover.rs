@@ -20,6 +20,8 @@ pub(super) struct Discovered {
     pub(super) lines: Vec<String>,
     /// All of them, those that cannot count last.
     pub(super) files: Vec<PathBuf>,
+    /// Those that count.
+    pub(super) in_force: Vec<PathBuf>,
 }
 
 impl Discovered {
@@ -29,7 +31,8 @@ impl Discovered {
     /// It is missing or does not parse.
     pub(super) fn named(file: &Path, env: &Env) -> Result<Self, HostError> {
         let layers = vec![Trusted::own(Layer::read(file, &env.cwd)?)];
-        Ok(Self { layers, lines: Vec::new(), files: vec![file.to_owned()] })
+        let files = vec![file.to_owned()];
+        Ok(Self { layers, lines: Vec::new(), in_force: files.clone(), files })
     }
 
     /// The user's own file, and what is found around the working directory.
@@ -43,6 +46,7 @@ impl Discovered {
         if let Some(file) = &own {
             all.layers.push(Trusted::own(Layer::read(file, &env.cwd)?));
             all.files.push(file.clone());
+            all.in_force.push(file.clone());
         }
         let folders = places::found(env, own.as_deref())?;
         if folders.is_empty() {
@@ -57,6 +61,7 @@ impl Discovered {
                 folder.files.into_iter().partition(|file| search.store.knows(file));
             if let Some(file) = places::only_one(accepted)? {
                 all.layers.push(search.read(&file)?);
+                all.in_force.push(file.clone());
                 all.files.push(file);
                 all.lines.extend(others.iter().map(|other| not_trusted(other)));
                 all.files.extend(others);

@@ -43,6 +43,24 @@ pub(super) struct Layer {
     pub(super) bad: BTreeMap<EntryPath, Diagnostic>,
 }
 
+/// Members that a whole configuration of PicoClaw has and none of Pintle.
+const PICOCLAW: [&str; 7] = ["model_list", "channels", "channel_list", "gateway", "heartbeat", "devices", "voice"];
+
+/// How many of them make a file plainly one of PicoClaw's: one alone may be a slip of the pen.
+const PLAINLY: usize = 2;
+
+/// Whether `document` is a whole configuration of PicoClaw, of which only `hooks` are read here.
+fn is_picoclaw(document: &Document) -> bool {
+    document.root.members().iter().filter(|member| PICOCLAW.contains(&member.key.as_str())).count() >= PLAINLY
+}
+
+fn picoclaw_message(keys: usize) -> String {
+    format!(
+        "this is a whole configuration of PicoClaw: its `hooks` are read, and {keys} keys beside them say nothing here; \
+         `pintle import picoclaw` writes a file of the hooks alone"
+    )
+}
+
 impl Layer {
     /// Reads `file`, taken from `cwd`: what any file may say, and what counts only if it is the user's own.
     ///
@@ -78,8 +96,20 @@ impl Layer {
         let mut dropped: BTreeSet<EntryPath> = moot.into_iter().map(|problem| problem.path).collect();
         dropped.extend(checked.absent);
         dropped.extend(counts.iter().map(|problem| problem.path.clone()));
+        let (counts, foreign): (Vec<_>, Vec<_>) = match is_picoclaw(&layer.document) {
+            true => counts.into_iter().partition(|problem| problem.path.first().is_some_and(|key| key == "hooks")),
+            false => (counts, Vec::new()),
+        };
+        if !foreign.is_empty() {
+            // Its `agents` and `tools` have other members: none of them is half read.
+            let others = layer.document.root.members().iter().filter(|member| member.key != "hooks");
+            dropped.extend(others.map(|member| vec![member.key.clone()]));
+        }
         for problem in counts {
             layer.report(problem);
+        }
+        if let Some(first) = foreign.first() {
+            layer.remark(EntryProblem { message: picoclaw_message(foreign.len()), nearest: None, ..first.clone() });
         }
         let (raw, own) = split(layer.decode(&dropped)?);
         layer.raw = raw;

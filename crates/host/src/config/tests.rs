@@ -221,6 +221,7 @@ fn every_key_of_a_process_arrives() {
         observer_timeout: Duration::from_millis(100),
         max_frame_bytes: 1 << 20,
         events: EventForm::Runtime,
+        mixed_events: false,
         strict: true,
     };
     assert_eq!(*entry, expected);

@@ -9,14 +9,15 @@ use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
-use super::session::{flags, word};
-use super::{Global, terminal};
+use super::{Global, session_config, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
 use crate::table::{folded, out_columns};
 use crate::text::{clip, whole};
+use host::config::Loaded;
+use host::conversations::open_sessions;
 use host::host::load;
 use host::host_rules::RuleEnvironment;
 
@@ -77,7 +78,7 @@ pub(super) fn run(global: &Global, command: ApprovalsCommand) -> Result<u8, CliE
 }
 
 fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
-    let store = opened(global)?;
+    let (_, store) = opened(global)?;
     let now = jiff::Timestamp::now();
     let mut found = store
         .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(MAX_LISTED) })
@@ -147,20 +148,21 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     if args.note.len() > MAX_NOTE_BYTES {
         return Err(CliError::usage(format!("--note is longer than {MAX_NOTE_BYTES} bytes")));
     }
-    let store = opened(global)?;
+    let (loaded, store) = opened(global)?;
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
     terminal::say(&shown_whole(&approval))?;
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
-    let session = word(answered.session_id.as_str());
     let outcome = match approve {
         true => {
             format!("{GOOD}approved{GOOD:#}: exactly this call may run, once, until {}", moment(answered.expires_at))
         }
         false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent reads so"),
     };
-    terminal::say(&format!("{outcome}\nto go on: pintle sessions resume {session}{}\n", flags(global)))?;
+    let sessions = open_sessions(&loaded.config, &store)?;
+    let resume = session_config::resume_line(global, &loaded, &*sessions, &answered.session_id);
+    terminal::say(&format!("{outcome}\nto go on: {resume}\n"))?;
     Ok(0)
 }
 
@@ -245,10 +247,11 @@ pub(super) fn person() -> String {
     }
 }
 
-fn opened(global: &Global) -> Result<std::sync::Arc<dyn Store>, CliError> {
+fn opened(global: &Global) -> Result<(Loaded, std::sync::Arc<dyn Store>), CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     // What was asked and said is sealed with a key of the host.
-    Ok(RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?)
+    let store = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
+    Ok((loaded, store))
 }
 
 fn failed(error: StoreError) -> CliError {

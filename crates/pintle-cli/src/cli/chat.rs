@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{self, INTERRUPTED, WAITING};
 use super::stops::Stops;
-use super::{Global, terminal};
+use super::{Global, session_config, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::operator;
@@ -58,6 +58,9 @@ pub struct ChatArgs {
     /// Go on with a session of another agent: all that was said in it is sent to this one
     #[arg(long, requires = "session")]
     agent_changed: bool,
+    /// Go on with a session that was worked under another configuration, or with guards that are gone
+    #[arg(long, requires = "session")]
+    config_changed: bool,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
@@ -116,6 +119,7 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
     session::say_head(args.quiet, &guards);
     let by = session::WorkedBy { agent: &member.settings().id, agent_changed: args.agent_changed };
     let conversation = session::conversation(&host, args.session.as_deref(), by)?;
+    let conversation = session_config::continued(&host, conversation, args.config_changed)?;
     let stops = Stops::listen(false)?;
     let input = Input::open(&screen)?;
     let wanted = ConversationSource { config: global.config.as_deref(), home: global.home.as_deref(), agent, model };

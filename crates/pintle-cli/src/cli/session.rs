@@ -206,7 +206,8 @@ fn anothers(key: &str, before: &AgentId, now: &AgentId) -> CliError {
 /// The session under `key`, new or stored, or a new one of a key of its own; taken for this process alone.
 ///
 /// # Errors
-/// The key cannot be one or is that of a sub-agent's session, it is another agent's conversation, another process works on it, or the store cannot be read.
+/// The key cannot be one or is that of a sub-agent's session, it is another agent's conversation, another process
+/// works on it, or the store cannot be read.
 pub(super) fn conversation(host: &Host, key: Option<&str>, by: WorkedBy<'_>) -> Result<Conversation, CliError> {
     let mut before = None;
     let key = match key {
@@ -235,17 +236,17 @@ pub(super) fn conversation(host: &Host, key: Option<&str>, by: WorkedBy<'_>) -> 
         std::thread::sleep(LOOK_AGAIN);
         opened = Conversation::open(host.sessions.clone(), key.clone());
     }
-    let opened = opened.map(|conversation| match before {
-        Some(before) => conversation.taken_from(before),
-        None => conversation,
-    });
-    opened.map_err(|error| match error {
+    let opened = opened.map_err(|error| match error {
         StoreError::Conflict(why) => {
             CliError::failed(why).hint("wait until it is done, or take another session with --session KEY")
         }
         error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => {
             CliError::failed(error.to_string())
         }
+    })?;
+    Ok(match before {
+        Some(before) => opened.taken_from(before),
+        None => opened,
     })
 }
 

@@ -14,7 +14,7 @@ use store::Store;
 
 use super::session::{self, tenant};
 use super::turn::{self, DisplayOptions, Task};
-use super::{Global, terminal};
+use super::{Global, session_config, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
@@ -91,6 +91,9 @@ pub struct ResumeArgs {
     /// Do not start when a guard is bad, down or untrusted
     #[arg(long)]
     strict: bool,
+    /// Go on under another configuration than before, or with guards that are gone
+    #[arg(long)]
+    config_changed: bool,
 }
 
 /// Flags of `sessions delete`.
@@ -181,7 +184,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     } else {
         let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
         let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();
-        show::plain(&row, &session, &waiting)
+        show::plain(&row, &session, (&waiting, &session::flags(global)))
     };
     terminal::say(&text)?;
     Ok(0)
@@ -196,7 +199,8 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
         session::servers(&host, Some(&row.agent_id)).await?;
         let member = host.runner(Some(&row.agent_id), None)?;
         let by = session::WorkedBy { agent: &member.settings().id, agent_changed: false };
-        let mut conversation = session::conversation(&host, Some(&args.key), by)?;
+        let conversation = session::conversation(&host, Some(&args.key), by)?;
+        let mut conversation = session_config::continued(&host, conversation, args.config_changed)?;
         let guards = session::ready(&host, args.strict).await?;
         session::say_head(args.quiet || args.json, &guards);
         match turn::work(global, shown, (&host, &member), &mut conversation, Task::GoOn).await? {

@@ -321,3 +321,17 @@ fn a_call_that_waits_is_no_refusal_in_the_timeline() {
     assert_eq!(seen.code, Some(75));
     assert!(seen.err.contains("  ? asks         exec") && !seen.err.contains("✗ asks"), "{seen}");
 }
+
+#[test]
+fn the_command_that_goes_on_names_the_configuration_of_the_session() {
+    let env = scripted(ASKS, GATED);
+    let own = std::fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    env.write("config/pintle/gated.toml", &own);
+    let gated = "../config/pintle/gated.toml";
+    let seen = env.pintle(&["-c", gated, "run", "--quiet", "--session", "s", "write it"]);
+    assert!(seen.err.contains("pintle sessions resume s -c ../config/pintle/gated.toml\n"), "{seen}");
+    let seen = env.on_terminal("", &["approvals", "approve", &id(&env)]);
+    let line = seen.out.lines().find(|line| line.starts_with("to go on:"));
+    assert_eq!(line, Some("to go on: pintle sessions resume s -c [root]/config/pintle/gated.toml"), "{seen}");
+    assert_eq!(env.pintle(&["-c", gated, "sessions", "resume", "--quiet", "s"]).out, "It is written.\n");
+}

@@ -386,3 +386,19 @@ fn a_changed_hook_leads_to_trust() {
     ");
     assert!(!env.path("here/ran").exists());
 }
+
+#[test]
+fn lines_on_standard_output_that_answer_nothing_are_told() {
+    let env = TestEnv::new();
+    env.write(
+        "config/pintle/chatty.sh",
+        "while IFS= read -r line; do\n  id=${line#*'\"id\":'}; id=${id%%,*}\n  echo 'looking at it'\n  \
+         echo \"{\\\"id\\\":$id,\\\"level\\\":\\\"info\\\"}\"\n  \
+         printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\\n' \"$id\"\ndone\n",
+    );
+    env.user_config(
+        "[hooks.processes.chatty]\nenabled = true\ncommand = ['sh', 'chatty.sh']\nintercept = ['before_tool']\n",
+    );
+    let seen = env.pintle(&["hooks", "test", "chatty"]);
+    assert!(seen.out.contains("lines on standard output answer nothing; print for people on standard error"), "{seen}");
+}

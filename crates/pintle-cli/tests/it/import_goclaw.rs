@@ -62,12 +62,12 @@ fn the_older_layout_is_taken_over_once() {
       agent_hooks "lost": agent "gone" is not configured here
       agent_hooks "theirs": it is of tenant [id], and several tenants need edition standard
       agent_hooks "near": hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
+      agent_hooks "pii-redactor": it was on, and the one that this program ships is off: `pintle hooks enable [id]`
       agent_hooks "sealed": its config.headers.authorization: decrypt failed: the tag does not fit; the value was altered, moved here or sealed with another key; set GOCLAW_ENCRYPTION_KEY, or PINTLE_ENCRYPTION_KEYS_OLD, to the key of the other program
       quality gate 2 of main: its event "run.done" is unknown; gates had "delegation.completed" only
     to know:
       agent_hooks "judge": it is off, as it was
       agent_hooks "told": it is about fewer agents: agent "gone" is not configured here
-      agent_hooks "pii-redactor": it was on; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`
       quality gate 1 of main: it is asked before the task is given away, and no more about its result
       quality gate 1 of main: nothing is tried again: a block is the end of it
       hook_executions: 2 rows of history stay where they are
@@ -223,4 +223,40 @@ fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
       budget of [id]: it is of tenant acme, and several tenants need edition standard
       budget of default: to have the same here: pintle budget set --tenant default 7
     "#);
+}
+
+#[test]
+fn one_record_is_read_and_what_it_means_otherwise_is_said() {
+    let env = with_agents();
+    let record = json!({
+        "event": "pre_tool_use", "handler_type": "command", "scope": "tenant", "name": "shell", "matcher": "^exec$",
+        "if_expr": "tool_input.command.size() > 3", "config": {"command": "exit 0"},
+    });
+    let request = json!({"type": "req", "id": "1", "method": "hooks.create", "params": record});
+    for text in [record.to_string(), request.to_string()] {
+        env.write("here/one.json", &text);
+        let seen = env.pintle(&["import", "goclaw", "one.json", "--dry-run"]);
+        assert_eq!(seen.code, Some(0), "{seen}");
+        assert!(seen.out.contains("would be taken over: 1 hook\n  shell  pre_tool_use command"), "{seen}");
+        assert!(seen.out.contains("its `if_expr` blocks where a member that it names is absent"), "{seen}");
+    }
+}
+
+#[test]
+fn a_shipped_guard_that_was_on_is_left_out_until_it_is_on_here() {
+    let env = with_agents();
+    let row = json!([{
+        "id": "x", "event": "user_prompt_submit", "handler_type": "script", "scope": "global", "name": "pii-redactor",
+        "source": "builtin", "enabled": true, "config": {},
+    }]);
+    env.write("here/export.json", &row.to_string());
+    let seen = env.pintle(&["import", "goclaw", "export.json", "--dry-run"]);
+    assert!(
+        seen.code == Some(1) && seen.out.contains("it was on, and the one that this program ships is off"),
+        "{seen}"
+    );
+    let hint = env.raw(&["import", "goclaw", "export.json", "--dry-run"]);
+    let id = hint.split("hooks enable ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+    env.on_terminal("", &["hooks", "enable", id]);
+    assert_eq!(env.pintle(&["import", "goclaw", "export.json", "--dry-run"]).code, Some(0));
 }

@@ -21,6 +21,7 @@ mod hooks_list;
 mod hooks_new;
 mod hooks_test;
 mod import_goclaw;
+mod import_picoclaw;
 mod init;
 mod kill;
 mod leftovers;

@@ -49,6 +49,8 @@ fn what_failed_in_one_run_is_tried_again_in_the_next() {
     let env = with("durable", "echo >>tries; if [ $(wc -l <tries) = 1 ]; then exit 1; fi; touch heard");
     runs(&env);
     assert_eq!(rows(&env), [], "there are attempts left");
+    let doctor = env.pintle(&["doctor"]).out;
+    assert!(doctor.contains("1 job of an observer waits to be sent"), "{doctor}");
     env.write("here/wait", "");
     runs(&env);
     let mut rows = rows(&env);

@@ -267,3 +267,37 @@ fn the_demo_runs_nothing_but_itself() {
     let seen = env.pintle(&["demo", "--keep", "empty"]);
     assert!(seen.code == Some(0) && seen.out.contains("MINE: a forced push rewrites"), "{}", seen.out);
 }
+
+#[test]
+fn what_is_piped_in_beside_a_message_stands_behind_it_as_a_block() {
+    let replies = r#"{"when": {"contains": "<stdin>\nfn main() {}\n</stdin>"}, "text": "I see it.", "repeat": true},
+        {"text": "I see nothing.", "repeat": true}"#;
+    let env = scripted(replies, "");
+    let run = |more: &[&str], input: &str| {
+        let args = [&["run", "--quiet", "what is it?"], more].concat();
+        env.run(env.command(PINTLE).args(args), input)
+    };
+    assert_eq!(run(&[], "fn main() {}\n").out, "I see it.\n");
+    assert_eq!(run(&["--no-stdin"], "fn main() {}\n").out, "I see nothing.\n");
+    assert_eq!(run(&[], "").out, "I see nothing.\n", "a pipe that is empty");
+    let file = env.write("here/main.rs", "fn main() {}\n");
+    let mut command = env.command(PINTLE);
+    command.args(["run", "--quiet", "what is it?"]).stdin(std::fs::File::open(file).unwrap());
+    assert_eq!(command.output().unwrap().stdout, b"I see it.\n");
+    let long = run(&[], &"x".repeat((1 << 20) + 1));
+    assert_eq!(long.code, Some(2));
+    assert!(long.err.contains("the message on stdin is longer than 1048576 bytes"), "{long}");
+    let alone = env.pintle(&["run", "--no-stdin"]);
+    assert!(alone.code == Some(2) && alone.err.contains("there is no message"), "{alone}");
+}
+
+#[test]
+fn a_pipe_that_brings_nothing_holds_no_message_up() {
+    let env = scripted(DONE, "");
+    let (reader, _open) = std::io::pipe().unwrap();
+    let mut command = env.command(PINTLE);
+    let output = command.args(["run", "--quiet", "hello"]).stdin(reader).output().unwrap();
+    assert_eq!(output.stdout, b"All done.\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("nothing came on stdin within 3 s, so the message goes alone; see --no-stdin\n"), "{said}");
+}

@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 
-use super::env::{PINTLE, Seen};
-use super::run::scripted;
+use super::env::{PINTLE, Seen, TestEnv};
+use super::run::{GUARD, scripted};
 
 /// Answers that depend on what was said, whichever process asks.
 const TALKS: &str = r#"
@@ -128,7 +128,7 @@ fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
     let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "work".into() };
     let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
-        JournalEntry::Opened { by } => by.split_once(", ").map(|(_, more)| more.to_owned()),
+        JournalEntry::Opened { by, .. } => by.split_once(", ").map(|(_, more)| more.to_owned()),
         JournalEntry::Turn(_) | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => None,
     });
     assert_eq!(opened.collect::<Vec<_>>(), ["agent other in the place of main"]);
@@ -298,4 +298,71 @@ fn the_lines_of_a_sub_agent_stand_further_in() {
       ← model                       12 bytes of text, 0 tool calls
     turn completed after 2 rounds, [time]
     "#);
+}
+
+/// What the journal of the session `key` says of who opened it, behind the process.
+fn openings(env: &TestEnv, key: &str) -> Vec<String> {
+    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let key = SessionKey { tenant: TenantId::default_tenant(), session: key.into() };
+    let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
+        JournalEntry::Opened { by, .. } => by.split_once(", ").map(|(_, more)| env.redact(more)),
+        JournalEntry::Turn(_) | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => None,
+    });
+    opened.collect()
+}
+
+#[test]
+fn a_session_goes_on_under_its_configuration_or_by_the_word_of_a_person() {
+    let env = scripted(TALKS, "");
+    let config = env.path("config/pintle/pintle.toml");
+    let own = std::fs::read_to_string(&config).unwrap();
+    let guarded = format!("{own}{GUARD}");
+    std::fs::write(&config, &guarded).unwrap();
+    let bare = env.write("config/pintle/bare.toml", &own);
+    let bare = ["-c", bare.to_str().unwrap()];
+    let say = |more: &[&str]| {
+        let run: &[&str] = if more.contains(&"run") { &[] } else { &["run"] };
+        env.pintle(&[more, run, &["--quiet", "--session", "work", "who am I?"]].concat())
+    };
+    let first = env.pintle(&["run", "--quiet", "--session", "work", "my name is Ada"]);
+    assert_eq!(first.code, Some(0), "{first}");
+    insta::assert_snapshot!(say(&bare), @r#"
+    exit 1
+    --- err
+    error: session "work" was worked under [root]/config/pintle/pintle.toml, and this is [root]/config/pintle/bare.toml; it had the guard "guard", which is gone
+      hint: go on with -c [root]/config/pintle/pintle.toml
+      hint: --config-changed goes on as it is now; the session's journal says so
+    "#);
+    // Without the guard, in the file that it had.
+    std::fs::write(&config, &own).unwrap();
+    insta::assert_snapshot!(say(&[]), @r#"
+    exit 1
+    --- err
+    error: session "work" had the guard "guard", which is gone
+      hint: --config-changed goes on as it is now; the session's journal says so
+    "#);
+    // Other edits are one line.
+    std::fs::write(&config, format!("{guarded}\n# a word\n")).unwrap();
+    let edited = say(&[]);
+    assert_eq!((edited.code, edited.out.as_str()), (Some(0), "You are Ada.\n"), "{edited}");
+    assert!(edited.err.contains("the configuration was edited since this session was worked last\n"), "{edited}");
+    assert!(!say(&[]).err.contains("edited"), "it is told once");
+    let changed = say(&[&bare[..], &["run", "--config-changed"]].concat());
+    assert_eq!((changed.code, changed.out.as_str()), (Some(0), "You are Ada.\n"), "{changed}");
+    assert_eq!(
+        openings(&env, "work"),
+        [
+            "configuration [root]/config/pintle/bare.toml in the place of [root]/config/pintle/pintle.toml, without the guards \
+             guard"
+        ]
+    );
+    assert_eq!(say(&bare).code, Some(0));
+    // `sessions resume` asks the same.
+    let resumed = env.pintle(&["sessions", "resume", "work"]);
+    assert!(
+        resumed.code == Some(1) && resumed.err.contains("was worked under [root]/config/pintle/bare.toml"),
+        "{resumed}"
+    );
+    let resumed = env.pintle(&["sessions", "resume", "work", "--config-changed"]);
+    assert!(resumed.err.contains("nothing is open in session work"), "{resumed}");
 }

@@ -68,6 +68,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     insta::assert_snapshot!(seen, @"
     exit 0
     --- out
+    no-force at pre_tool_use is added
     [id]
     ");
     insta::assert_snapshot!(rows(&env.pintle(&["hooks", "list"]).out), @"

@@ -127,6 +127,7 @@ impl RuleAdmin {
         let params = Params::of(params, &names)?;
         let limit = params.number("limit")?.map(|limit| usize::try_from(limit).unwrap_or_default());
         let query = HistoryQuery {
+            deleted: None,
             hook: params.text("hookId", "invalid hook ID")?.map(str::to_owned),
             event: params.word("event", CheckpointKind::named)?,
             decision: params.word("decision", Decision::named)?,

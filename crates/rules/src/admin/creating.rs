@@ -62,6 +62,17 @@ impl RuleAdmin {
     pub(super) fn new_hook(
         &self,
         by: &Caller,
+        known: (&StoredRules, Option<&BTreeMap<TenantId, usize>>),
+        record: &Value,
+    ) -> Result<record::ValidRecord, AdminError> {
+        let read = self.new_record(by, known, record)?;
+        Ok(record::ValidRecord { hook: self.sealed(read.hook)?, ..read })
+    }
+
+    /// The row that a record is, its secrets as they were written.
+    pub(super) fn new_record(
+        &self,
+        by: &Caller,
         (rules, beside): (&StoredRules, Option<&BTreeMap<TenantId, usize>>),
         record: &Value,
     ) -> Result<record::ValidRecord, AdminError> {
@@ -70,13 +81,12 @@ impl RuleAdmin {
         let beside = beside.map(|beside| beside.get(&home).copied().unwrap_or_default());
         let case = Case { by, rules, tenant: &by.tenant, beside };
         let new_row = self.new_row(by);
-        let read = self.judge(&case, &new_row, |around| record::read(record, around))?;
-        Ok(record::ValidRecord { hook: self.sealed(read.hook)?, ..read })
+        Ok(self.judge(&case, &new_row, |around| record::read(record, around))?)
     }
 }
 
 /// The error about one record of several, with its place.
-fn in_place(refused: AdminError, place: usize, record: &Value) -> AdminError {
+pub(super) fn in_place(refused: AdminError, place: usize, record: &Value) -> AdminError {
     let name = record.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.map(|name| format!(" ({name:?})")).unwrap_or_default();
     AdminError { message: format!("record {}{name}: {}", place + 1, refused.message), ..refused }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::fault::Cause;
+use domain::id::HookId;
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
 use domain::store::ExecutionQuery;
@@ -29,8 +30,10 @@ const BETWEEN: char = '|';
 /// Which executions are wanted. Empty members ask for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// Of which hook.
+    /// Of which hook: its id. To owners, also the id that a deleted one had.
     pub hook: Option<String>,
+    /// Of hooks that had this name and are deleted.
+    pub deleted: Option<String>,
     /// Where.
     pub event: Option<CheckpointKind>,
     /// With which decision.
@@ -74,9 +77,14 @@ impl RuleAdmin {
         by.at_least(CallerRole::Viewer, "history")?;
         let hook = query.hook.as_deref().map(hook_id).transpose()?;
         let agent = query.agent.as_deref().map(|agent| self.agent(&by.tenant, agent)).transpose()?;
+        let (hook, deleted) = match hook {
+            Some(id) => self.there_or_deleted(by, id).await?,
+            None => (None, query.deleted.clone()),
+        };
         let wanted = ExecutionQuery {
             tenant: (!by.is_master()).then(|| by.tenant.clone()),
             hook,
+            name: deleted,
             event: query.event,
             decision: query.decision,
             session: query.session.clone().filter(|session| !session.is_empty()),
@@ -88,11 +96,20 @@ impl RuleAdmin {
         };
         let cursor = query.cursor.as_deref().filter(|cursor| !cursor.is_empty());
         let after = cursor.map(|cursor| place(cursor, &seal(by, &wanted))).transpose()?;
-        if let Some(id) = &wanted.hook {
-            self.view(by).await?.hook(id)?;
-        }
         let by = by.clone();
         self.blocking(move |rule_admin| rule_admin.page(&by, wanted, after)).await
+    }
+
+    /// The hook `id` if it is there, or else the name that it had: its rows have lost its id.
+    async fn there_or_deleted(&self, by: &Caller, id: HookId) -> Result<(Option<HookId>, Option<String>), AdminError> {
+        let found = self.view(by).await?.hook(&id).map(drop);
+        let Err(missing) = found else { return Ok((Some(id), None)) };
+        if !by.is_master() {
+            return Err(missing);
+        }
+        let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&id, usize::MAX)?)).await?;
+        let name = lines.iter().find_map(|line| name_in(&line.diff)).ok_or(missing)?;
+        Ok((None, Some(name)))
     }
 
     /// One execution, with the whole text of its fault. That somebody read it stands in the audit chain.
@@ -125,8 +142,9 @@ impl RuleAdmin {
 
     fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<ExecutionPage, AdminError> {
         let may_see = |row: &Execution| {
-            by.role >= CallerRole::Admin
-                || row.session_id.as_deref().is_some_and(|session| (self.parts.owns_session)(by, session))
+            let is_meant = wanted.name.is_none() || row.hook_id.is_none();
+            let is_own = || row.session_id.as_deref().is_some_and(|session| (self.parts.owns_session)(by, session));
+            is_meant && (by.role >= CallerRole::Admin || is_own())
         };
         let (mut executions, mut last) = (Vec::new(), after);
         for _ in 0..LOOKS {
@@ -152,6 +170,16 @@ impl RuleAdmin {
     }
 }
 
+/// The name of a hook in a line of its change log, as a patch has it.
+fn name_in(diff: &Value) -> Option<String> {
+    let operations = diff.as_array().into_iter().flatten();
+    let named = operations.filter_map(|operation| match operation["path"].as_str()? {
+        "/name" => operation["value"].as_str(),
+        _ => operation["value"]["name"].as_str(),
+    });
+    named.filter(|name| !name.is_empty()).map(str::to_owned).next()
+}
+
 /// A row as it is published.
 fn shown(row: &Execution) -> Value {
     let mut members = row.to_json();
@@ -172,6 +200,7 @@ fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
         wanted.agent,
         wanted.since.map(|at| at.to_string()),
         wanted.until.map(|at| at.to_string()),
+        wanted.name,
     ]);
     URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))
 }

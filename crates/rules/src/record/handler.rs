@@ -48,7 +48,9 @@ pub(super) fn handler(
     let Some(handler) = HandlerType::named(word) else {
         let quoted = quoted(word);
         let shown = &quoted[1..quoted.len() - 1];
-        return Err(RecordError::hook(format!("{shown} handler not allowed: hook.unknown_handler_type")));
+        let words: Vec<&str> = HandlerType::ALL.iter().map(|handler| handler.word()).collect();
+        let hint = setting.meant(word, &words);
+        return Err(RecordError::hook(format!("{shown} handler not allowed: hook.unknown_handler_type{hint}")));
     };
     allowed_for(handler, tenant, setting.record_context.edition)?;
     let config = draft.object("config");

@@ -20,7 +20,7 @@ use crate::condition::{compile, compile_matcher};
 /// Judges `draft`, row by row, and writes it over `base`.
 pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: Rule) -> Result<ValidRecord, RecordError> {
     required(draft, setting)?;
-    let event = event(draft)?;
+    let event = event(draft, setting)?;
     let home = scope::home(draft, setting)?;
     let (handler_type, config) = handler(draft, &home.tenant, setting)?;
     let limits = Limits::of(draft, event)?;
@@ -66,10 +66,11 @@ fn required(draft: &Draft, setting: &Setting<'_>) -> Result<(), RecordError> {
 }
 
 /// Row 1.
-fn event(draft: &Draft) -> Result<CheckpointKind, RecordError> {
+fn event(draft: &Draft, setting: &Setting<'_>) -> Result<CheckpointKind, RecordError> {
     let word = draft.text("event");
     let known = CheckpointKind::named(word).filter(|kind| AGENT_EVENTS.contains(kind));
-    known.ok_or_else(|| RecordError::hook(format!("unknown event {}", quoted(word))))
+    let hint = || setting.meant(word, &AGENT_EVENTS.map(CheckpointKind::name));
+    known.ok_or_else(|| RecordError::hook(format!("unknown event {}{}", quoted(word), hint())))
 }
 
 /// Rows 4 and 5.

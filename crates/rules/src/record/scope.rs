@@ -22,7 +22,8 @@ pub(super) struct ScopeOwner {
 pub(super) fn home(draft: &Draft, setting: &Setting<'_>) -> Result<ScopeOwner, RecordError> {
     let word = draft.text("scope");
     let Some(scope) = HookScope::named(word) else {
-        return Err(RecordError::hook(format!("unknown scope {}", quoted(word))));
+        let words: Vec<&str> = HookScope::ALL.iter().map(|scope| scope.word()).collect();
+        return Err(RecordError::hook(format!("unknown scope {}{}", quoted(word), setting.meant(word, &words))));
     };
     let tenant = match scope {
         HookScope::Global => everyone(draft)?,

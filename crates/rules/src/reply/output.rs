@@ -19,6 +19,10 @@ const ALLOWS: i32 = 0;
 /// The exit code of a command that blocks.
 pub const BLOCKS: i32 = 2;
 
+/// Said of output that is no JSON object.
+const NO_REPLY: &str =
+    "what it prints is no JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
+
 /// The members that are known in a reply. Another one, such as any of the payload's own, is ignored.
 pub(super) const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext", "updatedInput"];
 
@@ -119,7 +123,7 @@ fn unknown(word: &str) -> String {
 fn said_by_output(printed: &str) -> Result<HandlerReply, ReplyFault> {
     let why = match read(printed)? {
         Read::Object(members) => return said(members),
-        Read::Other(_) => return Ok(HandlerReply::default()),
+        Read::Other(_) => return Ok(unsaid(printed)),
         Read::NotJson(why) => why,
     };
     let last = printed.lines().next_back().unwrap_or_default().trim();
@@ -132,7 +136,13 @@ fn said_by_output(printed: &str) -> Result<HandlerReply, ReplyFault> {
     if printed.starts_with('{') || last.starts_with('{') {
         return Err(unreadable(format!("it begins with `{{` but is no JSON: {why}")));
     }
-    Ok(HandlerReply::default())
+    Ok(unsaid(printed))
+}
+
+/// The answer of text that is no reply: it says nothing, which allows. Whoever printed any may have meant a decision.
+fn unsaid(printed: &str) -> HandlerReply {
+    let warnings = if printed.is_empty() { Vec::new() } else { vec![NO_REPLY.to_owned()] };
+    HandlerReply { warnings, ..HandlerReply::default() }
 }
 
 /// The object that begins with the last line that begins with a brace and reaches to the end: a reply printed over

@@ -152,6 +152,7 @@ impl History {
                     .as_ref()
                     .is_none_or(|hook| is_same(hook.as_str(), it.hook_id.as_ref().map(|id| id.as_str())))
                 && query.agent.as_ref().is_none_or(|agent| is_same(agent, it.agent_id.as_deref()))
+                && query.name.as_ref().is_none_or(|name| *name == it.hook_name)
                 && query.event.is_none_or(|event| event == it.event)
                 && query.decision.is_none_or(|decision| decision == it.decision)
                 && session.as_ref().is_none_or(|session| Some(session) == it.session_id.as_ref())

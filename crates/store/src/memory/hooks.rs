@@ -126,6 +126,10 @@ impl OutboxStore for Memory {
         Ok(due.into_iter().take(limit).map(take).collect())
     }
 
+    fn jobs_left(&self) -> Result<u64, StoreError> {
+        Ok(self.tables().jobs.len() as u64)
+    }
+
     fn finish(&self, id: &str) -> Result<(), StoreError> {
         self.tables().jobs.remove(id);
         Ok(())

@@ -108,6 +108,7 @@ fn select(query: &ExecutionQuery) -> Result<(String, Vec<Cell<'_>>), StoreError>
     wanted.id("tenant_id", query.tenant.as_ref().map(TenantId::as_str));
     wanted.id("hook_id", query.hook.as_ref().map(HookId::as_str));
     wanted.id("agent_id", query.agent.as_deref());
+    wanted.is("hook_name =", query.name.as_deref().map(Cell::from));
     wanted.is("event =", query.event.map(|event| event.name().into()));
     wanted.is("decision =", query.decision.map(|decision| decision.word().into()));
     wanted.is("session_id =", query.session.as_deref().map(|session| fit_session(session).into()));

@@ -147,6 +147,11 @@ pub(crate) fn all_written(db: &dyn Db, statements: &[Statement<'_>], touched: &[
 }
 
 /// The job is over, whoever did it.
+pub(crate) fn jobs_left(db: &dyn Db) -> Result<u64, Failure> {
+    let rows = db.all("SELECT COUNT(*) AS jobs FROM hook_outbox", &[], |row| row.int("jobs"))?;
+    Ok(rows.first().map_or(0, |jobs| u64::try_from(*jobs).unwrap_or_default()))
+}
+
 pub(crate) fn finish(db: &dyn Db, id: &str) -> Result<(), Failure> {
     let Some(id) = rules::uuid(id) else { return Ok(()) };
     db.run("DELETE FROM hook_outbox WHERE id = ?1", &[id.into()]).map(drop)

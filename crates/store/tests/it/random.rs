@@ -146,7 +146,7 @@ impl<S: Both> Player<'_, S> {
 
     fn append(&self, (session, parent, lines): &(u8, Option<u8>, Vec<Line>)) -> JournalAppend {
         let entry = |line: &Line| match line {
-            Line::Opened => JournalEntry::Opened { by: "pid 1".into() },
+            Line::Opened => JournalEntry::Opened { by: "pid 1".into(), under: None },
             Line::Closed(cause) => JournalEntry::Closed { cause: *cause },
             Line::Begun(turn) => begun(&turn_id(*turn), &format!("turn {turn}")),
             Line::Ended(roll_back) => JournalEntry::Turn(Fact::Ended {

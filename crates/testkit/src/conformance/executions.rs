@@ -269,11 +269,12 @@ fn pages_of_every_selection_fit_together(store: &dyn EvidenceStore, make_hook: &
         until: Some("2026-03-02T00:00:00Z".parse().expect("RFC 3339")),
         ..everything()
     };
-    for filters in 0..128_u32 {
+    for filters in 0..256_u32 {
         let on = |bit: u32| filters >> bit & 1 == 1;
         let query = ExecutionQuery {
             tenant: on(0).then(|| some.tenant_id.clone()),
             hook: some.hook_id.clone().filter(|_| on(1)),
+            name: on(7).then(|| some.hook_name.clone()),
             event: on(2).then_some(some.event),
             decision: on(3).then_some(some.decision),
             session: some.session_id.clone().filter(|_| on(4)),
@@ -291,6 +292,7 @@ fn pages_of_every_selection_fit_together(store: &dyn EvidenceStore, make_hook: &
 fn matches(query: &ExecutionQuery, it: &Execution) -> bool {
     query.tenant.as_ref().is_none_or(|tenant| *tenant == it.tenant_id)
         && query.hook.as_ref().is_none_or(|hook| Some(hook) == it.hook_id.as_ref())
+        && query.name.as_ref().is_none_or(|name| *name == it.hook_name)
         && query.event.is_none_or(|event| event == it.event)
         && query.decision.is_none_or(|decision| decision == it.decision)
         && query.session.as_ref().is_none_or(|session| Some(session) == it.session_id.as_ref())

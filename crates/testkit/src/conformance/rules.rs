@@ -164,7 +164,9 @@ impl<'a> Player<'a> {
         let left = self.store.rules().expect("the store can be read").hooks;
         let own = left.into_iter().map(|hook| hook.id).filter(|id| self.sequence.hooks.contains(id));
         let deleted = self.play(&Step::Change(own.map(RuleChange::Delete).collect(), self.sequence.actor()));
+        let there = self.store.jobs_left().expect("the store can be read");
         let jobs = self.store.take_due(Timestamp::MAX, self.sequence.end, ALL).expect("the store can be read");
+        assert!(there >= jobs.len() as u64, "{there} jobs are there, and {} are due", jobs.len());
         let finished: Vec<Value> = jobs.iter().map(|job| self.play(&Step::Finish(job.id.clone()))).collect();
         json!([deleted, jobs.iter().map(job).collect::<Value>(), finished])
     }

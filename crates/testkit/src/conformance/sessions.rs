@@ -161,7 +161,7 @@ fn many_may_append_at_once<S: SessionStore + ?Sized>(store: &S) {
 fn a_row_tells_of_its_journal<S: SessionStore + ?Sized>(store: &S) {
     let key = key("rows", "row");
     let (first, second) = (TurnId::fresh(), TurnId::fresh());
-    let opened = || JournalEntry::Opened { by: "pid 1".into() };
+    let opened = || JournalEntry::Opened { by: "pid 1".into(), under: None };
     appended(store, append_of(&key, vec![opened(), queued("early")]));
     let expected = SessionRow {
         session_id: "row".into(),
@@ -217,7 +217,7 @@ fn a_row_tells_of_its_journal<S: SessionStore + ?Sized>(store: &S) {
 fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
     let who = Identity { session_id: "killed".into(), ..Identity::top("main", "", TurnId::fresh()) };
     let key = key_of(&who);
-    let opened = || JournalEntry::Opened { by: "pid 1".into() };
+    let opened = || JournalEntry::Opened { by: "pid 1".into(), under: None };
     appended(store, append_of(&key, vec![opened(), begun(&who.turn_id, "hello")]));
     store.ask(question("killed-1", &who, &call("{}")), moment(0)).expect("it can be asked");
     assert_eq!(row(store, &key).last_end, None);

@@ -42,6 +42,7 @@ impl ExecutionStore for MemoryRules {
             let same = |wanted: &Option<String>, own: &Option<String>| wanted.is_none() || wanted == own;
             query.tenant.as_ref().is_none_or(|tenant| row.tenant_id == *tenant)
                 && query.hook.as_ref().is_none_or(|hook| row.hook_id.as_ref() == Some(hook))
+                && query.name.as_ref().is_none_or(|name| row.hook_name == *name)
                 && query.event.is_none_or(|event| row.event == event)
                 && query.decision.is_none_or(|decision| row.decision == decision)
                 && same(&query.session, &row.session_id)

@@ -29,6 +29,10 @@ impl OutboxStore for MemoryRules {
         Ok(taken.collect())
     }
 
+    fn jobs_left(&self) -> Result<u64, StoreError> {
+        Ok(self.rule_state()?.jobs.len() as u64)
+    }
+
     fn finish(&self, id: &str) -> Result<(), StoreError> {
         self.rule_state()?.jobs.retain(|job| job.id != id);
         Ok(())

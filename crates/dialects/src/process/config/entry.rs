@@ -56,6 +56,8 @@ pub struct ProcessEntry {
     pub max_frame_bytes: usize,
     /// The form of notifications.
     pub events: EventForm,
+    /// Whether the names that it observes are of both forms, and nothing says which one it is told.
+    pub mixed_events: bool,
     /// Whether likely mistakes in its answers are faults.
     pub strict: bool,
 }
@@ -139,6 +141,7 @@ pub fn process(entry_context: &EntryContext<'_>, raw: &RawProcess) -> Result<(Ho
         media_dir: raw.dir.as_deref().filter(|dir| !dir.is_empty()).map(|dir| entry_context.folder.join(dir)),
         ..entry_context.hook(Family::Process, raw.priority.unwrap_or(0), HookState::Armed)
     };
+    let (form, mixed_events) = event_form(raw);
     let entry = ProcessEntry {
         argv: raw.command.clone().unwrap_or_default(),
         dir: directory(entry_context.folder, raw.dir.as_deref()),
@@ -148,10 +151,29 @@ pub fn process(entry_context: &EntryContext<'_>, raw: &RawProcess) -> Result<(Ho
         start_timeout,
         observer_timeout: entry_context.defaults.observer_timeout,
         max_frame_bytes: entry_context.defaults.max_frame_bytes,
-        events: if raw.events.as_deref() == Some("runtime") { EventForm::Runtime } else { EventForm::Hook },
+        events: form,
+        mixed_events,
         strict: raw.strict.unwrap_or(false),
     };
     Ok((hook, entry))
+}
+
+/// The form in which a hook is told events, and whether the names that it observes are of both. What is said counts; else
+/// names with dots, which only newer hooks write, ask for the newer form.
+fn event_form(raw: &RawProcess) -> (EventForm, bool) {
+    let names = || raw.observe.iter().flatten();
+    let dotted = names().any(|name| name.contains('.'));
+    match raw.events.as_deref() {
+        Some("runtime") => (EventForm::Runtime, false),
+        Some(_) => (EventForm::Hook, false),
+        None if dotted => {
+            // `error` is a name of either form.
+            let is_old = |name: &&String| name.contains('_') && !name.contains('.');
+            let mixed = names().any(|name| is_old(&name));
+            (if mixed { EventForm::Hook } else { EventForm::Runtime }, mixed)
+        }
+        None => (EventForm::Hook, false),
+    }
 }
 
 /// Resolves an enabled entry under `hooks.builtins`; `known` are the names that are compiled in.
@@ -385,6 +407,28 @@ mod tests {
         }
         let said = "observe.1: unsupported observe event \"turn_edn\"; did you mean \"turn_end\"?";
         assert_eq!(told(json!(["error", "turn_edn"])), Err(vec![said.to_owned()]));
+    }
+
+    #[test]
+    fn dotted_names_choose_the_newer_form_unless_one_is_named() {
+        let form = |more: Value| read(more).map(|(_, entry)| (entry.events, entry.mixed_events)).unwrap();
+        let (old, new) = (EventForm::Hook, EventForm::Runtime);
+        for (observe, events, expected) in [
+            (json!(["turn_end"]), None, (old, false)),
+            (json!(["tool.exec_end", "agent.turn.end"]), None, (new, false)),
+            (json!(["tool.exec_end", "error"]), None, (new, false)),
+            (json!(["*"]), None, (old, false)),
+            (json!(["tool.exec_end"]), Some("hook"), (old, false)),
+            (json!(["turn_end"]), Some("runtime"), (new, false)),
+            (json!(["turn_end", "tool.exec_end"]), None, (old, true)),
+            (json!(["turn_end", "tool.exec_end"]), Some("runtime"), (new, false)),
+        ] {
+            let more = match events {
+                Some(events) => json!({"observe": observe, "events": events}),
+                None => json!({"observe": observe}),
+            };
+            assert_eq!(form(more.clone()), expected, "{more}");
+        }
     }
 
     #[test]

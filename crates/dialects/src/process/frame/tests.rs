@@ -13,6 +13,7 @@ fn shown(line: &[u8]) -> String {
             let body = match body {
                 RpcBody::Result { line, range } => format!("result {}", &line[range]),
                 RpcBody::Empty => "empty".into(),
+                RpcBody::Absent => "absent".into(),
                 RpcBody::Error { message } => format!("error {message}"),
             };
             [vec![format!("{id}: {body}")], warnings].concat().join(" | ")
@@ -51,9 +52,28 @@ fn an_error_wins_unless_it_is_null() {
 #[test]
 fn an_answer_may_be_empty() {
     check(r#"{"id":2,"result":null}"#, "2: empty | `result` is null; an empty answer is written \"result\":{}");
-    let nothing = "2: empty | the line has no `result` and no `error`; an empty answer is written \"result\":{}";
-    check(r#"{"id":2}"#, nothing);
-    check(r#"{"id":2,"error":null,"method":null}"#, nothing);
+    let nothing = "absent | the line has no `result` and no `error`; an empty answer is written \"result\":{}";
+    check(r#"{"jsonrpc":"2.0","id":2}"#, &format!("2: {nothing}"));
+    check(r#"{"jsonrpc":"2.0","id":2,"error":null,"method":null}"#, &format!("2: {nothing}"));
+    check(r#"{"id":1,"ok":true}"#, &format!("1: {nothing}"));
+}
+
+#[test]
+fn a_line_that_happens_to_have_an_id_is_no_answer() {
+    let stray = "noise: a line with an `id` answers only with `result`, `error` or `jsonrpc`";
+    check(r#"{"id":2,"level":"info","message":"loaded"}"#, stray);
+    check(r#"{"id":2,"jsonrpc":null,"error":null}"#, stray);
+}
+
+#[test]
+fn an_answer_one_level_too_high_says_where_it_belongs() {
+    let high = |word: &str| {
+        format!("bad Some(2): `{word}` stands beside `id`; it belongs into `result`: \"result\":{{\"{word}\":…}}")
+    };
+    check(r#"{"id":2,"action":"deny_tool"}"#, &high("action"));
+    check(r#"{"jsonrpc":"2.0","id":2,"Approved":false}"#, &high("approved"));
+    check(r#"{"id":2,"decision":"deny"}"#, &high("decision"));
+    check(r#"{"id":2,"action":"deny_tool","result":{}}"#, "2: result {}");
 }
 
 #[test]

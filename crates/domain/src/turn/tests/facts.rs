@@ -123,7 +123,7 @@ fn entries() -> Vec<JournalEntry> {
     facts
         .into_iter()
         .map(JournalEntry::Turn)
-        .chain([JournalEntry::Opened { by: "pid 4711".into() }])
+        .chain([JournalEntry::Opened { by: "pid 4711".into(), under: None }])
         .chain([JournalEntry::Kept(KeptResult { id: 7, text: "a\nb".into() })])
         .chain(closed)
         .collect()

@@ -59,8 +59,8 @@ const HOOK: &str = "[hooks.processes.a]\nenabled = true\ncommand = ['h']\ninterc
 #[test]
 fn without_any_file_there_is_an_agent_and_the_way_to_a_provider() {
     let place = Place::new();
-    let Loaded { config, diagnostics, left_out, files } = place.load().unwrap();
-    assert_eq!((diagnostics, left_out, files), (vec![], vec![], vec![]));
+    let Loaded { config, diagnostics, left_out, files, in_force } = place.load().unwrap();
+    assert_eq!((diagnostics, left_out, files, in_force), (vec![], vec![], vec![], vec![]));
     assert_eq!((config.home.clone(), config.store_url.as_str()), (place.path("home"), "sqlite://pintle.db"));
     let agent = config.agent(None).unwrap();
     assert_eq!((agent.name.as_str(), &agent.workspace, agent.max_iterations), ("main", &place.path("work/deep"), 50));

@@ -31,7 +31,21 @@ pub(super) fn meters(host: &Host, store: &dyn Store) -> Vec<Check> {
             Err(error) => Check::new("budget", name, State::Failed, error.to_string()),
         }
     });
-    budgets.chain(dropped(store, now).transpose().map(told)).collect()
+    budgets.chain(dropped(store, now).transpose().map(told)).chain(waiting(store.jobs_left())).collect()
+}
+
+/// How many jobs of observers wait to be sent, if any do.
+fn waiting(jobs: Result<u64, StoreError>) -> Option<Check> {
+    match jobs {
+        Ok(0) => None,
+        Ok(jobs) => {
+            let what = if jobs == 1 { "job of an observer waits" } else { "jobs of observers wait" };
+            let message =
+                format!("{jobs} {what} to be sent; `pintle chat`, and a run that takes a second, sends what is due");
+            Some(Check::new("outbox", "", State::Note, message))
+        }
+        Err(error) => Some(Check::new("outbox", "", State::Failed, error.to_string())),
+    }
 }
 
 /// The tenants in whose turns models judge. Whoever has no rule of an own is not listed for the global ones.

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::canary::{CANARY, Reachable, answered, identity, refuses};
 use super::{Check, Proven, State, last_line};
+use crate::clean::clean;
 use host::host::Host;
 
 /// A row in force, for one tenant.
@@ -166,21 +167,22 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, He
     let (answer, said) = ask(one, kind).await;
     let took = began.elapsed();
     let outcome = match &answer {
-        Ok(word) => HookOutcome::Said { word: *word, reason: None, took },
+        Ok((word, _)) => HookOutcome::Said { word: *word, reason: None, took },
         Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
     };
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));
     match answer {
-        Ok(word) => {
+        Ok((word, warning)) => {
             let refusal = refuses(word).then_some(CanaryRefusal { said });
-            Ok(Proven { answers: answered(kind, word, took), refusal })
+            let warning = warning.map(|warning| format!("; {}", clean(&warning))).unwrap_or_default();
+            Ok(Proven { answers: format!("{}{warning}", answered(kind, word, took)), refusal })
         }
         Err(fault) => Err(Health::unproven(Step::Canary, format!("at {} it {}", kind.name(), fault.explained()))),
     }
 }
 
-/// Its answer, and what it said last on its standard error.
-async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<VerdictKind, Fault>, Option<String>) {
+/// Its answer with the first likely mistake in it, and what it said last on its standard error.
+async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<(VerdictKind, Option<String>), Fault>, Option<String>) {
     let hook = &one.mounted.hook;
     let (who, cancel) = (who(one), CancellationToken::new());
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
@@ -214,7 +216,7 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<VerdictKind, Fault>
     };
     let stderr = account.and_then(|account| account.stderr);
     let said = stderr.and_then(|text| last_line(&text)).map(|line| Cause::from(line).shown());
-    (heard.map(|reply| reply.word()), said)
+    (heard.map(|reply| (reply.word(), reply.warnings().first().cloned())), said)
 }
 
 /// Whose the canary is: the tenant's, and where the hook is about some agents, one of theirs.

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use clap::Args;
 use domain::json::{Value, json};
 use domain::rule::HookScope;
-use rules::admin::{Caller, CreatedRule, RuleAdmin};
+use rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
 use rules::builtin::starter;
 
 use super::super::{Global, terminal};
-use super::stored::{all, is_usage, json, refused, text, warn, with_admin};
+use super::stored::{all, is_usage, json, refused, text, warn, with_admin_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
+use host::blind::BlindMatcher;
+use host::host::load;
 use host::rule_files::RecordsFile;
 
 /// Flags of `hooks add`.
@@ -24,7 +26,10 @@ pub struct AddArgs {
     /// Add the starter guards instead; those that are there already stay as they are
     #[arg(long)]
     starter: bool,
-    /// Print the ids and the warnings as JSON
+    /// Write a record over the hook that has its scope, event and name already, where they differ
+    #[arg(long, conflicts_with = "starter")]
+    update: bool,
+    /// Print the ids, what was done and the warnings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -32,24 +37,54 @@ pub struct AddArgs {
 pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     operator::require()?;
     let read = args.file.as_deref().map(RecordsFile::read).transpose()?;
-    let created = with_admin(global, async |rule_admin, by| match &read {
-        Some(records) => create(rule_admin, by, records).await,
+    let where_there = if args.update { WhereThere::Update } else { WhereThere::Refuse };
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let config = loaded.config.clone();
+    let mut added = with_admin_of(env, loaded, async |rule_admin, by| match &read {
+        Some(records) => add(rule_admin, by, records, where_there).await,
         None => add_starters(rule_admin, by).await,
     })?;
-    let warnings: Vec<String> = created.iter().flat_map(|created| created.warnings.clone()).collect();
+    for one in &mut added {
+        one.warnings.extend(BlindMatcher::of_rule(&config, one.event, &one.matcher).map(|blind| blind.sentence()));
+    }
+    let warnings: Vec<String> = added.iter().flat_map(|added| added.warnings.clone()).collect();
     if args.json {
-        let ids: Vec<&str> = created.iter().map(|created| created.id.as_str()).collect();
-        terminal::say(&json(&json!({"hookIds": ids, "warnings": warnings}))?)?;
+        let ids: Vec<&str> = added.iter().map(|added| added.id.as_str()).collect();
+        let hooks: Vec<Value> = added.iter().map(told).collect();
+        terminal::say(&json(&json!({"hookIds": ids, "hooks": hooks, "warnings": warnings}))?)?;
         return Ok(0);
     }
     warn(&warnings);
-    terminal::say(&created.iter().map(|created| format!("{}\n", created.id)).collect::<String>())?;
+    // Ids alone on stdout, for whoever reads them with a program; which hook each is, for people.
+    added.iter().for_each(|added| terminal::note(&line(added)));
+    terminal::say(&added.iter().map(|added| format!("{}\n", added.id)).collect::<String>())?;
     Ok(0)
 }
 
-/// Creates what a file holds.
-async fn create(rule_admin: &RuleAdmin, by: &Caller, records: &RecordsFile) -> Result<Vec<CreatedRule>, CliError> {
-    rule_admin.create_all(by, records.all()).await.map_err(|why| {
+fn told(added: &AddedRule) -> Value {
+    let AddedRule { id, name, event, outcome, .. } = added;
+    json!({"hookId": id, "name": name, "event": event.name(), "outcome": outcome.word()})
+}
+
+/// What was done with a record.
+fn line(added: &AddedRule) -> String {
+    let name = if added.name.is_empty() { "a hook without a name".to_owned() } else { clean(&added.name) };
+    let what = match added.outcome {
+        AddOutcome::Created => "is added",
+        AddOutcome::Same => "is there already, just so",
+        AddOutcome::Updated => "is changed",
+    };
+    format!("{name} at {} {what}", added.event.name())
+}
+
+/// Adds what a file holds.
+async fn add(
+    rule_admin: &RuleAdmin,
+    by: &Caller,
+    records: &RecordsFile,
+    where_there: WhereThere,
+) -> Result<Vec<AddedRule>, CliError> {
+    rule_admin.add_all(by, records.all(), where_there).await.map_err(|why| {
         let (index, why) = which(refused(why));
         if is_usage(&why) { CliError { message: records.located(index, &why.message), ..why } } else { why }
     })
@@ -64,7 +99,7 @@ fn which(error: CliError) -> (Option<usize>, CliError) {
 }
 
 /// Creates those starter guards that are not there.
-async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<CreatedRule>, CliError> {
+async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<AddedRule>, CliError> {
     let known = all(rule_admin, by).await?;
     let known: BTreeSet<&str> = known.iter().map(|hook| text(hook, "name")).collect();
     let (there, missing): (Vec<Value>, Vec<Value>) =
@@ -75,5 +110,5 @@ async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<Created
     if missing.is_empty() {
         return Ok(Vec::new());
     }
-    rule_admin.create_all(by, &missing).await.map_err(refused)
+    rule_admin.add_all(by, &missing, WhereThere::Refuse).await.map_err(refused)
 }

@@ -7,10 +7,10 @@ use domain::json::{Value, json};
 use domain::nearest::nearest;
 use domain::rule::{AGENT_EVENTS, Decision};
 use jiff::{Span, Timestamp};
-use rules::admin::{AdminError, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE};
+use rules::admin::{AdminError, Caller, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, RuleAdmin};
 
 use super::super::{Global, terminal};
-use super::stored::{find, json, refused, text, with_admin};
+use super::stored::{all, json, lookup, no_hook, refused, text, with_admin};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::{moment_of, when};
@@ -27,7 +27,7 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 /// Flags of `hooks history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// The hook: its id, or its name if only one has it [default: all of them]
+    /// The hook: its id, or its name if only one has it; also what a removed one was called [default: all of them]
     #[arg(value_name = "HOOK")]
     hook: Option<String>,
     /// Only this event, such as pre_tool_use
@@ -71,10 +71,22 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
     let query = query(args, Timestamp::now())?;
     let page = with_admin(global, async |rule_admin, by| {
         let mut query = query.clone();
-        if let Some(named) = &args.hook {
-            query.hook = Some(text(&find(rule_admin, by, named).await?, "id").to_owned());
+        let Some(named) = &args.hook else {
+            return rule_admin.history(by, &query).await.map_err(|why| about_flags(why, args));
+        };
+        let hooks = all(rule_admin, by).await?;
+        match lookup(&hooks, named)? {
+            Some(hook) => query.hook = Some(text(hook, "id").to_owned()),
+            None if uuid::Uuid::parse_str(named).is_ok() => query.hook = Some(named.clone()),
+            None => query.deleted = Some(named.clone()),
         }
-        rule_admin.history(by, &query).await.map_err(|why| about_flags(why, args))
+        let page = rule_admin.history(by, &query).await.map_err(|why| about_flags(why, args))?;
+        // Nobody was ever called so, as far as anything is kept: it is a slip of the pen.
+        let is_nobody = query.deleted.is_some() && query.cursor.is_none() && page.executions.is_empty();
+        if is_nobody && !has_rows(rule_admin, by, named).await? {
+            return Err(no_hook(&hooks, named));
+        }
+        Ok(page)
     })?;
     if args.json {
         let page = json!({"executions": page.executions, "nextCursor": page.next_cursor});
@@ -93,6 +105,13 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         ));
     }
     Ok(0)
+}
+
+/// Whether anything is kept of a deleted hook with this name, whatever else was asked for.
+async fn has_rows(rule_admin: &RuleAdmin, by: &Caller, name: &str) -> Result<bool, CliError> {
+    let query = HistoryQuery { deleted: Some(name.to_owned()), limit: Some(1), ..HistoryQuery::default() };
+    let page = rule_admin.history(by, &query).await.map_err(refused)?;
+    Ok(!page.executions.is_empty())
 }
 
 /// The execution `id` with the whole text of its fault, which everybody else sees masked.
@@ -138,6 +157,7 @@ fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
     let when = |flag: &str, text: &Option<String>| text.as_deref().map(|text| when(flag, text, now)).transpose();
     Ok(HistoryQuery {
         hook: None,
+        deleted: None,
         event: args.event.as_deref().map(|word| event("--event", word)).transpose()?,
         decision: args.decision.as_deref().map(decision).transpose()?,
         session: args.session.clone(),

@@ -10,6 +10,7 @@ use clap::Args;
 use dialects::process::config::ProcessEntry;
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, TenantId};
+use domain::rule::Source;
 use domain::store::{StoredRules, Tenant};
 use rules::handler::is_script;
 use store::Store;
@@ -23,6 +24,10 @@ use host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded,
 use host::host::{load, open_store, unreadable};
 use host::host_rules::edition;
 use host::rule_files::{FileContext, FileProblem, FiledRules};
+
+/// Said of a hook that observes events by names of both forms.
+const MIXED: &str = "names of both forms; the hook is told `hook.event`, as without dots; say which with events = \"hook\" \
+                     or events = \"runtime\"";
 
 /// Flags of `hooks lint`.
 #[derive(Debug, Args)]
@@ -82,17 +87,20 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
     Ok(found)
 }
 
-/// What is wrong with the rules of files. They are read as at a start; nothing of it is kept.
+/// What is wrong with the rules of files, and which of these and of the stored ones are about no tool. They are read as
+/// at a start; nothing of it is kept.
 fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
-    let folders = &config.agent_hooks.dirs;
-    if folders.is_empty() {
-        return Ok(Vec::new());
-    }
     let agents: Vec<AgentId> = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
     // Only who names a tenant beside the first has to have it; whatever is wrong with the store is not wrong with a file.
     let known = known_store(config)
         .and_then(|store| store.rules().ok())
         .unwrap_or_else(|| StoredRules { tenants: vec![first_tenant()], ..StoredRules::default() });
+    let own = known.hooks.iter().filter(|rule| rule.source == Source::User && rule.file().is_none());
+    let stored = own.filter_map(|rule| blind::of_rule(config, rule, Path::new(&config.store_url)));
+    let stored: Vec<Diagnostic> = stored.collect();
+    if config.agent_hooks.dirs.is_empty() {
+        return Ok(stored);
+    }
     let reader = FileContext {
         config: &config.agent_hooks,
         edition: edition(config, env)?,
@@ -101,8 +109,9 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
         stored: &known.hooks,
         seal: &Ok,
     };
-    let FiledRules { bad, odd, good: _ } = reader.read();
-    Ok(bad.into_iter().map(FileProblem::placed).chain(odd).map(with_nearest).collect())
+    let FiledRules { bad, odd, good } = reader.read();
+    let filed = good.iter().filter_map(|good| blind::of_rule(config, &good.plain, Path::new(good.plain.file()?)));
+    Ok(bad.into_iter().map(FileProblem::placed).chain(odd).map(with_nearest).chain(filed).chain(stored).collect())
 }
 
 /// The store, if there is one already: looking for mistakes makes none.
@@ -161,6 +170,8 @@ impl Linter<'_> {
             HookKind::Process(entry) => {
                 let missing = missing(self.env, entry);
                 found.extend(missing.map(|(keys, message)| self.suspicion(hook, &keys, message)));
+                let mixed = entry.mixed_events.then(|| MIXED.to_owned());
+                found.extend(mixed.map(|message| self.suspicion(hook, &["observe".to_owned()], message)));
             }
             HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {}
         }

@@ -5,7 +5,7 @@ use domain::id::TenantId;
 use domain::json::{Value, json};
 
 use super::super::{Global, terminal};
-use super::stored::{called, find, json, refused, text, with_admin};
+use super::stored::{called, find, json, refused, switched, text, with_admin};
 use crate::error::CliError;
 use crate::operator;
 
@@ -41,10 +41,7 @@ pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u
         let enabled = rule_admin.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
         Ok((hook, enabled))
     })?;
-    let was = if hook["tripped_at"].is_string() { "; its circuit breaker is closed" } else { "" };
-    let word = if enabled { "on" } else { "off" };
-    let said = format!("{} is {word}{was}", called(&hook));
-    answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &said)
+    answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &switched(&hook, enabled))
 }
 
 pub(super) fn remove(global: &Global, args: &OneArgs) -> Result<u8, CliError> {

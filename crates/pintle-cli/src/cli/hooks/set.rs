@@ -3,9 +3,10 @@
 use clap::Args;
 use domain::json::{Object, Value, json};
 use domain::nearest::nearest;
+use rules::admin::{Caller, RuleAdmin, UpdatedRule};
 
 use super::super::{Global, terminal};
-use super::stored::{called, find, json, refused, text, warn, with_admin};
+use super::stored::{called, find, json, refused, switched, text, warn, with_admin};
 use crate::error::CliError;
 use crate::operator;
 
@@ -26,24 +27,64 @@ pub struct SetArgs {
 pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
     operator::require()?;
     let changes: Vec<Change<'_>> = args.changes.iter().map(|text| Change::read(text)).collect::<Result<_, _>>()?;
-    let (hook, updated) = with_admin(global, async |rule_admin, by| {
+    let Done { hook, updated, toggled } = with_admin(global, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
-        let updates = updates(&hook, &changes)?;
-        // What is changed within `config` was read just now: nobody else's change in between is lost.
-        let version = hook["version"].as_u64().and_then(|version| u32::try_from(version).ok());
-        let updated =
-            rule_admin.update(by, text(&hook, "id"), &Value::Object(updates), version).await.map_err(refused)?;
-        Ok((hook, updated))
+        set(rule_admin, by, hook, &changes).await
     })?;
     if args.json {
         let id = text(&hook, "id");
-        let said = json!({"hookId": id, "version": updated.version, "warnings": updated.warnings});
+        let mut said = json!({"hookId": id});
+        if let Some(updated) = updated {
+            said["version"] = updated.version.into();
+            said["warnings"] = updated.warnings.into_iter().collect();
+        }
+        if let Some(enabled) = toggled {
+            said["enabled"] = enabled.into();
+        }
         terminal::say(&json(&said)?)?;
         return Ok(0);
     }
-    warn(&updated.warnings);
-    terminal::say(&format!("{} is version {} now\n", called(&hook), updated.version))?;
+    if let Some(updated) = updated {
+        warn(&updated.warnings);
+        terminal::say(&format!("{} is version {} now\n", called(&hook), updated.version))?;
+    }
+    if let Some(enabled) = toggled {
+        terminal::say(&format!("{}\n", switched(&hook, enabled)))?;
+    }
     Ok(0)
+}
+
+/// What was done with a hook.
+struct Done {
+    /// As it was.
+    hook: Value,
+    /// Its other settings, if any were set.
+    updated: Option<UpdatedRule>,
+    /// Whether it acts now, if it was switched.
+    toggled: Option<bool>,
+}
+
+/// Sets what `changes` say. `enabled` is the switch that `hooks enable` and `hooks disable` are: an update would read it
+/// as unchanged on a hook whose circuit breaker is open, and close the breaker.
+async fn set(rule_admin: &RuleAdmin, by: &Caller, hook: Value, changes: &[Change<'_>]) -> Result<Done, CliError> {
+    let mut updates = updates(&hook, changes)?;
+    let switch = updates.shift_remove("enabled").and_then(|enabled| enabled.as_bool());
+    let id = text(&hook, "id").to_owned();
+    let mut done = Done { hook, updated: None, toggled: None };
+    // What is no longer to act is off before anything else changes; what is to act is as it will be first.
+    if switch == Some(false) {
+        done.toggled = Some(rule_admin.toggle(by, &id, false).await.map_err(refused)?);
+    }
+    if !updates.is_empty() {
+        // What is changed within `config` was read just now: nobody else's change in between is lost.
+        let version = done.hook["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        let version = version.filter(|_| done.toggled.is_none());
+        done.updated = Some(rule_admin.update(by, &id, &Value::Object(updates), version).await.map_err(refused)?);
+    }
+    if switch == Some(true) {
+        done.toggled = Some(rule_admin.toggle(by, &id, true).await.map_err(refused)?);
+    }
+    Ok(done)
 }
 
 /// One `KEY=VALUE`.

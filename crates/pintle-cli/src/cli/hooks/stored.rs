@@ -67,9 +67,12 @@ pub(super) async fn find(rule_admin: &RuleAdmin, by: &Caller, named: &str) -> Re
 
 /// The one of `hooks` whose id or whose name is `named`.
 fn pick<'a>(hooks: &'a [Value], named: &str) -> Result<&'a Value, CliError> {
-    lookup(hooks, named)?.ok_or_else(|| {
-        missing("rule", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
-    })
+    lookup(hooks, named)?.ok_or_else(|| no_hook(hooks, named))
+}
+
+/// None of `hooks` is called `named`.
+pub(super) fn no_hook(hooks: &[Value], named: &str) -> CliError {
+    missing("rule", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
 }
 
 /// The one of `hooks` whose id or whose name is `named`, if there is one.
@@ -146,8 +149,15 @@ pub(super) fn called(record: &Value) -> String {
     }
 }
 
+/// What became of a hook that was switched, which was `hook` before.
+pub(super) fn switched(hook: &Value, enabled: bool) -> String {
+    let is_open = hook["tripped_at"].is_string() || hook["trips"].as_array().is_some_and(|trips| !trips.is_empty());
+    let was = if is_open { "; its circuit breaker is closed" } else { "" };
+    format!("{} is {}{was}", called(hook), if enabled { "on" } else { "off" })
+}
+
 /// Parts of messages, and what to do about them.
-const HINTS: [(&str, &str); 9] = [
+const HINTS: [(&str, &str); 10] = [
     ("comes from the file", "Pintle reads that file whenever it starts"),
     ("command_disabled_standard", "use an http, prompt or script hook: edition standard runs no commands"),
     ("ssrf", "`[[agent_hooks.http.allow]]` in the configuration lets hooks reach an internal endpoint"),
@@ -158,6 +168,7 @@ const HINTS: [(&str, &str); 9] = [
     ),
     ("read-only except for the enabled toggle", "`pintle hooks enable` and `pintle hooks disable` work"),
     ("version conflict", "somebody changed it meanwhile: look at it with `pintle hooks show`, then try again"),
+    ("already and is another one", "`--update` writes the record over it; another name makes another hook"),
     ("agent not found", "`agent_ids` takes the names of configured agents, or their ids"),
     ("runaway-cost guard", "add a matcher such as \"^exec$\", or an if_expr"),
 ];

@@ -141,6 +141,7 @@ async fn put(host: &Host, found: &LoadedHook, question: TestQuestion) -> TestOut
         TestQuestion::Told(event) => tell(host, found, event).await,
     };
     came.stderr = stderr(host);
+    came.stray_lines = host.running().values().map(|process| process.status().stray_lines).sum();
     came
 }
 

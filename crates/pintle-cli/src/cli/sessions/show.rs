@@ -13,8 +13,9 @@ use crate::moment::moment_of;
 const PERSON: Style = AnsiColor::Green.on_default().bold();
 const MODEL: Style = AnsiColor::Cyan.on_default().bold();
 
-/// The session `row`, with everything that stands in it, and the calls that wait for a person.
-pub(super) fn plain(row: &SessionRow, session: &Session, waiting: &[Approval]) -> String {
+/// The session `row`, with everything that stands in it, and the calls that wait for a person. `flags` lead a command
+/// to the same state.
+pub(super) fn plain(row: &SessionRow, session: &Session, (waiting, flags): (&[Approval], &str)) -> String {
     let parent = row.parent.as_ref().map(|parent| format!(", for session {}", clean(parent))).unwrap_or_default();
     let mut text = format!(
         "{BOLD}{}{BOLD:#}  {DIM}agent {}{parent}, begun {}, used {}{DIM:#}\n",
@@ -28,7 +29,7 @@ pub(super) fn plain(row: &SessionRow, session: &Session, waiting: &[Approval]) -
     }
     for approval in waiting {
         let (id, tool) = (clean(&approval.id), clean(&approval.tool));
-        text.push_str(&format!("  {tool}: pintle approvals approve {id}, or refuse\n"));
+        text.push_str(&format!("  {tool}: pintle approvals approve {id}{flags}, or refuse\n"));
     }
     let mut tools = Vec::new();
     for message in session.said() {

@@ -147,7 +147,7 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
     whole_turn(&env, "go on");
     assert_eq!([5, 6].map(last), [blocked; 2]);
     let off = "tool: Hook blocked: pre_tool_use: guard: hook \"guard\" ([id]) is off since [at]: circuit breaker, 5 blocks/timeouts in \
-               [time]; matching calls are refused until an administrator re-enables it (hooks.toggle enabled=true)";
+               [time]; matching calls are refused until an administrator re-enables it (pintle hooks reset [id])";
     // Also what it would have allowed.
     assert_eq!([7, 8].map(last), [off; 2]);
     let why = env.raw(&["why", "-v", "--last"]);

@@ -12,7 +12,7 @@ fn several_records_are_added_in_either_form_and_their_ids_printed() {
             {"name": "b", "event": "stop", "handler_type": "command", "scope": "global", "config": {"command": "true"}}]"#,
     );
     let seen = operate(&env, &["hooks", "add", file.to_str().unwrap()]);
-    assert_eq!(seen.to_string(), "exit 0\n--- out\n[id]\n[id]\n\n");
+    assert_eq!(seen.to_string(), "exit 0\n--- out\na at pre_tool_use is added\nb at stop is added\n[id]\n[id]\n\n");
     let names: Vec<String> = listed(&env).iter().map(|hook| hook["hook"].to_string()).collect();
     assert_eq!(names, ["\"a\"", "\"b\""]);
     let seen = operate(&env, &["hooks", "add", "--json", file.to_str().unwrap()]);
@@ -52,7 +52,7 @@ fn a_mistake_says_where_and_nothing_is_added() {
 
     exit 2
     --- out
-    error: [root]/here/rules.toml:3:9: hook: unknown event "pre_tool"
+    error: [root]/here/rules.toml:3:9: hook: unknown event "pre_tool" (did you mean "pre_tool_use"?)
 
     exit 2
     --- out
@@ -84,17 +84,115 @@ fn the_starter_guards_are_added_once() {
     let seen = operate(&env, &["hooks", "add", "--starter"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     let first = listed(&env);
-    assert_eq!(seen.out.lines().count(), first.len(), "{seen}");
+    assert_eq!(ids(&seen.out), first.len(), "{seen}");
     assert!(first.iter().all(|hook| hook["hook"].as_str().unwrap().starts_with("starter-")));
     operate(&env, &["hooks", "set", "starter-disks", "priority=3"]);
     let seen = operate(&env, &["hooks", "add", "--starter"]);
     assert!(seen.code == Some(0) && seen.out.contains("`starter-disks` is there already"), "{seen}");
-    let ids = |hooks: &[domain::json::Value]| {
+    let ids_of = |hooks: &[domain::json::Value]| {
         let mut ids: Vec<String> = hooks.iter().map(|hook| hook["id"].to_string()).collect();
         ids.sort();
         ids
     };
     let second = listed(&env);
-    assert_eq!(ids(&second), ids(&first));
+    assert_eq!(ids_of(&second), ids_of(&first));
     assert!(second.iter().any(|hook| hook["hook"] == "starter-disks" && hook["priority"] == 3), "it stays as it is");
+}
+
+/// How many ids stand in what `hooks add` shows on a terminal.
+fn ids(seen: &str) -> usize {
+    seen.lines().filter(|line| *line == "[id]").count()
+}
+
+#[test]
+fn a_record_that_is_there_already_is_the_hook_that_it_is() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(add(&env, GUARD), @r#"
+    exit 0
+    --- out
+    no-force at pre_tool_use is added
+    [id]
+    "#);
+    let id = listed(&env)[0]["id"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(add(&env, GUARD), @r#"
+    exit 0
+    --- out
+    no-force at pre_tool_use is there already, just so
+    [id]
+    "#);
+    let other = GUARD.replace("^exec$", "^(exec|spawn)$").replace("priority = 10", "priority = 20");
+    insta::assert_snapshot!(add(&env, &other), @r#"
+    exit 1
+    --- out
+    error: hook "no-force" ([id]) is at pre_tool_use already and is another one: matcher is "^exec$", not "^(exec|spawn)$"; priority is 10, not 20
+      hint: `--update` writes the record over it; another name makes another hook
+    "#);
+    assert_eq!((listed(&env).len(), &listed(&env)[0]["version"]), (1, &1.into()), "nothing is changed");
+    let file = env.path("here/rules.toml");
+    insta::assert_snapshot!(operate(&env, &["hooks", "add", "--update", file.to_str().unwrap()]), @r#"
+    exit 0
+    --- out
+    no-force at pre_tool_use is changed
+    [id]
+    "#);
+    let row = &listed(&env)[0];
+    assert_eq!((&row["id"], &row["version"], &row["priority"]), (&id.into(), &2.into(), &20.into()));
+    // At another event it is another hook, and one without a name always is.
+    let stop = "[[hook]]\nname = 'no-force'\nevent = 'stop'\nhandler_type = 'command'\nscope = 'tenant'\n\
+                config.command = 'true'\n";
+    assert_eq!(ids(&add(&env, &format!("{stop}{stop}")).out), 2);
+    let unnamed = stop.replace("name = 'no-force'\n", "");
+    add(&env, &unnamed);
+    add(&env, &unnamed);
+    assert_eq!(listed(&env).len(), 4);
+    let seen = add(&env, &format!("{stop}{}", stop.replace("'true'", "'false'")));
+    assert!(seen.code == Some(1) && seen.out.contains("record 2 (\"no-force\"): "), "{seen}");
+}
+
+#[test]
+fn a_secret_that_is_another_one_is_not_shown() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[[agent_hooks.http.allow]]\nhost = '127.0.0.1'\n");
+    let record = |secret: &str| {
+        format!(
+            "[[hook]]\nname = 'ask'\nevent = 'stop'\nhandler_type = 'http'\nscope = 'tenant'\n[hook.config]\n\
+             url = 'https://example.com/x'\n[hook.config.headers]\nAuthorization = '{secret}'\n"
+        )
+    };
+    assert_eq!(add(&env, &record("Bearer one")).code, Some(0));
+    let same = add(&env, &record("Bearer one"));
+    assert!(same.out.contains("ask at stop is there already, just so"), "{same}");
+    let seen = add(&env, &record("Bearer two"));
+    assert!(seen.out.contains("another one: another secret in config.headers\n"), "{seen}");
+    assert!(!seen.out.contains("Bearer"), "{seen}");
+}
+
+#[test]
+fn a_matcher_that_is_about_no_tool_is_told_when_it_is_stored_and_by_lint() {
+    let env = TestEnv::new();
+    let seen = add(&env, &GUARD.replace("^exec$", "^exce$"));
+    assert!(
+        seen.code == Some(0) && seen.out.contains("warning: matcher `^exce$` matches no tool; did you mean `exec`?"),
+        "{seen}"
+    );
+    let seen = env.pintle(&["hooks", "lint"]);
+    assert!(
+        seen.code == Some(2) && seen.out.contains("no-force.matcher: `^exce$` matches no tool; did you mean \"exec\"?"),
+        "{seen}"
+    );
+    operate(&env, &["hooks", "set", "no-force", "matcher=^exec$"]);
+    assert_eq!(env.pintle(&["hooks", "lint"]).err, "no mistakes\n");
+}
+
+#[test]
+fn the_nearest_word_is_named_where_one_is_none() {
+    let env = TestEnv::new();
+    for (from, to, said) in [
+        ("pre_tool_use", "pre_tol_use", "unknown event \"pre_tol_use\" (did you mean \"pre_tool_use\"?)"),
+        ("\"script\"", "\"scirpt\"", "hook.unknown_handler_type (did you mean \"script\"?)"),
+        ("\"tenant\"", "\"tennant\"", "unknown scope \"tennant\" (did you mean \"tenant\"?)"),
+    ] {
+        let seen = add(&env, &GUARD.replace(from, to));
+        assert!(seen.code == Some(2) && seen.out.contains(said), "{seen}");
+    }
 }

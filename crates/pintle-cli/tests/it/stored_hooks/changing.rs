@@ -85,7 +85,7 @@ fn what_cannot_be_set_says_why_and_changes_nothing() {
 #[test]
 fn a_hook_is_named_by_its_id_or_by_a_name_of_its_own() {
     let env = TestEnv::new();
-    add(&env, &format!("{GUARD}\n{GUARD}"));
+    add(&env, &format!("{GUARD}\n{}", GUARD.replace("pre_tool_use", "subagent_start").replace("^exec$", "^spawn$")));
     for args in [&["hooks", "disable", "no-force"][..], &["hooks", "set", "no-force", "priority=1"]] {
         insta::allow_duplicates! {
             insta::assert_snapshot!(operate(&env, args), @r#"
@@ -94,7 +94,7 @@ fn a_hook_is_named_by_its_id_or_by_a_name_of_its_own() {
             error: 2 rules are called "no-force"
               hint: say which, by its id:
               hint: [id]  script pre_tool_use, scope tenant, priority 10
-              hint: [id]  script pre_tool_use, scope tenant, priority 10
+              hint: [id]  script subagent_start, scope tenant, priority 10
             "#);
         }
     }
@@ -131,10 +131,31 @@ fn an_open_breaker_is_shown_and_reset() {
     assert_eq!(env.pintle(&["run", "--quiet", "push it"]).out, "I give up.\n");
     let list = env.pintle(&["hooks", "list"]).out;
     assert!(list.contains("tripped since [at]"), "{list}");
+    let records = env.pintle(&["why", "-v"]).out;
+    assert!(records.contains("re-enables it (pintle hooks reset [id])"), "{records}");
     let shown = env.pintle(&["hooks", "show", "no-force"]).out;
     assert!(shown.contains("breaker state    open since [at]"), "{shown}");
     assert!(shown.contains("tripped by system:breaker"), "{shown}");
     let seen = operate(&env, &["hooks", "reset", "no-force"]);
     assert_eq!(seen.out, "no-force ([id]): its circuit breaker is closed and counts from the start; it is on\n");
     assert_eq!(listed(&env)[0]["state"], "armed");
+}
+
+#[test]
+fn enabled_is_the_switch_also_of_a_hook_whose_breaker_is_open() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "git push --force"}}]}"#;
+    let replies = [call; 6].join(",");
+    let env = scripted(&format!(r#"{replies}, {{"text": "I give up.", "repeat": true}}"#), "tools = ['exec']\n");
+    add(&env, GUARD);
+    assert_eq!(env.pintle(&["run", "--quiet", "push it"]).out, "I give up.\n");
+    let seen = operate(&env, &["hooks", "set", "no-force", "enabled=false"]);
+    assert_eq!(seen.out, "no-force ([id]) is off; its circuit breaker is closed\n");
+    assert_eq!(listed(&env)[0]["state"], "disabled");
+    let seen = operate(&env, &["hooks", "set", "no-force", "enabled=true", "priority=7"]);
+    insta::assert_snapshot!(seen.out, @r#"
+    no-force ([id]) is version 4 now
+    no-force ([id]) is on
+    "#);
+    let row = &listed(&env)[0];
+    assert_eq!((&row["state"], &row["priority"]), (&"armed".into(), &7.into()));
 }

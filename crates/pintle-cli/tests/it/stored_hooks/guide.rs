@@ -16,7 +16,8 @@ fn every_record_can_be_added() {
     let env = TestEnv::new();
     let records = records();
     let seen = add(&env, &records.join("\n"));
-    assert_eq!((seen.code, seen.out.as_str()), (Some(0), "[id]\n".repeat(records.len()).as_str()), "{seen}");
+    let ids = seen.out.lines().filter(|line| *line == "[id]").count();
+    assert_eq!((seen.code, ids), (Some(0), records.len()), "{seen}");
     let mut kinds: Vec<String> =
         listed(&env).iter().map(|hook| hook["handler_type"].as_str().unwrap().to_owned()).collect();
     kinds.sort();

@@ -2,7 +2,7 @@
 
 use domain::json::Value;
 
-use super::{GUARD, add};
+use super::{GUARD, add, operate};
 use crate::env::{PINTLE, TestEnv};
 use crate::run::scripted;
 
@@ -148,4 +148,21 @@ fn the_whole_text_of_a_fault_is_for_a_person_only() {
     assert_eq!((person.code, shows(&person.to_string())), (Some(0), 2), "{person}");
     assert_eq!(reads(), 1, "that it was read stands in the audit chain");
     assert_eq!(env.pintle(&["hooks", "history", "--detail", id, "--limit", "3"]).code, Some(2));
+}
+
+#[test]
+fn a_removed_hook_is_found_by_the_name_and_the_id_that_it_had() {
+    let env = worked();
+    let id = page(&env, &[]).0[0]["hook_id"].as_str().unwrap().to_owned();
+    operate(&env, &["hooks", "remove", "no-force"]);
+    assert_eq!(page(&env, &["no-force"]).0.len(), 3);
+    assert_eq!(page(&env, &[&id, "--decision", "block"]).0.len(), 2);
+    assert_eq!(page(&env, &["no-force", "--decision", "ask"]).0.len(), 0);
+    let seen = env.pintle(&["hooks", "history", "no-forse"]);
+    assert!(seen.code == Some(2) && seen.err.contains("there is no rule \"no-forse\""), "{seen}");
+    let seen = env.pintle(&["hooks", "history", "0193a5b0-7000-7000-8000-0000000000ff"]);
+    assert!(seen.code == Some(1) && seen.err.contains("hook not found"), "{seen}");
+    // One of the same name that is there now is another hook.
+    add(&env, GUARD);
+    assert_eq!((page(&env, &["no-force"]).0.len(), page(&env, &[&id]).0.len()), (0, 3));
 }

@@ -29,13 +29,18 @@ fn exit_codes_and_signals() {
 #[test]
 fn the_whole_output_else_its_last_line() {
     let broken = |why: &str| fault(&format!("reply: it begins with `{{` but is no JSON: {why}"));
+    let unsaid = || {
+        let warning =
+            "what it prints is no JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
+        warned(HandlerReply::default(), [warning])
+    };
     let rows: [(&str, Told); 20] = [
-        ("all is well", Ok(deciding(Decision::Allow))),
+        ("all is well", Ok(unsaid())),
         (" \n ", Ok(deciding(Decision::Allow))),
         // JSON that is no object is text.
-        ("[1,2]", Ok(deciding(Decision::Allow))),
-        ("\"block\"", Ok(deciding(Decision::Allow))),
-        ("null", Ok(deciding(Decision::Allow))),
+        ("[1,2]", Ok(unsaid())),
+        ("\"block\"", Ok(unsaid())),
+        ("null", Ok(unsaid())),
         ("{\n  \"decision\": \"block\"\n}\n", Ok(deciding(Decision::Block))),
         ("checking…\n50 %\n{\"decision\":\"block\"}\n\n  \n", Ok(deciding(Decision::Block))),
         ("checking\r\n{\"decision\":\"block\"}\r\n", Ok(deciding(Decision::Block))),
@@ -52,8 +57,8 @@ fn the_whole_output_else_its_last_line() {
         // Over several lines after other text.
         ("checking\n{\n  \"decision\": \"block\",\n  \"x\": {\n  }\n}", Ok(deciding(Decision::Block))),
         ("fn main()\n{\n}\n", Ok(deciding(Decision::Allow))),
-        ("fn main()\n{\n  run();\n}\n", Ok(deciding(Decision::Allow))),
-        ("done\n5", Ok(deciding(Decision::Allow))),
+        ("fn main()\n{\n  run();\n}\n", Ok(unsaid())),
+        ("done\n5", Ok(unsaid())),
         ("{\n5", broken("key must be a string at line 2 column 1")),
     ];
     for (text, expected) in rows {

@@ -345,6 +345,7 @@ impl World {
 
     pub(crate) fn rows(&self) -> Vec<Execution> {
         let query = ExecutionQuery {
+            name: None,
             tenant: None,
             hook: None,
             event: None,

@@ -99,7 +99,7 @@ fn every_entry() -> Vec<JournalEntry> {
             reply: "sorry".into(),
         },
     ];
-    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into() }];
+    let mut entries = vec![JournalEntry::Opened { by: "pid 4711".into(), under: None }];
     entries.extend(facts.map(JournalEntry::Turn));
     let causes = [
         ReleaseReason::Done,

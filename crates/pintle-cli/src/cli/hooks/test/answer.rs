@@ -42,6 +42,8 @@ pub(super) struct TestOutcome {
     pub(super) came: Option<String>,
     /// The end of the child's standard error.
     pub(super) stderr: String,
+    /// How many lines of its standard output answered nothing.
+    pub(super) stray_lines: u64,
 }
 
 /// How it went.
@@ -58,7 +60,7 @@ pub(super) enum TestEnd {
 
 impl TestOutcome {
     fn new(event: &'static str, what: TestEnd) -> Self {
-        Self { event, what, note: None, sent: None, came: None, stderr: String::new() }
+        Self { event, what, note: None, sent: None, came: None, stderr: String::new(), stray_lines: 0 }
     }
 
     pub(super) fn recorded(event: &'static str, record: Record) -> Self {
@@ -154,6 +156,7 @@ impl Answer {
             stderr: came.stderr,
             shown: Shown { word: "told", style: GOOD, note: came.event.to_owned(), code: 0 },
         };
+        let stray_lines = came.stray_lines;
         match came.what {
             TestEnd::Recorded(record) => answer.take(hook, *record, came.note),
             TestEnd::Fault(fault) => answer.take_fault(&fault, None),
@@ -165,6 +168,7 @@ impl Answer {
                 answer.shown = Shown { word: "dropped", style: BAD, note, code: FAILED };
             }
         }
+        answer.warnings.extend(strays(stray_lines));
         answer
     }
 
@@ -270,6 +274,16 @@ impl Answer {
         }
         text
     }
+}
+
+/// What is said of lines on standard output that answer nothing: whoever prints them there may break an answer in two.
+fn strays(lines: u64) -> Option<String> {
+    let what = match lines {
+        0 => return None,
+        1 => "1 line on standard output answers nothing".to_owned(),
+        lines => format!("{lines} lines on standard output answer nothing"),
+    };
+    Some(format!("{what}; print for people on standard error"))
 }
 
 /// A text of the hook's own, without anything that moves a terminal.

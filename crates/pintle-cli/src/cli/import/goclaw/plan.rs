@@ -8,6 +8,7 @@ use domain::rule::{Edition, HookScope, Rule, Source as Origin};
 use domain::store::StoredRules;
 use egress::Egress;
 use jiff::Timestamp;
+use rules::builtin::builtins;
 use rules::handler::Vault as _;
 use rules::http::{SigningSecret, check_header};
 use rules::record::{self, Checks, Lang, NewRow, RecordContext, SEALED};
@@ -151,18 +152,18 @@ impl Planner<'_, '_> {
             return self.leave(what, "it is no object with a hook's settings".into());
         }
         if record::source(text(row, &["source"])) == Some(Origin::Builtin) {
-            let on = if flag(row, "enabled") == Ok(Some(true)) { "it was on" } else { "it was off" };
-            let why = format!("{on}; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`");
-            return self.note(what, why);
+            return self.shipped(what, row);
         }
         let draft = match self.draft(table, row, links) {
             Ok(draft) => Draft { what: what.clone(), ..draft },
             Err(why) => return self.leave(what, why),
         };
         let is_off = draft.record["enabled"].as_bool() == Some(false);
+        let differs = changed_meanings(&draft.record);
         if !self.take(draft) {
             return;
         }
+        differs.into_iter().for_each(|why| self.note(what.clone(), why.to_owned()));
         if is_off {
             self.note(what.clone(), "it is off, as it was".into());
         }
@@ -171,6 +172,31 @@ impl Planner<'_, '_> {
                 what,
                 format!("{why}; among hooks of its priority it comes after those that were made before today"),
             );
+        }
+    }
+
+    /// A hook that the other program ships. One that guarded there and does not here is left out, not merely noted.
+    fn shipped(&mut self, what: String, row: &Object) {
+        let (name, event) = (text(row, &["name"]), text(row, &["event"]));
+        let is_one = |hook: &&Rule| hook.source == Origin::Builtin && hook.name == name && hook.event.name() == event;
+        let stored = self.host.rules.hooks.iter().find(is_one).cloned();
+        // A store that no host opened yet has no rows of what is shipped.
+        let fresh = || builtins().iter().flat_map(|shipped| shipped.rows(self.host.now)).find(|hook| is_one(&hook));
+        let own = stored.or_else(fresh);
+        let is_on = flag(row, "enabled") == Ok(Some(true));
+        match own {
+            Some(own) if is_on && !own.enabled => {
+                let why =
+                    format!("it was on, and the one that this program ships is off: `pintle hooks enable {}`", own.id);
+                self.leave(what, why);
+            }
+            None if is_on => self.leave(what, "it was on, and this program ships none like it".into()),
+            Some(_) | None => {
+                let on = if is_on { "it was on" } else { "it was off" };
+                let why =
+                    format!("{on}; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`");
+                self.note(what, why);
+            }
         }
     }
 
@@ -438,4 +464,21 @@ fn name_secrets(config: &mut Object) -> Result<(), String> {
         config.insert("secret_headers".to_owned(), json!(names));
     }
     Ok(())
+}
+
+/// What a hook's settings mean here and did not there, as far as a row shows it.
+fn changed_meanings(record: &Value) -> Vec<&'static str> {
+    let has = |name: &str| record[name].as_str().is_some_and(|text| !text.is_empty());
+    let is_at = |events: &[&str]| record["event"].as_str().is_some_and(|event| events.contains(&event));
+    let gates = is_at(&["pre_tool_use", "user_prompt_submit", "subagent_start"]);
+    let mut differs = Vec::new();
+    if has("if_expr") && gates {
+        differs.push("its `if_expr` blocks where a member that it names is absent: ask for it with has(…) first");
+    }
+    if record["handler_type"] == "script" && gates {
+        differs.push(
+            "what it changes counts only as `updatedInput: {toolInput: …}` or `{rawInput: …}`, and with `may_rewrite`",
+        );
+    }
+    differs
 }

@@ -96,7 +96,7 @@ impl Source {
             Value::Array(hooks) => Object::from_iter([("hooks".to_owned(), Value::Array(hooks))]),
             Value::Object(mut members) => match members.shift_remove("payload") {
                 Some(Value::Object(payload)) => payload,
-                Some(_) | None => members,
+                Some(_) | None => record_alone(members),
             },
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return Ok(None),
         };
@@ -131,6 +131,19 @@ impl Source {
     pub(super) fn table(&self, name: &str) -> &[Object] {
         self.tables.get(name).map_or(&[], Vec::as_slice)
     }
+}
+
+/// `members` as a list of one hook, if they are one, by itself or in a request of `hooks.create`; else as they are.
+fn record_alone(mut members: Object) -> Object {
+    let creates = members.get("method").and_then(Value::as_str) == Some("hooks.create");
+    if creates && let Some(Value::Object(params)) = members.get_mut("params").map(Value::take) {
+        members = params;
+    }
+    let is_hook = ["event", "handler_type"].iter().all(|name| members.get(name).is_some_and(Value::is_string));
+    if is_hook {
+        return Object::from_iter([("hooks".to_owned(), Value::Array(vec![Value::Object(members)]))]);
+    }
+    members
 }
 
 fn nothing(source: &str) -> CliError {

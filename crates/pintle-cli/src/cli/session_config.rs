@@ -1,0 +1,76 @@
+//! Going on with a session under the configuration that it had: with its guards, or by the word of a person.
+
+use agent::Conversation;
+use domain::id::SessionId;
+use domain::session::{ConfigDrift, Session, WorkedUnder};
+use domain::store::{SessionKey, SessionStore};
+use host::Host;
+use host::config::Loaded;
+use host::session_config::worked_under;
+
+use super::session::{flags, tenant, word};
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::CliError;
+
+/// `conversation`, to be worked under the configuration of `host`, which its journal keeps. A line says where that was
+/// edited since.
+///
+/// # Errors
+/// Other files count than before, or a guard is gone, and nobody said that this is meant.
+pub(super) fn continued(
+    host: &Host,
+    conversation: Conversation,
+    config_changed: bool,
+) -> Result<Conversation, CliError> {
+    let now = worked_under(&host.loaded);
+    let drift = conversation.worked_under().map_or(ConfigDrift::None, |before| now.drift(before));
+    match (drift, conversation.worked_under()) {
+        (ConfigDrift::Another { files, gone }, Some(before)) if !config_changed => {
+            return Err(refused(conversation.key.as_str(), (before, &now), (files, &gone)));
+        }
+        (ConfigDrift::Edited, _) => terminal::note("the configuration was edited since this session was worked last"),
+        (ConfigDrift::None | ConfigDrift::Another { .. }, _) => {}
+    }
+    Ok(conversation.under(now))
+}
+
+/// The refusal to go on with what was begun behind other guards.
+fn refused(key: &str, (before, now): (&WorkedUnder, &WorkedUnder), (files, gone): (bool, &[String])) -> CliError {
+    let mut parts = Vec::new();
+    if files {
+        parts.push(format!("was worked under {}, and this is {}", clean(&before.files()), clean(&now.files())));
+    }
+    if !gone.is_empty() {
+        let names: Vec<String> = gone.iter().map(|name| format!("\"{}\"", clean(name))).collect();
+        let (what, are) = if gone.len() == 1 { ("guard", "is") } else { ("guards", "are") };
+        parts.push(format!("had the {what} {}, which {are} gone", names.join(", ")));
+    }
+    let error = CliError::failed(format!("session \"{}\" {}", clean(key), parts.join("; it ")));
+    let error = match before.config.as_slice() {
+        [one] if files => error.hint(format!("go on with -c {}", word(one))),
+        _ => error,
+    };
+    error.hint("--config-changed goes on as it is now; the session's journal says so")
+}
+
+/// The command that goes on with the session `key` under the configuration that it had, wherever it is pasted.
+pub(super) fn resume_line(global: &Global, loaded: &Loaded, sessions: &dyn SessionStore, key: &SessionId) -> String {
+    let resume = format!("pintle sessions resume {}", word(key.as_str()));
+    let full = SessionKey { tenant: tenant(), session: key.clone() };
+    // A session that cannot be read has nothing more to say here; going on with it says why.
+    let session = Session::fold(sessions.journal(&full).unwrap_or_default());
+    let before = session.worked_under().map(|under| under.config.clone()).unwrap_or_default();
+    if before.is_empty() || before == worked_under(loaded).config {
+        return format!("{resume}{}", flags(global));
+    }
+    let home = flags(&Global { config: None, ..global.clone() });
+    match before.as_slice() {
+        [one] => format!("{resume} -c {}{home}", word(one)),
+        [.., found] => {
+            let folder = std::path::Path::new(found).parent().map(|folder| folder.display().to_string());
+            format!("cd {} && {resume}{home}", word(&folder.unwrap_or_default()))
+        }
+        [] => resume,
+    }
+}

@@ -1,0 +1,277 @@
+//! Records that may be there already: a hook is told from others by its tenant, scope, event and name.
+
+use std::collections::BTreeMap;
+
+use domain::checkpoint::CheckpointKind;
+use domain::id::{HookId, TenantId};
+use domain::json::{Object, Value, json};
+use domain::rule::{Rule, Source};
+use domain::store::{RuleChange, StoredRules};
+
+use super::creating::in_place;
+use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
+use crate::record::{self, ValidRecord};
+
+/// Members that a record does not say.
+const KEPT: [&str; 8] =
+    ["id", "version", "source", "tripped_at", "disabled_reason", "created_by", "created_at", "updated_at"];
+
+/// Most differences that a refusal names: more is what two files are compared for.
+const MAX_DIFFERENCES: usize = 6;
+
+/// Most characters of a value in a refusal: a pattern, not a script.
+const MAX_VALUE_CHARS: usize = 60;
+
+/// What became of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedRule {
+    /// The hook.
+    pub id: HookId,
+    /// Its name; may be empty.
+    pub name: String,
+    /// Where it acts.
+    pub event: CheckpointKind,
+    /// The pattern of tool names that it is about.
+    pub matcher: String,
+    /// What was done.
+    pub outcome: AddOutcome,
+    /// Settings that are allowed and probably not meant.
+    pub warnings: Vec<String>,
+}
+
+/// What was done with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddOutcome {
+    /// It is a new hook.
+    Created,
+    /// It was there already, just so.
+    Same,
+    /// It was there, and is now as the record says.
+    Updated,
+}
+
+impl AddOutcome {
+    /// The word in answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Same => "same",
+            Self::Updated => "updated",
+        }
+    }
+}
+
+/// What is done with the hook that has the place of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhereThere {
+    /// It has to be the same.
+    #[default]
+    Refuse,
+    /// It becomes what the record says.
+    Update,
+}
+
+/// The changes of several records, so far.
+#[derive(Default)]
+struct Adding {
+    where_there: WhereThere,
+    added: Vec<AddedRule>,
+    changes: Vec<RuleChange>,
+    /// The rules of this file, as they are read.
+    read: Vec<Rule>,
+    beside: BTreeMap<TenantId, usize>,
+}
+
+impl RuleAdmin {
+    /// Makes hooks of records, all or none. A record whose tenant, scope, event and name a hook has already is that
+    /// hook: the same one is left as it is, another one is refused with what differs, or updated.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the first record that is not in order; or the caller may not.
+    pub async fn add_all(
+        &self,
+        by: &Caller,
+        records: &[Value],
+        where_there: WhereThere,
+    ) -> Result<Vec<AddedRule>, AdminError> {
+        by.at_least(CallerRole::Admin, "create")?;
+        let (by, records) = (by.clone(), records.to_vec());
+        self.blocking(move |rule_admin| rule_admin.add_now(&by, &records, where_there)).await
+    }
+
+    fn add_now(&self, by: &Caller, records: &[Value], where_there: WhereThere) -> Result<Vec<AddedRule>, AdminError> {
+        let rules = self.freshest()?;
+        let mut adding = Adding { where_there, ..Adding::default() };
+        for (place, record) in records.iter().enumerate() {
+            let named = |refused| if records.len() == 1 { refused } else { in_place(refused, place, record) };
+            self.add_one(by, (&rules, &mut adding), record).map_err(named)?;
+        }
+        let Adding { added, changes, .. } = adding;
+        if !changes.is_empty() {
+            let actor = self.actor(by);
+            self.parts.hooks.change(changes, &actor)?;
+            // As after any other change: its circuit breaker is closed.
+            for updated in added.iter().filter(|added| added.outcome == AddOutcome::Updated) {
+                self.parts.rule_cache.release(&updated.id, None);
+                self.parts.hooks.reset(&updated.id, None, &actor)?;
+            }
+            self.in_force()?;
+        }
+        Ok(added)
+    }
+
+    fn add_one(
+        &self,
+        by: &Caller,
+        (rules, adding): (&StoredRules, &mut Adding),
+        record: &Value,
+    ) -> Result<(), AdminError> {
+        let ValidRecord { hook, warnings } = self.new_record(by, (rules, Some(&adding.beside)), record)?;
+        let twin = adding.read.iter().find(|read| is_one(read, &hook));
+        if let Some(twin) = twin {
+            let differs = differences((twin, twin), &hook);
+            if !differs.is_empty() {
+                return Err(another(twin, &differs));
+            }
+        }
+        let there = self.twin(rules, &hook)?;
+        let (id, outcome) = match (twin, &there) {
+            (Some(twin), _) => (twin.id.clone(), AddOutcome::Same),
+            (None, None) => {
+                *adding.beside.entry(hook.tenant_id.clone()).or_default() += 1;
+                adding.changes.push(RuleChange::Create(Box::new(self.sealed(hook.clone())?)));
+                (hook.id.clone(), AddOutcome::Created)
+            }
+            (None, Some(Twin { current, differs })) if differs.is_empty() => (current.id.clone(), AddOutcome::Same),
+            (None, Some(Twin { current, differs })) => {
+                if adding.where_there == WhereThere::Refuse {
+                    return Err(another(current, differs));
+                }
+                adding.changes.push(self.over(current, &hook)?);
+                (current.id.clone(), AddOutcome::Updated)
+            }
+        };
+        let (name, matcher) = (hook.name.clone(), hook.matcher.clone());
+        adding.added.push(AddedRule { id: id.clone(), name, event: hook.event, matcher, outcome, warnings });
+        adding.read.push(Rule { id, ..hook });
+        Ok(())
+    }
+
+    /// The rule that `hook` is, of those that are kept.
+    ///
+    /// # Errors
+    /// Several are, and none of them just so.
+    fn twin<'a>(&self, rules: &'a StoredRules, hook: &Rule) -> Result<Option<Twin<'a>>, AdminError> {
+        let there = rules.hooks.iter().filter(|current| is_one(current, hook) && current.file().is_none());
+        let mut twins: Vec<Twin<'a>> = there
+            .map(|current| {
+                let opened = self.opened(current);
+                Twin { current, differs: differences((current, &opened), hook) }
+            })
+            .collect();
+        if let Some(same) = twins.iter().position(|twin| twin.differs.is_empty()) {
+            return Ok(Some(twins.swap_remove(same)));
+        }
+        if twins.len() > 1 {
+            let ids: Vec<&str> = twins.iter().map(|twin| twin.current.id.as_str()).collect();
+            return Err(AdminError::new(
+                AdminErrorCode::FailedPrecondition,
+                format!("{} hooks are called {:?} at {}: {}", ids.len(), hook.name, hook.event.name(), ids.join(", ")),
+            ));
+        }
+        Ok(twins.pop())
+    }
+
+    /// The change that makes `current` what `hook` says.
+    fn over(&self, current: &Rule, hook: &Rule) -> Result<RuleChange, AdminError> {
+        let next = Rule {
+            id: current.id.clone(),
+            version: current.version,
+            created_by: current.created_by.clone(),
+            created_at: current.created_at.clone(),
+            ..hook.clone()
+        };
+        let hook = Box::new(self.sealed(next)?);
+        Ok(RuleChange::Update { hook, if_version: Some(current.version), action: "updated" })
+    }
+
+    /// The row with its secrets as they were written. One that cannot be opened stays as it is, and so is another one.
+    fn opened(&self, hook: &Rule) -> Rule {
+        let mut opened = hook.clone();
+        let (id, tenant) = (hook.id.clone(), hook.tenant_id.clone());
+        let vault = &self.parts.parts.vault;
+        let done: Result<(), String> = record::map_secrets(&mut opened, |path, text| {
+            Ok(vault.open(&id, &tenant, path, text).unwrap_or_else(|_| text.to_owned()))
+        });
+        done.map(|()| opened).unwrap_or_else(|_| hook.clone())
+    }
+}
+
+/// A rule in the place of a record, and how the two differ.
+struct Twin<'a> {
+    current: &'a Rule,
+    differs: Vec<String>,
+}
+
+/// Whether two rules have one place: a name says which hook is meant, and one without a name is always a new one.
+fn is_one(a: &Rule, b: &Rule) -> bool {
+    !b.name.is_empty()
+        && a.name == b.name
+        && a.tenant_id == b.tenant_id
+        && a.scope == b.scope
+        && a.event == b.event
+        && a.source == Source::User
+}
+
+/// What `hook` says otherwise than `stored`, whose secrets are open in `opened`; secrets are named and not shown.
+fn differences((stored, opened): (&Rule, &Rule), hook: &Rule) -> Vec<String> {
+    let (was, is) = (members(opened), members(hook));
+    let (shown_was, shown_is) = (members(&record::masked(opened)), members(&record::masked(hook)));
+    let mut paths: Vec<&String> = was.keys().chain(is.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let differs = |path: &&String| was.get(path.as_str()) != is.get(path.as_str());
+    // A breaker that is open switched it off, not its owner.
+    let tripped = |path: &&String| path.as_str() == "enabled" && stored.tripped_at.is_some();
+    let say = |path: &String| match (shown_was.get(path.as_str()), shown_is.get(path.as_str())) {
+        (was, is) if was == is => format!("another secret in {path}"),
+        (was, is) => format!("{path} is {}, not {}", value(was), value(is)),
+    };
+    paths.into_iter().filter(differs).filter(|path| !tripped(path)).map(say).collect()
+}
+
+/// What a record says of a rule, with the members of `config` and `metadata` by themselves.
+fn members(hook: &Rule) -> Object {
+    let mut flat = Object::new();
+    let Value::Object(row) = json!(hook) else { return flat };
+    for (name, value) in row.iter().filter(|(name, _)| !KEPT.contains(&name.as_str())) {
+        if let Some(inner) = value.as_object() {
+            flat.extend(inner.iter().map(|(member, value)| (format!("{name}.{member}"), value.clone())));
+        } else {
+            flat.insert(name.clone(), value.clone());
+        }
+    }
+    flat
+}
+
+fn value(value: Option<&Value>) -> String {
+    let text = value.map_or_else(|| "absent".to_owned(), Value::to_string);
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The refusal to have two hooks in one place.
+fn another(current: &Rule, differs: &[String]) -> AdminError {
+    let more = if differs.len() > MAX_DIFFERENCES { "; …" } else { "" };
+    let differs: Vec<&str> = differs.iter().take(MAX_DIFFERENCES).map(String::as_str).collect();
+    let text = format!(
+        "hook {:?} ({}) is at {} already and is another one: {}{more}",
+        current.name,
+        current.id,
+        current.event.name(),
+        differs.join("; ")
+    );
+    AdminError::new(AdminErrorCode::FailedPrecondition, text)
+}
