@@ -13,6 +13,7 @@ pub mod orphan_reaper;
 mod platform;
 mod restart;
 mod spawn;
+mod starters;
 mod stderr;
 pub mod supervision;
 

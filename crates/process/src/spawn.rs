@@ -10,19 +10,12 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::{AccessFlags, access, pipe2};
 use tokio::net::unix::pipe;
-use tokio::sync::Semaphore;
-use tokio::task::{JoinError, spawn_blocking};
 
 use crate::platform::{self, Image, Start, StartFailure, Started, Step, widen};
+use crate::starters::in_turn;
 
 /// Longest `#!` line that is read for a message; the kernel itself reads less.
 const SHEBANG_BYTES: u64 = 512;
-
-/// How many children are started at once, each on a thread of its own: a start takes about a millisecond, and the
-/// threads stay for ten seconds.
-const AT_ONCE: usize = 4;
-
-static STARTS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// A child that runs, with its pipes; what became of its input is the caller's.
 #[derive(Debug)]
@@ -65,18 +58,7 @@ pub(crate) async fn spawn_joined(start: Start<'_>) -> Result<Joined, String> {
 
 async fn started(image: Image, theirs: [OwnedFd; 3]) -> Result<Result<Started, StartFailure>, String> {
     // Where nobody waits for it any more, what is started goes at once.
-    in_turn(move || platform::start(&image, theirs))
-        .await
-        .map_err(|_| "the runtime that starts children is ending".into())
-}
-
-/// Does a step of a start on a thread where others need not wait for it, when it is its turn.
-pub(crate) async fn in_turn<T: Send + 'static>(step: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
-    // It is never closed.
-    let turn = STARTS.acquire().await.ok();
-    let done = spawn_blocking(step).await;
-    drop(turn);
-    done
+    in_turn(move || platform::start(&image, theirs)).await.ok_or_else(|| "what starts it panicked".to_owned())
 }
 
 fn no_pipes(error: impl std::fmt::Display) -> String {

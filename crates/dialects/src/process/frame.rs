@@ -59,10 +59,8 @@ pub enum RpcBody {
         /// Where the result stands in it.
         range: Range<usize>,
     },
-    /// A result of `null`: an empty answer.
+    /// No result, `null` or neither member: an empty answer.
     Empty,
-    /// Neither a result nor an error.
-    Absent,
     /// The hook's own error.
     Error {
         /// Its message.
@@ -76,7 +74,6 @@ impl RpcBody {
         match self {
             Self::Result { line, .. } => line.clone(),
             Self::Empty => r#"{"result":null}"#.to_owned(),
-            Self::Absent => "{}".to_owned(),
             Self::Error { message } => format!(r#"{{"error":{{"message":{}}}}}"#, quoted(message)),
         }
     }
@@ -134,7 +131,6 @@ pub fn read_line(mut line: Vec<u8>) -> Incoming {
     let body = match weigh(&line, &mut warnings) {
         IncomingKind::Result { id, range } => (id, RpcBody::Result { line, range }),
         IncomingKind::Empty { id } => (id, RpcBody::Empty),
-        IncomingKind::Absent { id } => (id, RpcBody::Absent),
         IncomingKind::Error { id, message } => (id, RpcBody::Error { message }),
         IncomingKind::Noise { why } => return Incoming::Noise { why },
         IncomingKind::Bad { id, detail } => return Incoming::Bad { id, detail },
@@ -158,7 +154,6 @@ fn clean(mut line: Vec<u8>, warnings: &mut Vec<String>) -> String {
 enum IncomingKind {
     Result { id: u64, range: Range<usize> },
     Empty { id: u64 },
-    Absent { id: u64 },
     Error { id: u64, message: String },
     Noise { why: String },
     Bad { id: Option<u64>, detail: String },
@@ -230,27 +225,18 @@ impl Envelope<'_> {
         if self.result.is_none() && present(self.method).is_some() {
             return IncomingKind::Noise { why: "hooks send no requests".into() };
         }
-        if self.result.is_some() {
-            warnings.push("`result` is null; an empty answer is written \"result\":{}".to_owned());
-            return IncomingKind::Empty { id };
-        }
-        if let Some(member) = decides(line) {
+        if self.result.is_none()
+            && let Some(member) = decides(line)
+        {
             let detail =
                 format!("`{member}` stands beside `id`; it belongs into `result`: \"result\":{{\"{member}\":…}}");
             return IncomingKind::Bad { id: Some(id), detail };
         }
-        // A logger's line may well have an `id`, and any answer to the first call will do.
-        if present(self.jsonrpc).is_none() && id != HELLO_ID {
-            let why = "a line with an `id` answers only with `result`, `error` or `jsonrpc`".to_owned();
-            return IncomingKind::Noise { why };
-        }
-        warnings.push("the line has no `result` and no `error`; an empty answer is written \"result\":{}".to_owned());
-        IncomingKind::Absent { id }
+        let said = if self.result.is_some() { "`result` is null" } else { "the line has no `result` and no `error`" };
+        warnings.push(format!("{said}; an empty answer is written \"result\":{{}}"));
+        IncomingKind::Empty { id }
     }
 }
-
-/// The id of the first call to a child, `hook.hello`.
-const HELLO_ID: u64 = 1;
 
 /// The member by which a line without a result decides all the same: the result was left out around it.
 fn decides(line: &str) -> Option<&'static str> {

@@ -88,19 +88,6 @@ impl CallPatch {
     }
 }
 
-impl CallPatch {
-    /// Makes `call` the one that a result belongs to. Nothing runs for it, so it may name what is no tool of this agent:
-    /// the gates rule on that name all the same.
-    pub fn answered(self, call: &mut ToolCall, known: &dyn AgentInfo) {
-        if let Some(name) = self.tool.filter(|name| !name.is_empty() && *name != call.tool) {
-            call.tool = known.tool(&name).unwrap_or(name);
-        }
-        if let Some(arguments) = self.arguments {
-            call.arguments = arguments;
-        }
-    }
-}
-
 impl Verdict<BeforeTool> {
     /// This is the result; do not run the tool.
     pub fn respond(with: Substitute) -> Self {
@@ -140,7 +127,9 @@ impl Checkpoint for BeforeTool {
         }
         let Some(patch) = &substitute.call else { return Ok(()) };
         let mut call = self.call.clone();
-        patch.clone().answered(&mut call, known);
+        if let Err(detail) = patch.clone().apply(&mut call, known) {
+            return refuse(detail);
+        }
         if !may(&call.tool, known.owner(&call.tool).as_ref()) {
             return refuse(format!("it may not respond to tool \"{}\"", call.tool));
         }

@@ -62,8 +62,8 @@ async fn what_is_odd_in_a_result_spoils_nothing_else() {
     guest.ready().await.unwrap();
     let output = guest.call("mcp_bad_odd", "{}").await;
     assert_eq!(
-        output.for_llm,
-        "[a block of type \"hologram\" was left out]\nrest\n{\"n\":123456789012345678901234567890,\"x\":1.10}"
+        output.for_llm, "[a block of type \"hologram\" was left out]\nrest",
+        "where there are blocks, they are the result"
     );
     guest.close().await;
 }

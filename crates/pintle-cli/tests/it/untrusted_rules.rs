@@ -97,21 +97,21 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     family           native
     origin           file:rules.toml
     state            broken
-    health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
+    health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
     at pre_tool_use  gate, [time], on failure block
 
     --- err
-    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
+    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
 
     exit 1
     --- err
-    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
-    error: hook "guard" is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (file:rules.toml)
+    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
+    error: hook "guard" is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?) (file:rules.toml)
       hint: `pintle hooks lint` says where; `pintle hooks test --file FILE` tests what stands in a file
 
     exit 2
     --- err
-    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type
+    warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
     error: there is no hook "gaurd"; did you mean "guard"?
     "#);
     let json: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "show", "guard", "--json"])).unwrap();

@@ -19,6 +19,7 @@ use super::session::{Session, Trouble};
 use crate::group::{ChildGuard, TERM_GRACE};
 use crate::platform::{Lead, Start};
 use crate::restart::Restarts;
+use crate::starters::in_turn;
 use crate::supervision::Supervisor;
 use crate::{spawn, stderr};
 
@@ -187,8 +188,8 @@ impl Running {
     async fn start(hook: &Arc<Inner>) -> Result<Self, String> {
         let check = hook.spec.before_spawn.clone();
         // The check reads files.
-        let checked = spawn::in_turn(move || check()).await;
-        checked.map_err(|_| "the check before its start panicked".to_owned())??;
+        let checked = in_turn(move || check()).await;
+        checked.ok_or("the check before its start panicked")??;
         let spec = &hook.spec;
         let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
         let start = Start { argv: &argv, dir: spec.dir.as_deref(), env: &spec.env, lead: Lead::Group };

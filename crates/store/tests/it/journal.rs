@@ -174,7 +174,10 @@ fn a_row_that_somebody_changed_is_named() {
     for (body, why) in [
         (r#"{"turn":"#, "EOF while parsing a value at line 1 column 8"),
         (&deep, "nested deeper than 520 levels"),
-        (r#""later""#, "unknown variant `later`, expected one of `opened`, `closed`, `turn` at line 1 column 7"),
+        (
+            r#""later""#,
+            "unknown variant `later`, expected one of `opened`, `closed`, `turn`, `kept` at line 1 column 7",
+        ),
         (r#"{"closed":{"cause":"done"}} {}"#, "trailing characters at line 1 column 29"),
     ] {
         execute(&store, &format!("UPDATE journal SET body = '{body}'"));

@@ -166,7 +166,7 @@ fn a_row_that_somebody_changed_is_named(server: &Server) {
     let foreign = |what: &str, why: &str| {
         StoreError::Corrupt(format!("{what} in `{}`: {why}; somebody else changed the row", store.name()))
     };
-    let word = "unknown variant `later`, expected one of `opened`, `closed`, `turn` at line 1 column 7";
+    let word = "unknown variant `later`, expected one of `opened`, `closed`, `turn`, `kept` at line 1 column 7";
     assert_eq!(store.journal(&key), Err(foreign("journal entry 1", word)));
     let word = "unknown variant `maybe`, expected one of `waiting`, `approved`, `refused`, `used`, `void`, `expired`";
     assert_eq!(store.answer("a", said(true), moment(0)), Err(foreign("approval `a`", word)));

@@ -100,7 +100,7 @@ pub fn hear(subject: Subject<'_>, params: &[u8], reply: &RpcReply, strict: bool)
 /// Why the handshake failed; otherwise the warnings.
 pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
     let result = match body {
-        RpcBody::Empty | RpcBody::Absent => return Ok(Vec::new()),
+        RpcBody::Empty => return Ok(Vec::new()),
         RpcBody::Error { message } => return Err(format!("hook.hello returned an error: {message}")),
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
@@ -119,13 +119,7 @@ pub fn welcome(body: &RpcBody) -> Result<Vec<String>, String> {
 fn answer(subject: Subject<'_>, body: &RpcBody, mut reader: Reader<'_>, strict: bool) -> Result<Reply, Fault> {
     let json = match body {
         RpcBody::Error { message } => return Err(Fault::Protocol(ProtocolBreach::Returned(message.as_str().into()))),
-        // Whoever guards a call and leaves the answer out has not let it pass.
-        RpcBody::Absent if subject.kind() == CheckpointKind::BeforeTool => {
-            return Err(Fault::broke(
-                "the line has no `result` and no `error`; \"result\":{\"action\":\"continue\"} lets pass",
-            ));
-        }
-        RpcBody::Empty | RpcBody::Absent => "{}",
+        RpcBody::Empty => "{}",
         RpcBody::Result { line, range } => line.get(range.clone()).unwrap_or_default(),
     };
     match subject {
