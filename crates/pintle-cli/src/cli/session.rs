@@ -132,7 +132,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
         message: format!("guards that cannot work: {}", bad.join(", ")),
         hints: Vec::new(),
     };
-    Err(error.hint("see `pintle doctor`; without --strict and strict_start these guards refuse what they guard"))
+    Err(error.hint("see `pintle doctor`; without --strict and strict_start the turn begins all the same"))
 }
 
 /// A guard, and how it stands.
