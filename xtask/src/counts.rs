@@ -3,8 +3,13 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use anyhow::{Context, bail, ensure};
 
@@ -71,10 +76,26 @@ fn toolchain(root: &Path) -> anyhow::Result<String> {
 /// Runs every benchmark that counts.
 fn count(root: &Path) -> anyhow::Result<Counts> {
     let programs = bench::built(root)?;
-    let stand = bench::Stand::new()?;
-    let mut printed = String::new();
-    for (program, folder) in programs {
-        printed += &stand.run(root, &program, &folder)?;
-    }
-    counted::read(&printed)
+    // What else the machine does changes no count, so each core takes the next program.
+    let next = AtomicUsize::new(0);
+    let printed = Mutex::new(String::new());
+    let work = |place: usize| -> anyhow::Result<()> {
+        let stand = bench::Stand::new(place)?;
+        while let Some((program, folder)) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let told = stand.run(root, program, folder)?;
+            printed.lock().unwrap_or_else(PoisonError::into_inner).push_str(&told);
+        }
+        Ok(())
+    };
+    let cores = available_parallelism().map_or(1, NonZero::get).min(bench::MOST_STANDS);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores)
+            .map(|place| {
+                let work = &work;
+                scope.spawn(move || work(place))
+            })
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })?;
+    counted::read(&printed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }

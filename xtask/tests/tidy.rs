@@ -49,6 +49,7 @@ const CHECKS: &[Check] = &[
     ("what is published", layers::published),
     ("workspace lints", layers::workspace_lints),
     ("paths of one machine", texts::foreign_words),
+    ("phrases that nobody writes", texts::odd_phrases),
     ("blanks and last lines", texts::blanks),
     ("files that have to be", docs::required_files),
     ("links", docs::links),

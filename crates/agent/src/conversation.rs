@@ -8,6 +8,7 @@ use domain::message::Message;
 use domain::session::{ConfigDrift, JournalEntry, OpenTurn, ReleaseReason, Session, WorkedUnder};
 use domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
 use domain::turn::{Fact, WaitingMessage};
+use tokio::sync::Notify;
 
 use crate::journal::Journal;
 
@@ -21,11 +22,13 @@ pub struct Conversation {
     pub channel: String,
     /// Its name on that channel.
     pub chat_id: String,
+    /// Who speaks to the agent there.
+    pub sender: String,
     pub(crate) session: Session,
     pub(crate) journal: Journal,
     /// Results that came too late for their turn.
     pub(crate) late: Arc<LateInbox>,
-    /// The agent that works it, once it was opened.
+    /// The agent that runs it, once it was opened.
     opened_by: Option<AgentId>,
     /// The agent that it was taken over from, by the word of a person, until that is noted.
     taken_from: Option<AgentId>,
@@ -45,43 +48,54 @@ impl std::fmt::Debug for Conversation {
 impl Conversation {
     /// An empty conversation under `key` on the command line, kept nowhere.
     pub fn new(key: impl Into<SessionId>) -> Self {
-        let key = key.into();
+        Self::new_of(SessionKey { tenant: TenantId::default_tenant(), session: key.into() })
+    }
+
+    /// The same of any tenant.
+    pub fn new_of(key: SessionKey) -> Self {
         Self::over(None, key, None, Session::default(), None)
     }
 
-    /// The conversation under `key` in `store`, new or not, taken for this process alone. Blocks.
+    /// The conversation under `key` of the default tenant in `store`, new or not, taken for this process alone. Blocks.
     ///
     /// # Errors
     /// Another process works on it, or the store cannot be read.
     pub fn open(store: Arc<dyn SessionStore>, key: impl Into<SessionId>) -> Result<Self, StoreError> {
-        Self::open_child(store, key.into(), None)
+        Self::open_of(store, SessionKey { tenant: TenantId::default_tenant(), session: key.into() })
+    }
+
+    /// The same of any tenant. Blocks.
+    ///
+    /// # Errors
+    /// Another process works on it, or the store cannot be read.
+    pub fn open_of(store: Arc<dyn SessionStore>, key: SessionKey) -> Result<Self, StoreError> {
+        Self::open_child(store, key, None)
     }
 
     /// Opens the conversation of an agent that works for the one of the session `parent`.
     pub(crate) fn open_child(
         store: Arc<dyn SessionStore>,
-        key: SessionId,
+        key: SessionKey,
         parent: Option<SessionId>,
     ) -> Result<Self, StoreError> {
-        let full = SessionKey { tenant: TenantId::default_tenant(), session: key.clone() };
-        let hold = store.hold(&full)?;
-        let session = Session::fold(store.journal(&full)?);
+        let hold = store.hold(&key)?;
+        let session = Session::fold(store.journal(&key)?);
         Ok(Self::over(Some(store), key, parent, session, Some(hold)))
     }
 
     fn over(
         store: Option<Arc<dyn SessionStore>>,
-        key: SessionId,
+        key: SessionKey,
         parent: Option<SessionId>,
         session: Session,
         hold: Option<Box<dyn SessionHold>>,
     ) -> Self {
-        let full = SessionKey { tenant: TenantId::default_tenant(), session: key.clone() };
         Self {
-            journal: Journal::new(store, full, parent),
-            key,
+            key: key.session.clone(),
+            journal: Journal::new(store, key, parent),
             channel: "cli".into(),
             chat_id: "direct".into(),
+            sender: "user".into(),
             session,
             late: Arc::default(),
             opened_by: None,
@@ -98,6 +112,18 @@ impl Conversation {
         self.channel = channel.into();
         self.chat_id = chat_id.into();
         self
+    }
+
+    /// This conversation, in which `sender` speaks to the agent.
+    #[must_use]
+    pub fn with(mut self, sender: impl Into<String>) -> Self {
+        self.sender = sender.into();
+        self
+    }
+
+    /// The tenant that it belongs to.
+    pub fn tenant(&self) -> &TenantId {
+        &self.journal.key().tenant
     }
 
     /// This conversation, which the agent `before` worked until now: its journal says that it was taken over.
@@ -131,9 +157,28 @@ impl Conversation {
         self.session.queue()
     }
 
+    /// Waits until something came in that no turn took, for whoever has nothing else to do. It may be true once too often.
+    pub async fn arrival(&self) {
+        self.late.bell.notified().await;
+    }
+
     /// The turn that has begun and not ended: it waits for a person, or its process died.
     pub fn open_turn(&self) -> Option<&OpenTurn> {
         self.session.open()
+    }
+
+    /// Takes the turn back that ended last, if somebody had stopped it: nothing of it stands in the conversation any
+    /// more, and what persons said while it was worked goes unheard. What happened stays in the journal. Whether there
+    /// was such a turn.
+    ///
+    /// # Errors
+    /// The journal could not be written: the turn stays, for whoever opens the session next would find it there.
+    pub async fn take_back(&mut self) -> Result<bool, StoreError> {
+        let Some(agent) = self.opened_by.clone().filter(|_| self.session.can_take_back()) else { return Ok(false) };
+        let taken_back = JournalEntry::Turn(Fact::TakenBack);
+        self.journal.write(&agent, vec![taken_back.clone()]).kept().await?;
+        self.session.apply(taken_back);
+        Ok(true)
     }
 
     /// How the last process that worked on it ended.
@@ -213,7 +258,11 @@ impl Conversation {
 ///
 /// A journal must tell things in the order in which they count, so while a turn is worked only its worker writes.
 #[derive(Debug, Default)]
-pub(crate) struct LateInbox(Mutex<LateResults>);
+pub(crate) struct LateInbox {
+    late: Mutex<LateResults>,
+    /// Rung when one is left.
+    bell: Notify,
+}
 
 #[derive(Debug, Default)]
 struct LateResults {
@@ -224,7 +273,7 @@ struct LateResults {
 
 impl LateInbox {
     fn lock(&self) -> MutexGuard<'_, LateResults> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what has come.
@@ -239,6 +288,8 @@ impl LateInbox {
             drop(journal.write(agent, vec![JournalEntry::Turn(Fact::Queued(result.clone()))]));
         }
         late.results.push(result);
+        drop(late);
+        self.bell.notify_one();
     }
 }
 

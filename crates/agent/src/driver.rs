@@ -67,32 +67,38 @@ impl Runner {
     }
 
     /// Works what waits in the conversation, if anything does: messages that came in too late for their turn, and
-    /// results of sub-agents.
+    /// results of sub-agents. Those that were at work when their process died go on first.
     pub async fn go_on(
         &self,
         conversation: &mut Conversation,
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> Option<TurnReport> {
+        let turn_env = TurnEnv::top(user_output, turn_handle);
+        if conversation.open_turn().is_none() {
+            self.finish_children(conversation, &turn_env).await;
+        }
         if conversation.queue().is_empty() {
             return None;
         }
-        let turn_env = TurnEnv::top(user_output, turn_handle);
         Some(self.work(conversation, None, turn_env, TurnId::fresh()).await)
     }
 
     /// Goes on with the turn that has begun and not ended, if there is one: it waits for a person, or the process that
-    /// worked it died. Calls that ran then are not run again.
+    /// worked it died. Calls that ran then are not run again; sub-agents that worked for it go on as it does.
     pub async fn resume(
         &self,
         conversation: &mut Conversation,
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> Option<TurnReport> {
-        let turn_env = TurnEnv::top(user_output, turn_handle);
-        let mut hooks = self.hooks(conversation, conversation.open_turn()?.turn_id.clone(), &turn_env);
-        self.recover_children(conversation, &turn_env).await;
-        self.open(conversation, &hooks);
+        self.resume_in(conversation, TurnEnv::top(user_output, turn_handle)).await
+    }
+
+    async fn resume_in(&self, conversation: &mut Conversation, turn_env: TurnEnv) -> Option<TurnReport> {
+        let turn_id = conversation.open_turn()?.turn_id.clone();
+        turn_env.user_output.begins(&turn_id);
+        let mut hooks = self.hooks(conversation, turn_id, &turn_env);
         let unsettled = match unsettled(&hooks).await {
             Ok(unsettled) => unsettled,
             // Whoever cannot read what a person refused must run nothing; the turn stays as it is.
@@ -103,6 +109,8 @@ impl Runner {
                 return Some(TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() });
             }
         };
+        let left = self.take_up_children(conversation, &turn_env).await;
+        self.open(conversation, &hooks);
         conversation.begin_work();
         let open = conversation.session.take_open()?;
         // Its owners hold for the calls of the batch that was under way.
@@ -110,6 +118,7 @@ impl Runner {
         let mut work = Work::new(self, conversation, turn_env, hooks, open);
         // Whoever worked it before told of these.
         drop(work.turn.take_events());
+        work.revive(left.map(|left| left.subagents).unwrap_or_default());
         work.give_up_running();
         work.flights.unsettled = unsettled;
         Some(self.report(work).await)
@@ -150,6 +159,7 @@ impl Runner {
         turn_env: TurnEnv,
         turn_id: TurnId,
     ) -> TurnReport {
+        turn_env.user_output.begins(&turn_id);
         let hooks = self.hooks(conversation, turn_id.clone(), &turn_env);
         self.recover(conversation, &turn_env).await;
         self.open(conversation, &hooks);
@@ -209,8 +219,10 @@ impl Runner {
     fn hooks(&self, conversation: &Conversation, turn_id: TurnId, turn_env: &TurnEnv) -> Dispatcher {
         let top = Identity::top(self.settings.id.as_str(), conversation.key.as_str(), turn_id.clone());
         let mut who = Identity {
+            tenant_id: conversation.tenant().clone(),
             channel: conversation.channel.clone(),
             chat_id: conversation.chat_id.clone(),
+            sender_id: conversation.sender.clone(),
             trace_id: TraceId::from(turn_id.as_str()),
             ..top
         };

@@ -43,6 +43,9 @@ pub use mention::mention;
 pub use request::first_of_turn;
 pub use turn::TurnMedia;
 
+/// Says of an opened file whether it is hidden from whoever hands files over.
+pub type Hides<'a> = &'a dyn Fn(&File) -> bool;
+
 /// The largest medium: what the providers take of one image, and enough for a document.
 pub const MAX_MEDIUM_BYTES: u64 = 20 * 1024 * 1024;
 /// How long a medium stays after its last use: as the seed has it, long enough for a conversation to come back to it.

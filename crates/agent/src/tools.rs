@@ -330,6 +330,11 @@ impl Tools {
         }
     }
 
+    /// What says which files belong to the host; nothing where no workspace is known.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.files.as_deref().map(Workspace::guard)
+    }
+
     /// What is known of the shell text that a call of `name` with `arguments` would run; nothing if it runs none.
     pub(crate) fn shell_facts(&self, name: &str, arguments: &Object) -> Option<ShellFacts> {
         let text = self.get(name)?.shell_text(arguments)?;

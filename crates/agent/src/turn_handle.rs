@@ -98,6 +98,11 @@ impl TurnHandle {
         self.cancel.cancel();
     }
 
+    /// Waits until the turn is to stop at once.
+    pub async fn stopped(&self) {
+        self.cancel.cancelled().await;
+    }
+
     /// Set when the turn is to stop at once.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.cancel

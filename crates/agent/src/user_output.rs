@@ -3,10 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::id::TurnId;
 use domain::ledger::HookChunk;
+
+/// Said before what a hook made of an answer that was shown already.
+pub const REWRITTEN: &str = "(a hook rewrote this answer; in the conversation stands:)";
+
+/// Said where a hook left nothing of an answer that was shown already.
+pub const TAKEN_OUT: &str = "(a hook took this answer out of the conversation)";
 
 /// Takes what the user reads before the turn is over. Must not block for long.
 pub trait UserOutput: Send + Sync {
+    /// What follows happens in the turn `_turn_id`, which begins or goes on. Not told of sub-agents.
+    fn begins(&self, _turn_id: &TurnId) {}
+
     /// Whether answers are shown while the turn runs, through [`UserOutput::delta`]: then everything that the model
     /// says arrives there once, in pieces as they come, or whole after its ruling where `after_llm` hooks wait for it.
     /// What was shown cannot be taken back, so a call that showed something is not tried again.
@@ -15,8 +25,26 @@ pub trait UserOutput: Send + Sync {
     /// A piece of an answer.
     fn delta(&self, text: &str);
 
+    /// What the model thought before the answer that comes now, or before the calls that it asks for: told once, whole,
+    /// and under the same conditions as [`UserOutput::delta`]. It is no part of the answer.
+    fn thought(&self, _text: &str) {}
+
+    /// An answer as its hooks left it, or the text beside calls of tools: told once, whole, where nothing is shown in
+    /// pieces.
+    fn said(&self, _text: &str) {}
+
     /// The answer that the last pieces belong to is complete; what follows is another one.
     fn answered(&self) {}
+
+    /// The pieces that were shown are not what stands in the conversation: a hook at `after_llm`, which was not waited
+    /// for, left `text` of them.
+    fn rewritten(&self, text: &str) {
+        self.answered();
+        self.for_user(if text.is_empty() { TAKEN_OUT } else { REWRITTEN });
+        if !text.is_empty() {
+            self.delta(text);
+        }
+    }
 
     /// Takes the text that a tool or a hook wants the user to read now.
     fn for_user(&self, text: &str);

@@ -1,5 +1,7 @@
 //! What a handler tells of how it came to its answer, for the record.
 
+use std::time::Duration;
+
 use crate::checkpoint::Reply;
 use crate::fault::{Cause, Fault};
 use crate::record::not_run::NotRun;
@@ -36,6 +38,8 @@ pub struct Account {
     pub tokens: Option<u64>,
     /// The number of times that the call was tried again.
     pub retry: u32,
+    /// How long it waited for a place to run. That is of the time of its chain, and no part of the hook's own.
+    pub slot_wait: Duration,
     /// The outcome of the handler's rewrite, if it sent one.
     pub rewrite: Option<RewriteOutcome>,
     /// The reason that it gave for letting pass, which a ruling has no place for.

@@ -4,10 +4,12 @@
 //! the store need tell. An [`Anchor`] lies beside the keys: which store it was, how far its audit chains went, and which
 //! rules were there. [`compare`] says what became of that.
 
+mod chain;
 mod compare;
 mod known;
 mod seen;
 
+pub use chain::ChainSeen;
 pub use compare::{AnchorStanding, Comparison, compare};
 pub use known::{Anchor, AnchoredChain, AnchoredRule};
-pub use seen::{ChainSeen, DoubtKind, RuleDoubt, RuleEntry, RuleLeft, StoreSeen};
+pub use seen::{DoubtKind, RuleDoubt, RuleEntry, RuleLeft, StoreSeen};

@@ -152,7 +152,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         self.due = None;
     }
 
-    /// The numbers of the hooks that were asked so far, each once, in running order.
+    /// The numbers of the hooks that were asked so far, in running order.
     pub fn asked(&self) -> Vec<usize> {
         let row = self.roster.at(C::KIND);
         let places: BTreeSet<usize> = self.asked.iter().copied().collect();
@@ -171,8 +171,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         std::mem::take(&mut self.records)
     }
 
-    /// The hook that is to be asked next. Hooks that do not apply are recorded and passed over,
-    /// broken ones answer with their fault.
+    /// The hook that is to be asked next. Those that do not apply are recorded, broken ones answer with their fault.
     pub fn upcoming(&mut self) -> Option<&Arc<Hook>> {
         let roster = self.roster.clone();
         let row = roster.at(C::KIND);
@@ -489,6 +488,7 @@ impl<C: Checkpoint> HookMachine for Chain<'_, C> {
         let Some(place) = self.place() else { return };
         self.asked.push(place);
         self.spent += took;
+        let took = account.as_ref().map_or(took, |account| took.saturating_sub(account.slot_wait));
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
         self.take(&hook, heard, account, took);
         self.at += 1;

@@ -112,6 +112,11 @@ pub trait Checkpoint: Clone + Debug + Send + Sync + Sized + 'static {
 pub trait AgentInfo: Send + Sync {
     /// The canonical name of a tool of this agent.
     fn tool(&self, name: &str) -> Option<String>;
+    /// The name under which hooks are asked about a call of `name`: that of a tool of this agent. Where it has none, a
+    /// hook may still answer the call, so another spelling of a name that rules are written for is that name.
+    fn meant(&self, name: &str) -> String {
+        self.tool(name).unwrap_or_else(|| name.to_owned())
+    }
     /// Whether `model` can be resolved like a configured one.
     fn model(&self, model: &str) -> bool;
     /// The hook that brought the tool `name` for the calls of this response.

@@ -245,7 +245,7 @@ impl<'a> Clearing<'a> {
     /// The gates rule on the call that the hook was asked about, and again on the one it says it answered.
     fn after_respond(&mut self, by: HookName, with: Substitute, asked_about: ToolCall) -> Phase<'a> {
         let mut call = asked_about.clone();
-        if let Some(Err(detail)) = with.call.map(|patch| patch.apply(&mut call, self.event_context.known)) {
+        if let Some(Err(detail)) = with.call.map(|patch| patch.apply_to_answered(&mut call, self.event_context.known)) {
             let reason = Reason::new(&format!("hook \"{by}\" {}", Fault::broke(detail).phrase()));
             let denied = Denied { by, at: CheckpointKind::BeforeTool, reason, ground: DenialGround::Fault };
             return Phase::Done(ClearingOutcome::Refused { call, denied });

@@ -300,6 +300,7 @@ fn metadata(
     );
     put("context", account.context_dropped.then(|| Value::from("dropped")));
     put("chain_time", yes(matches!(account.instead, Some(NotRun::ChainTimeSpent { .. }))));
+    put("slot_wait_ms", (!account.slot_wait.is_zero()).then(|| Value::from(millis(account.slot_wait))));
     put("cap", yes(matches!(account.instead, Some(NotRun::CapReached { .. }))));
     put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
     members

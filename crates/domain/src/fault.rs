@@ -80,6 +80,8 @@ pub enum ProtocolBreach {
     Returned(Cause),
     /// The answer is not one of those allowed there.
     Broke(Cause),
+    /// There is no answer: the script threw this.
+    Threw(Cause),
     /// A `respond` without a good result or outside its grant: the call is denied whatever `on_failure` says,
     /// since the real tool must never run in a hook's place.
     Respond(Cause),
@@ -127,7 +129,10 @@ impl Fault {
             | Self::ConditionFailed { cause }
             | Self::Unavailable { cause }
             | Self::Protocol(
-                ProtocolBreach::Returned(cause) | ProtocolBreach::Broke(cause) | ProtocolBreach::Respond(cause),
+                ProtocolBreach::Returned(cause)
+                | ProtocolBreach::Broke(cause)
+                | ProtocolBreach::Threw(cause)
+                | ProtocolBreach::Respond(cause),
             ) => Some(cause),
             Self::TimedOut { .. }
             | Self::Killed { .. }
@@ -183,6 +188,9 @@ impl FaultKind {
     }
 }
 
+/// The phrase of a script that threw something.
+pub const THREW: &str = "threw an error";
+
 /// What everybody may read of a fault: words of this file, and numbers. Only a [`Fault`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase(Cow<'static, str>);
@@ -198,6 +206,7 @@ impl Phrase {
             Fault::TooLarge { way: Direction::Reply, limit } => format!("sent a reply above {limit} bytes").into(),
             Fault::TooLarge { way: Direction::Call, limit } => format!("cannot take a call above {limit} bytes").into(),
             Fault::Protocol(ProtocolBreach::Returned(_)) => "returned an error".into(),
+            Fault::Protocol(ProtocolBreach::Threw(_)) => THREW.into(),
             Fault::Protocol(ProtocolBreach::Broke(_) | ProtocolBreach::Respond(_)) => "broke the protocol".into(),
             Fault::Panicked => "panicked".into(),
             Fault::Cancelled => "was cancelled".into(),
@@ -238,12 +247,13 @@ mod tests {
 
     const SAID: &str = "mail ada@example.org, Authorization: Bearer abcdefgh12345678";
 
-    fn with(cause: &str) -> [Fault; 7] {
+    fn with(cause: &str) -> [Fault; 8] {
         [
             Fault::CannotStart { cause: cause.into() },
             Fault::Unreadable { cause: cause.into() },
             Fault::Protocol(ProtocolBreach::Returned(cause.into())),
             Fault::Protocol(ProtocolBreach::Broke(cause.into())),
+            Fault::Protocol(ProtocolBreach::Threw(cause.into())),
             Fault::Protocol(ProtocolBreach::Respond(cause.into())),
             Fault::ConditionFailed { cause: cause.into() },
             Fault::Unavailable { cause: cause.into() },

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
+mod canonical;
 mod diff;
 mod foreign;
 mod literal;
@@ -16,6 +17,7 @@ mod typed;
 mod value;
 mod write;
 
+pub use canonical::canonical_members;
 pub use diff::diff;
 pub use members::Members;
 pub use number::{NoNumber, Number};

@@ -20,7 +20,8 @@ pub struct LlmRequest {
     pub tools: Vec<Rendered<ToolDef>>,
     /// Sampling options such as `temperature`, `max_tokens`; unknown ones reach the provider too.
     pub options: Object,
-    /// True for the last call after a graceful interrupt.
+    /// True for the last call of a turn that comes to an end before its work is done: after a graceful interrupt, or with
+    /// all rounds spent.
     pub graceful_terminal: bool,
 }
 

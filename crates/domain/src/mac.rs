@@ -1,7 +1,42 @@
 //! Codes that only whoever has a key can make (HMAC), and keys that are derived for one purpose each.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
+
+/// A key that seals for one purpose, and older ones whose seals still hold. It is not printed.
+#[derive(Clone)]
+pub(crate) struct SealKey {
+    seals: [u8; 32],
+    holds: Vec<[u8; 32]>,
+}
+
+impl SealKey {
+    /// The key for the purpose `info` that belongs to a secret of the host.
+    pub(crate) fn of(secret: &[u8], info: &[u8]) -> Self {
+        Self { seals: derived(secret, &[0; 32], info), holds: Vec::new() }
+    }
+
+    /// This key, which also takes what `older` sealed.
+    pub(crate) fn and_older(mut self, older: &Self) -> Self {
+        self.holds.push(older.seals);
+        self.holds.extend(&older.holds);
+        self
+    }
+
+    /// The seal on `bytes`: base64url without padding.
+    pub(crate) fn seal(&self, bytes: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode(mac(&self.seals, &[bytes]).finalize().into_bytes())
+    }
+
+    /// Whether `seal` is the seal of this key or of an older one on `bytes`.
+    pub(crate) fn holds(&self, bytes: &[u8], seal: &str) -> bool {
+        let Ok(seal) = URL_SAFE_NO_PAD.decode(seal) else { return false };
+        let mut keys = std::iter::once(&self.seals).chain(&self.holds);
+        keys.any(|key| mac(key, &[bytes]).verify_slice(&seal).is_ok())
+    }
+}
 
 /// The code of `parts`, one after another, under `key`.
 pub(crate) fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use regex::{Regex, RegexBuilder};
+use regex_automata::meta::{self, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 
 use crate::checkpoint::facts::Facts;
+
+mod names;
 
 /// Largest compiled form of a pattern, in bytes: far above any sane pattern, far below a memory bomb.
 pub const MAX_REGEX_BYTES: usize = 1 << 20;
@@ -13,8 +16,16 @@ pub const MAX_REGEX_BYTES: usize = 1 << 20;
 /// An unanchored linear-time regular expression over the canonical and the raw tool name; one hit suffices.
 #[derive(Clone, Debug)]
 pub struct Matcher {
-    regex: Regex,
+    meant: Meant,
     pattern: Arc<str>,
+}
+
+#[derive(Clone, Debug)]
+enum Meant {
+    /// These names, one of which is the whole name: what most patterns are about.
+    Names(Arc<[Box<str>]>),
+    /// Whatever an expression finds.
+    Found(Regex),
 }
 
 impl Matcher {
@@ -23,11 +34,15 @@ impl Matcher {
     /// # Errors
     /// What is wrong with the pattern, on one line.
     pub fn compile(pattern: &str) -> Result<Self, String> {
-        RegexBuilder::new(pattern)
-            .size_limit(MAX_REGEX_BYTES)
-            .build()
-            .map(|regex| Self { regex, pattern: pattern.into() })
-            .map_err(|e| e.to_string().lines().last().unwrap_or_default().trim().to_owned())
+        if let Some(names) = names::named_by(pattern) {
+            return Ok(Self { meant: Meant::Names(names.into()), pattern: pattern.into() });
+        }
+        // Tables of each pattern, and the pattern turned round that they need, would cost a start of many rules more
+        // than all the rest, and names are short.
+        let bounds = meta::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES)).which_captures(WhichCaptures::None);
+        let bounds = bounds.dfa(false).hybrid(false);
+        let regex = Regex::builder().configure(bounds).build(pattern).map_err(|error| said(&error))?;
+        Ok(Self { meant: Meant::Found(regex), pattern: pattern.into() })
     }
 
     /// The pattern as it was written.
@@ -42,15 +57,27 @@ impl Matcher {
 
     /// Whether the tool called `name` is one of those that are meant.
     pub fn is_match(&self, name: &str) -> bool {
-        self.regex.is_match(name)
+        match &self.meant {
+            Meant::Names(names) => names.iter().any(|one| **one == *name),
+            Meant::Found(regex) => regex.is_match(name),
+        }
     }
 
     /// Whether `facts` match. Where there is no tool, its name counts as empty.
     pub fn matches(&self, facts: &Facts<'_>) -> bool {
         match facts.tool {
-            Some((canonical, raw)) => self.regex.is_match(canonical) || (raw != canonical && self.regex.is_match(raw)),
-            None => self.regex.is_match(""),
+            Some((canonical, raw)) => self.is_match(canonical) || (raw != canonical && self.is_match(raw)),
+            None => self.is_match(""),
         }
+    }
+}
+
+/// What is wrong with a pattern, on one line.
+fn said(error: &meta::BuildError) -> String {
+    match (error.size_limit(), error.syntax_error()) {
+        (Some(limit), _) => format!("Compiled regex exceeds size limit of {limit} bytes."),
+        (None, Some(syntax)) => syntax.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+        (None, None) => error.to_string(),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) mod not_run;
 pub use counted::counted;
 pub(crate) use lines::Why;
 pub use lines::{PassedOver, RecordLines};
-pub use not_run::NotRun;
+pub use not_run::{BudgetLeft, BudgetNeed, NotRun};
 
 /// Everything that is kept of one event.
 #[derive(Clone, Debug)]
@@ -113,6 +113,11 @@ impl Record {
             HookOutcome::Said { took, .. } | HookOutcome::Failed { took, .. } => Some(took),
             HookOutcome::Told | HookOutcome::NotRun(_) => None,
         }
+    }
+
+    /// How long the hook waited for a place to run.
+    pub fn slot_wait(&self) -> Duration {
+        self.account.as_ref().map_or(Duration::ZERO, |account| account.slot_wait)
     }
 
     /// A line about `hook` at `checkpoint`, with nothing but what became of it.

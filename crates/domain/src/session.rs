@@ -13,7 +13,7 @@ use crate::id::TurnId;
 use crate::json::Rendered;
 use crate::kept_result::{KeptResult, KeptResults};
 use crate::message::Message;
-use crate::turn::{Fact, KeptMessage, Turn, WaitingMessage, trim, whole_rounds};
+use crate::turn::{Fact, KeptMessage, MessageSender, Turn, WaitingMessage, trim, whole_rounds};
 
 /// The most paths that hooks name in one session and that are remembered: far more than a user is sent.
 const MAX_NAMED: usize = 4096;
@@ -163,6 +163,8 @@ pub struct Session {
     named: BTreeSet<String>,
     under: Option<WorkedUnder>,
     last_cause: Option<ReleaseReason>,
+    /// What stood in it before the turn that ended last, if that was stopped.
+    before_stopped: Option<Vec<Rendered<Message>>>,
 }
 
 impl Session {
@@ -193,6 +195,7 @@ impl Session {
                 self.end_killed();
                 self.messages = recalled.over(std::mem::take(&mut self.messages));
             }
+            JournalEntry::Turn(Fact::TakenBack) => self.take_back(),
             JournalEntry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
                 self.begin(turn_id, prompts, max_iterations);
             }
@@ -215,10 +218,25 @@ impl Session {
                 self.queue.remove(at);
             }
         }
+        self.before_stopped = None;
         let history = std::mem::take(&mut self.messages);
         let prompts: Vec<Message> = prompts.into_iter().map(Message::from).collect();
         let prompt = prompt_text(&prompts);
         self.open = Some(OpenTurn { turn_id, prompt, turn: Turn::begin(history, prompts, max_iterations) });
+    }
+
+    /// Whether the turn that ended last was stopped, so that it can be [taken back](Fact::TakenBack).
+    pub fn can_take_back(&self) -> bool {
+        self.open.is_none() && self.before_stopped.is_some()
+    }
+
+    fn take_back(&mut self) {
+        if self.open.is_none()
+            && let Some(before) = self.before_stopped.take()
+        {
+            self.messages = before;
+            self.queue.retain(|waiting| waiting.from != MessageSender::Person);
+        }
     }
 
     /// A turn that nobody ended was killed: what it did stays.
@@ -231,6 +249,7 @@ impl Session {
 
     fn apply_to_turn(&mut self, fact: Fact) {
         let Some(open) = &mut self.open else {
+            self.before_stopped = None;
             if let Fact::Compacted { upto, summary } = fact {
                 let upto = whole_rounds(&self.messages, upto);
                 let summary = summary.filter(|_| upto > 0).map(|kept| Message::from(kept).into());
@@ -242,6 +261,8 @@ impl Session {
         };
         let rolled_back = matches!(fact, Fact::Ended { roll_back: true, .. });
         let ended = matches!(fact, Fact::Ended { .. });
+        let stopped = matches!(fact, Fact::Ended { status: TurnStatus::Aborted, roll_back: false, .. });
+        self.before_stopped = stopped.then(|| open.turn.before());
         open.turn.apply(fact);
         if ended && let Some(mut open) = self.open.take() {
             let waiting = open.turn.take_waiting();

@@ -222,6 +222,9 @@ pub struct StoredRecord {
     /// The time that the hook took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
+    /// The time that it waited for a place to run before that, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot_wait_ms: Option<f64>,
     /// The change that the hook made, as a JSON Patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Value>,
@@ -256,7 +259,7 @@ pub struct SessionKey {
 pub struct JournalAppend {
     /// Which session.
     pub key: SessionKey,
-    /// The agent that works it.
+    /// The agent that runs it.
     pub agent: AgentId,
     /// The session of the agent that this one works for, if it is a sub-agent's.
     pub parent: Option<SessionId>,

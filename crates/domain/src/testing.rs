@@ -252,7 +252,7 @@ pub(crate) fn line(record: &Record) -> String {
         HookOutcome::NotRun(NotRun::Condition { text }) => format!("not run, {text} does not hold"),
         HookOutcome::NotRun(NotRun::BreakerOpen { since }) => format!("not run, off since {since}"),
         HookOutcome::NotRun(NotRun::ChainTimeSpent { .. }) => "not run, chain time spent".to_owned(),
-        HookOutcome::NotRun(NotRun::BudgetSpent { .. }) => "not run, budget spent".to_owned(),
+        HookOutcome::NotRun(NotRun::BudgetSpent(_)) => "not run, budget spent".to_owned(),
         HookOutcome::NotRun(NotRun::CapReached { cap }) => format!("not run, asked {cap} times already"),
         HookOutcome::NotRun(why @ (NotRun::Disabled | NotRun::OutOfScope | NotRun::Untrusted | NotRun::Dropped)) => {
             format!("not run, {why:?}").to_lowercase()

@@ -69,7 +69,7 @@ enum Phase {
     Round,
     /// The model is asked for a plan.
     Planning,
-    /// The model is called; for the last time, if somebody had interrupted the turn before.
+    /// The model is called; for the last time, if somebody had interrupted the turn before, or all rounds are spent.
     Calling {
         terminal: bool,
     },
@@ -84,8 +84,12 @@ enum Phase {
 enum Then {
     /// To the next round, unless the user has all results already.
     Round,
-    /// To its end: the model said this in the last call after an interrupt.
-    LastWords(String),
+    /// To its end: the model said this in the last call.
+    LastWords {
+        text: String,
+        /// The limit of rounds, if that is why it was the last one.
+        limit: Option<u32>,
+    },
     /// To its end: no model waits for the answer.
     Answer,
 }
@@ -175,7 +179,7 @@ pub enum TurnStep {
     CallModel {
         /// The round, from 1.
         iteration: u32,
-        /// Whether this is the last call after a graceful interrupt: no tools are offered.
+        /// Whether this is the last call, after a graceful interrupt or with all rounds spent: no tools are offered.
         terminal: bool,
     },
     /// Tell that this call is passed over, and report with [`Turn::answered`] and the text of `why`.
@@ -321,19 +325,15 @@ impl Turn {
             self.phase = Phase::Planning;
             return Some(TurnStep::Plan);
         }
-        // The last call after an interrupt is one that the limit does not take away.
-        if self.iteration >= self.max_iterations && !self.interrupted {
-            self.close_loop();
-            self.end(TurnEnd::failed("llm", format!("iteration limit {} reached", self.max_iterations)));
-            return None;
-        }
-        // What waits at the limit is not taken: nobody would answer it in this turn.
-        if !self.inbox.is_empty() {
+        // The last call, in which the model sums up, is one that the limit does not take away.
+        let spent = self.iteration >= self.max_iterations && !self.interrupted;
+        // What waits at the limit is not taken: no round is left in which anything could be done about it.
+        if !spent && !self.inbox.is_empty() {
             return Some(TurnStep::Inject { waiting: self.inbox.iter().cloned().collect() });
         }
         self.iteration += 1;
         self.open_round(self.iteration);
-        let terminal = self.interrupted;
+        let terminal = self.interrupted || spent;
         self.phase = Phase::Calling { terminal };
         Some(TurnStep::CallModel { iteration: self.iteration, terminal })
     }
@@ -350,6 +350,8 @@ impl Turn {
         let steered = self.inbox.iter().any(|waiting| waiting.from == MessageSender::Person);
         if self.interrupted {
             Some(SkipReason::Graceful)
+        } else if matches!(self.phase, Phase::Batch(Then::LastWords { .. })) {
+            Some(SkipReason::Limit)
         } else if steered {
             Some(SkipReason::Steering)
         } else {
@@ -405,7 +407,10 @@ impl Turn {
     pub fn reply_fact(&self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) -> Fact {
         let cut = OddEnd::of(&reply).is_some_and(|odd| odd.cuts_last_call(&reply));
         let mut message = reply.into_message(model);
-        if fact::repair_ids(&mut message.tool_calls, self.iteration) {
+        // Records, approvals and results of a turn are found by the ids of its calls.
+        let earlier = self.messages.iter().skip(self.base).flat_map(|message| &message.get().tool_calls);
+        let earlier = earlier.map(|part| part.id.as_str()).collect();
+        if fact::repair_ids(&mut message.tool_calls, earlier, self.iteration) {
             // What the provider keeps of its answer speaks of the ids as they were.
             message.private = ProviderData::default();
         }

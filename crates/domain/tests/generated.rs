@@ -65,9 +65,9 @@ fn meaning(handling: CallHandling) -> &'static str {
 fn the_page_of_approvals() {
     let mut page = String::from(
         "# Approvals\n\nGenerated from the code by `cargo xtask gen`.\n\n\
-         What happens to a tool call, by what hooks said, by who works the turn, and by whether somebody is there to \
+         What happens to a tool call, by what hooks said, by which command runs the turn, and by whether somebody is there to \
          be asked. No mode turns an ask into leave.\n\n\
-         | hooks said | worked by | somebody is there | nobody is there |\n|---|---|---|---|\n",
+         | hooks said | run by | somebody is there | nobody is there |\n|---|---|---|---|\n",
     );
     for (came, said) in CAME {
         for by in MODES {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use domain::account::HandlerAnswer;
 use domain::chain::{Chain, HookMachine, Note};
 use domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent};
-use domain::execution::Execution;
+use domain::execution::{Execution, masked};
 use domain::fault::Fault;
 use domain::hook::HookState;
 use domain::id::{EventId, HookName};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
 use crate::evidence::Evidence;
-use crate::handler::{HookCall, WireCache};
+use crate::handler::{HookCall, NoticeViews, WireCache};
 use crate::hook_set::HookSet;
 use crate::live_rules::CurrentSet;
 
@@ -108,7 +108,7 @@ impl Dispatcher {
     }
 
     /// Tells observers of something; never waits. The end of a turn is recorded even if no hook hears of it, so that
-    /// the newest turn is always known.
+    /// the newest turn is always known, and so is why it failed if no hook stopped it.
     pub fn tell(&self, what: impl Into<ObservedEvent>) {
         let records = self.tell_apart(what);
         if !records.is_empty() {
@@ -137,7 +137,9 @@ impl Dispatcher {
         let kind = what.checkpoint();
         let set = self.current.set();
         let row = set.roster().at(kind);
-        let recorded = !row.is_empty() || matches!(what, ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }));
+        let failure = failure(&what);
+        let ends = matches!(what, ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }));
+        let recorded = !row.is_empty() || ends || failure.is_some();
         if !recorded && !self.evidence.is_watched() {
             return Vec::new();
         }
@@ -147,7 +149,8 @@ impl Dispatcher {
         if !recorded {
             return Vec::new();
         }
-        let hooks: RecordLines = row.iter().map(|number| tell_one(&set, *number, &notice)).collect();
+        let views = NoticeViews::default();
+        let hooks: RecordLines = row.iter().map(|number| tell_one(&set, *number, (&notice, &views))).collect();
         let facts = notice.what.facts();
         let events = vec![EventRecord {
             at: notice.at,
@@ -156,6 +159,7 @@ impl Dispatcher {
             // The row of a hook that was not told has the same hash as those of hooks that were.
             input: facts.input.filter(|_| has_stored(&hooks)).cloned().map(Arc::new),
             hooks,
+            ruling: EventRuling { text: failure, ..EventRuling::word(VerdictKind::Continue) },
             ..self.blank(notice.event_id.clone(), kind)
         }];
         self.evidence.told(&events);
@@ -177,6 +181,12 @@ impl Dispatcher {
     /// Keeps that a rule of the host's own, not a hook, refused something at `kind`: `text` says what.
     pub fn refused(&self, kind: CheckpointKind, text: &str) {
         let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
+        self.evidence.keep_now(vec![EventRecord { ruling, ..self.blank(EventId::fresh(), kind) }]);
+    }
+
+    /// Keeps that the host went on at `kind` without something that a hook wanted: `text` says what. Nothing was refused.
+    pub fn noted(&self, kind: CheckpointKind, text: &str) {
+        let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Continue) };
         self.evidence.keep_now(vec![EventRecord { ruling, ..self.blank(EventId::fresh(), kind) }]);
     }
 
@@ -294,11 +304,11 @@ impl Dispatcher {
 }
 
 /// Tells one hook of `notice`, if it is about it.
-fn tell_one(set: &HookSet, number: usize, notice: &Arc<Notice>) -> Record {
+fn tell_one(set: &HookSet, number: usize, (notice, views): (&Arc<Notice>, &NoticeViews)) -> Record {
     let hook = set.roster().hook(number);
     let outcome = match notice.passes_over(hook) {
         Some(outcome) => outcome,
-        None if set.handler(number).tell(notice) => Ran::Told,
+        None if set.handler(number).tell(notice, views) => Ran::Told,
         None => Ran::NotRun(NotRun::Dropped),
     };
     Record::of(hook, notice.what.checkpoint(), outcome)
@@ -342,13 +352,29 @@ impl Ids {
     }
 }
 
+/// Why a turn failed, if `what` says so and no hook stopped it, as the record may have it.
+fn failure(what: &ObservedEvent) -> Option<String> {
+    match what {
+        ObservedEvent::Runtime(RuntimeEvent::Error { message, hook: None, .. }) => Some(masked(message).into_owned()),
+        ObservedEvent::Runtime(_)
+        | ObservedEvent::SessionStart
+        | ObservedEvent::PostToolUse { .. }
+        | ObservedEvent::SubagentStop { .. }
+        | ObservedEvent::Stop { .. } => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Engine, Watcher};
+    use crate::native::NativeHook;
+    use crate::{Engine, Mount, Watcher};
     use domain::checkpoint::runtime::TurnStatus;
+    use domain::hook::Family;
     use domain::id::TurnId;
+    use futures_util::future::BoxFuture;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     /// Keeps the names of what was recorded.
@@ -397,6 +423,50 @@ mod tests {
             hooks.tell(end());
             hooks.tell(ObservedEvent::SessionStart);
             assert_eq!(*kept.0.lock().unwrap(), [("turn_end", 0)]);
+        }
+    }
+
+    /// Counts how often what it sends is rendered.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl crate::handler::Handler for Counting {
+        fn ask<'a>(&'a self, _call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer> {
+            Box::pin(async { Err(Fault::Panicked).into() })
+        }
+
+        fn tell(&self, _notice: &Arc<Notice>, views: &NoticeViews) -> bool {
+            let render = || {
+                self.0.fetch_add(1, Ordering::SeqCst);
+                b"view".to_vec()
+            };
+            views.view(Family::Process, 0, render) == "view"
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    struct AtTheStart;
+
+    impl NativeHook for AtTheStart {
+        fn stages(&self) -> Vec<CheckpointKind> {
+            vec![CheckpointKind::SessionStart]
+        }
+    }
+
+    #[tokio::test]
+    async fn observers_of_one_form_share_one_rendering_of_each_event() {
+        let (engine, rendered) = (Engine::new(Arc::new(crate::NullStore), Vec::new()), Arc::new(AtomicUsize::new(0)));
+        let observers = (0..10).map(|number| Mount {
+            handler: Arc::new(Counting(rendered.clone())),
+            ..engine.native(&format!("h{number}"), number, Arc::new(AtTheStart))
+        });
+        engine.replace(observers.collect()).unwrap();
+        let hooks = engine.dispatcher(Identity::top("main", "s", TurnId::fresh()));
+        for events in 1..=3 {
+            hooks.tell(ObservedEvent::SessionStart);
+            assert_eq!(rendered.load(Ordering::SeqCst), events);
         }
     }
 }

@@ -9,6 +9,7 @@ use domain::checkpoint::Notice;
 use domain::clearing::time_to_commit;
 use domain::id::EventId;
 use domain::identity::Identity;
+use domain::llm::Usage;
 use domain::record::{EventRecord, EventRuling};
 use domain::store::{OnKept, RecordQuery, RecordStore, Room, StoreError, StoredEvent};
 use domain::verdict::VerdictKind;
@@ -37,6 +38,9 @@ pub trait Watcher: Send + Sync {
     /// A model gave no answer, and the next one is asked. Only watchers are told: the events that hooks hear of are a
     /// closed list, and this is none of them.
     fn switched(&self, _who: &Identity, _switch: &ModelSwitch<'_>) {}
+    /// A call of a model cost this, as its provider tells. Only watchers are told, right then: what hooks hear at the end
+    /// of a turn is the sum, and only of a turn that completed.
+    fn used(&self, _who: &Identity, _usage: Usage) {}
 }
 
 /// Another model in the place of one that gave no answer.
@@ -127,6 +131,10 @@ impl Evidence {
 
     pub(crate) fn switched(&self, who: &Identity, switch: &ModelSwitch<'_>) {
         self.watchers.iter().for_each(|watcher| watcher.switched(who, switch));
+    }
+
+    pub(crate) fn used(&self, who: &Identity, usage: Usage) {
+        self.watchers.iter().for_each(|watcher| watcher.used(who, usage));
     }
 
     /// Hands records over as soon as the store has room for them, which is at once unless it lags behind. They are

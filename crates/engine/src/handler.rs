@@ -21,7 +21,7 @@ pub trait Handler: Any + Send + Sync {
     fn ask<'a>(&'a self, call: HookCall<'a>) -> BoxFuture<'a, HandlerAnswer>;
 
     /// Tells, never waits. `false` when there was no room and the notice was dropped and counted.
-    fn tell(&self, notice: &Arc<Notice>) -> bool;
+    fn tell(&self, notice: &Arc<Notice>, views: &NoticeViews) -> bool;
 
     /// Waits until there is room for something to be told in a turn of `tenant`, but not for long.
     fn room<'a>(&'a self, _tenant: &'a TenantId) -> BoxFuture<'a, ()> {
@@ -53,6 +53,21 @@ pub struct HookCall<'a> {
     pub known: &'a dyn AgentInfo,
     /// The rendering of `subject` that hooks of one chain share.
     pub wire: &'a WireCache,
+}
+
+/// Where families keep what they send of one notice, so that ten observers cost one rendering. The dispatcher has one for
+/// each notice.
+#[derive(Default)]
+pub struct NoticeViews([[OnceLock<Bytes>; NoticeViews::FORMS]; Family::ALL.len()]);
+
+impl NoticeViews {
+    /// How many forms a family may have.
+    pub const FORMS: usize = 2;
+
+    /// What the hooks of `family` are sent in its form number `form`, made by `render` on first use.
+    pub fn view(&self, family: Family, form: usize, render: impl FnOnce() -> Vec<u8>) -> &Bytes {
+        self.0[family as usize][form].get_or_init(|| Bytes::from(render()))
+    }
 }
 
 /// Where a family keeps its rendering of the subject, so that five hooks on one checkpoint cost one

@@ -11,7 +11,7 @@ use domain::id::HookName;
 use domain::roster::{Roster, running_order};
 use futures_util::future::BoxFuture;
 
-use crate::handler::{Handler, HookCall};
+use crate::handler::{Handler, HookCall, NoticeViews};
 
 /// A hook and what runs it.
 pub struct Mount {
@@ -107,7 +107,7 @@ impl Handler for NullHandler {
         Box::pin(async { Err(Fault::Unavailable { cause: "nothing runs it".into() }).into() })
     }
 
-    fn tell(&self, _notice: &Arc<Notice>) -> bool {
+    fn tell(&self, _notice: &Arc<Notice>, _views: &NoticeViews) -> bool {
         false
     }
 

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::handler::{Handler, HookCall};
+use crate::handler::{Handler, HookCall, NoticeViews};
 
 /// How many notices wait for a native observer: a burst of a long turn, and a bound for one that hangs.
 const MAX_WAITING_NOTICES: usize = 1024;
@@ -172,7 +172,7 @@ impl Handler for NativeHandler {
         })
     }
 
-    fn tell(&self, notice: &Arc<Notice>) -> bool {
+    fn tell(&self, notice: &Arc<Notice>, _views: &NoticeViews) -> bool {
         let room = self.notices.try_send(notice.clone()).is_ok();
         if !room {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -268,7 +268,7 @@ mod tests {
             who: Identity::top("main", "cli:direct", TurnId::from("t1")),
             what: ObservedEvent::SessionStart,
         });
-        assert!((0..10).all(|_| hook.tell(&notice)));
+        assert!((0..10).all(|_| hook.tell(&notice, &NoticeViews::default())));
         let closed = Instant::now();
         hook.close().await;
         tasks.close();

@@ -6,9 +6,11 @@ use agent::ask::{self, AskGate};
 use agent::tools::{BUILTIN, LOAD_SKILL};
 use dialects::process::config::MemberPart;
 use domain::checkpoint::{CheckpointKind, Duty, Facts};
+use domain::health::{Health, Step};
 use domain::hook::{Hook, HookState};
 use domain::matcher::Matcher;
-use domain::rule::Rule;
+use domain::rule::{Rule, Source};
+use rules::cache::RuleCache;
 
 use crate::config::document::Document;
 use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};
@@ -50,7 +52,14 @@ impl BlindMatcher {
 
     /// Of a rule about calls at `event`, whose matcher is written as `pattern`.
     pub fn of_rule(config: &Config, event: CheckpointKind, pattern: &str) -> Option<Self> {
-        let matcher = Matcher::compile(pattern).ok().filter(|_| event.is_about_a_call() && !pattern.is_empty())?;
+        if pattern.is_empty() || !event.is_about_a_call() {
+            return None;
+        }
+        Self::of_matcher(config, &Matcher::compile(pattern).ok()?)
+    }
+
+    fn of_matcher(config: &Config, matcher: &Matcher) -> Option<Self> {
+        let pattern = matcher.pattern();
         let about = |name: &str| matcher.matches(&Facts::of_tool(name));
         let is_spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
         if BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| about(tool))
@@ -72,12 +81,15 @@ impl BlindMatcher {
         }
     }
 
-    /// Why its hook is not proven.
-    pub fn words(&self) -> String {
-        match self.nearest {
-            Some(tool) => format!("matches no tool; did you mean {tool}?"),
-            None => "matches no tool".to_owned(),
-        }
+    /// How a hook stands that has it, be it a process hook or a rule.
+    pub fn health(&self) -> Health {
+        Health::unproven(
+            Step::Matcher,
+            match self.nearest {
+                Some(tool) => format!("matches no tool; did you mean {tool}?"),
+                None => "matches no tool".to_owned(),
+            },
+        )
     }
 
     fn message(&self) -> String {
@@ -116,6 +128,27 @@ pub fn of_rule(config: &Config, rule: &Rule, place: &Path) -> Option<Diagnostic>
     let place = Location { file: place.to_owned(), line: 1, column: 1 };
     let path = [rule.label(), "matcher"].map(str::to_owned);
     Some(blind.diagnostic(place, &path, rule.event.duty() == Duty::Gate))
+}
+
+/// The rules of people among `rules` that are in force in `rule_cache` and about no tool, each with what is said of it at
+/// a start.
+pub fn of_rules<'a>(
+    config: &'a Config,
+    rules: &'a [Rule],
+    rule_cache: &'a RuleCache,
+) -> impl Iterator<Item = (&'a Rule, String)> {
+    let own = rules.iter().filter(|rule| rule.enabled && rule.source == Source::User);
+    own.filter_map(|rule| {
+        let mounted = rule_cache.mounted(&rule.id);
+        // To compile all patterns once more would be a third of a start with many rules.
+        let blind = match mounted.as_ref().and_then(|hook| hook.matcher.as_ref()) {
+            Some(matcher) if matcher.pattern() == rule.matcher && rule.event.is_about_a_call() => {
+                BlindMatcher::of_matcher(config, matcher)
+            }
+            Some(_) | None => BlindMatcher::of_rule(config, rule.event, &rule.matcher),
+        }?;
+        Some((rule, format!("hook \"{}\": {}", rule.label(), blind.sentence())))
+    })
 }
 
 /// Globs of `agents.NAME.ask` that say no to every tool there is: whoever wrote them will never be asked.

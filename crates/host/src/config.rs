@@ -14,11 +14,13 @@ pub mod diagnostic;
 mod discover;
 pub mod document;
 pub mod found;
+pub mod gateway;
 mod layer;
 mod model;
 pub mod places;
 pub mod raw;
 mod resolve;
+mod rules;
 pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +35,6 @@ use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
 use domain::hook::{Hook, HookState};
 use domain::json::Object;
-use domain::rule::Edition;
 use egress::Allow;
 use providers::RemovalMode;
 use providers::capabilities::Overrides;
@@ -45,7 +46,9 @@ use url::Url;
 pub use self::detect::Probe;
 pub use self::diagnostic::{Diagnostic, Location};
 use self::discover::Discovered;
+pub use self::discover::twins;
 use self::document::Document;
+pub use self::gateway::{GatewayConfig, TlsFiles};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -54,9 +57,9 @@ use self::places::FolderFiles;
 pub use self::raw::schema;
 #[cfg(test)]
 use self::resolve::Trusted;
-use self::trust::{SpawnSeal, TrustEntry, covers};
+pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
+use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
 use crate::error::HostError;
-use crate::rule_files::RuleFolder;
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -119,6 +122,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
     pub agent_hooks: RulesConfig,
+    /// How `pintle serve` is reached.
+    pub gateway: GatewayConfig,
     /// The folder of skills, where a file names one.
     pub skills_dir: Option<PathBuf>,
     /// Further folders of skills: the user's own.
@@ -133,57 +138,6 @@ pub struct Config {
     pub otlp_endpoint: Option<String>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
-}
-
-/// Rules in the store and in files, and how they run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RulesConfig {
-    /// Folders of files with rules.
-    pub dirs: Vec<RuleFolder>,
-    /// Folders of files with rules that nobody accepted.
-    pub untrusted_dirs: Vec<RuleFolder>,
-    /// Built-in rules that are forced off.
-    pub builtin_disable: Vec<String>,
-    /// Secret variables that command hooks may list nevertheless.
-    pub command_env: Vec<String>,
-    /// Whether what observers are told survives a restart.
-    pub durable_outbox: bool,
-    /// How long what they leave is kept.
-    pub kept: RetentionConfig,
-    /// How many observers run at once.
-    pub workers: Option<usize>,
-    /// How many wait.
-    pub queue: Option<usize>,
-    /// The model of judges.
-    pub judge: JudgeConfig,
-    /// The model for work in the background.
-    pub background: JudgeConfig,
-    /// The addresses that requests may reach beyond the public internet.
-    pub http_allow: Vec<Allow>,
-    /// `gateway.edition`, as far as it is said.
-    pub edition: Option<Edition>,
-    /// Why rules in files that somebody accepted are not in force: then gates are shut.
-    pub changed: Option<String>,
-}
-
-/// How long what rules leave is kept, in days.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RetentionConfig {
-    /// Executions.
-    pub execution_days: Option<u32>,
-    /// The details of faults.
-    pub detail_days: Option<u32>,
-    /// The audit chain.
-    pub audit_days: Option<u32>,
-}
-
-/// Which model to ask.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JudgeConfig {
-    /// The provider.
-    pub provider: Option<String>,
-    /// Its model.
-    pub model: Option<String>,
 }
 
 /// A service that answers requests to models.
@@ -368,8 +322,8 @@ pub struct LoadedHook {
 impl LoadedHook {
     /// The digest of everything that its child is made of now: its entry, its program, and the files that its command
     /// names. None where it is no child.
-    pub fn digest(&self, search_path: Option<&OsStr>) -> Option<String> {
-        Some(covers(self.content.as_ref()?, search_path).digest)
+    pub fn digest(&self, search_path: Option<&OsStr>, hashes: &mut FileHashes) -> Option<String> {
+        Some(covers_by(self.content.as_ref()?, search_path, hashes).digest)
     }
 }
 
@@ -456,6 +410,7 @@ impl Config {
             found_folders: Vec::new(),
             tools: ToolsConfig::default(),
             agent_hooks: RulesConfig::default(),
+            gateway: GatewayConfig::default(),
             skills_dir: None,
             more_skills: Vec::new(),
             verify_history: false,

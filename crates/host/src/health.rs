@@ -122,7 +122,7 @@ impl HealthFile {
             return Some(bad);
         }
         if let Some(blind) = BlindMatcher::of_loaded(config, loaded) {
-            return Some(Health::unproven(Step::Matcher, blind.words()));
+            return Some(blind.health());
         }
         match &loaded.kind {
             HookKind::Process(_) => Some(self.kept_of(loaded.hook.name.as_str(), digest)),

@@ -31,13 +31,17 @@ pub fn close(home: &Path) -> Result<(), String> {
     if metadata.uid() != nix::unistd::geteuid().as_raw() {
         return Err(open("and belongs to one of them; name a folder of your own with --home DIR"));
     }
-    let only_ours = fs::read_dir(home).is_ok_and(|entries| {
-        entries.into_iter().all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_ours)))
-    });
-    if !only_ours {
+    if !holds_only_ours(home) {
         return Err(open("and holds more than Pintle's own files; close it with `chmod 700`, or name another --home"));
     }
     fs::set_permissions(home, Permissions::from_mode(OWNER_ONLY)).map_err(|why| open(&format!("and stays so: {why}")))
+}
+
+/// Whether the folder `home` holds nothing but what Pintle keeps there.
+pub(crate) fn holds_only_ours(home: &Path) -> bool {
+    fs::read_dir(home).is_ok_and(|entries| {
+        entries.into_iter().all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_ours)))
+    })
 }
 
 /// Takes what Pintle keeps in `home` from other users, where it is ours and somebody opened it: a command that an agent

@@ -22,7 +22,7 @@ use store::Store;
 
 use crate::blind;
 use crate::collector::Collector;
-use crate::config::trust::before_spawn;
+use crate::config::trust::{FileHashes, before_spawn};
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, detect,
 };
@@ -32,10 +32,12 @@ use crate::files::HostMedia;
 use crate::health::{FailedStart, HealthFile};
 use crate::home;
 use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
+use crate::links;
 use crate::mcp_names::is_mcp;
 use crate::protected::protected;
 use crate::servers::{Servers, is_wanted};
 use crate::skill_sets::SkillSets;
+use crate::writers;
 use process::orphan_reaper::OrphanReaper;
 
 pub use crate::config_store::open_store;
@@ -90,8 +92,10 @@ impl Host {
     /// The store cannot be opened, or two hooks have one name.
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
         let config = &loaded.config;
+        writers::keep_out(&env, &loaded).iter().for_each(|line| tracing::warn!("{line}"));
         // Before any key is read.
-        home::close_files(&config.home).iter().for_each(|line| tracing::warn!("{line}"));
+        let lines = home::close_files(&config.home).into_iter().chain(links::separate_keys(&config.home));
+        lines.chain(links::second_names(&loaded)).for_each(|line| tracing::warn!("{line}"));
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
         let sessions = open_sessions(config, &store)?;
@@ -131,7 +135,7 @@ impl Host {
             history_key,
             collector,
         };
-        host.skills.look(&host.loaded.config);
+        host.skills.look(&host.loaded);
         let mounts = host.mounts(&host.loaded.config);
         host.engine.replace(mounts).map_err(|error| HostError::usage(error.to_string()))?;
         Ok(host)
@@ -152,7 +156,7 @@ impl Host {
     pub fn mounts(&self, config: &Config) -> Vec<Mount> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *running);
-        let mut mounts = Vec::new();
+        let (mut mounts, mut hashes) = (Vec::new(), FileHashes::default());
         for loaded in &config.hooks {
             let entry = match (&loaded.kind, &loaded.hook.state) {
                 (HookKind::Process(entry), HookState::Armed) => entry,
@@ -170,7 +174,7 @@ impl Host {
             let spec = process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
             let name = loaded.hook.name.to_string();
             let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
-            let content = loaded.digest(self.search_path());
+            let content = loaded.digest(self.search_path(), &mut hashes);
             let process = match before.get(&name) {
                 Some(same) if *same.process.spec() == spec && same.accepted == accepted && same.content == content => {
                     same.process.clone()
@@ -220,8 +224,12 @@ impl Host {
     pub fn health(&self, down: &BTreeMap<String, Fault>) -> Vec<(&LoadedHook, Health)> {
         let kept = HealthFile::open(&self.loaded.config.home);
         let hooks = self.loaded.config.hooks.iter();
+        let mut hashes = FileHashes::default();
+        // What runs was looked at when it was started.
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let standing = hooks.filter_map(|loaded| {
-            let digest = loaded.digest(self.search_path());
+            let started = running.get(loaded.hook.name.as_str()).and_then(|hook| hook.content.clone());
+            let digest = started.or_else(|| loaded.digest(self.search_path(), &mut hashes));
             let down = down.get(loaded.hook.name.as_str());
             Some((loaded, kept.of(&self.loaded.config, (loaded, digest.as_deref()), down)?))
         });
@@ -354,6 +362,11 @@ impl Host {
     pub fn rules_of_loaded(&mut self, prepared: PreparedRules) {
         self.host_rules.take(&self.loaded.config, prepared);
         self.host_rules.diagnostics.iter().for_each(|line| tracing::warn!("{line}"));
+    }
+
+    /// The surroundings that it was opened in.
+    pub fn env(&self) -> &Env {
+        &self.env
     }
 
     /// The problems of the rules of the store and of files, a line each.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agent::tools::ExecShell;
-use domain::checkpoint::AgentInfo;
+use domain::checkpoint::{AgentInfo, Duty};
 use domain::hook::Hook;
 use domain::id::{AgentId, HookName};
 use domain::json::Object;
@@ -20,12 +20,13 @@ use rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
 use rules::admin::RuleAdmin;
 use rules::cache::{AgentNames, RuleCache};
 use rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
-use store::keyring::signing::SigningKey;
+use store::keyring::signing::{SIGNING_KEY_FILE, SigningKey};
 use store::keyring::{KeySource, Keyring};
 use store::{AnchorFile, Store, StoreKeys};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::blind;
 use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::config_store::open_store_with;
 use crate::error::HostError;
@@ -40,8 +41,8 @@ mod workspaces;
 
 pub use workspaces::Workspaces;
 
-pub use retention::audit_term;
 use retention::{RetentionTerms, forget_old};
+pub use retention::{audit_term, event_term};
 
 /// The variables that say what kind of host this is, the first that is set.
 const EDITIONS: [&str; 2] = ["PINTLE_EDITION", "GOCLAW_EDITION"];
@@ -95,12 +96,14 @@ impl HostRules {
         if let Some(tracer) = engine.evidence().tracer() {
             parts.pool.trace_by(tracer.clone());
         }
-        let sync_report = rule_env.syncing(config, store, |rule_sync| rule_sync.run());
+        let mut sync_report = rule_env.syncing(config, store, |rule_sync| rule_sync.run());
+        let read = sync_report.read.take();
         let workspaces = rule_env.workspaces.clone();
         let before = workspaces.clone();
         let at_work: AgentNames = Arc::new(move || before.ever());
         let agents: AgentNames = Arc::new(move || workspaces.agents());
-        let (rule_cache, read) = RuleCache::open(store.clone(), engine.live().clone(), parts.clone(), at_work);
+        let live = engine.live().clone();
+        let (rule_cache, read) = RuleCache::open_read(store.clone(), live, parts.clone(), at_work, read);
         let unread = read.err().map(|error| never_read(&error));
         let no_outbox = config.agent_hooks.durable_outbox && !rule_env.has_outbox(config);
         let rule_admin = rule_env.rule_admin(config, (store, &rule_cache, &parts, agents));
@@ -122,24 +125,35 @@ impl HostRules {
             terms,
             watching,
         };
-        host_rules.put(sync_report, unread);
+        host_rules.put(config, sync_report, unread);
         host_rules.diagnostics.extend(no_outbox.then(|| NO_OUTBOX.to_owned()));
         host_rules
     }
 
     /// Puts the rules of files in force, and shuts what cannot be read.
-    fn put(&mut self, sync_report: SyncReport, unread: Option<String>) {
+    fn put(&mut self, config: &Config, sync_report: SyncReport, unread: Option<String>) {
         self.rule_cache.hold(sync_report.files.clone(), sync_report.unasked());
         let doubts = self.doubts();
         let wrong = || unread.iter().chain(&doubts).cloned();
-        self.diagnostics = sync_report.lines().into_iter().chain(wrong()).collect();
-        self.unguarded = sync_report.unguarded().chain(wrong()).collect();
+        let rules = self.rule_cache.rules();
+        let blind: Vec<_> = blind::of_rules(config, &rules.hooks, &self.rule_cache).collect();
+        let shut_nothing = blind.iter().filter(|(rule, _)| rule.event.duty() == Duty::Gate);
+        // Why is said at every start.
+        let unguarded = shut_nothing.map(|(rule, _)| rule.label().to_owned());
+        self.unguarded = sync_report.unguarded().chain(wrong()).chain(unguarded).collect();
+        self.diagnostics =
+            sync_report.lines().into_iter().chain(wrong()).chain(blind.into_iter().map(|it| it.1)).collect();
         (self.bad, self.strangers, self.filed) = (sync_report.bad, sync_report.strangers, sync_report.files);
     }
 
     /// Rules of the store that are not as Pintle left them, and what is to be done, a line each.
     pub fn doubts(&self) -> Vec<String> {
         in_doubt(&self.rule_cache.rules())
+    }
+
+    /// The edition of the host.
+    pub fn edition(&self) -> Edition {
+        self.rule_env.edition
     }
 
     /// Where rules are managed.
@@ -196,13 +210,19 @@ impl HostRules {
         let sync_report = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.carry_out(&rules, filed));
         let unread =
             self.rule_cache.reload().err().map(|error| format!("the rules of the store cannot be read: {error}"));
-        self.put(sync_report, unread);
+        self.put(config, sync_report, unread);
         self.rule_cache.remount();
     }
 
     /// How many rows of hooks that only observe the store could not take.
     pub fn lost(&self) -> u64 {
         self.parts.pool.lost()
+    }
+
+    /// Sends what observers are still to be told of what happened before, for a program that is about to end: not for
+    /// long.
+    pub async fn send_due(&self) {
+        self.parts.pool.send_due().await;
     }
 
     /// No longer looks for changes.
@@ -230,14 +250,25 @@ pub fn anchor(config: &Config) -> Option<Arc<AnchorFile>> {
 ///
 /// # Errors
 /// It cannot be opened.
-pub fn open_known_store(config: &Config) -> Result<Arc<dyn Store>, HostError> {
-    open_store_with(config, StoreKeys { anchor: anchor(config), ..StoreKeys::default() })
+pub fn open_known_store(config: &Config, env: &Env) -> Result<Arc<dyn Store>, HostError> {
+    open_store_with(config, StoreKeys { anchor: anchor(config), ..keys_to_tell(config, env) })
+}
+
+/// The keys that tell what a host with `config` sealed. None is made: what is only looked at stays as it is.
+pub fn keys_to_tell(config: &Config, env: &Env) -> StoreKeys {
+    let file = Some(config.home.join(store::keyring::KEY_FILE)).filter(|file| file.is_file());
+    let file = file.filter(|_| edition(config, env).is_ok_and(|edition| edition == Edition::Lite));
+    let keyring = Keyring::open(&KeySource::new(|name| env.vars.get(name).cloned(), file)).ok();
+    let has_own = config.home.join(SIGNING_KEY_FILE).is_file();
+    let signing = has_own.then(|| SigningKey::open_or_create(&config.home).ok()).flatten();
+    let (keyring, signing) = (keyring.map(Arc::new), signing.map(Arc::new));
+    StoreKeys { keyring, signing, ..StoreKeys::default() }.only_to_tell()
 }
 
 /// The message where no rules could be read yet, with what to do about it.
 fn never_read(error: &StoreError) -> String {
     let until = match error {
-        StoreError::Corrupt(_) => "mend or delete that row with a tool for databases; until then every gate stays shut",
+        StoreError::Corrupt(_) => "fix or delete that row with a tool for databases; until then every gate stays shut",
         StoreError::Unavailable(_) | StoreError::NotFound(_) | StoreError::Conflict(_) => {
             "until they can every gate stays shut"
         }
@@ -318,7 +349,8 @@ impl RuleEnvironment {
                 .ok(),
         };
         let keyring = Some(self.keyring.clone());
-        open_store_with(config, StoreKeys { keyring, signing: signing.map(Arc::new), anchor: anchor(config) })
+        let signing = signing.map(Arc::new);
+        open_store_with(config, StoreKeys { keyring, signing, changes: None, anchor: anchor(config) })
     }
 
     /// Does something with the rules of the files of `config`.

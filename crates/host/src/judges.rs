@@ -20,8 +20,8 @@ use domain::json::Value;
 use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use providers::{Provider, ProviderError, ProviderSpec, WireKind};
-use rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement};
+use providers::{Delta, Provider, ProviderError, ProviderSpec, WireKind};
+use rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement, QuestionSent};
 use rules::judge::JudgeQuestion;
 
 use crate::config::{Config, ProviderConfig, ProviderConfigKind};
@@ -224,15 +224,26 @@ impl ModelJudges {
         full.map_or(model, String::as_str).to_owned()
     }
 
-    async fn ask(&self, wanted: JudgeChoice<'_>, question: JudgeQuestion) -> Result<Judgement, String> {
-        let Chosen { served, model } = self.choose(&wanted)?;
+    /// Who would be asked, by its full name.
+    fn ready(&self, wanted: &JudgeChoice<'_>) -> Result<(&dyn Provider, String, String), String> {
+        let Chosen { served, model } = self.choose(wanted)?;
         let provider = served.connected.as_ref().map_err(Clone::clone)?;
         let full = format!("{}/{model}", served.name);
+        Ok((&**provider, model, full))
+    }
+
+    async fn ask(
+        &self,
+        wanted: JudgeChoice<'_>,
+        question: JudgeQuestion,
+        sent: &QuestionSent,
+    ) -> Result<Judgement, String> {
+        let (provider, model, full) = self.ready(&wanted)?;
         let mut request = question.to(&full);
         if !providers::quirks::takes_temperature(&model) {
             request.options.shift_remove("temperature");
         }
-        let reply = answer(&**provider, &model, request).await?;
+        let reply = answer((provider, &model), request, sent).await?;
         Ok(Judgement { reply, model: full })
     }
 }
@@ -242,8 +253,13 @@ impl Evaluator for ModelJudges {
         &'a self,
         wanted: JudgeChoice<'a>,
         question: JudgeQuestion,
+        sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>> {
-        self.ask(wanted, question).boxed()
+        self.ask(wanted, question, sent).boxed()
+    }
+
+    fn would_ask(&self, wanted: JudgeChoice<'_>) -> Result<String, String> {
+        self.ready(&wanted).map(|(_, _, full)| full)
     }
 }
 
@@ -298,10 +314,19 @@ fn own_model(config: &Config, provider: &str) -> Option<String> {
 }
 
 /// The answer of `provider`, with one more try after a failure that may pass and one for each concession.
-async fn answer(provider: &dyn Provider, model: &str, mut request: LlmRequest) -> Result<LlmReply, String> {
+async fn answer(
+    (provider, model): (&dyn Provider, &str),
+    mut request: LlmRequest,
+    sent: &QuestionSent,
+) -> Result<LlmReply, String> {
     let mut tried = false;
+    let heard = |piece: Delta<'_>| {
+        if piece == Delta::Sent {
+            sent.mark();
+        }
+    };
     loop {
-        match provider.call(model, &request, &|_piece| {}).await {
+        match provider.call(model, &request, &heard).await {
             Ok(reply) => return Ok(reply),
             Err(ProviderError::Transient { reason, message, retry_after }) => {
                 let pause = pause(reason, retry_after).filter(|_| !tried).ok_or(message)?;

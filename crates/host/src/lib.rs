@@ -6,6 +6,7 @@
 
 pub mod blind;
 pub mod builtins;
+pub mod changes;
 pub mod collector;
 pub mod config;
 mod config_store;
@@ -17,6 +18,7 @@ pub mod home;
 pub mod host;
 pub mod host_rules;
 pub mod judges;
+pub mod links;
 pub mod mcp_names;
 mod protected;
 mod provider_spec;
@@ -29,6 +31,7 @@ pub mod servers;
 pub mod session_config;
 pub mod skill_sets;
 pub mod tool_names;
+pub mod writers;
 
 pub use error::{ErrorKind, HostError};
 pub use host::Host;

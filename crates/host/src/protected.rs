@@ -12,16 +12,9 @@ use crate::rule_files;
 /// The files that no tool may change: those of the configuration among `files`, what hooks run, this program; the folders
 /// in which what hooks and servers run stands, where nothing new is made; and the home folder, not even read.
 pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
-    let mut files = files.to_vec();
+    let mut files = operator_files(config, files);
     files.extend(std::env::current_exe().ok());
-    files.extend(config.hooks.iter().flat_map(hook_files));
-    files.extend(config.mcp.values().flat_map(server_files));
-    files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
-    // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
-    for folder in &config.agent_hooks.dirs {
-        files.extend(rule_files::listed(&folder.dir).unwrap_or_default());
-        files.push(folder.dir.clone());
-    }
+    files.extend(config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone()));
     // Nor may it lay there what somebody might accept unread.
     files.extend(config.found_folders.clone());
     // Whoever could write a text of a skill would speak as the operator in every later turn.
@@ -35,8 +28,20 @@ pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
     }
 }
 
+/// The files that decide what runs beside every gate: those of the configuration among `files`, what hooks and servers
+/// run, models that are scripts, and rules.
+pub(crate) fn operator_files(config: &Config, files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut files = files.to_vec();
+    files.extend(config.hooks.iter().flat_map(hook_files));
+    files.extend(config.mcp.values().flat_map(server_files));
+    files.extend(config.providers.values().filter_map(ProviderConfig::script).cloned());
+    // Whoever could write a rule could run commands beside every gate. Each file by itself, for its other names.
+    files.extend(config.agent_hooks.dirs.iter().flat_map(|folder| rule_files::listed(&folder.dir).unwrap_or_default()));
+    files
+}
+
 /// The folders in which what hooks and servers run stands, and whose it is. An interpreter loads what lies there.
-fn beside(config: &Config) -> BTreeMap<PathBuf, String> {
+pub(crate) fn beside(config: &Config) -> BTreeMap<PathBuf, String> {
     let of_hook = |loaded: &LoadedHook| (hook_files(loaded), format!("hook \"{}\"", loaded.hook.name));
     let of_server =
         |(name, server): (&String, &McpServerConfig)| (server_files(server), format!("MCP server `{name}`"));

@@ -13,6 +13,15 @@ use crate::error::HostError;
 use crate::host::{Host, load};
 use crate::ready_agent::ReadyAgent;
 
+/// From which files a configuration comes.
+#[derive(Clone, Copy)]
+pub struct ConfigSource<'a> {
+    /// `--config`.
+    pub config: Option<&'a Path>,
+    /// `--home`.
+    pub home: Option<&'a Path>,
+}
+
 /// Which agent a conversation is held with, and from which files it comes.
 #[derive(Clone, Copy)]
 pub struct ConversationSource<'a> {
@@ -27,9 +36,9 @@ pub struct ConversationSource<'a> {
 }
 
 /// What came of a reload.
-pub struct Reloaded {
-    /// The agent as it is now.
-    pub agent: ReadyAgent,
+pub struct Reloaded<T> {
+    /// What whoever asked works with now: the agent of a conversation, or nothing.
+    pub agent: T,
     /// What of the change waits for the next start.
     pub later: Vec<String>,
     /// What became of the children of process hooks.
@@ -83,7 +92,24 @@ impl ChildChanges {
 ///
 /// # Errors
 /// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<Reloaded, HostError> {
+pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<Reloaded<ReadyAgent>, HostError> {
+    let source = ConfigSource { config: wanted.config, home: wanted.home };
+    replace(host, source, |host| host.runner(wanted.agent, wanted.model)).await
+}
+
+/// The same for a host of all its agents: those that could work before still can.
+///
+/// # Errors
+/// What is bad, and which removals are therefore not in force. The old set then stays.
+pub async fn reload_all(host: &mut Host, source: ConfigSource<'_>) -> Result<Reloaded<()>, HostError> {
+    replace(host, source, |_| Ok(())).await
+}
+
+async fn replace<T>(
+    host: &mut Host,
+    wanted: ConfigSource<'_>,
+    agent: impl FnOnce(&Host) -> Result<T, HostError>,
+) -> Result<Reloaded<T>, HostError> {
     // Of a child that is replaced nobody knows afterwards how it answered.
     host.keep_health();
     let loaded = match load(wanted.config, wanted.home) {
@@ -104,12 +130,12 @@ pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<R
     host.start_servers(&loaded.config);
     let later = for_the_next_start(&host.loaded.config, &loaded.config);
     let old = std::mem::replace(&mut host.loaded, loaded);
-    host.skills.look(&host.loaded.config);
+    host.skills.look(&host.loaded);
     let shaken = async { tokio::try_join!(shaken(host, &ran), host.servers.shaken(&servers)).map(drop) };
     let prepared = match shaken.await {
         Ok(()) => match host.unusables().difference(&unusable).next() {
             Some(new) => Err(new.clone()),
-            None => host.runner(wanted.agent, wanted.model).map_err(|error| error.message),
+            None => agent(host).map_err(|error| error.message),
         },
         Err(cause) => Err(cause),
     };
@@ -127,7 +153,7 @@ pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<R
             host.restore(before);
             host.servers.restore(servers);
             let new = std::mem::replace(&mut host.loaded, old);
-            host.skills.look(&host.loaded.config);
+            host.skills.look(&host.loaded);
             Err(refused(host, Some(&new.config), &cause))
         }
     }
@@ -173,7 +199,7 @@ fn refused(host: &Host, new: Option<&Config>, cause: &str) -> HostError {
     let gone = |new| removed(&host.loaded.config, new).into_iter().chain(host.host_rules.gone(new)).collect::<Vec<_>>();
     let removed: Vec<String> = new.map(gone).unwrap_or_default();
     if removed.is_empty() {
-        return error.hint("the hooks from before the change go on; mend the file and save it again");
+        return error.hint("the hooks from before the change go on; fix the file and save it again");
     }
     error.hint(format!("these were removed and still act: {}", removed.join(", ")))
 }

@@ -44,6 +44,8 @@ pub struct SyncReport {
     pub stubs: Vec<ExtraHook>,
     /// Why.
     pub failed: Vec<String>,
+    /// The rules of the store as they were read before anything was done, if they could be.
+    pub read: Option<StoredRules>,
 }
 
 impl SyncReport {
@@ -93,9 +95,12 @@ impl RuleSync<'_> {
     /// Does all of it. What fails leaves the rest as it is.
     pub fn run(&self) -> SyncReport {
         match self.store.rules() {
-            Ok(rules) if rules.shut.is_none() => self.carry_out(&rules, self.read(&rules)),
+            Ok(rules) if rules.shut.is_none() => {
+                let sync_report = self.carry_out(&rules, self.read(&rules));
+                SyncReport { read: Some(rules), ..sync_report }
+            }
             // It is not the store that was known: nothing is written there. The rule cache shuts the gates.
-            Ok(_) => SyncReport { strangers: self.strangers(), ..SyncReport::default() },
+            Ok(rules) => SyncReport { strangers: self.strangers(), read: Some(rules), ..SyncReport::default() },
             // The rule cache says so, and shuts the gates. It opens them once the store is back, but not without these.
             Err(error) => {
                 let why = |folder: &RuleFolder| {
@@ -136,7 +141,7 @@ impl RuleSync<'_> {
         self.seed(rules, &mut sync_report);
         self.seal_plain(rules, &mut sync_report);
         self.mirror(rules, filed.good, &mut sync_report);
-        self.switch_off(&mut sync_report);
+        self.switch_off(rules, &mut sync_report);
         sync_report
     }
 
@@ -288,22 +293,28 @@ impl RuleSync<'_> {
 
     /// Rows that cannot act on this host, or on any, are switched off, once: commands where the edition has none, and rules
     /// of agents that are left with none, which must not become anybody's.
-    fn switch_off(&self, sync_report: &mut SyncReport) {
-        let Ok(mut rules) = self.store.rules() else { return };
-        let doubts = std::mem::take(&mut rules.doubts);
-        rules.hooks.retain(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id));
+    fn switch_off(&self, rules: &StoredRules, sync_report: &mut SyncReport) {
+        let changed = match self.store.epoch() {
+            // What was read is what is there, as at most starts.
+            Ok(epoch) if epoch == rules.epoch => None,
+            Ok(_) | Err(_) => match self.store.rules() {
+                Ok(changed) => Some(changed),
+                Err(_) => return,
+            },
+        };
+        let rules = changed.as_ref().unwrap_or(rules);
+        let in_order = || rules.hooks.iter().filter(|hook| !is_doubted(rules, hook));
         let no_commands = self.edition == Edition::Standard;
         let command =
             |hook: &Rule| no_commands && hook.handler_type == HandlerType::Command && hook.source != Source::Builtin;
         let lonely = |hook: &Rule| hook.scope == HookScope::Agent && hook.agent_ids.is_empty() && !command(hook);
-        let count =
-            self.switched_off(rules.hooks.iter().filter(|hook| command(hook)), &OffReason::COMMANDS, sync_report);
+        let count = self.switched_off(in_order().filter(|hook| command(hook)), &OffReason::COMMANDS, sync_report);
         if count > 0 {
             tracing::warn!(count, "hooks.command_migration_complete");
             let what = if count == 1 { "command hook was" } else { "command hooks were" };
             sync_report.diagnostics.push(format!("{count} {what} switched off: this is edition standard"));
         }
-        let count = self.switched_off(rules.hooks.iter().filter(|hook| lonely(hook)), &OffReason::AGENTS, sync_report);
+        let count = self.switched_off(in_order().filter(|hook| lonely(hook)), &OffReason::AGENTS, sync_report);
         if count > 0 {
             let (what, whose) =
                 if count == 1 { ("hook of scope agent was", "its") } else { ("hooks of scope agent were", "their") };

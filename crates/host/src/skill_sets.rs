@@ -1,18 +1,22 @@
 //! The skills of agents: looked for where the configuration says, and kept for as long as nobody looks again.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{BUILTIN, Guard, LOAD_SKILL, Protected, READ_ONLY, canonical_builtin};
+use agent::tools::{BUILTIN, Guard, LOAD_SKILL, READ_ONLY, canonical_builtin};
 use dialects::skill::manifest::AgentView;
+use domain::health::{Health, HookProof, Step};
 use domain::hook::HookState;
 use domain::skill::finding::{Finding, FindingCode};
-use domain::skill::scan::Scan;
+use domain::skill::scan::{Scan, Skill};
+use jiff::Timestamp;
 use skills::{Scanner, SkillSelection};
 
-use crate::config::{AgentConfig, Config, FlowConfig, NamedRef};
+use crate::config::{AgentConfig, Config, FlowConfig, Loaded, NamedRef};
 use crate::mcp_names::is_mcp;
+use crate::protected::protected;
 use crate::tool_names::may_bring_tools;
 
 /// The skills of each agent, by its name.
@@ -20,16 +24,17 @@ use crate::tool_names::may_bring_tools;
 pub struct SkillSets(Mutex<BTreeMap<String, Scanner>>);
 
 impl SkillSets {
-    /// Looks at the skills of all agents of `config`. Returns whether anything differs from the time before. What is new
+    /// Looks at the skills of all agents of `loaded`. Returns whether anything differs from the time before. What is new
     /// among the findings goes to the log.
-    pub fn look(&self, config: &Config) -> bool {
+    pub fn look(&self, loaded: &Loaded) -> bool {
+        let config = &loaded.config;
         let mut skill_sets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *skill_sets);
         let mut changed = before.keys().any(|name| !config.agents.contains_key(name));
         for agent in config.agents.values() {
             let mut scanner = before.remove(&agent.name).unwrap_or_default();
             let known = scanner.current().clone();
-            if look_with(&mut scanner, config, agent) {
+            if look_with(&mut scanner, loaded, agent) {
                 changed = true;
                 let new = scanner.current().findings.iter().filter(|found| !known.findings.contains(found));
                 new.map(|found| placed(found.clone(), agent)).for_each(|found| told(&found));
@@ -69,18 +74,34 @@ fn told(found: &Finding) {
 }
 
 /// The skills of `agent`, as they are now.
-pub fn scan(config: &Config, agent: &AgentConfig) -> Scan {
+pub fn scan(loaded: &Loaded, agent: &AgentConfig) -> Scan {
     let mut scanner = Scanner::default();
-    look_with(&mut scanner, config, agent);
+    look_with(&mut scanner, loaded, agent);
     let mut scan = Scan::clone(scanner.current());
     scan.findings = scan.findings.into_iter().map(|found| placed(found, agent)).collect();
     scan
 }
 
-fn look_with(scanner: &mut Scanner, config: &Config, agent: &AgentConfig) -> bool {
+/// How the texts of `skill` stand, which was read at `at`: that proves a text. One that cannot be read any more is in
+/// force as it was before.
+pub fn health(skill: &Skill, at: Timestamp) -> Health {
+    match skill.stale {
+        true => Health::unproven(Step::Configuration, "cannot be read any more; what was read before is in force"),
+        false => Health::Armed(HookProof { at, refused: None }),
+    }
+}
+
+/// How stands what `found` is about, which is not in force.
+pub fn standing(found: &Finding) -> Health {
+    Health::unproven(Step::Configuration, found.to_string())
+}
+
+fn look_with(scanner: &mut Scanner, loaded: &Loaded, agent: &AgentConfig) -> bool {
+    let config = &loaded.config;
     let enabled: Vec<String> = agent.skills.iter().map(|named| named.text.clone()).collect();
-    // A text under another name of a key would be sent with the next request.
-    let guard = Guard::new(&Protected { dirs: vec![config.home.clone()], ..Protected::default() });
+    // A text under another name of a key would be sent with the next request. Nothing is looked for where no file is read.
+    let guard = LazyCell::new(|| Guard::new(&protected(config, &loaded.files)));
+    let hides = LazyCell::new(|| guard.hides_from_skills());
     view(config, agent, |view| {
         scanner.look(SkillSelection {
             dir: &agent.skills_dir,
@@ -88,7 +109,7 @@ fn look_with(scanner: &mut Scanner, config: &Config, agent: &AgentConfig) -> boo
             enabled: &enabled,
             agent: Some(view),
             seals: agent.skill_seals.as_ref(),
-            hidden: Some(&|file| guard.hides(file)),
+            hidden: Some(&|file| hides(file)),
         })
     })
 }

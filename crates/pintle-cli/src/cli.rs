@@ -11,6 +11,7 @@ mod approvals;
 mod audit;
 mod budget;
 mod chat;
+mod command_line;
 mod completions;
 mod demo;
 mod doctor;
@@ -18,6 +19,7 @@ mod exec;
 mod hooks;
 mod import;
 mod init;
+mod live;
 mod mcp;
 mod message;
 mod question;
@@ -25,6 +27,7 @@ mod run;
 mod schema;
 mod script;
 mod secrets;
+mod serve;
 mod session;
 mod session_config;
 mod sessions;
@@ -117,6 +120,8 @@ pub enum Command {
     Import(import::ImportCommand),
     /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks
     Mcp(mcp::McpArgs),
+    /// Serve agents and rules over WebSocket and HTTP
+    Serve(serve::ServeArgs),
     /// Check every hook, provider and store through its real path
     Doctor(doctor::DoctorArgs),
     /// Show what a found configuration would run, and accept it
@@ -150,6 +155,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return terminal::usage(&error),
     };
+    command_line::keep(&cli.global);
     terminal::prepare(&cli.global, cli.command.tells_faults());
     if let Err(error) = process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
@@ -180,6 +186,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Secrets(command) => secrets::run(&global, command),
         Command::Import(command) => import::run(&global, command),
         Command::Mcp(args) => mcp::run(&global, &args),
+        Command::Serve(args) => serve::run(&global, &args),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),
         Command::Init(args) => init::run(&global, &args),

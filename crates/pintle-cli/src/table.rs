@@ -9,6 +9,16 @@ use unicode_width::UnicodeWidthStr as _;
 /// padded, so that how long something took moves nothing.
 const GLUE: char = '\u{a0}';
 
+/// What takes room where lines are broken and is not shown: how long something took then breaks no line elsewhere. A
+/// character of private use, which no text of people has.
+const PAD: char = '\u{e0ff}';
+
+/// Units that no line breaks off their numbers.
+const UNITS: [&str; 22] = [
+    "µs", "ms", "s", "min", "h", "days", "bytes", "KiB", "MiB", "GiB", "tokens", "runs", "run", "times", "call",
+    "calls", "turn", "turns", "hook", "hooks", "text", "texts",
+];
+
 /// The width of what is no terminal: a line stays a line, for whoever searches in it.
 pub(crate) const UNBOUNDED: usize = usize::MAX;
 
@@ -44,8 +54,16 @@ pub(crate) fn glued(text: &str) -> String {
     text.replace(' ', &GLUE.to_string())
 }
 
+/// `text`, which is broken nowhere, and takes the room of so many columns where lines are broken.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    let mut padded = glued(text);
+    padded.extend(std::iter::repeat_n(PAD, columns.saturating_sub(text.width())));
+    padded
+}
+
 /// `text` without what only keeps its width.
 pub(crate) fn unglued(text: &str) -> String {
+    let text = text.replace(PAD, "");
     let words = text.split(' ').map(|word| word.trim_start_matches(GLUE).replace(GLUE, " "));
     words.collect::<Vec<_>>().join(" ")
 }
@@ -62,6 +80,79 @@ pub(crate) fn folded(text: &str, columns: usize, hang: usize) -> String {
     shown
 }
 
+/// A line of ours, wrapped to `columns`: what follows its first line stands a little further in. A command that somebody
+/// will copy stays whole.
+pub(crate) fn wrapped(text: &str, columns: usize) -> String {
+    let of_line = |line: &str| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        fold(&whole_commands(line), columns, indent + HANG)
+    };
+    text.split('\n').map(of_line).collect::<Vec<_>>().join("\n")
+}
+
+/// `line`, whose commands are broken nowhere: those in backquotes, and one that the line ends with.
+fn whole_commands(line: &str) -> String {
+    let mut kept = String::with_capacity(line.len());
+    for (number, part) in line.split('`').enumerate() {
+        if number > 0 {
+            kept.push('`');
+        }
+        match (is_command(part), number % 2, last_command(part)) {
+            (true, 1, _) => kept += &glued(part),
+            (_, 0, Some(at)) if line.ends_with(part) => kept += &(part[..at].to_owned() + &glued(&part[at..])),
+            (..) => kept += part,
+        }
+    }
+    kept
+}
+
+/// Where the command begins that `text` ends with, on a line of its own or behind a colon.
+fn last_command(text: &str) -> Option<usize> {
+    let start = text.len() - text.trim_start_matches(' ').len();
+    if is_command(&text[start..]) {
+        return Some(start);
+    }
+    text.match_indices(": ").map(|(at, colon)| at + colon.len()).find(|at| is_command(&text[*at..]))
+}
+
+/// Whether `text` begins with a command of this program, or with one that leads to the folder for it.
+fn is_command(text: &str) -> bool {
+    text.starts_with("pintle ") || text.starts_with("cd ")
+}
+
+/// How far in the rest of a line of ours stands that does not fit.
+const HANG: usize = 2;
+
+/// Whether `word` is a unit behind the number that `before` ends with.
+fn is_unit(before: &str, word: &str) -> bool {
+    let plain = |text: &str| match text.contains('\u{1b}') {
+        true => anstream::adapter::strip_str(text).to_string(),
+        false => text.to_owned(),
+    };
+    let number = plain(before);
+    let number = number.rsplit(GLUE).next().unwrap_or_default().trim_start_matches(['(', '≤', '~']);
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '_'));
+    is_number && !number.ends_with([',', '.']) && {
+        let unit = plain(word);
+        UNITS.contains(&unit.trim_end_matches([',', '.', ';', ':', ')', PAD]))
+    }
+}
+
+/// `line`, with each number and its unit as one word.
+fn with_units(line: &str) -> String {
+    let mut joined = String::with_capacity(line.len());
+    let mut before = "";
+    for (number, word) in line.split(' ').enumerate() {
+        if number > 0 {
+            joined.push(if is_unit(before, word) { GLUE } else { ' ' });
+        }
+        joined.push_str(word);
+        before = word;
+    }
+    joined
+}
+
 /// One line, wrapped between words to `columns`; what follows the first is indented by `hang`. Colours go on behind a
 /// break. A word that is wider than all of it stands on a line of its own.
 pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
@@ -69,10 +160,13 @@ pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
     let mut is_empty = true;
     let mut colours = String::new();
     let hang = hang.min(columns / 2);
-    for (number, word) in line.split(' ').enumerate() {
+    for (number, word) in with_units(line).split(' ').enumerate() {
         gap += usize::from(number > 0);
         let width = width(word);
-        if word.is_empty() {
+        if width == 0 {
+            // Nothing but colours: no blank is shown for them, at the end of a line least of all.
+            shown.push_str(word);
+            recolour(&mut colours, word);
             continue;
         }
         if !is_empty && used.saturating_add(gap + width) > columns {
@@ -90,10 +184,10 @@ pub(crate) fn fold(line: &str, columns: usize, hang: usize) -> String {
         shown.push_str(word);
         recolour(&mut colours, word);
         used += width;
-        is_empty &= width == 0;
+        is_empty = false;
         gap = 0;
     }
-    shown.replace(GLUE, " ")
+    shown.replace(PAD, "").replace(GLUE, " ")
 }
 
 /// Which colours are on behind `word`, of those that were on in front of it.
@@ -208,19 +302,35 @@ mod tests {
             ("  one  two", 8, 4, "  one\n    two"),
             ("a /a/very/long/path b", 8, 2, "a\n  /a/very/long/path\n  b"),
             ("took     3\u{a0}ms now", 13, 2, "took     3 ms\n  now"),
+            ("it took 3 ms, and", 11, 2, "it took\n  3 ms, and"),
+            ("(2.5 s) 3 dogs", 9, 0, "(2.5 s) 3\ndogs"),
             ("日本 日本 日本", 9, 0, "日本 日本\n日本"),
             ("", 80, 2, ""),
         ] {
             assert_eq!(fold(line, columns, hang), expected, "{line} {columns}");
         }
+        let took = format!("took {} and", padded("3 ms", 8));
+        assert_eq!((fold(&took, 13, 2).as_str(), unglued(&took).as_str()), ("took 3 ms\n  and", "took 3 ms and"));
         assert_eq!(unglued("took \u{a0}\u{a0}3\u{a0}ms now"), "took 3 ms now");
         assert_eq!(folded("a b c d\ne\n", 4, 1), "a b\n c d\ne\n");
+    }
+
+    #[test]
+    fn commands_stay_whole() {
+        for (line, expected) in [
+            ("see `pintle why --hook x` now", "see\n  `pintle why --hook x`\n  now"),
+            ("  pintle approvals approve 1", "  pintle approvals approve 1"),
+            ("to go on: pintle sessions resume x", "to go on:\n  pintle sessions resume x"),
+        ] {
+            assert_eq!(wrapped(line, 10), expected, "{line}");
+        }
     }
 
     #[test]
     fn colours_take_no_room_and_go_on_behind_a_break() {
         let line = "\u{1b}[1mone two\u{1b}[0m three";
         assert_eq!(fold(line, 13, 2), line);
+        assert_eq!(fold("one \u{1b}[1m\u{1b}[0m ", 13, 2), "one\u{1b}[1m\u{1b}[0m");
         assert_eq!(fold(line, 6, 2), "\u{1b}[1mone\u{1b}[0m\n  \u{1b}[1mtwo\u{1b}[0m\n  three");
     }
 

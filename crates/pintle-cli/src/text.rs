@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::hook::Hook;
 
 use crate::clean::{clean, line};
-use crate::table::glued;
+use crate::table::{glued, padded};
 
 /// Longest piece of a text that a line shows, in characters: the rest of a wide terminal after the columns.
 const MAX_SHOWN: usize = 100;
@@ -13,6 +13,12 @@ const MAX_SHOWN: usize = 100;
 /// A number of things.
 pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// How many jobs of observers wait, in a line.
+pub(crate) fn jobs_waiting(jobs: u64) -> String {
+    let what = if jobs == 1 { "job of an observer waits" } else { "jobs of observers wait" };
+    format!("{jobs} {what} to be sent; every run, and `pintle chat`, sends what is due")
 }
 
 /// The end of `id` that stands for it in hints: of a UUID its last group, in which no two agree. Its beginning would be
@@ -66,12 +72,37 @@ pub(crate) const TIME_COLUMNS: usize = 8;
 
 /// A [time] in a list, always as wide.
 pub(crate) fn time_column(took: Duration) -> String {
-    glued(&format!("{:>TIME_COLUMNS$}", time(took)))
+    time_column_of(took, TIME_COLUMNS)
+}
+
+/// The same, as wide as `columns` where that is enough.
+pub(crate) fn time_column_of(took: Duration, columns: usize) -> String {
+    glued(&format!("{:>columns$}", time(took)))
 }
 
 /// The same of a number of milliseconds, as records have it.
 pub(crate) fn millis_column(millis: f64) -> String {
     time_column(Duration::try_from_secs_f64((millis / 1000.0).max(0.0)).unwrap_or(Duration::MAX))
+}
+
+/// The same of milliseconds that are kept as a whole number, so that none are some.
+pub(crate) fn whole_millis_column(millis: f64) -> String {
+    if millis < 1.0 { glued(&format!("{:>TIME_COLUMNS$}", "<1 ms")) } else { millis_column(millis) }
+}
+
+/// How long a hook waited for a place to run, in milliseconds, as it is shown beside its own time.
+pub(crate) fn waited(millis: f64) -> String {
+    format!("waited {} for a slot", millis_said(millis))
+}
+
+/// A [time] in a sentence: as it is, and it moves no break of a line.
+pub(crate) fn time_said(took: Duration) -> String {
+    padded(&time(took), TIME_COLUMNS)
+}
+
+/// The same of a number of milliseconds, as records have it.
+pub(crate) fn millis_said(millis: f64) -> String {
+    time_said(Duration::try_from_secs_f64((millis / 1000.0).max(0.0)).unwrap_or(Duration::MAX))
 }
 
 /// A time in the unit that people read it in.

@@ -3,21 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
+use domain::fault::{Cause, THREW};
 use domain::hook::Family;
 use domain::id::TurnId;
 use domain::identity::Identity;
+use domain::llm::Usage;
 use domain::record::{EventRecord, HookOutcome, NotRun, Record};
 use domain::store::StoredCall;
+use domain::turn::SkipReason;
 use domain::verdict::VerdictKind;
 use engine::{ModelSwitch, Watcher};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::clean::{clean, styled};
 use crate::table::{UNBOUNDED, fold};
-use crate::text::{clip, counted, time, time_column, whole};
+use crate::text::{TIME_COLUMNS, clip, counted, time, time_column, time_column_of, time_said, whole};
 use crate::turn_counts::TurnCounts;
 
 /// How far in a sub-agent's lines stand: enough to see, and little of the line.
@@ -28,6 +33,10 @@ const MAX_INDENTED: u8 = 3;
 
 /// Where in a line begins what there is to say, if the name in front of it is a short one.
 const SAID_COLUMN: usize = 32;
+
+/// The columns of a name, most of which are no longer, and of a verdict.
+const NAME_COLUMNS: usize = 14;
+const WORD_COLUMNS: usize = 10;
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -87,8 +96,10 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     fn noticed(&self, notice: &Notice) {
         let turn = &notice.who.turn_id;
         let mut lines: Vec<String> = line_of(notice).into_iter().collect();
-        if let ObservedEvent::Stop { usage, .. } = &notice.what {
-            self.counts().entry(turn.clone()).or_default().used(*usage);
+        if let ObservedEvent::Runtime(RuntimeEvent::ToolExecSkipped { reason, .. }) = &notice.what
+            && reason == SkipReason::Limit.reason()
+        {
+            self.counts().entry(turn.clone()).or_default().came_late();
         }
         if let ObservedEvent::Runtime(RuntimeEvent::TurnEnd { .. }) = &notice.what {
             let counts = self.counts().remove(turn);
@@ -114,6 +125,11 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
             let call = clip(&StoredCall::of(arguments).shown());
             let _infallible = writeln!(text, "{}", columns(mark, style, word, tool, &call));
         }
+        if let (None, VerdictKind::Continue, Some(note)) = (event.kind, event.ruling.word, &event.ruling.text)
+            && event.hooks.is_empty()
+        {
+            let _infallible = writeln!(text, "{}", columns("·", NOTE, event.checkpoint.name(), "", &whole(note)));
+        }
         for record in &event.hooks {
             // That a text was told to nobody is news only to whoever looks for it.
             let ran = !matches!(record.outcome, HookOutcome::NotRun(_)) && event.kind != Some("hook_persisted");
@@ -133,12 +149,17 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
         }
         if let Some(place) = event.kind.and_then(told) {
             let said = event.ruling.text.as_deref().unwrap_or_default();
-            let line = columns("·", NOTE, place, "", &format!("{NOTE}{}{NOTE:#}", whole(said)));
+            let name = event.tool.as_deref().unwrap_or_default();
+            let line = columns("·", NOTE, place, name, &format!("{NOTE}{}{NOTE:#}", whole(said)));
             let _infallible = writeln!(text, "{line}");
         }
         if !text.is_empty() {
             self.print(event.who.depth, &text);
         }
+    }
+
+    fn used(&self, who: &Identity, usage: Usage) {
+        self.counts().entry(who.turn_id.clone()).or_default().used(usage);
     }
 
     fn switched(&self, who: &Identity, switch: &ModelSwitch<'_>) {
@@ -158,6 +179,7 @@ fn told(kind: &str) -> Option<&'static str> {
     match kind {
         "plan_tag_missing" => Some("planning"),
         "history_withheld" => Some("history"),
+        "tool_missing" => Some("no such tool"),
         _ => None,
     }
 }
@@ -177,9 +199,9 @@ fn text_line(kind: Option<&str>, record: &Record) -> String {
         (Some(_), _) => ("·", DIM),
     };
     let name = record.hook.as_str();
-    let name = clean(name.strip_prefix("skill:").unwrap_or(name));
+    let name = filled(&clean(name.strip_prefix("skill:").unwrap_or(name)), 24);
     let point = record.checkpoint.name();
-    format!("  {style}{mark}{style:#} {point:<18} {BOLD}{name:<24}{BOLD:#} {said}").trim_end().to_owned()
+    format!("  {style}{mark}{style:#} {point:<18} {BOLD}{name}{BOLD:#} {said}").trim_end().to_owned()
 }
 
 /// One hook at one checkpoint.
@@ -193,8 +215,7 @@ fn hook_line(record: &Record) -> String {
             line(&format!("{BAD}skipped: {} → {}{BAD:#}{reason}{again}", clean(&not_run(why, false)), word.as_str()))
         }
         HookOutcome::Said { word, reason, took } => {
-            let style = style_of(*word);
-            let mut text = format!("{style}{:<10}{style:#} {}", said(record, *word), time_column(*took));
+            let mut text = word_and_time(record, style_of(*word), said(record, *word), *took);
             let change = || record.change.as_deref().and_then(change_note).map(|note| clip(&note));
             if let Some(note) = reason.as_deref().map(whole).or_else(change) {
                 let _infallible = write!(text, "  {note}");
@@ -207,13 +228,10 @@ fn hook_line(record: &Record) -> String {
             line(&text)
         }
         HookOutcome::Failed { fault, became, took } => {
-            let word = fault.kind().word();
-            line(&format!(
-                "{BAD}{word:<10}{BAD:#} {}  {} → {}{again}",
-                time_column(*took),
-                clean(&fault.explained().to_string()),
-                became.as_str()
-            ))
+            let phrase = fault.phrase().to_string();
+            let said = fault_said(&phrase, fault.cause().map(Cause::shown).as_deref());
+            let text = word_and_time(record, BAD, fault_word(fault.kind().word(), &phrase), *took);
+            line(&format!("{text}  {} → {}{again}", clean(&said), became.as_str()))
         }
         HookOutcome::Told => line(&format!("{DIM}told{DIM:#}")),
         HookOutcome::NotRun(why) => line(&format!("{DIM}skipped: {}{DIM:#}", clean(&not_run(why, false)))),
@@ -222,8 +240,38 @@ fn hook_line(record: &Record) -> String {
 
 /// One line of the timeline: a mark, a place, a name, and what there is to say.
 fn columns(mark: &str, style: Style, place: &str, name: &str, said: &str) -> String {
-    let (place, name) = (clean(place), clean(name));
-    format!("  {style}{mark}{style:#} {place:<12} {BOLD}{name:<14}{BOLD:#} {said}").trim_end().to_owned()
+    let (place, name) = (filled(&clean(place), 12), filled(&clean(name), NAME_COLUMNS));
+    format!("  {style}{mark}{style:#} {place} {BOLD}{name}{BOLD:#} {said}").trim_end().to_owned()
+}
+
+/// What a hook said and how long it took, which ends at one place also behind a name that is somewhat too long: the room
+/// that its word and its time leave is given up first.
+fn word_and_time(record: &Record, style: Style, word: &str, took: Duration) -> String {
+    let over = clean(record.hook.as_str()).width().saturating_sub(NAME_COLUMNS);
+    let room = WORD_COLUMNS.saturating_sub(over);
+    let left = TIME_COLUMNS.saturating_sub((over + word.len()).saturating_sub(WORD_COLUMNS));
+    format!("{style}{word:<room$}{style:#} {}", time_column_of(took, left))
+}
+
+/// The word for a fault, as people read it: a script that threw broke no protocol.
+pub(crate) fn fault_word<'a>(word: &'a str, phrase: &str) -> &'a str {
+    if phrase == THREW { "threw" } else { word }
+}
+
+/// A fault in all the words that are kept of it, for a person.
+pub(crate) fn fault_said(phrase: &str, cause: Option<&str>) -> String {
+    match cause {
+        Some(cause) if phrase == THREW => {
+            format!("the script threw: {}", cause.strip_prefix("script threw: ").unwrap_or(cause))
+        }
+        Some(cause) => format!("{phrase}: {cause}"),
+        None => phrase.to_owned(),
+    }
+}
+
+/// `text`, filled up to so many columns of a terminal: a letter may take two.
+fn filled(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// An approver's `continue` is its approval.
@@ -246,7 +294,7 @@ fn style_of(word: VerdictKind) -> Style {
 }
 
 /// Why a hook was skipped, in words. A text of a skill has names of tools where a hook has a pattern.
-fn not_run(why: &NotRun, is_text: bool) -> String {
+pub(crate) fn not_run(why: &NotRun, is_text: bool) -> String {
     match why {
         NotRun::Disabled => "disabled".into(),
         NotRun::OutOfScope => "out of scope".into(),
@@ -256,7 +304,7 @@ fn not_run(why: &NotRun, is_text: bool) -> String {
         NotRun::Decided { by } => format!("`{by}` stopped the chain"),
         NotRun::Untrusted => "untrusted".into(),
         NotRun::ChainTimeSpent { ms } => format!("the hooks before it took all of the {ms} ms of the chain"),
-        NotRun::BudgetSpent { needed } => format!("budget spent: it needs {needed} tokens"),
+        NotRun::BudgetSpent(need) => format!("budget spent: {need}"),
         NotRun::CapReached { cap } => format!("cap reached: {cap} times in this turn"),
         NotRun::Dropped => "its queue was full, so the event was dropped".into(),
     }
@@ -333,7 +381,7 @@ fn line_of(notice: &Notice) -> Option<String> {
             Some(columns("←", DIM, "model", "", &said))
         }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
-            let wait = time_column(*backoff);
+            let wait = time_said(*backoff);
             let what = format!("{NOTE}retry {attempt} of {max_retries}{NOTE:#} in {wait}: {}", whole(error));
             Some(columns("↻", NOTE, "model", "", &what))
         }
@@ -345,13 +393,15 @@ fn line_of(notice: &Notice) -> Option<String> {
                 .unwrap_or_default();
             Some(columns("▸", DIM, "tool", tool, &format!("{arguments}{by}")))
         }
-        RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, .. } => {
+        RuntimeEvent::ToolExecEnd { tool, duration, is_error, for_llm_len, error, .. } => {
             let (style, word) = if *is_error { (BAD, "failed") } else { (GOOD, "ok") };
-            let result = format!("{style}{word:<10}{style:#} {}  {for_llm_len} bytes", time_column(*duration));
-            Some(columns("◂", DIM, "tool", tool, &result))
+            let took = format!("{style}{word:<10}{style:#} {}  {for_llm_len} bytes", time_column(*duration));
+            Some(columns("◂", DIM, "tool", tool, &with_error(took, error.as_deref())))
         }
         RuntimeEvent::ToolExecSkipped { tool, reason, .. } => {
-            Some(columns("✗", BAD, "tool", tool, &format!("{BAD}{}{BAD:#}", whole(reason))))
+            let is_late = reason == SkipReason::Limit.reason();
+            let (mark, style, word) = if is_late { ("·", NOTE, "not run: ") } else { ("✗", BAD, "") };
+            Some(columns(mark, style, "tool", tool, &format!("{style}{word}{}{style:#}", whole(reason))))
         }
         RuntimeEvent::InterruptReceived { kind, hook, .. } => {
             let what = match kind {
@@ -373,6 +423,14 @@ fn line_of(notice: &Notice) -> Option<String> {
         | RuntimeEvent::SubturnOrphan { .. }
         | RuntimeEvent::SubturnResultDelivered { .. } => line_of_subturn(event),
         RuntimeEvent::LlmDelta { .. } => None,
+    }
+}
+
+/// What is said of a result, and behind it the error that it is.
+fn with_error(said: String, error: Option<&str>) -> String {
+    match error {
+        Some(error) => format!("{said}  {}", clip(error)),
+        None => said,
     }
 }
 
@@ -411,84 +469,4 @@ fn line_of_subturn(event: &RuntimeEvent) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use domain::hook::{Hook, HookState, Scope, Stages};
-    use domain::id::EventId;
-    use domain::matcher::RespondTools;
-    use domain::record::{EventRuling, RecordLines};
-
-    use super::*;
-
-    fn hook(name: &str) -> Hook {
-        Hook {
-            name: name.into(),
-            family: Family::Skill,
-            origin: "skill".into(),
-            priority: 0,
-            state: HookState::Armed,
-            scope: Scope::Everyone,
-            matcher: None,
-            respond: RespondTools::Any,
-            events: None,
-            stages: Stages::default(),
-            stored: None,
-            media_dir: None,
-        }
-    }
-
-    /// An event about texts, with a line for each hook.
-    fn event(at: CheckpointKind, kind: Option<&'static str>, text: &str, hooks: &[(&str, HookOutcome)]) -> EventRecord {
-        let lines: Vec<Record> =
-            hooks.iter().map(|(name, outcome)| Record::of(&hook(name), at, outcome.clone())).collect();
-        EventRecord {
-            event_id: EventId::fresh(),
-            at: jiff::Timestamp::UNIX_EPOCH,
-            checkpoint: at,
-            kind,
-            who: Identity::top("main", "s", "t".into()),
-            tool: None,
-            input: None,
-            ruling: EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Inject) },
-            hooks: RecordLines::from(lines),
-        }
-    }
-
-    /// What is shown of `events`, without colours.
-    fn shown(events: &[EventRecord], everything: bool) -> String {
-        let timeline = Timeline::new(Vec::new(), everything);
-        events.iter().for_each(|event| timeline.recorded(event));
-        let text = String::from_utf8(timeline.out.into_inner().unwrap()).unwrap();
-        anstream::adapter::strip_str(&text).to_string()
-    }
-
-    #[test]
-    fn texts_come_and_go_and_what_was_held_back_is_said() {
-        use CheckpointKind::{AfterToolCall, BeforePlanning, UserPromptSubmit};
-        let said = |text: &str| HookOutcome::Said {
-            word: VerdictKind::Inject,
-            reason: Some(text.into()),
-            took: Duration::ZERO,
-        };
-        let filter =
-            HookOutcome::NotRun(NotRun::Matcher { pattern: "write_file, edit_file".into(), value: "read_file".into() });
-        let events = [
-            event(UserPromptSubmit, Some("history_withheld"), "message 2 of the history: no gate", &[]),
-            event(BeforePlanning, Some("plan_tag_missing"), "the plan does not say", &[]),
-            event(BeforePlanning, Some("prompt_injected"), "planning_prompt", &[]),
-            event(AfterToolCall, None, "snapshot 1", &[("skill:a/b", said("#1 as system")), ("skill:a/c", filter)]),
-            event(AfterToolCall, Some("hook_persisted"), "", &[("skill:a/b", said("#1 no front end"))]),
-            event(AfterToolCall, Some("hook_removed"), "", &[("skill:a/b", said("#1 taken out"))]),
-        ];
-        let a = " ".repeat(21);
-        let (put, out) = (format!("a/b{a} #1 as system"), format!("a/b{a} #1 taken out"));
-        let (not, nobody) = ("skipped: `write_file, edit_file` does not match `read_file`", "#1 no front end");
-        let history = format!("  · history      {:14} message 2 of the history: no gate\n", "");
-        let plan = format!("  · planning     {:14} the plan does not say\n", "");
-        let point = "after_tool_call   ";
-        assert_eq!(shown(&events, false), format!("{history}{plan}  + {point} {put}\n  - {point} {out}\n"));
-        let more = format!("  · {point} a/c{a} {not}\n  · {point} a/b{a} {nobody}\n");
-        assert_eq!(shown(&events, true), format!("{history}{plan}  + {point} {put}\n{more}  - {point} {out}\n"));
-    }
-}
+mod tests;

@@ -15,10 +15,12 @@ use crate::text::{counted, short_id, time};
 pub(crate) struct TurnCounts {
     calls: BTreeSet<CallId>,
     refused: BTreeSet<CallId>,
-    /// Calls that wait for a person.
+    /// Calls that a person was asked about, and that neither ran nor were refused since.
     waiting: BTreeSet<CallId>,
     /// Refusals that are about no call.
     others: usize,
+    /// Calls that the model made in the last answer of the turn, which nobody was asked about.
+    late: usize,
     hooks: BTreeSet<HookName>,
     took: Duration,
     usage: Usage,
@@ -34,10 +36,18 @@ impl TurnCounts {
                 self.took = self.took.saturating_add(took);
             }
         }
+        let ruling = &event.ruling;
         match &event.who.tool_call_id {
-            _ if !event.ruling.stops() => false,
-            Some(call) if event.ruling.word == VerdictKind::Ask => self.waiting.insert(call.clone()),
-            Some(call) => self.refused.insert(call.clone()),
+            Some(call) if ruling.permit.is_some() || ruling.substituted => {
+                self.waiting.remove(call);
+                false
+            }
+            _ if !ruling.stops() => false,
+            Some(call) if ruling.word == VerdictKind::Ask => self.waiting.insert(call.clone()),
+            Some(call) => {
+                self.waiting.remove(call);
+                self.refused.insert(call.clone())
+            }
             None => {
                 self.others += 1;
                 true
@@ -45,24 +55,33 @@ impl TurnCounts {
         }
     }
 
-    /// The tokens that the turn's models took.
-    pub(crate) fn used(&mut self, usage: Usage) {
-        self.usage = usage;
+    /// Counts a call that came in the last answer of the turn.
+    pub(crate) fn came_late(&mut self) {
+        self.late += 1;
     }
 
-    /// The counts in a line; nothing where no hook was asked, nothing refused and no token told of.
-    /// `why` is what stands behind the id where a refusal leads to `pintle why`; without it, it leads nowhere.
+    /// Adds the tokens of one call of a model.
+    pub(crate) fn used(&mut self, usage: Usage) {
+        self.usage.add(Some(usage));
+    }
+
+    /// The counts in a line of a turn that is over, so that no question waits any more; nothing where no hook was asked,
+    /// nothing refused and no token told of. `why` is what stands behind the id where a refusal leads to `pintle why`;
+    /// without it, it leads nowhere.
     pub(crate) fn line(&self, turn: &TurnId, why: Option<&str>) -> Option<String> {
         let refused = self.refused.len() + self.others;
-        let stopped = [(refused, "blocked"), (self.waiting.len(), "waiting")];
-        let stopped: Vec<String> =
-            stopped.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
-        if self.hooks.is_empty() && stopped.is_empty() && self.usage.total_tokens == 0 {
+        let counts = |all: &[(usize, &str)]| -> String {
+            let some = all.iter().filter(|(count, _)| *count > 0);
+            some.map(|(count, word)| format!(", {count} {word}")).collect()
+        };
+        let late = counts(&[(self.late, "not run: iteration limit")]);
+        let stopped = counts(&[(refused, "blocked"), (self.waiting.len(), "no longer waiting")]);
+        if self.hooks.is_empty() && stopped.is_empty() && late.is_empty() && self.usage.total_tokens == 0 {
             return None;
         }
         let why = why.filter(|_| !stopped.is_empty());
         let why = why.map(|flags| format!(" (why: pintle why {}{flags})", short_id(turn.as_str())));
-        let stopped = stopped.concat() + &why.unwrap_or_default();
+        let stopped = late + &stopped + &why.unwrap_or_default();
         let hooks = match self.hooks.len() {
             0 => String::new(),
             hooks => format!(", {} {}", counted(hooks, "hook"), time(self.took)),
@@ -87,6 +106,7 @@ fn tokens_of(tokens: u64) -> String {
 #[cfg(test)]
 mod tests {
     use domain::record::EventRuling;
+    use domain::tool::{Digest, ToolCall};
     use testkit::conformance::store::{event, hook};
 
     use super::*;
@@ -113,6 +133,26 @@ mod tests {
         assert_eq!(line(&counts, Some("")), "2 calls, 1 blocked (why: pintle why 00000000beef), 1 hook 18 ms");
         assert!(line(&counts, Some(" -c p.toml")).contains("pintle why 00000000beef -c p.toml)"));
         assert_eq!(line(&counts, None), "2 calls, 1 blocked, 1 hook 18 ms", "nothing could be asked");
+        counts.came_late();
+        let late = "2 calls, 1 not run: iteration limit, 1 blocked, 1 hook 18 ms";
+        assert_eq!(line(&counts, None), late, "nobody blocked it");
+        for call in ["ran", "answered", "refused", "left"] {
+            assert!(counts.add(&about(call, VerdictKind::Ask)), "{call}");
+        }
+        let passed = |call, permit, substituted| {
+            let ruling = EventRuling { permit, substituted, ..EventRuling::word(VerdictKind::Continue) };
+            EventRecord { ruling, ..about(call, VerdictKind::Continue) }
+        };
+        counts.add(&about("left", VerdictKind::Continue));
+        let digest = Digest::of(
+            &event(&turn).who,
+            &ToolCall { id: "ran".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Default::default() },
+        );
+        counts.add(&passed("ran", Some(digest), false));
+        counts.add(&passed("answered", None, true));
+        assert!(counts.add(&about("refused", VerdictKind::Deny)), "a refusal by a person is one");
+        let asked = line(&counts, None);
+        assert!(asked.starts_with("6 calls, 1 not run: iteration limit, 2 blocked, 1 no longer waiting, "), "{asked}");
         counts.used(Usage { total_tokens: 5249, ..Usage::default() });
         assert!(line(&counts, None).ends_with(", 5.2k tokens"));
         let said = [1, 999, 1000, 999_999, 1_000_000].map(tokens_of);

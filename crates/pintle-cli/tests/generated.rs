@@ -130,6 +130,11 @@ fn the_page_of_found_folders() {
 }
 
 #[test]
+fn the_page_of_the_socket() {
+    check("docs/reference/websocket.md", &gateway::reference::page());
+}
+
+#[test]
 fn the_page_of_commands() {
     let mut page = String::from("# Commands\n\nGenerated from the code by `cargo xtask gen`.\n");
     let mut command = Cli::command().term_width(100);

@@ -143,7 +143,7 @@ impl PintleStore {
             self.allowed.iter().map(|(host, ports)| Allow::host(host, ports.clone())).collect();
         let allowed = allowed.map_err(|error| PintleStoreError::Allowed(error.to_string()))?;
         let durability = if self.durable { Durability::BeforeEffect } else { Durability::Commit };
-        let sealing = StoreKeys { keyring: Some(keyring.clone()), signing: None, anchor: None };
+        let sealing = StoreKeys { keyring: Some(keyring.clone()), ..StoreKeys::default() };
         let kept = store::open_with(&self.url, &self.folder, durability, sealing);
         let kept = kept.map_err(|error| PintleStoreError::Store(error.to_string()))?;
         // Named one by one: a kind of store that comes later runs no commands until somebody says so.

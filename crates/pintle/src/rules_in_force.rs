@@ -11,7 +11,9 @@ use futures_util::future::BoxFuture;
 use rule_runtime::{AdminSettings, RuntimeSettings};
 use rules::admin::{RuleAdmin, UnknownAgent};
 use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{CommandEnv, Evaluator, JudgeChoice, JudgeSettings, Judgement, PoolLimits, RuleServices};
+use rules::handler::{
+    CommandEnv, Evaluator, JudgeChoice, JudgeSettings, Judgement, PoolLimits, QuestionSent, RuleServices,
+};
 use rules::judge::JudgeQuestion;
 use store::Store;
 use tokio_util::sync::CancellationToken;
@@ -135,7 +137,10 @@ impl Evaluator for Judging {
         &'a self,
         wanted: JudgeChoice<'a>,
         question: JudgeQuestion,
+        sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>> {
+        // What the host's own judge does with it nobody here can see.
+        sent.mark();
         let model = format!("{}/{}", wanted.provider.unwrap_or(THE_JUDGE), wanted.model);
         Box::pin(async move {
             let request = LlmRequest { model: wanted.model.to_owned(), ..question.to(&model) };

@@ -79,13 +79,16 @@ fn write(folder: &Path) {
     let ([readme], [small, calling, stored]) = (&readme[..], &guide[..]) else { panic!("{readme:?} {guide:?}") };
     let bins = folder.join("src/bin");
     fs::create_dir_all(&bins).unwrap();
+    // What cargo built for the workspace is taken from there only where it would be built with the same settings.
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, from) = workspace.split_once("\n[profile.dev]\n").unwrap();
+    let profiles = format!("[profile.dev]\n{}", from.split_once("[profile.release]").unwrap().0);
     let bin = |name: &str, features: &str| format!("[[bin]]\nname = {name:?}\nrequired-features = [{features}]\n\n");
     let manifest = format!(
         "[package]\nname = \"outside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[features]\n\
          bare = [\"dep:pintle\"]\nprocess = [\"bare\", \"pintle/process\"]\nrules = [\"bare\", \"pintle/rules\"]\n\
          all = [\"process\", \"rules\"]\nmisuse = [\"all\", \"dep:pintle-engine\"]\n\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\ndebug = false\n\n\
-         [dependencies]\npintle = {{ path = {:?}, default-features = false, optional = true }}\n\
+         {profiles}[dependencies]\npintle = {{ path = {:?}, default-features = false, optional = true }}\n\
          pintle-engine = {{ path = {:?}, optional = true }}\n\
          serde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\
          tokio = {{ version = \"1\", features = [\"rt-multi-thread\", \"macros\", \"time\"] }}\n\n{}{}{}{}{}{}",

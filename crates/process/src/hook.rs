@@ -11,7 +11,7 @@ use std::time::Duration;
 use dialects::process::config::EventForm;
 use dialects::process::{frame, wire};
 use domain::account::HandlerAnswer;
-use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent, RuntimeKind};
+use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, Reply, RuntimeKind};
 use domain::fault::Fault;
 use domain::hook::Family;
 use futures_util::future::BoxFuture;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use engine::deadlines::Deadlines;
-use engine::handler::{Handler, HookCall};
+use engine::handler::{Handler, HookCall, NoticeViews};
 
 mod events;
 mod frame_reader;
@@ -171,8 +171,8 @@ impl ProcessHook {
     }
 
     /// Queues what it is to be told; `false` if it was dropped.
-    fn queue(&self, notice: &Notice, event: &RuntimeEvent) -> bool {
-        let (inner, kind) = (&self.inner, event.kind());
+    fn queue(&self, (notice, views): (&Notice, &NoticeViews), kind: RuntimeKind) -> bool {
+        let inner = &self.inner;
         let spec = &inner.spec;
         let now = Instant::now();
         // Numbered, rendered and queued under one lock, so that numbers go out in order.
@@ -183,8 +183,10 @@ impl ProcessHook {
             events.count_dropped(kind);
             return false;
         }
-        let Some(params) = wire::event_params(spec.event_form, notice, seq) else { return true };
-        let line = frame::notification(event_method(spec.event_form), &params);
+        let form = spec.event_form;
+        let render = || wire::event_view(form, notice).unwrap_or_default();
+        let view = views.view(Family::Process, form as usize, render);
+        let line = frame::notification(event_method(form), &wire::numbered(form, view, seq));
         if line.len() > spec.max_frame_bytes.saturating_add(1) {
             events.count_dropped(kind);
             return false;
@@ -209,14 +211,14 @@ impl Handler for ProcessHook {
         })
     }
 
-    fn tell(&self, notice: &Arc<Notice>) -> bool {
+    fn tell(&self, notice: &Arc<Notice>, views: &NoticeViews) -> bool {
         let spec = &self.inner.spec;
         let ObservedEvent::Runtime(event) = &notice.what else { return true };
         let wanted = spec.events.as_ref().is_none_or(|kinds| kinds.contains(&event.kind()));
         if !wanted || !spec.modes.contains(&"observe") {
             return true;
         }
-        let queued = self.queue(notice, event);
+        let queued = self.queue((notice, views), event.kind());
         if queued && let Some(session) = self.inner.child.up() {
             session.wake.notify_one();
         }

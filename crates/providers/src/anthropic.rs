@@ -119,7 +119,7 @@ impl Anthropic {
     ) -> Result<LlmReply, ProviderError> {
         let how = self.abilities.how(model, WireShape::Blocks, turn);
         let (body, names) = request::body(model, request, self.vision, &how);
-        let sent = self.endpoint.post(model, body).await;
+        let sent = self.endpoint.post(model, body, on_delta).await;
         let mut reply = match sent.map_err(|error| self.abilities.explain(error, &how))? {
             Answer::Whole(body) => Assembly::whole(&http::json(&body)?, on_delta)?.finish(),
             Answer::Events(events) => stream(events, on_delta).await,

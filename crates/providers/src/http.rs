@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use domain::checkpoint::runtime::RetryReason;
 use domain::llm::LlmReply;
+use egress::Departure;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use crate::ProviderError;
 use crate::failure::{self, Refusal};
 use crate::secret::Secret;
 use crate::spec::ProviderSpec;
 use crate::sse::{Body, Events};
+use crate::{Delta, OnDelta, ProviderError};
 
 /// How much of an error body is read, in bytes: messages are short, error pages are not.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
@@ -33,6 +34,20 @@ pub(crate) struct KeyHeader {
     pub(crate) name: HeaderName,
     /// The text that stands before the key.
     pub(crate) prefix: &'static str,
+}
+
+/// A request on its way. However it ends, also where nobody waits for it any more, it is told if it left.
+struct Sending<'a> {
+    departure: Departure,
+    on_delta: OnDelta<'a>,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if self.departure.has_left() {
+            (self.on_delta)(Delta::Sent);
+        }
+    }
 }
 
 /// An answer with a good status.
@@ -75,7 +90,14 @@ impl Endpoint {
     }
 
     /// Sends `body`, rendered for `model`.
-    pub(crate) async fn post(&self, model: &str, body: Vec<u8>) -> Result<Answer, ProviderError> {
+    pub(crate) async fn post(
+        &self,
+        model: &str,
+        body: Vec<u8>,
+        on_delta: OnDelta<'_>,
+    ) -> Result<Answer, ProviderError> {
+        let sending = Sending { departure: Departure::default(), on_delta };
+        let body = sending.departure.body(body);
         let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body);
         let Ok(sent) = tokio::time::timeout(self.idle, request.send()).await else {
             let message = format!("no answer began within {:?}", self.idle);

@@ -24,6 +24,7 @@ mod abilities;
 mod call_id;
 mod failure;
 mod http;
+mod inline_thought;
 mod lower;
 mod media;
 mod secret;
@@ -71,9 +72,12 @@ pub trait Provider: Send + Sync {
 /// Takes the pieces of an answer.
 pub(crate) type OnDelta<'a> = &'a (dyn Fn(Delta<'_>) + Send + Sync);
 
-/// A piece of an answer.
+/// A piece of an answer, or that one may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delta<'a> {
+    /// A request left this host: whatever becomes of it, it may cost something. Told at the latest when the call ends or
+    /// is dropped, once for each request.
+    Sent,
     /// Text for the user.
     Text(&'a str),
     /// A piece of the model's thoughts.

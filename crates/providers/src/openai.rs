@@ -26,6 +26,8 @@
 //! **What comes back** is read leniently: pieces of tool calls are merged by index, id or order; ids that are missing
 //! or used twice are replaced; any `finish_reason` is kept, and an empty one becomes `stop` or `tool_calls`;
 //! a refusal is the text of the answer, whose end is called `refusal`; an answer in one piece is as good as a stream.
+//! Thoughts that stand before the answer as `<think>…</think>` are `reasoning_content`, and no part of the text; to the
+//! provider that wrote them they go back in their place, unless a hook changed the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,11 +133,11 @@ impl OpenAi {
     }
 
     async fn native(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
-        let mut reply = match self.send(wire).await? {
+        let mut reply = match self.send(wire, on_delta).await? {
             Answer::Whole(body) => {
                 let mut assembly = Assembly::default();
                 assembly.feed(&http::json(&body)?, on_delta)?;
-                assembly.finish()
+                assembly.finish(on_delta)
             }
             Answer::Events(events) => stream(events, on_delta).await,
         }?;
@@ -144,16 +146,16 @@ impl OpenAi {
     }
 
     /// Sends `wire`; once more without `stream_options` if the server does not know them.
-    async fn send(&self, wire: &Wire<'_>) -> Result<Answer, ProviderError> {
+    async fn send(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<Answer, ProviderError> {
         let with_usage = !self.no_stream_options.load(Ordering::Relaxed);
-        let sent = self.endpoint.post(wire.model, wire.body(with_usage)).await;
+        let sent = self.endpoint.post(wire.model, wire.body(with_usage), on_delta).await;
         if with_usage
             && !wire.options.contains_key("stream_options")
             && let Err(ProviderError::Final { message }) = &sent
             && ["stream_options", "include_usage"].iter().any(|word| message.contains(word))
         {
             self.no_stream_options.store(true, Ordering::Relaxed);
-            return self.endpoint.post(wire.model, wire.body(false)).await;
+            return self.endpoint.post(wire.model, wire.body(false), on_delta).await;
         }
         sent
     }
@@ -162,7 +164,7 @@ impl OpenAi {
     async fn by_schema(&self, wire: &Wire<'_>, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
         let held = |delta: Delta<'_>| match delta {
             Delta::Text(_) => {}
-            Delta::Reasoning(_) => on_delta(delta),
+            Delta::Sent | Delta::Reasoning(_) => on_delta(delta),
         };
         let reply = json_schema::read(self.native(wire, &held).await?)?;
         if !reply.content.is_empty() {
@@ -197,7 +199,7 @@ async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, P
     let mut assembly = Assembly::default();
     while let Some(data) = events.next().await? {
         if data.trim() == DONE {
-            return assembly.finish();
+            return assembly.finish(on_delta);
         }
         let chunk = http::event_json(&data, &mut events).await?;
         assembly.feed(&chunk, on_delta)?;
@@ -206,5 +208,9 @@ async fn stream(mut events: Events, on_delta: OnDelta<'_>) -> Result<LlmReply, P
         }
     }
     // Some servers never say that they are done, but a named reason for the end is as good.
-    if assembly.has_ended() { assembly.finish() } else { Err(ProviderError::cut("a `finish_reason` or `[DONE]`")) }
+    if assembly.has_ended() {
+        assembly.finish(on_delta)
+    } else {
+        Err(ProviderError::cut("a `finish_reason` or `[DONE]`"))
+    }
 }

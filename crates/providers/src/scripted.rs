@@ -160,6 +160,7 @@ impl Scripted {
 
     async fn play(&self, model: &str, request: &LlmRequest, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
         let reply = self.take(model, request)?;
+        on_delta(Delta::Sent);
         let thoughts = reply.reasoning.0.iter().map(|piece| Delta::Reasoning(piece));
         let pieces = thoughts.chain(reply.text.0.iter().map(|piece| Delta::Text(piece)));
         let mut silent = true;

@@ -1,6 +1,7 @@
 //! Scripts of hooks, run in processes of their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rules::handler::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
@@ -23,7 +24,7 @@ struct NoScripts;
 impl Scripts for NoScripts {
     fn run<'a>(&'a self, _call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         let failed = ScriptFailure::Failed(NO_WORKER.to_owned());
-        Box::pin(async { ScriptResult { returned: Err(failed), log: String::new() } })
+        Box::pin(async { ScriptResult { returned: Err(failed), log: String::new(), waited: Duration::ZERO } })
     }
 
     fn check<'a>(&'a self, _source: &'a str) -> BoxFuture<'a, Result<(), String>> {
@@ -37,9 +38,9 @@ struct SandboxScripts(Sandbox);
 impl Scripts for SandboxScripts {
     fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         Box::pin(async move {
-            let ScriptCall { tenant, source, event, timeout, budget } = call;
-            let ran = self.0.run(sandbox::ScriptRun { tenant, source, event, timeout, budget }).await;
-            ScriptResult { returned: ran.returned.map_err(failure), log: ran.log }
+            let ScriptCall { tenant, duty, source, event, timeout, budget } = call;
+            let ran = self.0.run(sandbox::ScriptRun { tenant, duty, source, event, timeout, budget }).await;
+            ScriptResult { returned: ran.returned.map_err(failure), log: ran.log, waited: ran.waited }
         })
     }
 
@@ -62,10 +63,10 @@ fn failure(fault: ScriptFault) -> ScriptFailure {
         ScriptFault::NoSlot { waited_ms } => {
             ScriptFailure::NoSlot { waited: std::time::Duration::from_millis(waited_ms) }
         }
+        ScriptFault::Threw(what) => ScriptFailure::Threw(what),
         other @ (ScriptFault::Syntax(_)
         | ScriptFault::NoHandle
         | ScriptFault::NotObject
-        | ScriptFault::Threw(_)
         | ScriptFault::OutOfMemory
         | ScriptFault::TooDeep
         | ScriptFault::ReturnTooLarge { .. }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use domain::anchor::{AnchoredRule, RuleDoubt};
 use domain::breaker::BreakerRun;
+use domain::hook::Hook;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::rule::{HookScope, Rule, Source};
 use domain::store::{OpenBreaker, RuleStore, StoreError, StoredRules};
@@ -34,6 +35,10 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The pause between looks although the store tells: a connection may hang unnoticed, and changes count within 5 s.
 pub const LOOK_WHILE_TOLD: Duration = Duration::from_secs(5);
+
+/// The pause where the system itself tells, which does not hang: an idle program sleeps, and what no system tells, such as
+/// a commit that took a disk many seconds, is found all the same.
+pub const LOOK_SELDOM: Duration = Duration::from_secs(60);
 
 /// Why a rule is off whose breaker is open, in its row.
 const BY_BREAKER: &str = "breaker";
@@ -110,6 +115,17 @@ impl RuleCache {
         parts: Arc<RuleServices>,
         agents: AgentNames,
     ) -> (Arc<Self>, Result<(), StoreError>) {
+        Self::open_read(store, live, parts, agents, None)
+    }
+
+    /// The same where somebody has `read` the rules a moment ago: they are read again only if they changed since. Blocks.
+    pub fn open_read(
+        store: Arc<dyn RuleStore>,
+        live: Arc<LiveRules>,
+        parts: Arc<RuleServices>,
+        agents: AgentNames,
+        read: Option<StoredRules>,
+    ) -> (Arc<Self>, Result<(), StoreError>) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let rule_cache = Arc::new(Self {
             store,
@@ -121,7 +137,7 @@ impl RuleCache {
             writing: Mutex::default(),
             closing: CancellationToken::new(),
         });
-        let read = rule_cache.reload();
+        let read = rule_cache.begin_with(read);
         if let Err(error) = &read {
             let mut cache_state = rule_cache.cache_state();
             cache_state.unread = Some(error.to_string());
@@ -167,18 +183,35 @@ impl RuleCache {
     /// # Errors
     /// The store cannot be read; what was in force stays.
     pub fn reload(&self) -> Result<(), StoreError> {
-        let rules = self.store.rules()?;
+        self.put_in_force(self.store.rules()?);
+        Ok(())
+    }
+
+    fn begin_with(&self, read: Option<StoredRules>) -> Result<(), StoreError> {
+        let Some(rules) = read else { return self.reload() };
+        if self.store.epoch()? != rules.epoch {
+            return self.reload();
+        }
+        self.put_in_force(rules);
+        Ok(())
+    }
+
+    fn put_in_force(&self, rules: StoredRules) {
         let mut cache_state = self.cache_state();
         // Somebody who read later may have been faster.
         if rules.epoch < cache_state.rules.epoch {
-            return Ok(());
+            return;
         }
         cache_state.take(rules);
         self.publish(&mut cache_state);
         drop(cache_state);
         // What is left of earlier events is for hooks that are in force now.
         self.parts.pool.look_with(&self.live);
-        Ok(())
+    }
+
+    /// The hook that the row `id` is mounted as, if it is.
+    pub fn mounted(&self, id: &HookId) -> Option<Arc<Hook>> {
+        self.cache_state().mounted.get(id).map(|(_, mounted)| mounted[0].hook.clone())
     }
 
     /// Mounts the rules once more, because the agents of the host changed.
@@ -207,7 +240,11 @@ impl RuleCache {
         let listening = self.store.listen(Box::new(move || bell.notify_one()));
         let mut lost = false;
         loop {
-            let pause = if listening.is_told() { LOOK_WHILE_TOLD } else { LOOK_EVERY };
+            let pause = match (listening.is_told(), listening.may_hang()) {
+                (true, false) => LOOK_SELDOM,
+                (true, true) => LOOK_WHILE_TOLD,
+                (false, _) => LOOK_EVERY,
+            };
             tokio::select! {
                 () = cancel.cancelled() => return,
                 () = told.notified() => {}

@@ -17,12 +17,13 @@ use futures_util::future::BoxFuture;
 
 use self::answer::Failure;
 use self::running::RunResult;
-use engine::handler::{Handler, HookCall};
+use engine::handler::{Handler, HookCall, NoticeViews};
 
 mod answer;
 mod argv;
 mod denied;
 mod judges;
+mod booking;
 mod judging;
 mod observing;
 mod scripts;
@@ -32,8 +33,10 @@ mod tracing;
 mod trying;
 
 pub use argv::is_script;
-pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges};
-pub use observing::{ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, TakenJob};
+pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges, QuestionSent};
+pub use observing::{
+    ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, SEND_TIME, TakenJob,
+};
 pub use running::{RuleQuestion, RuleRunner};
 pub use scripts::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
 pub use services::{CommandEnv, RuleServices, SlugOf, Vault};
@@ -126,7 +129,7 @@ impl Handler for RuleHandler {
         })
     }
 
-    fn tell(&self, notice: &Arc<Notice>) -> bool {
+    fn tell(&self, notice: &Arc<Notice>, _views: &NoticeViews) -> bool {
         self.about.parts.pool.submit(&self.about, notice)
     }
 

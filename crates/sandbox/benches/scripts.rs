@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use against::Target;
 use anyhow::{Result, anyhow};
+use domain::checkpoint::Duty;
 use pintle_sandbox::{Launcher, Sandbox, ScriptRun, limits};
 use report::{Report, Side, shown};
 use rquickjs::{Context, Function, Runtime, Value};
@@ -168,7 +169,8 @@ fn in_process(source: &str, event: &str) -> Result<()> {
 
 async fn in_child(sandbox: &Sandbox, source: &str, event: &str) -> Result<()> {
     let time = Duration::from_secs(5);
-    let ran = sandbox.run(ScriptRun { tenant: "acme", source, event, timeout: time, budget: time }).await;
+    let ran =
+        sandbox.run(ScriptRun { tenant: "acme", duty: Duty::Gate, source, event, timeout: time, budget: time }).await;
     anyhow::ensure!(ran.returned?.contains_key("decision"), "no decision");
     Ok(())
 }
@@ -185,7 +187,7 @@ async fn back_to_back(sandbox: Arc<Sandbox>, source: Arc<str>, event: Arc<str>, 
 async fn past_deadline(sandbox: Arc<Sandbox>, source: &str, event: Arc<str>) -> Result<Duration> {
     let (timeout, budget) = (Duration::from_millis(100), Duration::from_secs(5));
     let started = Instant::now();
-    let ran = sandbox.run(ScriptRun { tenant: "acme", source, event: &event, timeout, budget }).await;
+    let ran = sandbox.run(ScriptRun { tenant: "acme", duty: Duty::Gate, source, event: &event, timeout, budget }).await;
     anyhow::ensure!(ran.returned.is_err(), "a program that does not end has answered");
     Ok(started.elapsed().saturating_sub(timeout))
 }

@@ -18,10 +18,16 @@ pub const SOURCE_BYTES: usize = 1 << 20;
 pub const RETURN_BYTES: usize = 1 << 20;
 /// The text of a throw: one line that people read.
 pub const THROW_BYTES: usize = 512;
-/// Scripts of one tenant that run at the same time.
+/// Scripts of gates of one tenant that run at the same time.
 pub const TENANT_SLOTS: usize = 3;
-/// Scripts that run at the same time.
+/// Scripts of gates that run at the same time.
 pub const SLOTS: usize = 10;
+/// Scripts of observers of one tenant that run at the same time, beside those of gates: nobody waits for them.
+pub const TENANT_OBSERVER_SLOTS: usize = 2;
+/// Scripts of observers that run at the same time, beside those of gates.
+pub const OBSERVER_SLOTS: usize = 5;
+/// The least time that is left for a script to begin: in less, no child could answer.
+pub(crate) const LEAST_TIME: Duration = Duration::from_millis(1);
 /// How long checking a script may take: it runs what stands outside of its functions.
 pub const COMPILE_TIME: Duration = Duration::from_secs(1);
 /// Scripts that are checked at the same time: a person waits for one of them, a reload for the sum.

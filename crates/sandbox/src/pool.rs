@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::checkpoint::Duty;
 use domain::json;
 use domain::json::Value;
 use tokio::sync::Semaphore;
@@ -13,7 +14,7 @@ use crate::child::{Child, Launcher, Living};
 use crate::fault::{CompileError, ScriptFault};
 use crate::frame::{Reply, ReplyBody, Request};
 use crate::limits;
-use crate::slots::Slots;
+use crate::slots::DutySlots;
 
 /// Runs scripts in children of the host. Clones share the children and the slots.
 ///
@@ -27,7 +28,7 @@ struct Shared {
     launcher: Launcher,
     idle: Mutex<VecDeque<Child>>,
     living: Living,
-    slots: Slots,
+    slots: DutySlots,
     checks: Semaphore,
 }
 
@@ -36,6 +37,8 @@ struct Shared {
 pub struct ScriptRun<'a> {
     /// Whose slots it takes.
     pub tenant: &'a str,
+    /// Whether somebody waits for it: observers have slots of their own, and begin behind the gates that wait.
+    pub duty: Duty,
     /// The text of the script.
     pub source: &'a str,
     /// The event as JSON; the script sees it deeply frozen.
@@ -53,11 +56,13 @@ pub struct ScriptOutput {
     pub returned: Result<json::Object, ScriptFault>,
     /// What the script wrote to its console: lines that begin with `log:` or `error:`. Empty after a timeout.
     pub log: String,
+    /// How long it waited for its slot, which is no part of its own time.
+    pub waited: Duration,
 }
 
 impl From<ScriptFault> for ScriptOutput {
     fn from(fault: ScriptFault) -> Self {
-        Self { returned: Err(fault), log: String::new() }
+        Self { returned: Err(fault), log: String::new(), waited: Duration::ZERO }
     }
 }
 
@@ -69,7 +74,7 @@ impl Sandbox {
             launcher,
             idle: Mutex::default(),
             living: Living::default(),
-            slots: Slots::new(limits::SLOTS, limits::TENANT_SLOTS),
+            slots: DutySlots::usual(),
             checks: Semaphore::new(limits::COMPILE_SLOTS),
         }))
     }
@@ -80,13 +85,22 @@ impl Sandbox {
         if call.event.len() > limits::EVENT_BYTES {
             return ScriptFault::EventTooLarge { bytes: call.event.len() }.into();
         }
-        let Ok(_slot) = timeout(call.budget, self.0.slots.take(call.tenant)).await else {
-            return ScriptFault::NoSlot { waited_ms: millis(call.budget) }.into();
+        // Who waits for a gate has its whole time; an observer gives up while there is time left for its script.
+        let patience = match call.duty {
+            Duty::Observer => call.budget.saturating_sub(call.timeout),
+            Duty::Gate | Duty::Rewriter | Duty::Approver | Duty::Injector => call.budget,
         };
-        let allowed = call.timeout.min(call.budget.saturating_sub(started.elapsed()));
-        match self.ask(call.source, Some(call.event), allowed).await {
-            Ok(reply) => ScriptOutput { returned: object(reply.said), log: reply.console },
-            Err(fault) => fault.into(),
+        let slot = timeout(patience, self.0.slots.take(call.duty, call.tenant)).await;
+        let waited = started.elapsed();
+        let left = call.budget.saturating_sub(waited);
+        let (Ok(_slot), true) = (slot, left >= limits::LEAST_TIME) else {
+            let waited = waited.min(patience);
+            return ScriptOutput { waited, ..ScriptFault::NoSlot { waited_ms: millis(patience) }.into() };
+        };
+        let waited = if waited < limits::LEAST_TIME { Duration::ZERO } else { waited };
+        match self.ask(call.source, Some(call.event), call.timeout.min(left)).await {
+            Ok(reply) => ScriptOutput { returned: object(reply.said), log: reply.console, waited },
+            Err(fault) => ScriptOutput { waited, ..fault.into() },
         }
     }
 

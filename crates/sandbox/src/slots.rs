@@ -1,9 +1,69 @@
-//! Who may run a script now: so many in all, so many of one tenant, first come, first served.
+//! Who may run a script now: so many in all, so many of one tenant, first come, first served. Gates, which a turn waits
+//! for, have places of their own, and observers begin only while no gate waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use domain::checkpoint::Duty;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::limits;
+
+/// The places of gates, and those of observers.
+#[derive(Debug, Clone)]
+pub(crate) struct DutySlots {
+    gates: Slots,
+    observers: Slots,
+    /// How many gates wait for a place.
+    waiting: watch::Sender<usize>,
+}
+
+/// A gate that waits for a place, until it is dropped.
+struct WaitingGate<'a>(&'a watch::Sender<usize>);
+
+impl<'a> WaitingGate<'a> {
+    fn new(waiting: &'a watch::Sender<usize>) -> Self {
+        waiting.send_modify(|gates| *gates += 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingGate<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|gates| *gates -= 1);
+    }
+}
+
+impl DutySlots {
+    /// The usual numbers.
+    pub(crate) fn usual() -> Self {
+        Self {
+            gates: Slots::new(limits::SLOTS, limits::TENANT_SLOTS),
+            observers: Slots::new(limits::OBSERVER_SLOTS, limits::TENANT_OBSERVER_SLOTS),
+            waiting: watch::Sender::new(0),
+        }
+    }
+
+    /// Waits for a place for a script with this duty. Dropping the future gives up the place in the queue.
+    pub(crate) async fn take(&self, duty: Duty, tenant: &str) -> Slot {
+        match duty {
+            Duty::Gate | Duty::Rewriter | Duty::Approver | Duty::Injector => {
+                if let Some(slot) = self.gates.try_take(tenant) {
+                    return slot;
+                }
+                let _waits = WaitingGate::new(&self.waiting);
+                self.gates.take(tenant).await
+            }
+            Duty::Observer => {
+                let slot = self.observers.take(tenant).await;
+                // It keeps its place meanwhile, since that is no gate's.
+                let mut waiting = self.waiting.subscribe();
+                drop(waiting.wait_for(|gates| *gates == 0).await);
+                slot
+            }
+        }
+    }
+}
 
 /// The places at which scripts run. Clones share them.
 ///
@@ -43,6 +103,14 @@ impl Slots {
     pub fn new(all: usize, each: usize) -> Self {
         let all = Arc::new(Semaphore::new(all));
         Self(Arc::new(Places { all, each, tenants: Mutex::default() }))
+    }
+
+    /// A place, if one is free and nobody waits for it.
+    pub fn try_take(&self, tenant: &str) -> Option<Slot> {
+        let row = Row::new(&self.0, tenant);
+        let of_tenant = row.gate.clone().try_acquire_owned().ok()?;
+        let of_all = self.0.all.clone().try_acquire_owned().ok()?;
+        Some(Slot { _of_all: of_all, _of_tenant: of_tenant, _row: row })
     }
 
     /// Waits for a place. Dropping the future gives up the place in the queue.
@@ -126,6 +194,33 @@ mod tests {
         drop(first);
         let second = look(crowd[0].as_mut());
         assert!(second.is_some() && look(crowd[1].as_mut()).is_none(), "first come, first served");
+    }
+
+    #[test]
+    fn a_gate_has_a_place_whatever_observers_do_and_they_begin_when_no_gate_waits() {
+        let slots = DutySlots::usual();
+        let take = |duty, tenant: &'static str| {
+            let slots = slots.clone();
+            Box::pin(async move { slots.take(duty, tenant).await })
+        };
+        let mut flood: Vec<_> = (0..200).map(|_| take(Duty::Observer, "a")).collect();
+        let begun: Vec<Slot> = flood.iter_mut().filter_map(|waiting| look(waiting.as_mut())).collect();
+        assert_eq!(begun.len(), limits::TENANT_OBSERVER_SLOTS);
+        let gates: Vec<_> = (0..limits::TENANT_SLOTS).map(|_| look(take(Duty::Gate, "a").as_mut()).unwrap()).collect();
+        // Now a gate waits, for other gates: nobody who only observes begins before it.
+        let mut late = take(Duty::Gate, "a");
+        assert!(look(late.as_mut()).is_none());
+        let mut observer = take(Duty::Observer, "b");
+        assert!(look(observer.as_mut()).is_none());
+        drop(gates);
+        let served = look(late.as_mut());
+        assert!(served.is_some() && look(observer.as_mut()).is_some());
+        // A gate that gives up waits no more.
+        let (mut held, mut gone) = (vec![served.unwrap()], take(Duty::Gate, "a"));
+        held.extend((1..limits::TENANT_SLOTS).map(|_| look(take(Duty::Gate, "a").as_mut()).unwrap()));
+        assert!(look(gone.as_mut()).is_none() && look(take(Duty::Observer, "b").as_mut()).is_none());
+        drop(gone);
+        assert!(look(take(Duty::Observer, "b").as_mut()).is_some());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod parameter;
 use std::rc::Rc;
 
 use crate::bounds;
+use crate::globs::Globs;
 use crate::number;
 use crate::read::Reading;
 use crate::state::{Certainty, Field, Output, State, Value};
@@ -76,7 +77,11 @@ impl Reading<'_> {
         for field in &fields.done {
             self.charge(&field.text);
         }
-        done.append(&mut fields.done);
+        for field in fields.done {
+            let twins = twins(&field, state);
+            done.push(field);
+            done.extend(twins);
+        }
     }
 
     /// Pays for a text, and refuses one that grows without end.
@@ -161,6 +166,28 @@ fn separators(state: &State) -> Option<String> {
     }
 }
 
+/// What `field` stands for besides what it says, as a pattern.
+pub(crate) fn twins(field: &Field, state: &State) -> Vec<Field> {
+    if field.certainty != Certainty::Glob {
+        return Vec::new();
+    }
+    let globs = globs(state);
+    let brackets =
+        if field.text.contains('(') { crate::globs::without_brackets(&field.text) } else { Default::default() };
+    let twins = if globs == Globs::default() { Vec::new() } else { globs.twins(&field.text) };
+    brackets.into_iter().chain(twins).map(|text| Field { text, certainty: Certainty::Glob }).collect()
+}
+
+/// How the shell looks for files; `GLOBIGNORE` and `FIGNORE` let patterns stand for hidden ones too.
+fn globs(state: &State) -> Globs {
+    let ignores = |name: &str| match state.variables.get(name) {
+        Some(Value::Text(field)) => !field.is_exact() || !field.text.is_empty(),
+        Some(Value::List(_) | Value::Keyed | Value::Unknown) => true,
+        None => false,
+    };
+    Globs { hidden: state.scope.globs.hidden || ignores("GLOBIGNORE") || ignores("FIGNORE"), ..state.scope.globs }
+}
+
 /// Whether unquoted expansions become several fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
@@ -238,8 +265,12 @@ impl Fields {
 
     fn got(&mut self, got: Got, quotes: Quotes) {
         match (got, quotes) {
+            (Got::Joined(list), Quotes::Double) => {
+                // `"$*"` is an empty text where there are no arguments.
+                self.quoted("");
+                self.joined(&list);
+            }
             (Got::List(list) | Got::Joined(list), _) if list.is_empty() => self.voided = true,
-            (Got::Joined(list), Quotes::Double) => self.joined(&list),
             (Got::Unknown(raw), Quotes::Bare) => self.doubt(&raw, Certainty::Many),
             (Got::Unknown(raw), Quotes::Double) => self.doubt(&raw, Certainty::Unknown),
             (Got::Text(field), Quotes::Double) => self.doubt(&field.text, field.certainty.min(Certainty::Unknown)),

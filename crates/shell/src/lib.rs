@@ -7,6 +7,7 @@
 mod bounds;
 mod code;
 mod expand;
+mod globs;
 mod number;
 mod parse;
 mod paths;

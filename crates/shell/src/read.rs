@@ -3,6 +3,7 @@
 mod compound;
 mod files;
 mod redirects;
+mod shown;
 mod simple;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use crate::syntax::{Connector, Dialect, Pipeline, Script, Statement};
 use files::Files;
 
 pub(crate) use files::Content;
+pub(crate) use shown::shows;
 pub(crate) use simple::quote;
 
 /// Most reasons that are told; more help nobody.

@@ -80,6 +80,7 @@ impl Reading<'_> {
             }
             None => {
                 self.written(&Run { argv, name, valued: "" }, state);
+                self.proxied(&Run { argv, name, valued: "" });
                 self.unheard_of(argv, name);
                 Output::Unknown
             }
@@ -173,11 +174,12 @@ impl Reading<'_> {
 
     /// Options whose values are paths.
     fn placed(&mut self, argv: &[Field], name: &str, state: &State) {
+        let valued = programs::find(name).map_or("", |program| program.valued);
         for place in programs::places(name) {
-            for value in option_values(&argv[1..], place.written) {
+            for value in values_of(&argv[1..], place.written, valued) {
                 self.touches(&value, name, state);
             }
-            for value in option_values(&argv[1..], place.read) {
+            for value in values_of(&argv[1..], place.read, valued) {
                 self.reads(&value, state);
             }
         }
@@ -196,13 +198,19 @@ impl Reading<'_> {
     }
 
     fn known_program(&mut self, run: &Run<'_>, program: &Program, state: &mut State) -> Output {
+        if run.argv.len() > 1 && crate::read::shows(run.name) && !streams::edits(run) {
+            run.arguments().operands.iter().for_each(|field| self.shown(field, run.name, state));
+        }
         match program.role {
             Role::Plain => {
                 self.runs_found(run, state);
+                self.proxied(run);
                 self.counted(run, state)
             }
             Role::Ends => {
-                if run.argv.iter().any(|field| !field.is_exact() || crate::number::is_hidden(&field.text)) {
+                let own = |field: &Field| field.text == builtins::OWN_JOBS;
+                let unsure = |field: &Field| !field.is_exact() || crate::number::is_hidden(&field.text);
+                if run.argv.iter().any(|field| unsure(field) && !own(field)) {
                     self.unknown(format!("what `{}` would end cannot be known", run.name));
                 }
                 Output::Unknown
@@ -234,7 +242,10 @@ impl Reading<'_> {
             Role::Archives(archives) => self.archiving(run, archives, state),
             Role::Finds(finds) => self.finding(run, finds, state),
             Role::Fetches(fetches) => self.fetching(run, fetches, state),
-            Role::Builds(builds) => self.building(run, builds, state),
+            Role::Builds(builds) => {
+                self.proxied(run);
+                self.building(run, builds, state)
+            }
             Role::Carries(carries) => self.carrying(run, carries, state),
             Role::Git => self.git(run, state),
         }
@@ -255,13 +266,19 @@ impl Reading<'_> {
 
 /// The values of `options` among `words`: the next word, what follows `=`, or what is attached to a short option.
 fn option_values(words: &[Field], options: &str) -> Vec<Field> {
+    values_of(words, options, "")
+}
+
+/// As [`option_values`], where `others` are options too: `--exclude` is not short for `--exclude-from`.
+fn values_of(words: &[Field], options: &str, others: &str) -> Vec<Field> {
     let mut values = Vec::new();
     for (index, field) in words.iter().enumerate() {
+        let name = field.text.split('=').next().unwrap_or_default();
+        let whole = others.split(' ').any(|other| other == name);
         for option in options.split(' ').filter(|option| !option.is_empty()) {
             let long = option.len() > 2;
-            let Some(rest) = field.text.strip_prefix(option).or_else(|| options::shortened(&field.text, option)) else {
-                continue;
-            };
+            let short = || options::shortened(&field.text, option).filter(|_| !whole);
+            let Some(rest) = field.text.strip_prefix(option).or_else(short) else { continue };
             if rest.is_empty() {
                 values.extend(words.get(index + 1).cloned());
             } else if let Some(value) = rest.strip_prefix('=').or_else(|| (!long).then_some(rest)) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::bounds;
+use crate::globs::Globs;
 use crate::number;
 use crate::paths;
 use crate::syntax::{Command, Dialect};
@@ -236,13 +237,14 @@ impl Place {
     }
 }
 
-/// What variables are besides their values.
+/// What a shell keeps besides the values of its variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// What the variables held that a function has made its own; nothing outside of functions.
     pub(crate) locals: Option<Rc<BTreeMap<String, Option<Value>>>>,
     /// Variables whose values are calculated when they are set.
     pub(crate) integers: Rc<BTreeSet<String>>,
+    pub(crate) globs: Globs,
 }
 
 /// What a shell knows; a branch or a subshell has its own.
@@ -427,6 +429,7 @@ impl State {
             }
         }
         self.failing.ends &= other.failing.ends;
+        self.scope.globs = self.scope.globs.or(other.scope.globs);
         // A value that is exported on one way only is not known in another shell.
         let both = self.exports.names.intersection(&other.exports.names).cloned().collect::<BTreeSet<_>>();
         if both.len() != self.exports.names.len() {

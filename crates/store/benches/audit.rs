@@ -143,7 +143,7 @@ impl Bench {
         let sealing = StoreKeys {
             keyring: Some(Arc::new(Keyring::open(&source)?)),
             signing: Some(Arc::new(SigningKey::open_or_create(folder.path())?)),
-            anchor: None,
+            ..StoreKeys::default()
         };
         let (blank, hook) = (folder.path().join("blank.db"), HookId::fresh());
         drop(Sqlite::open(&blank, Durability::Commit)?);

@@ -1,10 +1,12 @@
 //! The file that knows a store from outside of it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use domain::anchor::{Anchor, AnchorStanding, AnchoredRule};
 use domain::audit::ChainHead;
@@ -31,6 +33,21 @@ pub struct AnchorFile {
     shown: String,
     /// Whether the store is what it was when its rules were read: what is signed before is not taken for its end.
     pub(crate) is_good: AtomicBool,
+    /// Whether it is not: nothing is signed over it.
+    pub(crate) is_shut: AtomicBool,
+    /// Why nothing was signed, each told once.
+    unsigned: Mutex<BTreeSet<String>>,
+}
+
+/// What an anchor says at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AnchorNow {
+    /// Why nothing of the store is relied on.
+    pub(crate) shut: Option<String>,
+    /// What was known.
+    pub(crate) anchor: Option<Anchor>,
+    /// Whether somebody who read the rules of the store found it so.
+    pub(crate) is_good: bool,
 }
 
 impl AnchorFile {
@@ -45,7 +62,14 @@ impl AnchorFile {
             path: home.join(format!("{ANCHOR_PREFIX}{name}.json")),
             shown: shown_url(url),
             is_good: AtomicBool::new(false),
+            is_shut: AtomicBool::new(false),
+            unsigned: Mutex::default(),
         }
+    }
+
+    /// Whether it is told for the first time that nothing is signed because of `why`.
+    pub(crate) fn is_news(&self, why: &str) -> bool {
+        self.unsigned.lock().unwrap_or_else(PoisonError::into_inner).insert(why.to_owned())
     }
 
     /// Where it is.
@@ -70,6 +94,19 @@ impl AnchorFile {
         })
     }
 
+    /// What it says now.
+    pub(crate) fn now(&self) -> AnchorNow {
+        let is_good = self.is_good.load(Ordering::Relaxed);
+        if self.is_shut.load(Ordering::Relaxed) {
+            let shut = Some(format!("the store at {} is not what it was", self.shown));
+            return AnchorNow { shut, anchor: None, is_good };
+        }
+        match self.read() {
+            Ok(anchor) => AnchorNow { shut: None, anchor, is_good },
+            Err(why) => AnchorNow { shut: Some(why.to_string()), anchor: None, is_good },
+        }
+    }
+
     /// Forgets the store: the next one that stands there is taken as it is.
     ///
     /// # Errors
@@ -79,8 +116,17 @@ impl AnchorFile {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(StoreError::Unavailable(format!("`{}` cannot be removed: {error}", self.path.display())))
             }
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) | Err(_) => {
+                self.is_shut.store(false, Ordering::Relaxed);
+                Ok(())
+            }
         }
+    }
+
+    /// The store is what it was, or not, as somebody who read its rules found.
+    pub(crate) fn stands(&self, is_good: bool) {
+        self.is_good.store(is_good, Ordering::Relaxed);
+        self.is_shut.store(!is_good, Ordering::Relaxed);
     }
 
     /// What is lost with a store that cannot be opened, and what to do; nothing if no guard is.
@@ -143,6 +189,15 @@ impl AnchorFile {
 
     /// The ends of chains that were signed, and are on the disk.
     pub(crate) fn signed(&self, ends: &[(TenantId, ChainHead)]) {
+        self.reached(ends, true);
+    }
+
+    /// The ends of chains that are on the disk, and are signed later.
+    pub(crate) fn grown(&self, ends: &[(TenantId, ChainHead)]) {
+        self.reached(ends, false);
+    }
+
+    fn reached(&self, ends: &[(TenantId, ChainHead)], are_signed: bool) {
         if ends.is_empty() {
             return;
         }
@@ -152,6 +207,9 @@ impl AnchorFile {
                 // Another process may have been faster.
                 if end.seq > chain.seq {
                     (chain.seq, chain.hash) = (end.seq, end.hash.to_hex());
+                }
+                if are_signed {
+                    chain.signed = chain.signed.max(Some(end.seq));
                 }
             }
         });
@@ -176,8 +234,13 @@ impl AnchorFile {
                 "the store at {shown} is an older copy of itself: {why}; every gate stays shut: put the newer one back \
                  with `pintle store restore FILE`, or take this one with `pintle store accept`"
             )),
+            AnchorStanding::Rewritten(why) => Some(format!(
+                "the end of the audit chain of the store at {shown} was written anew by something other than Pintle: \
+                 {why}; every gate stays shut: put the store back as it was with `pintle store restore FILE`, or take it \
+                 so with `pintle store accept`"
+            )),
             AnchorStanding::Renamed(why) => Some(format!(
-                "a tenant of the store at {shown} was renamed by something else than Pintle: {why}; every gate stays \
+                "a tenant of the store at {shown} was renamed by something other than Pintle: {why}; every gate stays \
                  shut until somebody takes it so with `pintle store accept`"
             )),
             AnchorStanding::Lost { .. } => {

@@ -1,12 +1,11 @@
 //! A store compared with its anchor: when its rules are read, before they change, and when somebody takes it as it is.
 
-use std::sync::atomic::Ordering;
-
 use domain::anchor::{Anchor, AnchorStanding, Comparison, DoubtKind, RuleDoubt, compare};
 use domain::id::HookId;
 use domain::store::{Actor, StoreError, StoredRules};
 
 use crate::database::Database;
+use crate::rows::hooks::Changer;
 use crate::rows::{anchor, hooks, strangers};
 
 /// Everything that puts rules in force, compared with the anchor, which then knows it. Where tables are not as Pintle
@@ -28,13 +27,18 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
         Err(why) => {
             let mut rules = database.read_at_once(hooks::rules)?;
             rules.shut = Some(format!("{why}; every gate stays shut until `pintle store accept`"));
+            file.stands(false);
             return Ok(rules);
         }
     };
-    let (mut rules, Comparison { standing, doubts, next }) = compared(database, anchor.as_ref())?;
+    let (mut rules, Comparison { standing, doubts, next, replaced, .. }) = compared(database, anchor.as_ref())?;
+    if let Some(why) = replaced {
+        let shown = file.shown();
+        tracing::warn!("store.replaced: the store at {shown} is not the one that was here: {why}; no guard is lost");
+    }
     rules.doubts = doubts;
     rules.shut = file.shut(anchor.as_ref(), &standing);
-    file.is_good.store(rules.shut.is_none(), Ordering::Relaxed);
+    file.stands(rules.shut.is_none());
     if let Some(next) = next.filter(|next| lock.is_ok() && anchor.as_ref() != Some(next)) {
         if anchor.is_none() {
             tracing::info!(
@@ -53,9 +57,10 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
 }
 
 fn compared<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRules, Comparison), StoreError> {
+    let key = database.sealing().change_key();
     let (rules, seen) = database.read_at_once(|db| {
         let rules = hooks::rules(db)?;
-        let seen = anchor::seen(db, known, &rules)?;
+        let seen = anchor::seen(db, (known, key.as_ref()), &rules)?;
         Ok((rules, seen))
     })?;
     let comparison = compare(known, &seen);
@@ -85,8 +90,7 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
     let anchor = file.read().unwrap_or_default();
     let (_, found) = compared(database, anchor.as_ref())?;
     let mut taken = Vec::new();
-    let renamed: Option<Anchor>;
-    let known = match &found.standing {
+    let known: Option<Anchor> = match &found.standing {
         AnchorStanding::Lost { .. } | AnchorStanding::Foreign { .. } => {
             return Err(StoreError::Conflict(file.shut(anchor.as_ref(), &found.standing).unwrap_or_default()));
         }
@@ -94,27 +98,32 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
             taken.push(format!("an older copy of the store: {why}"));
             None
         }
+        AnchorStanding::Rewritten(why) => {
+            taken.push(format!("an audit chain whose end was written anew: {why}"));
+            None
+        }
         AnchorStanding::Renamed(why) => {
             taken.push(format!("names of tenants: {why}"));
-            renamed = anchor.clone().map(|anchor| Anchor { tenants: Default::default(), ..anchor });
-            renamed.as_ref()
+            anchor.map(|anchor| Anchor { tenants: Default::default(), ..anchor })
         }
-        AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor.as_ref(),
+        AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor,
     };
-    let (rules, Comparison { doubts, .. }) = compared(database, known)?;
+    let (rules, Comparison { doubts, unsigned, .. }) = compared(database, known.as_ref())?;
     let unreadable = |doubt: &&RuleDoubt| matches!(doubt.why, DoubtKind::Unreadable(_));
     if let Some(odd) = doubts.iter().find(unreadable) {
         return Err(StoreError::Conflict(format!("{}; {}", odd.text(), odd.remedy())));
     }
     if !doubts.is_empty() {
-        database.write(|db| hooks::accept(db, &rules, &doubts, by))?;
+        let key = database.sealing().change_key();
+        database.write(|db| hooks::accept(db, &rules, &doubts, &Changer { by, key: key.as_ref() }))?;
     }
-    taken.extend(doubts.iter().map(RuleDoubt::text));
-    let (_, Comparison { next, .. }) = compared(database, known)?;
+    taken.extend(doubts.iter().map(RuleDoubt::text).chain(unsigned));
+    let known = known.map(Anchor::without_signatures);
+    let (_, Comparison { next, .. }) = compared(database, known.as_ref())?;
     if let Some(next) = next {
         database.settle()?;
         file.write(&next).map_err(|error| file.unwritten(&error))?;
-        file.is_good.store(true, Ordering::Relaxed);
+        file.stands(true);
     }
     Ok(taken)
 }

@@ -16,6 +16,7 @@ pub mod signing;
 use std::fmt;
 
 use domain::approval::ApprovalKey;
+use domain::audit::ChangeKey;
 use domain::history::HistoryKey;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
@@ -190,6 +191,13 @@ impl Keyring {
     /// The key that seals what persons are asked and say; what older keys sealed holds as well.
     pub fn approval_key(&self) -> Option<ApprovalKey> {
         let mut keys = self.keys().map(Key::approvals);
+        let first = keys.next()?.clone();
+        Some(keys.fold(first, |key, old| key.and_older(old)))
+    }
+
+    /// The key that seals entries about rules in the audit chain; what older keys sealed holds as well.
+    pub fn change_key(&self) -> Option<ChangeKey> {
+        let mut keys = self.keys().map(Key::changes);
         let first = keys.next()?.clone();
         Some(keys.fold(first, |key, old| key.and_older(old)))
     }

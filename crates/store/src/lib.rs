@@ -32,7 +32,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::id::TenantId;
+use domain::id::{EventId, TenantId};
 use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
@@ -102,6 +102,13 @@ pub trait Store:
     /// The store cannot be written.
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError>;
 
+    /// Which of the events `told`, each with when it was, are gone though an older one is still there: what is forgotten
+    /// goes from the oldest on. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn missing_events(&self, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, StoreError>;
+
     /// Seals at most `limit` values of `what` with the key of `keyring` that seals now, of rows after `after`, in one
     /// transaction. Blocks.
     ///
@@ -129,7 +136,7 @@ pub trait Store:
     /// The store cannot do it.
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError>;
 
-    /// Takes the store as it is found, with the rules that something else than Pintle changed, and says what was taken.
+    /// Takes the store as it is found, with the rules that something other than Pintle changed, and says what was taken.
     /// Blocks.
     ///
     /// # Errors

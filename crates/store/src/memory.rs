@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::AuditKind;
-use domain::id::TenantId;
+use domain::id::{EventId, TenantId};
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -100,6 +100,14 @@ impl Store for Memory {
 
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.history().forget_events(before, limit))
+    }
+
+    fn missing_events(&self, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, StoreError> {
+        let history = self.history();
+        let Some(oldest) = history.events.front().map(|event| event.at) else { return Ok(Vec::new()) };
+        let gone =
+            |(id, at): &&(EventId, Timestamp)| *at > oldest && !history.events.iter().any(|it| it.event_id == *id);
+        Ok(told.iter().filter(gone).map(|(id, _)| id.clone()).collect())
     }
 
     /// What it has is sealed with the key of this process, or not at all, and goes with it.

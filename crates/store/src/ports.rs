@@ -7,7 +7,7 @@ use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::breaker::BreakerRun;
 use domain::execution::Execution;
-use domain::id::{HookId, TenantId};
+use domain::id::{EventId, HookId, TenantId};
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -27,6 +27,7 @@ use crate::evidence::{detail_read, opened};
 use crate::keyring::Keyring;
 use crate::rows::approvals::Asked;
 use crate::rows::batch::{Batch, tail};
+use crate::rows::hooks::Changer;
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
 use crate::timing::HookTiming;
@@ -47,6 +48,10 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         self.0.write(|db| records::forget(db, before, limit))
+    }
+
+    fn missing_events(&self, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, StoreError> {
+        self.0.list(|db| records::query::missing(db, told))
     }
 
     fn rotate(
@@ -140,9 +145,10 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
     fn use_up(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
         let proofs = self.0.sealing().approval_proofs();
         let grown = self.0.write(|db| approvals::use_up(db, &proofs, id, now))?;
-        // Whoever cuts the entry about it off the end of the chain is to be found out.
+        // Whoever cuts the entry about it off the end of the chain is to be found out. The chain was one that is known,
+        // or the approval would not have been used.
         if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
-            anchor.signed(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
+            anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
         }
         Ok(())
     }
@@ -178,7 +184,8 @@ impl<D: Database> RuleStore for SqlStore<D> {
     fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError> {
         let meant = changes.iter().filter_map(RuleChange::needs_good_row).collect::<Vec<_>>();
         anchoring::may_change(&self.0, &meant)?;
-        let changed = self.0.write(|db| hooks::change(db, &changes, by))?;
+        let key = self.0.sealing().change_key();
+        let changed = self.0.write(|db| hooks::change(db, &changes, &Changer { by, key: key.as_ref() }))?;
         anchoring::rules(&self.0)?;
         Ok(changed)
     }
@@ -189,14 +196,16 @@ impl<D: Database> RuleStore for SqlStore<D> {
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
         anchoring::may_change(&self.0, &[id])?;
-        let epoch = self.0.write(|db| hooks::trip(db, id, tenant, by))?;
+        let key = self.0.sealing().change_key();
+        let epoch = self.0.write(|db| hooks::trip(db, id, tenant, &Changer { by, key: key.as_ref() }))?;
         anchoring::rules(&self.0)?;
         Ok(epoch)
     }
 
     fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
         anchoring::may_change(&self.0, &[id])?;
-        let epoch = self.0.write(|db| hooks::reset(db, id, tenant, by))?;
+        let key = self.0.sealing().change_key();
+        let epoch = self.0.write(|db| hooks::reset(db, id, tenant, &Changer { by, key: key.as_ref() }))?;
         anchoring::rules(&self.0)?;
         Ok(epoch)
     }

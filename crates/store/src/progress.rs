@@ -67,6 +67,8 @@ impl Progress {
             | Fact::Injected { .. }
             | Fact::Interrupted
             | Fact::Replied { .. }
+            | Fact::Stopped { .. }
+            | Fact::TakenBack
             | Fact::Used { .. }
             | Fact::Rewritten { .. }
             | Fact::Answered { .. }

@@ -37,7 +37,7 @@ mod tests {
     }
 
     fn opened(url: &str, home: &Path, keyring: Keyring) -> Arc<dyn Store> {
-        let sealing = StoreKeys { keyring: Some(keyring.into()), signing: None, anchor: None };
+        let sealing = StoreKeys { keyring: Some(keyring.into()), ..StoreKeys::default() };
         open_with(url, home, Durability::Commit, sealing).unwrap()
     }
 

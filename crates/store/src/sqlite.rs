@@ -8,6 +8,7 @@ mod checkpoints;
 mod file;
 mod holder;
 mod holds;
+mod listening;
 mod locks;
 mod pending;
 mod writer;
@@ -19,7 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use domain::record::EventRecord;
-use domain::store::{IdleStore, SessionHold, SessionKey, StoreError};
+use domain::store::{
+    IdleStore, NullSubscription, OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError,
+};
 use rusqlite::Connection;
 
 pub use domain::store::MAX_PATCH_BYTES;
@@ -38,6 +41,7 @@ use crate::rows::sessions::HeldBy;
 use crate::rows::strangers;
 use crate::sealing::StoreKeys;
 use file::Place;
+use listening::LogListener;
 use locks::Locks;
 use writer::{Writer, locked};
 
@@ -230,6 +234,13 @@ impl Database for SqliteFile {
 
     fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure> {
         Ok(Box::new(move |key| self.held_by(db, key)))
+    }
+
+    fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        match self.place.real_path() {
+            Ok(path) => Box::new(LogListener::of(path, heard)),
+            Err(_) => Box::new(NullSubscription),
+        }
     }
 }
 

@@ -44,14 +44,22 @@ pub struct MemoryRules {
     calls: AtomicU64,
     listener: Mutex<Option<OnRulesChanged>>,
     told: Arc<AtomicBool>,
+    steady: AtomicBool,
 }
 
 /// Somebody listens to a [`MemoryRules`].
-struct ListenerGuard(Arc<AtomicBool>);
+struct ListenerGuard {
+    told: Arc<AtomicBool>,
+    steady: bool,
+}
 
 impl RuleSubscription for ListenerGuard {
     fn is_told(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.told.load(Ordering::SeqCst)
+    }
+
+    fn may_hang(&self) -> bool {
+        !self.steady
     }
 }
 
@@ -69,6 +77,11 @@ impl MemoryRules {
     /// It works again.
     pub fn mend(&self) {
         *self.down.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whoever listens from now on is told by what cannot hang.
+    pub fn tell_steadily(&self) {
+        self.steady.store(true, Ordering::SeqCst);
     }
 
     /// Tells whoever listens that something changed, and whether they are told of every change from now on.
@@ -114,7 +127,7 @@ impl RuleStore for MemoryRules {
 
     fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
-        Box::new(ListenerGuard(self.told.clone()))
+        Box::new(ListenerGuard { told: self.told.clone(), steady: self.steady.load(Ordering::SeqCst) })
     }
 
     fn hook(&self, id: &HookId) -> Result<Option<Rule>, StoreError> {

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -85,26 +86,21 @@ fn programs(told: &str) -> anyhow::Result<Vec<(PathBuf, PathBuf)>> {
 /// program is, moves what it allocates first, and that moves what later allocations cost, by up to 3 % of a small case.
 pub(crate) struct Stand(PathBuf);
 
+/// As many stands as there can be at once: the last digit of their names tells them apart.
+pub(crate) const MOST_STANDS: usize = 10;
+
 impl Stand {
-    pub(crate) fn new() -> anyhow::Result<Self> {
+    /// The stand of one worker of this process; `place` is below [`MOST_STANDS`].
+    pub(crate) fn new(place: usize) -> anyhow::Result<Self> {
         // Not the folder for temporary files of this machine: its name has another length elsewhere.
-        let folder = PathBuf::from(format!("/tmp/pintle-counts-{:010}", std::process::id()));
+        let folder = PathBuf::from(format!("/tmp/pintle-counts-{:09}{place}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("`{}` cannot be made", folder.display()))?;
         Ok(Self(folder))
     }
 
     /// Runs the benchmark `program` of the crate in `folder`; what it printed.
     pub(crate) fn run(&self, root: &Path, program: &Path, folder: &Path) -> anyhow::Result<String> {
-        let place = self.0.join("program");
-        fs::copy(program, &place).with_context(|| format!("`{}` cannot be copied", program.display()))?;
-        let told = Command::new(&place)
-            .args(["--bench", "--output-format=json"])
-            .env("GUNGRAUN_WORKSPACE_ROOT", root)
-            .env("GUNGRAUN_HOME", self.0.join("profiles"))
-            .current_dir(folder)
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("`{}` did not start", program.display()))?;
+        let told = self.start(root, program, folder)?.wait_with_output().context("what it prints cannot be read")?;
         ensure!(
             told.status.success(),
             "`{}` failed; such programs need `valgrind`, and `gungraun-runner` in the version of `Cargo.toml`: \
@@ -112,6 +108,29 @@ impl Stand {
             program.display()
         );
         String::from_utf8(told.stdout).context("what it prints is no text")
+    }
+
+    fn start(&self, root: &Path, program: &Path, folder: &Path) -> anyhow::Result<Child> {
+        // One worker at a time: a child that another one just forked holds what is open for writing here until it is
+        // another program, and what is open for writing cannot be started.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.0.join("program");
+        // A new file: the one before may still be held by whoever looks at processes, and cannot be written then.
+        if place.exists() {
+            fs::remove_file(&place).with_context(|| format!("`{}` cannot be removed", place.display()))?;
+        }
+        fs::copy(program, &place).with_context(|| format!("`{}` cannot be copied", program.display()))?;
+        Command::new(&place)
+            .args(["--bench", "--output-format=json"])
+            .env("GUNGRAUN_WORKSPACE_ROOT", root)
+            .env("GUNGRAUN_HOME", self.0.join("profiles"))
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .with_context(|| format!("`{}` did not start", program.display()))
     }
 }
 
@@ -143,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_place_is_as_long_everywhere_and_goes_away() {
-        let stand = Stand::new().unwrap();
+        let stand = Stand::new(0).unwrap();
         let place = stand.0.clone();
         assert!(place.is_dir());
         assert_eq!(place.as_os_str().len(), "/tmp/pintle-counts-0123456789".len());

@@ -9,6 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "crates/pintle-cli",
         &[
+            "gateway",
             "host",
             "agent",
             "dialects",
@@ -25,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "telemetry",
         ],
     ),
+    ("crates/gateway", &["host", "agent", "domain", "engine", "rules", "store"]),
     (
         "crates/host",
         &[

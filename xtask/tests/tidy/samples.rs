@@ -137,6 +137,16 @@ fn words_of_one_machine() {
 }
 
 #[test]
+fn phrases_that_nobody_writes() {
+    let files = [
+        ("docs/guide/a.md", "A hook\nlets pass what it likes.\n"),
+        ("crates/a/src/a.rs", "// one that lets pass\nconst A: &str = \"a call lets it pass\";\n"),
+        ("crates/a/src/fine.rs", "const A: &str = \"it allows the call, and lets others through\";\n"),
+    ];
+    check(texts::odd_phrases, files, &["crates/a/src/a.rs:2", "docs/guide/a.md:2"]);
+}
+
+#[test]
 fn blanks_at_the_end() {
     let files = [("a.md", "fine\nblank \nfine\r\nno newline"), ("b/fixtures/x/raw.json", "{} "), ("empty", "")];
     check(texts::blanks, files, &["a.md:2", "a.md:3", "a.md:4"]);

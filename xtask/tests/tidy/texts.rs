@@ -33,6 +33,42 @@ pub(crate) fn foreign_words(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Phrases that no English reader would write, each with the word of the field.
+const ODD_PHRASES: [(&str, &str); 8] = [
+    (r"\blets? (?:it |them )?pass\b", "allow"),
+    (r"\bwho wants through\b", "what asks"),
+    (r"\bends the row\b", "stops the chain"),
+    (r"\b(?:was|were|is|being) worked\b", "run"),
+    (r"\btaken over: ", "imported"),
+    (r"\bsomething else than\b", "something other than"),
+    (r"\bjust so\b", "unchanged"),
+    (r"\bbroken off\b", "interrupted"),
+];
+
+/// What people read says things as they would: in messages, guides and references. Comments are for those who know the
+/// code.
+pub(crate) fn odd_phrases(tree: &Tree) -> Vec<Finding> {
+    let odd = ODD_PHRASES.map(|(pattern, word)| (Regex::new(pattern).expect("a pattern"), word));
+    let mut findings = Vec::new();
+    for (path, text) in tree.files() {
+        let is_page = path == "README.md" || (path.starts_with("docs/") && path.ends_with(".md"));
+        let is_code = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
+        if (!is_page && !is_code) || path.starts_with("docs/design/") {
+            continue;
+        }
+        for (at, line) in text.lines().enumerate() {
+            // Help texts are comments of the command line's types.
+            let is_help = path.starts_with("crates/pintle-cli/src/cli") && line.trim_start().starts_with("/// ");
+            if is_code && line.trim_start().starts_with("//") && !is_help {
+                continue;
+            }
+            let found = odd.iter().find(|(pattern, _)| pattern.is_match(line));
+            findings.extend(found.map(|(_, word)| finding(path, at + 1, format!("write `{word}`, as people say it"))));
+        }
+    }
+    findings
+}
+
 /// Lines end where their text ends, and the last one ends too.
 pub(crate) fn blanks(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -42,7 +42,7 @@ const WIDE: &[(&str, &str, &str)] = &[
     ("crates/domain/src/store.rs", "StoredRecord", "one field for each column of a record"),
     ("crates/domain/src/turn.rs", "Turn", "a state machine: what the journal folds into"),
     ("crates/host/src/config.rs", "AgentConfig", "one field for each key of the section"),
-    ("crates/host/src/config.rs", "RulesConfig", "one field for each key of the section"),
+    ("crates/host/src/config/rules.rs", "RulesConfig", "one field for each key of the section"),
     ("crates/host/src/config.rs", "Config", "one field for each section"),
     ("crates/host/src/config/raw.rs", "RawAgent", "one field for each key of the section"),
     ("crates/host/src/host.rs", "Host", "what a configuration in force consists of, each part closed by itself"),

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use domain::approval::Approval;
-use domain::checkpoint::FinishedCall;
 use domain::checkpoint::runtime::ToolExecution;
+use domain::checkpoint::{CheckpointKind, FinishedCall};
 use domain::clearing::GateNotes;
 use domain::id::{CallId, HookName};
 use domain::json::Object;
 use domain::message::CallPart;
+use domain::nearest::nearest;
+use domain::record::EventRecord;
 use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
 use domain::turn::{Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN};
 use engine::{Clearance, Permit, Stopped};
@@ -31,7 +33,7 @@ impl Work<'_> {
         let id = CallId::from(part.id.as_str());
         self.hooks.set_call(Some(id.clone()));
         let raw_tool = part.function.name.clone();
-        let tool = self.hooks.known().tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
+        let tool = self.hooks.known().meant(&raw_tool);
         let mut call = ToolCall { id, tool, raw_tool, arguments: Object::new() };
         match part.arguments() {
             Ok(arguments) => call.arguments = arguments,
@@ -129,9 +131,31 @@ impl Work<'_> {
         if self.note(used).kept().await.is_err() {
             return self.pass_over(place, &call, NOT_NOTED.into(), None);
         }
+        self.tell_missing(&call);
         self.hooks.tell_started(&call, None);
         let handle = self.launch(permit);
         self.flights.running.insert(place, CallInProgress { call, handle });
+    }
+
+    /// Keeps why a call comes to nothing that has a permit and no tool: hooks are asked about it as about any other.
+    fn tell_missing(&self, call: &ToolCall) {
+        let tools = &self.runner.tools;
+        let text = match self.hooks.known().owner(&call.tool) {
+            Some(owner) => format!("only the hook `{owner}` may answer for `{}`, and it did not", call.tool),
+            None if tools.get(&call.tool).is_some() => return,
+            None => {
+                let names = tools.definitions().into_iter().map(|tool| tool.function.name.as_str());
+                let near = nearest(&call.tool, names).map(|near| format!("; did you mean `{near}`?"));
+                format!("the agent has no tool `{}`{}", call.tool, near.unwrap_or_default())
+            }
+        };
+        let mut record = EventRecord {
+            kind: Some("tool_missing"),
+            tool: Some(call.tool.clone()),
+            ..self.blank(CheckpointKind::ApproveTool, Some(text))
+        };
+        record.who.tool_call_id = Some(call.id.clone());
+        self.hooks.keep(vec![record]);
     }
 
     fn launch(&self, permit: Permit) -> JoinHandle<CallResult> {
@@ -183,10 +207,20 @@ impl Work<'_> {
         self.answered(place, answer.about(self.tool_at(place)));
     }
 
+    /// The call at `place` as it was cleared, as far as its turn keeps that.
+    pub(super) fn call_at(&self, place: usize) -> Option<ToolCall> {
+        let mut part = self.turn.part(place)?.clone();
+        if let Some(left) = self.turn.rewritten(place) {
+            part.function.arguments = left.to_owned();
+        }
+        let (id, arguments) = (CallId::from(part.id.as_str()), part.arguments().ok()?);
+        Some(ToolCall { id, tool: self.tool_at(place), raw_tool: part.function.name, arguments })
+    }
+
     /// The canonical name of the tool that the model asked for.
-    fn tool_at(&self, place: usize) -> String {
+    pub(super) fn tool_at(&self, place: usize) -> String {
         let raw = self.turn.part(place).map(|part| part.function.name.as_str()).unwrap_or_default();
-        self.hooks.known().tool(raw).unwrap_or_else(|| raw.to_owned())
+        self.hooks.known().meant(raw)
     }
 
     /// Waits for the running call, lets `after_tool` see its result, and settles it.

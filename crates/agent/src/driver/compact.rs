@@ -139,7 +139,7 @@ impl Work<'_> {
         let (transcript, omitted_oversized) = transcript(&said);
         let summary = match self.exchange(self.gate_notes(transcript), ModelRequest::Aside).await {
             Ok(answered) => Some(answered.reply.content).filter(|text| !text.trim().is_empty()),
-            Err(NoAnswer::Ended) => return false,
+            Err(NoAnswer::Ended | NoAnswer::Stopped(_)) => return false,
             Err(NoAnswer::Failed(text) | NoAnswer::TooLong(text)) => {
                 tracing::warn!("the oldest messages are left out without a summary: {text}");
                 None

@@ -1,6 +1,5 @@
 //! Pieces of an answer on their way to the user and to observers.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,13 +19,30 @@ pub(super) struct Deltas<'a> {
     hooks: &'a Dispatcher,
     /// Where text goes at once; nowhere when a hook is still to rule on it.
     user_output: Option<&'a dyn UserOutput>,
-    shown: AtomicBool,
+    /// Whether it is a plan, whose tags are not shown.
+    plan: bool,
     waiting: Mutex<Waiting>,
 }
 
+/// What the user has seen of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeenAnswer {
+    /// A piece of its text, so that the call cannot be tried again.
+    pub(super) text: bool,
+    /// What was thought before it.
+    pub(super) thought: bool,
+    /// A text that its hooks changed since.
+    pub(super) rewritten: bool,
+}
+
+#[derive(Default)]
 struct Waiting {
+    seen: SeenAnswer,
     /// Takes tags out of a plan.
     stripper: Option<TagStripper>,
+    /// The text that arrived, as it is shown.
+    said: String,
+    thought: String,
     content: usize,
     reasoning: usize,
     told_at: Option<Instant>,
@@ -35,14 +51,25 @@ struct Waiting {
 impl<'a> Deltas<'a> {
     /// Of a plan, the tags are not shown.
     pub(super) fn new(hooks: &'a Dispatcher, user_output: Option<&'a dyn UserOutput>, plan: bool) -> Self {
-        let stripper = plan.then(TagStripper::default);
-        let waiting = Mutex::new(Waiting { stripper, content: 0, reasoning: 0, told_at: None });
-        Self { hooks, user_output, shown: AtomicBool::new(false), waiting }
+        Self { hooks, user_output, plan, waiting: Mutex::default() }
     }
 
-    /// Whether the user has seen a piece, so that the call cannot be tried again.
-    pub(super) fn shown(&self) -> bool {
-        self.shown.load(Ordering::Relaxed)
+    /// A model is asked: what came of an earlier attempt is no part of its answer.
+    pub(super) fn begin(&self) {
+        let mut waiting = self.lock();
+        waiting.stripper = self.plan.then(TagStripper::default);
+        waiting.said.clear();
+        waiting.thought.clear();
+    }
+
+    /// What the user has seen.
+    pub(super) fn seen(&self) -> SeenAnswer {
+        self.lock().seen
+    }
+
+    /// The text that arrived, as it is shown.
+    pub(super) fn take_said(&self) -> String {
+        std::mem::take(&mut self.lock().said)
     }
 
     pub(super) fn take(&self, delta: Delta<'_>) {
@@ -52,7 +79,11 @@ impl<'a> Deltas<'a> {
                 self.show(stripped.as_deref().unwrap_or(text));
                 (text.len(), 0)
             }
-            Delta::Reasoning(text) => (0, text.len()),
+            Delta::Reasoning(text) => {
+                self.lock().thought.push_str(text);
+                (0, text.len())
+            }
+            Delta::Sent => return,
         };
         let due = {
             let mut waiting = self.lock();
@@ -74,17 +105,35 @@ impl<'a> Deltas<'a> {
     }
 
     fn show(&self, text: &str) {
-        if let Some(user_output) = self.user_output.filter(|_| !text.is_empty()) {
-            self.shown.store(true, Ordering::Relaxed);
+        if text.is_empty() {
+            return;
+        }
+        self.show_thought();
+        let mut waiting = self.lock();
+        waiting.said.push_str(text);
+        if let Some(user_output) = self.user_output {
+            waiting.seen.text = true;
+            drop(waiting);
             user_output.delta(text);
+        }
+    }
+
+    /// Shows what was thought, once nothing more is thought.
+    fn show_thought(&self) {
+        let Some(user_output) = self.user_output else { return };
+        let thought = std::mem::take(&mut self.lock().thought);
+        if !thought.trim().is_empty() {
+            self.lock().seen.thought = true;
+            user_output.thought(&thought);
         }
     }
 
     /// The call is over: of an answer the rest is shown, of a failure nothing is left behind.
     pub(super) fn end(&self, answered: bool) {
-        let rest = self.lock().stripper.as_mut().map(|stripper| std::mem::take(stripper).finish());
+        let rest = self.lock().stripper.take().map(|mut stripper| stripper.finish());
         if answered {
             self.show(rest.as_deref().unwrap_or_default());
+            self.show_thought();
         }
         self.flush();
     }

@@ -1,5 +1,6 @@
 //! The files of one turn, that tools and hooks hand over.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use domain::tool::{ToolOutput, UnusableMedia};
 use engine::{Dispatcher, FileSink, async_trait};
 
 use crate::media::{MediaOrigin, TurnMedia};
+use crate::tools::Tools;
 
 /// Why media of a hook or tool goes nowhere.
 pub(super) const NO_MEDIA: &str = "no media store is in use";
@@ -24,6 +26,8 @@ pub(super) struct Files {
     pub(super) media: Option<Arc<TurnMedia>>,
     /// Knows from which folders hooks may hand files over.
     hooks: Dispatcher,
+    /// Know which files are the host's.
+    tools: Arc<Tools>,
 }
 
 #[async_trait]
@@ -35,8 +39,8 @@ impl FileSink for Files {
 }
 
 impl Files {
-    pub(super) fn new(media: Option<TurnMedia>, hooks: Dispatcher) -> Arc<Self> {
-        Arc::new(Self { media: media.map(Arc::new), hooks })
+    pub(super) fn new(media: Option<TurnMedia>, hooks: Dispatcher, tools: Arc<Tools>) -> Arc<Self> {
+        Arc::new(Self { media: media.map(Arc::new), hooks, tools })
     }
 
     /// Takes over the media of a result before anything else sees them. Files of this machine are taken only from the
@@ -48,9 +52,11 @@ impl Files {
         let Some(media) = self.media.clone() else { return none_usable(output, NO_MEDIA) };
         let dir = by.and_then(|by| self.media_dir(by));
         let source = by.map_or_else(|| "tool".to_owned(), ToString::to_string);
-        let kept = output.clone();
+        let (kept, tools) = (output.clone(), self.tools.clone());
         let receiving = tokio::task::spawn_blocking(move || {
-            let (output, unusable) = media.receive(&MediaOrigin { dir: dir.as_deref(), source: &source }, output);
+            let hides = |file: &File| tools.guard().is_some_and(|guard| guard.hides(file));
+            let from = MediaOrigin { dir: dir.as_deref(), hides: Some(&hides), source: &source };
+            let (output, unusable) = media.receive(&from, output);
             ReceivedResult { output, unusable }
         });
         match receiving.await {

@@ -10,7 +10,7 @@ use domain::shell::ShellFacts;
 use domain::tool::{Annotations, CallPlace};
 
 use crate::models::Models;
-use crate::tools::Tools;
+use crate::tools::{Tools, canonical_among, canonical_builtin};
 
 /// The knowledge that hooks' answers are checked against: the agent's tools and models, who brought which tool, whom
 /// it works for.
@@ -49,6 +49,12 @@ impl AgentInfo for TurnAgentInfo {
             return Some(name.to_owned());
         }
         self.tools.canonical(name).map(str::to_owned)
+    }
+
+    fn meant(&self, name: &str) -> String {
+        let brought = || self.owners.keys().map(String::as_str);
+        let tool = self.tool(name).or_else(|| canonical_among(name, brought).map(str::to_owned));
+        tool.unwrap_or_else(|| canonical_builtin(name).unwrap_or(name).to_owned())
     }
 
     fn model(&self, model: &str) -> bool {

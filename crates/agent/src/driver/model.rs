@@ -12,9 +12,12 @@ use engine::{ModelSwitch, Stopped};
 use providers::retry::{RetryPolicy, in_words};
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
-use super::deltas::Deltas;
+use super::deltas::{Deltas, SeenAnswer};
 use super::shape::{self, ModelRequest};
 use super::work::Work;
+
+/// What the model reads behind an answer of its own that was stopped.
+const STOPPED_HERE: &str = "[This answer was stopped here.]";
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
@@ -24,6 +27,14 @@ pub(super) enum NoAnswer {
     TooLong(String),
     /// Nobody answered.
     Failed(String),
+    /// The call was stopped in the middle of an answer.
+    Stopped(StoppedAnswer),
+}
+
+/// What had come of an answer when it was stopped.
+pub(super) struct StoppedAnswer {
+    text: String,
+    model: String,
 }
 
 /// An answer that passed its hooks.
@@ -78,6 +89,10 @@ impl Work<'_> {
             match self.exchange(self.request(asking), asking).await {
                 Ok(answered) => return Some(answered),
                 Err(NoAnswer::Ended) => return None,
+                Err(NoAnswer::Stopped(stopped)) => {
+                    self.keep_stopped(stopped, asking);
+                    return None;
+                }
                 Err(NoAnswer::TooLong(text)) if !shortened && self.can_shorten() => {
                     shortened = true;
                     if !self.shorten(&text).await {
@@ -104,7 +119,7 @@ impl Work<'_> {
         if !dropped.is_empty() {
             let names: Vec<&str> = dropped.iter().map(|tool| tool.get().function.name.as_str()).collect();
             let text = format!("this call offers no tools; dropped: {}", names.join(", "));
-            self.hooks.refused(CheckpointKind::BeforeLlm, &text);
+            self.hooks.noted(CheckpointKind::BeforeLlm, &text);
         }
     }
 
@@ -128,18 +143,23 @@ impl Work<'_> {
         let request = before.request;
         self.tell(RuntimeEvent::llm_request(&request));
         let request = self.with_files(request, &asked).await;
-        let (mut reply, model, shown) = self.answer(&request, asking).await?;
+        let (mut reply, model, seen) = self.answer(&request, asking).await?;
+        if let Some(usage) = reply.usage {
+            self.hooks.show_usage(usage);
+        }
         let odd_end = OddEnd::of(&reply);
         if odd_end.is_some_and(OddEnd::voids_calls) {
             reply.tool_calls.clear();
         }
+        let shown = seen.text.then(|| reply.content.clone());
         let after = AfterLlm { model: model.clone(), response: reply };
         let after = self.hooks.pass(after).await.map_err(|(_, stopped)| self.no_answer(stopped))?;
         let reply = after.response;
+        let seen = SeenAnswer { rewritten: shown.is_some_and(|shown| shown != reply.content), ..seen };
         match asking {
             ModelRequest::Aside => {}
-            ModelRequest::Plan => self.show(&stripped(&reply.content), shown),
-            ModelRequest::Step | ModelRequest::LastWords => self.show(&reply.content, shown),
+            ModelRequest::Plan => self.show(&reply, &stripped(&reply.content), seen),
+            ModelRequest::Step | ModelRequest::LastWords => self.show(&reply, &reply.content, seen),
         }
         self.tell(RuntimeEvent::llm_response(&reply, odd_end));
         Ok(CheckedAnswer { reply, model, odd_end, owners: before.owners })
@@ -157,14 +177,39 @@ impl Work<'_> {
     }
 
     /// Lets the user read an answer that passed its hooks, if there is a place for it and it was not seen yet.
-    fn show(&self, content: &str, shown: bool) {
-        if content.is_empty() || !self.turn_env.user_output.streams() {
+    fn show(&self, reply: &LlmReply, content: &str, seen: SeenAnswer) {
+        let user_output = &self.turn_env.user_output;
+        if !user_output.streams() {
+            return user_output.said(content);
+        }
+        // Servers that spell it both ways send the same text twice.
+        let thought = if reply.reasoning_content.is_empty() { &reply.reasoning } else { &reply.reasoning_content };
+        if !(seen.thought || seen.text || thought.trim().is_empty()) {
+            user_output.thought(thought);
+        }
+        if seen.rewritten {
+            user_output.rewritten(content);
+            return user_output.answered();
+        }
+        if content.is_empty() {
             return;
         }
-        if !shown {
-            self.turn_env.user_output.delta(content);
+        if !seen.text {
+            user_output.delta(content);
         }
-        self.turn_env.user_output.answered();
+        user_output.answered();
+    }
+
+    /// What had come of an answer when somebody stopped it stands in the conversation, and says that it was stopped. What
+    /// a hook was still to rule on does not: nobody has reviewed it, and nobody ever will.
+    fn keep_stopped(&mut self, stopped: StoppedAnswer, asking: ModelRequest) {
+        let StoppedAnswer { text, model } = stopped;
+        if asking == ModelRequest::Aside || self.hooks.set().roster().waits_at(CheckpointKind::AfterLlm) {
+            return;
+        }
+        let kept = LlmReply::text(format!("{}\n\n{STOPPED_HERE}", text.trim_end())).into_message(&model);
+        let fact = Fact::Stopped { iteration: self.turn.iteration(), message: kept.into() };
+        drop(self.note(fact));
     }
 
     fn request(&self, asking: ModelRequest) -> LlmRequest {
@@ -189,8 +234,12 @@ impl Work<'_> {
 
     /// Asks the model of the request, then the fallbacks in order.
     ///
-    /// Beside the answer stand the model that gave it and whether the user has seen its text.
-    async fn answer(&self, request: &LlmRequest, asking: ModelRequest) -> Result<(LlmReply, String, bool), NoAnswer> {
+    /// Beside the answer stand the model that gave it and what the user has seen of it.
+    async fn answer(
+        &self,
+        request: &LlmRequest,
+        asking: ModelRequest,
+    ) -> Result<(LlmReply, String, SeenAnswer), NoAnswer> {
         let shows = self.turn_env.user_output.streams() && !self.held_back() && asking != ModelRequest::Aside;
         let user_output = Some(&*self.turn_env.user_output).filter(|_| shows);
         let deltas = Deltas::new(&self.hooks, user_output, asking == ModelRequest::Plan);
@@ -213,21 +262,21 @@ impl Work<'_> {
             let answered = self.ask((&*provider, name), request, asking, &deltas).await;
             deltas.end(answered.is_ok());
             match answered {
-                Ok(reply) => return Ok((reply, model.clone(), deltas.shown())),
-                Err(NoAnswer::Ended) => return Err(NoAnswer::Ended),
+                Ok(reply) => return Ok((reply, model.clone(), deltas.seen())),
+                Err(NoAnswer::Ended | NoAnswer::Stopped(_)) => return Err(stopped(&deltas, model)),
                 Err(NoAnswer::TooLong(text)) => failures.push((model, text)),
                 Err(NoAnswer::Failed(text)) => {
                     too_long = false;
                     failures.push((model, text));
                 }
             }
-            if deltas.shown() {
+            if deltas.seen().text {
                 break;
             }
         }
         // A shorter conversation helps only if nothing was shown, and every model found this one too long.
         let text = told(&failures);
-        Err(if too_long && !deltas.shown() { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) })
+        Err(if too_long && !deltas.seen().text { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) })
     }
 
     /// Asks one model, again after a pause where that may help and nothing was shown yet.
@@ -241,6 +290,7 @@ impl Work<'_> {
         let (policy, turn) = (RetryPolicy::default(), self.in_turn(asking));
         let mut attempt = 0;
         loop {
+            deltas.begin();
             let take = |delta: providers::Delta<'_>| deltas.take(delta);
             let calling = match turn {
                 Some(turn) => provider.call_in_turn(model, request, turn, &take),
@@ -255,8 +305,11 @@ impl Work<'_> {
                 Ok(reply) => return Ok(reply),
                 Err(error) => error,
             };
+            if !deltas.seen().text {
+                deltas.begin();
+            }
             attempt += 1;
-            let wait = policy.wait(attempt, &error, fastrand::f64()).filter(|_| !deltas.shown());
+            let wait = policy.wait(attempt, &error, fastrand::f64()).filter(|_| !deltas.seen().text);
             let (Some(backoff), ProviderError::Transient { reason, message, .. }) = (wait, &error) else {
                 let too_long = matches!(&error, ProviderError::Transient { reason: RetryReason::ContextLimit, .. });
                 let asks = policy.asks_too_much(&error).map(in_words);
@@ -277,6 +330,15 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// A call of `model` that was cancelled: what had come of its answer.
+fn stopped(deltas: &Deltas<'_>, model: &str) -> NoAnswer {
+    let text = deltas.take_said();
+    if text.trim().is_empty() {
+        return NoAnswer::Ended;
+    }
+    NoAnswer::Stopped(StoppedAnswer { text, model: model.to_owned() })
 }
 
 /// Why no model answered: the failure of the only one, or one for each.

@@ -149,7 +149,7 @@ impl Work<'_> {
     /// Passes over a call: somebody has something more urgent to say.
     pub(super) fn skip(&mut self, place: usize, part: &CallPart, why: SkipReason) {
         self.hooks.set_call(Some(part.id.as_str().into()));
-        let tool = self.hooks.known().tool(&part.function.name).unwrap_or_else(|| part.function.name.clone());
+        let tool = self.hooks.known().meant(&part.function.name);
         self.tell(RuntimeEvent::ToolExecSkipped {
             tool,
             reason: why.reason().to_owned(),

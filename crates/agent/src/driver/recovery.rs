@@ -1,7 +1,7 @@
-//! What a dead process left of its sub-agents: their turns are ended, and the session learns what they brought.
+//! What a dead process left of its sub-agents: they go on with their session, or their turns are ended, and the session
+//! learns what they brought.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::TurnStatus;
@@ -16,7 +16,7 @@ use engine::Dispatcher;
 
 use super::messages::now;
 use super::runner::Runner;
-use super::subturns::{result_message, tell_stop};
+use super::subturns::{LeftSubagent, TakenUp, result_message, tell_stop};
 use super::turn_env::TurnEnv;
 use crate::conversation::Conversation;
 use crate::tools::SPAWN;
@@ -32,13 +32,6 @@ struct OrphanedWork {
     children: Vec<OrphanedChild>,
     /// What others brought that the session has not heard of.
     unheard: Vec<WaitingMessage>,
-}
-
-/// Where what is left is looked for, and what the turns that end it are worked with.
-#[derive(Clone, Copy)]
-struct RecoveryPlace<'a> {
-    store: &'a Arc<dyn SessionStore>,
-    turn_env: &'a TurnEnv,
 }
 
 struct OrphanedChild {
@@ -57,19 +50,62 @@ impl Runner {
     /// Ends the turns of sub-agents whose process died with this session's, however far down, and lets it know of those
     /// that worked in the background.
     pub(super) async fn recover_children(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
-        // A process that left in order took its sub-agents with it.
-        if !conversation.was_left_by_the_dead() {
+        let Some((heard, left)) = left_by_the_dead(conversation).await else { return };
+        self.end_children(conversation, (heard, left), turn_env).await;
+    }
+
+    /// The same where somebody goes on with the session: those who worked for it are taken up, each in its own turn; only
+    /// the turns of whom nobody can go on with are ended.
+    pub(super) async fn take_up_children(
+        &self,
+        conversation: &mut Conversation,
+        turn_env: &TurnEnv,
+    ) -> Option<TakenUp> {
+        let (heard, mut left) = left_by_the_dead(conversation).await?;
+        let hooks = self.hooks(conversation, left.turn_id.clone(), turn_env);
+        let (mut subagents, mut others) = (Vec::new(), Vec::new());
+        for child in std::mem::take(&mut left.children) {
+            match self.take_up(conversation, &child.row).await {
+                Some(subagent) => subagents.push(subagent),
+                None => others.push(child),
+            }
+        }
+        left.children = others;
+        self.end_children(conversation, (heard, left), turn_env).await;
+        Some(TakenUp { hooks, subagents })
+    }
+
+    /// The sub-agent of this session that `row` is about, if its turn is open and somebody can go on with it.
+    async fn take_up(&self, conversation: &Conversation, row: &SessionRow) -> Option<LeftSubagent> {
+        row.open_turn.as_ref()?;
+        let (registry, agent) = (self.registry.upgrade()?, AgentId::from(row.agent_id.as_str()));
+        registry.runner(agent.as_str())?;
+        let slot = registry.slot()?;
+        let opened = open_below(conversation, row).await?;
+        opened.open_turn()?;
+        Some(LeftSubagent { agent, background: in_background(&row.session_id), conversation: opened, slot })
+    }
+
+    /// Lets the sub-agents that were at work when their process died come to their end, where the turn that they worked
+    /// for is over: what they bring waits in the session.
+    pub(super) async fn finish_children(&self, conversation: &mut Conversation, turn_env: &TurnEnv) {
+        let Some(TakenUp { hooks, subagents }) = self.take_up_children(conversation, turn_env).await else { return };
+        if subagents.is_empty() {
             return;
         }
-        let Some(store) = conversation.journal.store().cloned() else { return };
-        let key = conversation.journal.key().clone();
-        let left = {
-            let (store, key) = (store.clone(), key.clone());
-            tokio::task::spawn_blocking(move || left_of(&*store, &key)).await
-        };
-        let Ok(Ok((heard, Some(left)))) = left else { return };
-        let place = RecoveryPlace { store: &store, turn_env };
-        for waiting in self.recover_below(conversation, left, place).await {
+        self.open(conversation, &hooks);
+        for waiting in self.finished(conversation, TakenUp { hooks, subagents }, turn_env).await {
+            self.queue(conversation, waiting);
+        }
+    }
+
+    async fn end_children(
+        &self,
+        conversation: &mut Conversation,
+        (heard, left): (BTreeSet<TurnId>, OrphanedWork),
+        turn_env: &TurnEnv,
+    ) {
+        for waiting in self.recover_below(conversation, left, turn_env).await {
             let news = match &waiting.from {
                 MessageSender::Subturn { turn_id, .. } => !heard.contains(turn_id),
                 MessageSender::Person => false,
@@ -85,19 +121,14 @@ impl Runner {
         &self,
         conversation: &Conversation,
         left: OrphanedWork,
-        place: RecoveryPlace<'_>,
+        turn_env: &TurnEnv,
     ) -> Vec<WaitingMessage> {
-        let hooks = self.hooks(conversation, left.turn_id, place.turn_env);
+        let hooks = self.hooks(conversation, left.turn_id, turn_env);
         let mut brought = left.unheard;
         for child in left.children {
-            let (store, below) = (place.store.clone(), SessionId::from(child.row.session_id.as_str()));
-            let parent = Some(conversation.key.clone());
-            let open = move || Conversation::open_child(store, below, parent);
-            let opened = tokio::task::spawn_blocking(open).await;
             // Somebody else works on it: then it is not dead.
-            let Ok(Ok(opened)) = opened else { continue };
-            let mut opened = opened.on(conversation.channel.clone(), conversation.chat_id.clone());
-            brought.extend(self.recover_child(&mut opened, child, &hooks, place).await);
+            let Some(mut opened) = open_below(conversation, &child.row).await else { continue };
+            brought.extend(self.recover_child(&mut opened, child, &hooks, turn_env).await);
         }
         brought
     }
@@ -107,16 +138,15 @@ impl Runner {
         conversation: &mut Conversation,
         child: OrphanedChild,
         hooks: &Dispatcher,
-        place: RecoveryPlace<'_>,
+        turn_env: &TurnEnv,
     ) -> Vec<WaitingMessage> {
         let agent = AgentId::from(child.row.agent_id.as_str());
         let registry = self.registry.upgrade();
         let runner = registry.as_ref().and_then(|registry| registry.runner(agent.as_str())).unwrap_or(self);
-        let below = TurnEnv { parent: Some(hooks.clone()), ..place.turn_env.clone() };
+        let below = TurnEnv { parent: Some(hooks.clone()), ..turn_env.clone() };
         let mut brought = Vec::new();
         if let Some(left) = child.left {
-            brought =
-                Box::pin(runner.recover_below(conversation, left, RecoveryPlace { turn_env: &below, ..place })).await;
+            brought = Box::pin(runner.recover_below(conversation, left, &below)).await;
         }
         let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
         if conversation.was_left_by_the_dead() {
@@ -154,6 +184,29 @@ impl Runner {
         drop(conversation.journal.write(&self.settings.id, vec![queued.clone()]));
         conversation.session.apply(queued);
     }
+}
+
+/// What a dead process left below the session, and whose results it has heard of. A process that left in order took its
+/// sub-agents with it.
+async fn left_by_the_dead(conversation: &Conversation) -> Option<(BTreeSet<TurnId>, OrphanedWork)> {
+    if !conversation.was_left_by_the_dead() {
+        return None;
+    }
+    let (store, key) = (conversation.journal.store()?.clone(), conversation.journal.key().clone());
+    let left = tokio::task::spawn_blocking(move || left_of(&*store, &key)).await;
+    let Ok(Ok((heard, Some(left)))) = left else { return None };
+    Some((heard, left))
+}
+
+/// The session of a sub-agent, unless somebody else works on it.
+async fn open_below(conversation: &Conversation, row: &SessionRow) -> Option<Conversation> {
+    let store = conversation.journal.store()?.clone();
+    let session = SessionId::from(row.session_id.as_str());
+    let below = SessionKey { tenant: conversation.tenant().clone(), session };
+    let parent = Some(conversation.key.clone());
+    let opened = tokio::task::spawn_blocking(move || Conversation::open_child(store, below, parent)).await;
+    let opened = opened.ok()?.ok()?;
+    Some(opened.on(conversation.channel.clone(), conversation.chat_id.clone()))
 }
 
 fn in_background(session: &str) -> bool {

@@ -35,7 +35,7 @@ pub enum CallPurpose {
     Plan,
     /// The next step.
     Step,
-    /// The last words of a turn that was interrupted.
+    /// The last words of a turn that was interrupted, or whose rounds are spent.
     LastWords,
 }
 
@@ -233,10 +233,15 @@ impl<'a> Rehearsal<'a> {
         let text = match (part.arguments(), known) {
             (Err(why), _) => format!("the tool did not run: {why}"),
             (Ok(_), Some(name)) => format!("[the result of {name} stands here]"),
-            (Ok(_), None) => format!("tool \"{raw}\" not found"),
+            (Ok(_), None) => format!("tool \"{}\" not found", absent(raw)),
         };
-        ModelAnswer::not_run(text).about(known.unwrap_or(raw))
+        ModelAnswer::not_run(text).about(known.unwrap_or_else(|| absent(raw)))
     }
+}
+
+/// The name under which a call is known that no tool is there for.
+fn absent(raw: &str) -> &str {
+    tools::canonical_builtin(raw).unwrap_or(raw)
 }
 
 fn aim(step: &TurnStep) -> Option<CallPurpose> {

@@ -1,9 +1,12 @@
 //! What the turns of an agent look like, as far as its settings alone say: what a turn has beside its conversation, what
 //! a model is asked, what a plan becomes. It knows no clock and has no effect, so that a rehearsal says what a turn says.
 
+use std::sync::Arc;
+
 use domain::json::Rendered;
+use domain::ledger::{MessageSource, Provenance};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{Message, Role};
+use domain::message::{FROM_HOOK, Message, Role};
 use domain::planning::{ToolNeed, stripped};
 use domain::skill::Skills;
 use domain::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup};
@@ -18,7 +21,7 @@ pub(super) enum ModelRequest {
     Plan,
     /// For the next step of the turn.
     Step,
-    /// For the last words of a turn that was interrupted: no tools.
+    /// For the last words of a turn that was interrupted, or whose rounds are spent: no tools.
     LastWords,
     /// For something that the user does not see: no tools.
     Aside,
@@ -60,13 +63,31 @@ pub(super) fn request(
 ) -> LlmRequest {
     let system = Some(&settings.system).filter(|text| !text.is_empty());
     let system = system.map(|text| Rendered::new(Message::text(Role::System, text.as_str())));
+    let last = (asking == ModelRequest::LastWords).then(|| Rendered::new(sum_up(turn)));
     LlmRequest {
         model: settings.model.clone(),
-        messages: system.into_iter().chain(turn.messages().iter().cloned()).collect(),
+        messages: system.into_iter().chain(turn.messages().iter().cloned()).chain(last).collect(),
         tools: if offers(turn, asking) { offered.to_vec() } else { Vec::new() },
         options: settings.options.clone(),
         graceful_terminal: asking == ModelRequest::LastWords,
     }
+}
+
+/// Asks for last words. It ends the list of that call alone, as a note of the host's own: it leaves between the marks in
+/// which notes of hooks leave, and stands in no conversation.
+fn sum_up(turn: &Turn) -> Message {
+    let why = match turn.limit_reached() {
+        Some(1) => "The one round of this turn is spent".to_owned(),
+        Some(limit) => format!("All {limit} rounds of this turn are spent"),
+        None => "The user wants this turn to come to an end".to_owned(),
+    };
+    let text = format!(
+        "{why}: this is its last answer, and no tool can be used in it. Sum up for the user what was done, what came of \
+         it, and what is still open."
+    );
+    let mut note = Message { origin: FROM_HOOK.into(), ..Message::text(Role::System, text) };
+    note.private.from = Some(Arc::new(Provenance::new(MessageSource::Builtin, turn.iteration())));
+    note
 }
 
 /// Whether the loop follows a plan that says `need` of tools.

@@ -10,19 +10,22 @@ use domain::identity::Identity;
 use domain::kept_result::{MAX_RESULT_BYTES, beginning};
 use domain::message::{Message, Role};
 use domain::ruling::Ruling;
+use domain::store::SessionKey;
 use domain::tool::ToolOutput;
 use domain::turn::{MessageSender, WaitingMessage};
 use domain::verdict::AbortScope;
 use engine::{Dispatcher, Permit};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::calls_in_progress::{CallInProgress, CallResult};
 use super::messages::now;
 use super::report::{TurnEnding, TurnReport};
-use super::runner::MAX_CHILDREN;
+use super::runner::{MAX_CHILDREN, Runner};
 use super::turn_env::{SubagentContext, TurnEnv};
 use super::work::Work;
 use crate::conversation::Conversation;
+use crate::media::MediaScope;
 use crate::tools::{DELEGATE, SPAWN};
 use crate::user_output::SubagentOutput;
 
@@ -61,6 +64,22 @@ struct Task {
     _slot: OwnedSemaphorePermit,
 }
 
+/// The sub-agents of a session that were at work when their process died, and the hooks of the turn that they work for.
+pub(super) struct TakenUp {
+    pub(super) hooks: Dispatcher,
+    pub(super) subagents: Vec<LeftSubagent>,
+}
+
+/// A sub-agent that was at work when its process died, opened to go on.
+pub(super) struct LeftSubagent {
+    pub(super) agent: AgentId,
+    /// Whether nobody waits for it.
+    pub(super) background: bool,
+    /// Its session, with the turn that is open there.
+    pub(super) conversation: Conversation,
+    pub(super) slot: OwnedSemaphorePermit,
+}
+
 impl Work<'_> {
     pub(super) fn subagent(&self) -> SubagentContext {
         SubagentContext {
@@ -76,12 +95,58 @@ impl Work<'_> {
         }
     }
 
+    /// Goes on with the sub-agents that were at work when their process died. The call that waited for one of them, as no
+    /// two calls of `delegate` run at once, waits for it again.
+    pub(super) fn revive(&mut self, left: Vec<LeftSubagent>) {
+        for left in left {
+            let waits = self.turn.running().into_iter().find(|place| self.tool_at(*place) == DELEGATE);
+            let waits = waits.filter(|place| !left.background && !self.flights.running.contains_key(place));
+            let (subagent, tasks) = (Arc::new(self.subagent()), self.flights.tasks.clone());
+            let (started, conversation) = StartedSubagent::again(subagent, left);
+            match waits.and_then(|place| Some((place, self.call_at(place)?))) {
+                Some((place, call)) => {
+                    let handle = tasks.spawn(started.waited_for(Some(conversation)));
+                    self.flights.running.insert(place, CallInProgress { call, handle });
+                }
+                None => started.in_background(Some(conversation)),
+            }
+        }
+    }
+
     /// Tells of every sub-agent that goes on working after this turn.
     pub(super) fn orphan_children(&self) {
         let children: Vec<TurnId> = self.children.lock().keys().cloned().collect();
         for child in children {
             self.tell(orphan(self.turn_id(), &child, OrphanReason::ParentFinishedWaiting));
         }
+    }
+}
+
+impl Runner {
+    /// Works the turns of sub-agents to their ends whose process died, for a session in which no turn is worked. What
+    /// each of them brought.
+    pub(super) async fn finished(
+        &self,
+        conversation: &Conversation,
+        TakenUp { hooks, subagents }: TakenUp,
+        turn_env: &TurnEnv,
+    ) -> Vec<WaitingMessage> {
+        let context = Arc::new(SubagentContext {
+            registry: self.registry.upgrade(),
+            turn_env: turn_env.clone(),
+            session: conversation.key.clone(),
+            scope: MediaScope::of(hooks.who()),
+            journal: conversation.journal.clone(),
+            late: conversation.late.clone(),
+            children: Arc::default(),
+            tasks: self.engine.tasks().clone(),
+            hooks,
+        });
+        let work = subagents.into_iter().map(|left| {
+            let (started, opened) = StartedSubagent::again(context.clone(), left);
+            started.finished(opened)
+        });
+        join_all(work).await
     }
 }
 
@@ -95,22 +160,13 @@ impl SubagentContext {
                 Err(refused) => return refused,
             };
             let (agent, turn_id) = (task.agent.clone(), task.turn_id.clone());
-            let mut started = StartedSubagent::tell(Arc::new(self), task);
+            let started = StartedSubagent::tell(Arc::new(self), task);
             if !background {
-                let subagent = started.subagent.clone();
-                let report = started.work().await;
-                subagent.tell_delivered(&report);
-                return brought(&agent, report);
+                let CallResult { output, denials, .. } = started.waited_for(None).await;
+                return SubagentResult { output, denials };
             }
+            started.in_background(None);
             let text = format!("The agent \"{agent}\" works on it as {turn_id}. What it says comes as a message.");
-            let tasks = started.subagent.tasks.clone();
-            // The guard is made here: a task that is dropped before it began has an end, too.
-            let background = BackgroundSubagent::begin(started.subagent.clone(), agent, turn_id);
-            tasks.spawn(async move {
-                background.end(started.work().await);
-                // Its room is free only now: whoever waits for that finds the result.
-                drop(started);
-            });
             SubagentResult { output: ToolOutput { is_async: true, ..ToolOutput::ok(text) }, denials: Vec::new() }
         })
     }
@@ -152,8 +208,15 @@ impl SubagentContext {
         };
         let runner = self.registry.as_ref().and_then(|registry| registry.runner(task.agent.as_str()));
         let runner = runner.expect("the agent was found when the task began");
-        let work = runner.work(&mut conversation, Some(task.text.as_str().into()), turn_env, task.turn_id.clone());
-        tokio::pin!(work);
+        let work = async {
+            if conversation.open_turn().is_some() {
+                let resumed = runner.resume_in(&mut conversation, turn_env).await;
+                return resumed.unwrap_or_else(|| not_opened(task, "its turn is over".to_owned()));
+            }
+            runner.work(&mut conversation, Some(task.text.as_str().into()), turn_env, task.turn_id.clone()).await
+        };
+        // In a box: whoever goes on may have sub-agents to go on with.
+        let mut work: BoxFuture<'_, TurnReport> = Box::pin(work);
         tokio::select! {
             report = &mut work => return (report, false),
             () = tokio::time::sleep(SUBTURN_TIME) => turn_handle.cancel(),
@@ -164,10 +227,10 @@ impl SubagentContext {
 
     /// The session of the sub-agent, named after the one it works for.
     async fn conversation(&self, task: &Task) -> Result<Conversation, String> {
-        let key = self.session_of(task);
+        let key = SessionKey { tenant: self.journal.key().tenant.clone(), session: self.session_of(task) };
         let (channel, chat_id) = (self.hooks.who().channel.clone(), self.hooks.who().chat_id.clone());
         let Some(store) = self.journal.store().cloned() else {
-            return Ok(Conversation::new(key).on(channel, chat_id));
+            return Ok(Conversation::new_of(key).on(channel, chat_id));
         };
         let parent = Some(self.session.clone());
         let opened = tokio::task::spawn_blocking(move || Conversation::open_child(store, key, parent)).await;
@@ -283,19 +346,53 @@ impl StartedSubagent {
         Self { subagent, task, told: false }
     }
 
+    /// One whose start was told by a process that died, and its session.
+    pub(super) fn again(subagent: Arc<SubagentContext>, left: LeftSubagent) -> (Self, Conversation) {
+        let LeftSubagent { agent, background, conversation, slot } = left;
+        let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
+        let (turn_id, text) = open.unwrap_or_else(|| (TurnId::fresh(), String::new()));
+        let start = SubagentStart::new(agent.clone(), text.as_str(), subagent.hooks.who().depth + 1, None);
+        let task = Task { agent, text, start, begun: Instant::now(), turn_id, background, _slot: slot };
+        (Self { subagent, task, told: false }, conversation)
+    }
+
+    /// Works the task for a call that waits for it, in its session if that is open already.
+    async fn waited_for(mut self, opened: Option<Conversation>) -> CallResult {
+        let (begun, subagent) = (Instant::now(), self.subagent.clone());
+        let report = self.work(opened).await;
+        subagent.tell_delivered(&report);
+        let SubagentResult { output, denials } = brought(&self.task.agent, report);
+        CallResult { output, took: begun.elapsed(), denials }
+    }
+
+    /// The same for nobody who waits: what it brings is handed over.
+    fn in_background(mut self, opened: Option<Conversation>) {
+        let (subagent, task) = (self.subagent.clone(), &self.task);
+        // The guard is made here: a task that is dropped before it began has an end, too.
+        let background = BackgroundSubagent::begin(subagent.clone(), task.agent.clone(), task.turn_id.clone());
+        subagent.tasks.spawn(async move {
+            background.end(self.work(opened).await);
+            // Its room is free only now: whoever waits for that finds the result.
+            drop(self);
+        });
+    }
+
+    /// Works the task to its end and says what it brought.
+    async fn finished(mut self, opened: Conversation) -> WaitingMessage {
+        let report = self.work(Some(opened)).await;
+        let text = brought(&self.task.agent, report).output.for_llm;
+        result_message(&self.task.agent, &self.task.turn_id, &text)
+    }
+
     /// Works the task to its end, or to that of its time.
-    async fn work(&mut self) -> TurnReport {
-        let (report, timed_out) = match self.subagent.conversation(&self.task).await {
+    async fn work(&mut self, opened: Option<Conversation>) -> TurnReport {
+        let opened = match opened {
+            Some(conversation) => Ok(conversation),
+            None => self.subagent.conversation(&self.task).await,
+        };
+        let (report, timed_out) = match opened {
             Ok(conversation) => self.subagent.work_in(conversation, &self.task).await,
-            Err(text) => (
-                TurnReport {
-                    turn_id: self.task.turn_id.clone(),
-                    reply: String::new(),
-                    ending: TurnEnding::Failed { stage: "session_restore".into(), text },
-                    denials: Vec::new(),
-                },
-                false,
-            ),
+            Err(text) => (not_opened(&self.task, text), false),
         };
         let (status, outcome) = outcome(&report);
         self.stop(SubagentEnd { status, outcome, denials: report.denials.clone(), timed_out });
@@ -309,6 +406,16 @@ impl StartedSubagent {
         let (session_id, duration) = (self.subagent.session_of(&self.task), self.task.begun.elapsed());
         let stop = ObservedEvent::SubagentStop { start, session_id, status, timed_out, outcome, denials, duration };
         tell_stop(&self.subagent.hooks, &self.task.agent, status, stop);
+    }
+}
+
+/// What comes of a task whose session cannot be worked.
+fn not_opened(task: &Task, text: String) -> TurnReport {
+    TurnReport {
+        turn_id: task.turn_id.clone(),
+        reply: String::new(),
+        ending: TurnEnding::Failed { stage: "session_restore".into(), text },
+        denials: Vec::new(),
     }
 }
 
@@ -357,7 +464,8 @@ fn outcome(report: &TurnReport) -> (TurnStatus, String) {
     match &report.ending {
         TurnEnding::Completed => (TurnStatus::Completed, report.reply.clone()),
         TurnEnding::Blocked(denied) => (TurnStatus::Aborted, denied.text()),
-        TurnEnding::Failed { text, .. } => (TurnStatus::Error, text.clone()),
+        TurnEnding::Failed { text, .. } if report.reply.is_empty() => (TurnStatus::Error, text.clone()),
+        TurnEnding::Failed { text, .. } => (TurnStatus::Error, format!("{text}; it said: {}", report.reply)),
         TurnEnding::StoppedByHook(aborted) => {
             let status = match aborted.abort.abort_scope {
                 AbortScope::Turn => TurnStatus::Error,

@@ -71,7 +71,7 @@ impl<'a> Work<'a> {
     ) -> Self {
         let OpenTurn { prompt, turn, .. } = open;
         let media = runner.media.as_ref().map(|store| store.turn(scope(&turn_env, conversation, hooks.who())));
-        let files = Files::new(media, hooks.clone());
+        let files = Files::new(media, hooks.clone(), runner.tools.clone());
         let hooks = hooks.with_files(files.clone());
         let mut work = Self {
             runner,
@@ -225,7 +225,15 @@ impl<'a> Work<'a> {
 
     /// The turn failed at `stage`.
     pub(super) fn fail(&mut self, stage: &str, message: String) {
-        self.turn.end(TurnEnd::failed(stage, message));
+        let end = match self.turn.limit_reached() {
+            // That nobody summed up does not change why it ends.
+            Some(limit) => {
+                tracing::warn!("at the iteration limit the model did not sum up: {message}");
+                TurnEnd::at_limit(limit, "")
+            }
+            None => TurnEnd::failed(stage, message),
+        };
+        self.turn.end(end);
     }
 
     /// Tells why the turn ended, the one `turn_end`, and `stop` after a turn that completed. The end and its record
@@ -289,10 +297,13 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Calls that ran when their process ended are never run again: nobody knows what became of them.
+    /// Calls that ran when their process ended are never run again: nobody knows what became of them. One that waits for a
+    /// sub-agent which goes on is no such call.
     pub(super) fn give_up_running(&mut self) {
         for place in self.turn.running() {
-            self.lose(place);
+            if !self.flights.running.contains_key(&place) {
+                self.lose(place);
+            }
         }
     }
 

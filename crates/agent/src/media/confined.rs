@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use super::{MAX_MEDIUM_BYTES, MediaError, bounded};
+use super::{Hides, MAX_MEDIUM_BYTES, MediaError, bounded};
 
 /// A regular file that lies where it may.
 #[derive(Debug)]
@@ -22,8 +22,9 @@ pub(super) struct Located {
     size_bytes: u64,
 }
 
-/// Looks up the regular file at `path`, whose real path must lie below `dir`.
-pub(super) fn locate(path: &Path, dir: &Path) -> Result<Located, MediaError> {
+/// Looks up the regular file at `path`, whose real path must lie below `dir`, and which `hides` must not say of: who can
+/// write into the folder of a hook could give one of the host's own files a second name there.
+pub(super) fn locate(path: &Path, dir: &Path, hides: Option<Hides<'_>>) -> Result<Located, MediaError> {
     let dir = dir.canonicalize().map_err(MediaError::Dir)?;
     let path_only = OFlag::O_PATH.bits();
     let place = File::options().read(true).custom_flags(path_only).open(path).map_err(MediaError::Read)?;
@@ -38,6 +39,9 @@ pub(super) fn locate(path: &Path, dir: &Path) -> Result<Located, MediaError> {
     // The path of a file without a name says nothing about where it is.
     if metadata.nlink() == 0 {
         return Err(MediaError::Read(io::ErrorKind::NotFound.into()));
+    }
+    if hides.is_some_and(|hides| hides(&place)) {
+        return Err(MediaError::Protected);
     }
     Ok(Located { place, size_bytes: metadata.len() })
 }
@@ -85,11 +89,11 @@ mod tests {
         fs::write(&secret, "secret").unwrap();
         let path = dir.join("a.txt");
         fs::write(&path, "public").unwrap();
-        let located = locate(&path, &dir).unwrap();
+        let located = locate(&path, &dir, None).unwrap();
         fs::rename(&path, dir.join("b.txt")).unwrap();
         std::os::unix::fs::symlink(&secret, &path).unwrap();
         assert_eq!(located.read().unwrap(), b"public");
-        assert!(matches!(locate(&path, &dir).unwrap_err(), MediaError::Outside(_)));
+        assert!(matches!(locate(&path, &dir, None).unwrap_err(), MediaError::Outside(_)));
     }
 
     #[test]
@@ -97,7 +101,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         fs::write(&path, "x").unwrap();
-        let located = locate(&path, dir.path()).unwrap();
+        let located = locate(&path, dir.path(), None).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(MAX_MEDIUM_BYTES + 1).unwrap();
         assert!(matches!(located.read().unwrap_err(), MediaError::TooLarge));
     }
@@ -108,6 +112,6 @@ mod tests {
         let path = dir.path().join("a");
         let open = File::create(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        assert!(matches!(locate(&link(&open), dir.path()).unwrap_err(), MediaError::Read(_)));
+        assert!(matches!(locate(&link(&open), dir.path(), None).unwrap_err(), MediaError::Read(_)));
     }
 }

@@ -8,13 +8,15 @@ use domain::tool::{ToolOutput, UnusableMedia};
 
 use super::reference::SCHEME;
 use super::why::MAX_ENTRIES;
-use super::{MAX_MEDIUM_BYTES, MediaError, NewMedia, TurnMedia, confined};
+use super::{Hides, MAX_MEDIUM_BYTES, MediaError, NewMedia, TurnMedia, confined};
 
 /// Where a result comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct MediaOrigin<'a> {
     /// The folder that its paths must lie in; without one no path is taken.
     pub dir: Option<&'a Path>,
+    /// Says of a file whether its paths must not lead to it; they may lead to any without it.
+    pub hides: Option<Hides<'a>>,
     /// The hook or tool.
     pub source: &'a str,
 }
@@ -59,7 +61,7 @@ impl TurnMedia {
     }
 
     fn import_path(&self, from: &MediaOrigin<'_>, path: &Path) -> Result<String, MediaError> {
-        let bytes = confined::locate(path, from.dir.ok_or(MediaError::NoDir)?)?.read()?;
+        let bytes = confined::locate(path, from.dir.ok_or(MediaError::NoDir)?, from.hides)?.read()?;
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let new = NewMedia { bytes: &bytes, file_name: &file_name, content_type: None, source: from.source };
         self.add(new).map_err(MediaError::Keep)

@@ -21,6 +21,8 @@ pub(super) enum MediaError {
     Outside(std::path::PathBuf),
     #[error("the hook's `dir` cannot be used: {0}")]
     Dir(io::Error),
+    #[error("it is one of Pintle's own files, under another name")]
+    Protected,
     #[error("expected a regular file, got a {0}")]
     NotAFile(&'static str),
     #[error("it is larger than {MAX_MEDIUM_BYTES} bytes")]

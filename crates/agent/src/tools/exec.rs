@@ -191,8 +191,10 @@ impl Exec {
         let protected = self.protected.resolved();
         let inside = |path: &&PathBuf| path.starts_with(&self.workspace) && path.exists();
         let shown = |path: &PathBuf| path.strip_prefix(&self.workspace).unwrap_or(path).display().to_string();
-        let paths: BTreeSet<String> =
-            protected.files.iter().chain(&protected.dirs).filter(inside).map(shown).take(SHOWN_PATHS).collect();
+        // The workspace itself stays open, whatever stands in it.
+        let beside = protected.beside.keys().filter(|folder| **folder != self.workspace);
+        let all = beside.chain(&protected.files).chain(&protected.dirs);
+        let paths: BTreeSet<String> = all.filter(inside).map(shown).take(SHOWN_PATHS).collect();
         let paths: Vec<String> = paths.into_iter().collect();
         (!paths.is_empty()).then(|| {
             format!(

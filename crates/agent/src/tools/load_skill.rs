@@ -82,8 +82,8 @@ impl Tool for LoadSkill {
             };
             let guard = self.guard.clone();
             blocking(cancel, move |_| {
-                let ids = guard.ids();
-                let limits = ReadLimits { seal: skill.seal.as_deref(), hidden: Some(&|file| ids.hides_opened(file)) };
+                let is_hidden = guard.hides_from_skills();
+                let limits = ReadLimits { seal: skill.seal.as_deref(), hidden: Some(&is_hidden) };
                 match skills::body(&skill.folder, file.as_deref(), limits) {
                     Ok(text) if text.trim().is_empty() => Ok(ToolOutput::ok("(nothing is written there)")),
                     Ok(text) => Ok(ToolOutput::ok(text)),

@@ -1,4 +1,5 @@
-//! What belongs to the host and not to the agent.
+//! What belongs to the host and not to the agent: the one place that says which files may be read, sent and changed,
+//! for file tools, for texts of skills, for files that hooks hand over, and, as paths, for what commands are confined by.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -13,8 +14,8 @@ use super::error::ToolError;
 /// folder.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
-    /// These, and what lies below folders among them, may be read, never changed. They need not exist: then they may
-    /// not be created.
+    /// These, and what lies below folders among them, may be read by their own names, never changed. They need not
+    /// exist: then they may not be created.
     pub files: Vec<PathBuf>,
     /// Nothing in or below these may be read or changed.
     pub dirs: Vec<PathBuf>,
@@ -88,7 +89,14 @@ impl Guard {
 
     /// Whether the opened `file` must not be read, whatever name it was opened by.
     pub fn hides(&self, file: &File) -> bool {
-        self.ids().hides_opened(file)
+        self.ids().hides_opened(file, Ids::is_hidden)
+    }
+
+    /// Says of an opened file, as of now, whether no skill may hold it: what may not be read, and a configuration in force
+    /// by its own name too, where the folder of a skill leads to that of the configuration.
+    pub fn hides_from_skills(&self) -> impl Fn(&File) -> bool + '_ {
+        let ids = self.ids();
+        move |file| ids.hides_opened(file, |ids, real, of| ids.is_hidden(real, of) || ids.is_configuration(real))
     }
 
     pub(super) fn ids(&self) -> Ids<'_> {
@@ -111,7 +119,7 @@ impl Ids<'_> {
     }
 
     /// Whether a file with several names has one of them in a protected folder.
-    pub(super) fn hides_link(&self, of: &fs::Metadata) -> bool {
+    fn hides_link(&self, of: &fs::Metadata) -> bool {
         if of.nlink() < 2 || self.dirs.is_empty() {
             return false;
         }
@@ -119,17 +127,40 @@ impl Ids<'_> {
         below.as_ref().is_none_or(|ids| ids.contains(&identity(of)))
     }
 
-    /// Whether the opened `file` must not be read, by where it really is or by one of its other names. One of which
-    /// nothing can be learned must not.
-    pub(super) fn hides_opened(&self, file: &File) -> bool {
+    /// Whether the opened `file` is hidden, as `is_hidden` says of its real path and of what it is. One of which nothing
+    /// can be learned is.
+    fn hides_opened(&self, file: &File, is_hidden: impl Fn(&Self, &Path, &fs::Metadata) -> bool) -> bool {
         let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        file.metadata().map_or(true, |of| self.hides_link(&of)) || real.is_ok_and(|real| self.hides(&real))
+        real.and_then(|real| Ok((real, file.metadata()?))).map_or(true, |(real, of)| is_hidden(self, &real, &of))
+    }
+
+    /// Whether what stands at the real path `real` must not be read: it lies in a protected folder, by this name or by
+    /// another one, or is a protected file by another name than its own. Whoever made that name had it in mind.
+    fn is_hidden(&self, real: &Path, of: &fs::Metadata) -> bool {
+        self.hides(real) || self.hides_link(of) || self.is_second_name(real, of)
+    }
+
+    /// Whether `real` is another name of a protected file.
+    fn is_second_name(&self, real: &Path, of: &fs::Metadata) -> bool {
+        let is_own_name = || self.guard.files.iter().any(|file| file == real);
+        of.nlink() > 1 && self.files.contains(&identity(of)) && !is_own_name()
+    }
+
+    /// Whether `real` is a file that the host reads, by a name that it looks for.
+    fn is_configuration(&self, real: &Path) -> bool {
+        self.is_reserved(real) && self.guard.files.iter().any(|file| file == real)
+    }
+
+    /// Whether `real` has a name that the host looks for.
+    fn is_reserved(&self, real: &Path) -> bool {
+        let name = real.file_name().unwrap_or_default();
+        self.guard.names.iter().any(|reserved| name.eq_ignore_ascii_case(reserved))
     }
 
     /// # Errors
     /// When the opened file at the real path `real` must not be read.
     pub(super) fn check_read(&self, shown: &str, real: &Path, of: &fs::Metadata) -> Result<(), ToolError> {
-        if self.hides(real) || self.hides_link(of) {
+        if self.is_hidden(real, of) {
             return Err(ToolError::Protected(shown.into(), "read"));
         }
         Ok(())
@@ -148,16 +179,32 @@ impl Ids<'_> {
         by_name.or_else(by_identity).map(String::as_str)
     }
 
-    /// # Errors
-    /// When nothing may be written to the real path `real`, where `of` stands already if anything does.
-    pub(super) fn check_write(&self, shown: &str, real: &Path, of: Option<&fs::Metadata>) -> Result<(), ToolError> {
+    /// Whether the real path `real`, where `of` stands if anything does, belongs to the host: one of its files or folders,
+    /// by name or by identity, or a file of a name that it reads.
+    fn is_the_hosts(&self, real: &Path, of: Option<&fs::Metadata>) -> bool {
         let same_file = |of: &fs::Metadata| self.files.contains(&identity(of)) || self.hides_link(of);
         let is_protected = |dir: &Path| fs::metadata(dir).is_ok_and(|m| self.files.contains(&identity(&m)));
         let named =
             self.guard.files.iter().any(|file| real.starts_with(file)) || real.ancestors().skip(1).any(is_protected);
-        let name = real.file_name().unwrap_or_default();
-        let reserved = self.guard.names.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
-        if named || reserved || self.hides(real) || of.is_some_and(same_file) {
+        named || self.is_reserved(real) || self.hides(real) || of.is_some_and(same_file)
+    }
+
+    /// # Errors
+    /// When the opened file must not leave this machine, by where it really is or by what it is. What can be read may
+    /// still belong to the host.
+    pub(super) fn check_send(&self, shown: &str, file: &File, of: &fs::Metadata) -> Result<(), ToolError> {
+        let failed = |e| ToolError::io("send", shown, e);
+        let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(failed)?;
+        if self.is_the_hosts(&real, Some(of)) {
+            return Err(ToolError::Protected(shown.into(), "send"));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// When nothing may be written to the real path `real`, where `of` stands already if anything does.
+    pub(super) fn check_write(&self, shown: &str, real: &Path, of: Option<&fs::Metadata>) -> Result<(), ToolError> {
+        if self.is_the_hosts(real, of) {
             return Err(ToolError::Protected(shown.into(), "change"));
         }
         match self.beside(real).filter(|_| of.is_none()) {

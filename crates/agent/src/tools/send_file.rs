@@ -81,6 +81,7 @@ pub(super) fn read(workspace: &Workspace, path: &str, named: bool) -> Result<Sen
         }
         opened => opened?,
     };
+    workspace.ids().check_send(path, &opened.file, &opened.metadata)?;
     let mut bytes = Vec::new();
     let failed = |e| ToolError::io("read", path, e);
     opened.file.take(MAX_MEDIUM_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -55,6 +55,11 @@ impl Workspace {
         &self.root
     }
 
+    /// What says which files belong to the host.
+    pub(super) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
     /// The identities of what is protected, as of now.
     pub(super) fn ids(&self) -> Ids<'_> {
         self.guard.ids()

@@ -1,7 +1,7 @@
 //! Whatever bytes a model answers with, the session goes on, and every request that follows is one that the vendors'
 //! own libraries could have made.
 //!
-//! 60 answers on each wire by default; `PINTLE_ANSWER_CASES` says otherwise.
+//! 60 answers in one piece and half as many streams on each wire by default; `PINTLE_ANSWER_CASES` says otherwise.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -128,11 +128,66 @@ fn message() -> impl Strategy<Value = Value> {
     )
 }
 
+/// An answer of chat completions, piece by piece.
+fn completion_stream() -> impl Strategy<Value = String> {
+    let place = prop_oneof![6 => (0..3u32).prop_map(Value::from), 1 => odd()];
+    let call = (place, odd(), odd(), (odd(), odd())).prop_map(|(index, id, name, (arguments, kind))| {
+        let function = json!({"name": name, "arguments": arguments});
+        json!({"tool_calls": [{"index": index, "id": id, "type": kind, "function": function}]})
+    });
+    let delta = prop_oneof![
+        4 => call,
+        2 => odd().prop_map(|text| json!({"content": text})),
+        1 => odd().prop_map(|text| json!({"refusal": text})),
+        1 => odd().prop_map(|text| json!({"reasoning_content": text})),
+        1 => odd(),
+    ];
+    (prop::collection::vec(delta, 0..6), end(), any::<u8>()).prop_map(|(deltas, end, last)| {
+        let chunk = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
+        let chunks = deltas.into_iter().map(|delta| chunk(delta, Value::Null)).chain([chunk(json!({}), end)]);
+        let done = if last % 8 == 0 { "" } else { "data: [DONE]\n\n" };
+        chunks.map(|chunk| format!("data: {chunk}\n\n")).collect::<String>() + done
+    })
+}
+
+/// An answer of the Messages API, event by event.
+fn message_stream() -> impl Strategy<Value = String> {
+    let block = prop_oneof![
+        Just(json!({"type": "text", "text": ""})),
+        (odd(), odd()).prop_map(|(id, name)| json!({"type": "tool_use", "id": id, "name": name, "input": {}})),
+        Just(json!({"type": "thinking", "thinking": ""})),
+        odd().prop_map(|data| json!({"type": "redacted_thinking", "data": data})),
+        odd(),
+    ];
+    let delta = prop_oneof![
+        2 => odd().prop_map(|text| json!({"type": "text_delta", "text": text})),
+        3 => odd().prop_map(|text| json!({"type": "input_json_delta", "partial_json": text})),
+        1 => odd().prop_map(|text| json!({"type": "thinking_delta", "thinking": text})),
+        1 => odd().prop_map(|mark| json!({"type": "signature_delta", "signature": mark})),
+        1 => odd(),
+    ];
+    let blocks = prop::collection::vec((block, prop::collection::vec(delta, 0..3)), 0..4);
+    (blocks, end(), any::<u8>()).prop_map(|(blocks, end, last)| {
+        let mut events = vec![json!({"type": "message_start", "message": {"role": "assistant", "content": []}})];
+        for (index, (block, deltas)) in blocks.into_iter().enumerate() {
+            events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+            let told = |delta| json!({"type": "content_block_delta", "index": index, "delta": delta});
+            events.extend(deltas.into_iter().map(told));
+            events.push(json!({"type": "content_block_stop", "index": index}));
+        }
+        events.push(json!({"type": "message_delta", "delta": {"stop_reason": end}, "usage": {}}));
+        if last % 8 != 0 {
+            events.push(json!({"type": "message_stop"}));
+        }
+        events.into_iter().map(|event| format!("data: {event}\n\n")).collect::<String>()
+    })
+}
+
 /// The bytes of an answer: most often as JSON has them, else with some that were changed on the way.
-fn bytes(answer: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<u8>> {
+fn bytes(answer: impl Strategy<Value = String>) -> impl Strategy<Value = Vec<u8>> {
     let changes = prop_oneof![4 => Just(Vec::new()), 1 => prop::collection::vec((any::<u16>(), any::<u8>()), 1..4)];
     (answer, changes).prop_map(|(answer, changes)| {
-        let mut bytes = answer.to_string().into_bytes();
+        let mut bytes = answer.into_bytes();
         for (at, byte) in changes {
             // The first byte says that it is one document.
             let at = 1 + usize::from(at) % (bytes.len() - 1);
@@ -161,7 +216,9 @@ fn sound(kind: WireKind, calls: bool) -> StubAnswer {
 /// A host whose model answers with `odd`, and soundly from then on.
 async fn host(name: &str, kind: WireKind, odd: &[u8], with_texts: bool) -> (HttpStub, Host) {
     let rest = [false, true, false].into_iter().cycle().take(40).map(|calls| sound(kind, calls));
-    let stub = HttpStub::start(std::iter::once(StubAnswer::new(200, odd)).chain(rest).collect()).await;
+    let kind_of = if odd.starts_with(b"data:") { "text/event-stream" } else { "application/json" };
+    let odd = StubAnswer::new(200, odd).header("content-type", kind_of);
+    let stub = HttpStub::start(std::iter::once(odd).chain(rest).collect()).await;
     let spec = ProviderSpec { base_url: Some(stub.url()), ..ProviderSpec::new(name, kind) };
     let mut parts = Parts::of(json!([]));
     parts.settings.model = format!("{name}/m");
@@ -214,16 +271,23 @@ async fn whatever_a_model_answers_the_session_goes_on_and_its_requests_are_valid
     let mut all = Vec::new();
     for case in 0..cases {
         let name = ["openai", "local", "other"][case % 3];
-        let odd = bytes(completion()).new_tree(&mut runner).unwrap().current();
+        let written = |answer: Value| answer.to_string();
+        let odd = bytes(completion().prop_map(written)).new_tree(&mut runner).unwrap().current();
         all.push(requests(name, OpenAi, odd, case % 2 == 0));
-        let odd = bytes(message()).new_tree(&mut runner).unwrap().current();
+        let odd = bytes(message().prop_map(written)).new_tree(&mut runner).unwrap().current();
         all.push(requests("anthropic", Anthropic, odd, case % 2 == 0));
+        if case % 2 == 0 {
+            let odd = bytes(completion_stream()).new_tree(&mut runner).unwrap().current();
+            all.push(requests(name, OpenAi, odd, case % 4 == 0));
+            let odd = bytes(message_stream()).new_tree(&mut runner).unwrap().current();
+            all.push(requests("anthropic", Anthropic, odd, case % 4 == 0));
+        }
     }
     let sent: Vec<(String, String)> = join_all(all).await.into_iter().flatten().collect();
     let lines: Vec<String> = sent.iter().map(|(line, _)| line.clone()).collect();
     let verdicts = checked(&lines);
     assert_eq!(verdicts.len(), lines.len());
-    assert!(lines.len() > cases * 2 * TURNS);
+    assert!(lines.len() > cases * 3 * TURNS);
     for (verdict, (line, odd)) in verdicts.iter().zip(&sent) {
         assert_eq!(verdict, "ok", "\nafter the answer {odd}\nthe request {line}");
     }

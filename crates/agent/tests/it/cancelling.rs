@@ -61,8 +61,7 @@ async fn while_a_hook_is_asked() {
         let report = cancelled_once(&mut host, &ready).await;
         ended_once(&host, &report, at.name());
         let skipped = "Skipped because the turn was cancelled.";
-        let withheld =
-            "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
+        let withheld = "What the tool gave is withheld: the turn was cancelled before every hook had seen it, and maybe before its end.";
         let batch = |first: &str| {
             let calls = "assistant: [c1=echo({}) c2=echo({})]".to_owned();
             vec!["user: go".to_owned(), calls, format!("c1: {first}"), format!("c2: {skipped}")]
@@ -140,7 +139,29 @@ async fn while_the_model_is_called() {
     let mut host = parts.host();
     let report = cancelled_once(&mut host, &ready).await;
     ended_once(&host, &report, "provider");
-    assert_eq!((host.said(), host.seen.count("llm_response")), (vec!["user: go".to_owned()], 0));
+    let stopped = "assistant: half\n\n[This answer was stopped here.]".to_owned();
+    assert_eq!((host.said(), host.seen.count("llm_response")), (vec!["user: go".to_owned(), stopped], 0));
+    // It can be undone, once.
+    assert_eq!((host.conversation.take_back().await, host.said()), (Ok(true), Vec::new()));
+    assert_eq!(host.conversation.take_back().await, Ok(false));
+}
+
+#[tokio::test]
+async fn what_no_hook_has_reviewed_of_a_stopped_answer_stands_nowhere() {
+    for unreviewed in [false, true] {
+        let ready = Arc::new(Notify::new());
+        let mut parts = Parts::of(json!([]));
+        parts.models = Some(Arc::new(Models::default().with("silent", Arc::new(Silent(ready.clone())))));
+        parts.settings.model = "silent/x".into();
+        parts.settings.stream_unreviewed = unreviewed;
+        let mut host = parts.host();
+        let rule = Rule { after_llm: Some(Box::new(|_| Verdict::Continue)), ..Rule::default() };
+        host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+        let report = cancelled_once(&mut host, &ready).await;
+        ended_once(&host, &report, "provider");
+        assert_eq!(host.said(), ["user: go"]);
+        assert_eq!(host.seen.deltas.lock().unwrap().is_empty(), !unreviewed);
+    }
 }
 
 #[tokio::test(start_paused = true)]

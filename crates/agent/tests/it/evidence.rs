@@ -135,7 +135,7 @@ fn outcomes(records: &[EventRecord], kind: CheckpointKind, id: &str) -> Vec<Stri
             | NotRun::Condition { .. }
             | NotRun::BreakerOpen { .. }
             | NotRun::ChainTimeSpent { .. }
-            | NotRun::BudgetSpent { .. }
+            | NotRun::BudgetSpent(_)
             | NotRun::CapReached { .. },
         )
         | HookOutcome::Failed { .. }

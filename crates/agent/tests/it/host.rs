@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
+use domain::identity::Identity;
 use domain::json::{Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest};
+use domain::llm::{LlmReply, LlmRequest, Usage};
 use domain::message::{Message, Role};
 use domain::record::EventRecord;
 use domain::store::RecordStore;
@@ -25,6 +26,10 @@ pub(crate) struct Seen {
     pub(crate) records: Mutex<Vec<EventRecord>>,
     pub(crate) for_user: Mutex<Vec<String>>,
     pub(crate) deltas: Mutex<String>,
+    /// What was thought, each with the text that was shown before it.
+    pub(crate) thoughts: Mutex<Vec<(String, String)>>,
+    /// The tokens of each call of a model.
+    pub(crate) used: Mutex<Vec<u64>>,
     /// The pieces of each answer.
     pub(crate) pieces: Mutex<Vec<Vec<String>>>,
     /// Whether the last of them is complete.
@@ -38,6 +43,10 @@ impl Watcher for Seen {
 
     fn recorded(&self, record: &EventRecord) {
         self.records.lock().unwrap().push(record.clone());
+    }
+
+    fn used(&self, _who: &Identity, usage: Usage) {
+        self.used.lock().unwrap().push(usage.total_tokens);
     }
 }
 
@@ -53,6 +62,11 @@ impl UserOutput for Seen {
             pieces.push(Vec::new());
         }
         pieces.last_mut().unwrap().push(text.to_owned());
+    }
+
+    fn thought(&self, text: &str) {
+        let before = self.deltas.lock().unwrap().clone();
+        self.thoughts.lock().unwrap().push((before, text.to_owned()));
     }
 
     fn answered(&self) {

@@ -92,7 +92,7 @@ async fn calls_in_the_last_words_are_passed_over() {
     let report = host.turn_by("go", &turn_handle).await;
     assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "one more"));
     assert_eq!((tool.calls().len(), host.model.count(), host.is_valid()), (1, 2, true));
-    assert_eq!(host.said().last().unwrap(), "c1: Skipped due to graceful interrupt.");
+    assert_eq!(host.said().last().unwrap(), "call_2_0: Skipped due to graceful interrupt.");
 }
 
 #[tokio::test]
@@ -124,7 +124,10 @@ async fn messages_that_wait_at_a_graceful_interrupt_reach_the_last_call() {
     };
     let mut host = host(&turn_handle, order);
     host.turn_by("go", &turn_handle).await;
-    assert_eq!(host.asked(1).last().unwrap(), "user: and be brief");
+    let asked = host.asked(1);
+    let [.., heard, last] = &*asked else { panic!("{asked:?}") };
+    assert_eq!(heard, "user: and be brief");
+    assert!(last.starts_with("system: The user wants this turn to come to an end: this is its last answer"), "{last}");
     assert_eq!(host.said()[3], SKIPPED, "of two reasons the interrupt is told");
 }
 

@@ -1,6 +1,6 @@
 //! `respond`: a hook's result in a tool's place, and how it reaches the model and the user.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use domain::checkpoint::{CallPatch, CheckpointKind, Substitute};
 use domain::json::{Value, json};
@@ -112,7 +112,8 @@ async fn a_respond_without_a_good_result_or_grant_denies_whatever_on_failure_say
         (r#"{"action":"respond","result":{"for_llm":7}}"#, json!({})),
         (r#"{"action":"respond","result":[]}"#, json!({})),
         (r#"{"action":"respond","result":{"for_llm":"x"}}"#, json!({"respond": ["other_*"]})),
-        (r#"{"action":"respond","result":{"for_llm":"x"},"call":{"tool":"nothing"}}"#, json!({})),
+        (r#"{"action":"respond","result":{"for_llm":"x"},"call":{"tool":"nothing"}}"#, json!({"respond": ["echo"]})),
+        (r#"{"action":"respond","result":{"for_llm":"x"},"call":{"tool":"two\nlines"}}"#, json!({})),
     ];
     for (answer, mut more) in table {
         for on_failure in ["deny", "continue"] {
@@ -148,6 +149,43 @@ async fn the_call_that_was_answered_stands_in_events_and_not_in_the_conversation
     let records = host.seen.records.lock().unwrap();
     let decided = records.iter().find(|record| record.checkpoint == CheckpointKind::BeforeTool).unwrap();
     assert_eq!((decided.ruling.word, decided.ruling.substituted), (VerdictKind::Respond, true));
+}
+
+#[tokio::test]
+async fn an_answer_may_be_of_a_tool_that_nobody_has_and_the_gates_rule_on_its_name() {
+    // As the seed of the protocol writes it.
+    let answer = r#"{"action":"respond","call":{"tool":"my_plugin_tool","arguments":{"query":"hello"}},
+        "result":{"for_llm":"Plugin tool executed successfully","for_user":"","silent":false,"is_error":false}}"#
+        .replace('\n', "");
+    for denied in ["echo", "my_plugin_tool", "nothing"] {
+        let (mut host, echo) = calling_echo();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let saw = asked.clone();
+        let gate = Rule {
+            gate: Some(Box::new(move |at| {
+                saw.lock().unwrap().push(format!("{} {}", at.call.tool, json!(at.call.arguments)));
+                if at.call.tool == denied { Verdict::deny("never") } else { Verdict::Continue }
+            })),
+            ..Rule::default()
+        };
+        host.mount(vec![
+            child(&host, "h", &[("before_tool", &answer)], json!({})),
+            host.engine.native("gate", 1, Arc::new(gate)),
+        ]);
+        host.turn("go").await;
+        let names = [r#"echo {"n":1}"#, r#"my_plugin_tool {"query":"hello"}"#];
+        let runs = denied == "nothing";
+        let text = if runs { "Plugin tool executed successfully" } else { "Hook blocked: pre_tool_use: gate: never" };
+        assert_eq!((host.result("c1").as_str(), echo.calls().len()), (text, 0), "{denied}");
+        let rulings = if denied == "echo" { &names[..1] } else { &names[..] };
+        assert_eq!(*asked.lock().unwrap(), rulings, "{denied}");
+        let starts = host.seen.payloads("tool_exec_start");
+        let tools: Vec<&str> = starts.iter().filter_map(|start| start["Tool"].as_str()).collect();
+        assert_eq!(tools, if runs { vec!["my_plugin_tool"] } else { vec![] }, "{denied}");
+        assert_eq!(host.said()[1], r#"assistant: [c1=echo({"n":1})]"#);
+        assert_eq!(host.seen.everything().contains("executed successfully"), runs, "{denied}");
+        host.engine.close().await;
+    }
 }
 
 #[tokio::test]
@@ -192,4 +230,27 @@ async fn the_first_answer_ends_the_chain() {
     host.turn("go").await;
     assert_eq!(host.result("c1"), "1");
     host.engine.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_in_another_spelling_of_an_absent_tool_meets_the_gates_of_its_name() {
+    let result = || ToolOutput::ok("written");
+    // What the model calls, and what the hook says that it answered.
+    for (asked, answered) in [("Write", None), ("functions.write_file", None), ("echo", Some("Write"))] {
+        let script = json!([{"tool_calls": [{"id": "c1", "name": asked, "arguments": {}}]}, {"text": "ok"}]);
+        let mut host = Parts::of(script).own(OwnTool::giving("echo", ToolOutput::ok("hi"))).host();
+        let call = answered.map(|name: &str| CallPatch { tool: Some(name.into()), arguments: None });
+        let rule = Rule {
+            before_tool: Some(Box::new(move |_| Verdict::respond(Substitute { call: call.clone(), result: result() }))),
+            gate: Some(Box::new(
+                |at| {
+                    if at.call.tool == "write_file" { Verdict::deny("never") } else { Verdict::Continue }
+                },
+            )),
+            ..Rule::default()
+        };
+        host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+        host.turn("go").await;
+        assert_eq!(host.result("c1"), "Hook blocked: pre_tool_use: h: never", "{asked} {answered:?}");
+    }
 }

@@ -168,6 +168,25 @@ async fn what_the_model_says_is_shown_once_in_every_round() {
 }
 
 #[tokio::test]
+async fn what_was_shown_unreviewed_and_rewritten_is_followed_by_what_stands_in_the_conversation() {
+    for (left, said, shown) in [
+        ("it is ***", pintle_agent::user_output::REWRITTEN, "it is xit is ***"),
+        ("", pintle_agent::user_output::TAKEN_OUT, "it is x"),
+    ] {
+        let mut host = Parts::of(json!([{"text": ["it is ", "x"]}])).host();
+        let rule =
+            Rule { after_llm: Some(Box::new(move |_| Verdict::Modify(LlmReply::text(left)))), ..Rule::default() };
+        host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+        let mut settings = host.runner.settings().clone();
+        settings.stream_unreviewed = true;
+        host.remake(settings);
+        host.turn("go").await;
+        assert_eq!(*host.seen.for_user.lock().unwrap(), [said]);
+        assert_eq!(*host.seen.deltas.lock().unwrap(), shown);
+    }
+}
+
+#[tokio::test]
 async fn what_after_llm_refuses_is_shown_to_nobody() {
     let mut host = Parts::of(json!([{"text": "the password is x"}])).host();
     let rule = Rule { after_llm: Some(Box::new(|_| Verdict::abort_turn("secret"))), ..Rule::default() };

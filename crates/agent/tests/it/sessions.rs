@@ -29,6 +29,7 @@ use crate::test_agents::{Mind, TestAgents, TestAgentsParts, call, hands, last, s
 
 mod mortal;
 mod children;
+mod undone;
 
 use mortal::Breaking;
 pub(crate) use mortal::Mortal;

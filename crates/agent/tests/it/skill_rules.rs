@@ -51,7 +51,8 @@ fn brings_weather() -> Rule {
 /// What the host says of tools that went no further.
 fn dropped(host: &Host) -> Vec<String> {
     let records = host.seen.records.lock().unwrap();
-    let texts = records.iter().filter(|event| event.hooks.is_empty()).filter_map(|event| event.ruling.text.clone());
+    let of_the_host = records.iter().filter(|event| event.hooks.is_empty() && !event.ruling.stops());
+    let texts = of_the_host.filter_map(|event| event.ruling.text.clone());
     texts.filter(|text| text.contains("dropped")).collect()
 }
 

@@ -52,7 +52,7 @@ impl Scripts for Plays {
         let event: Value = serde_json::from_str(call.event).unwrap();
         let returned = played(call.source, &event);
         self.asked.lock().unwrap().push((call.source.to_owned(), event));
-        Box::pin(async { ScriptResult { returned, log: String::new() } })
+        Box::pin(async { ScriptResult { returned, log: String::new(), waited: std::time::Duration::ZERO } })
     }
 
     fn check<'a>(&'a self, _source: &'a str) -> BoxFuture<'a, Result<(), String>> {

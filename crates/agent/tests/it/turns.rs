@@ -1,8 +1,12 @@
 //! Whole turns: what the user, the model and the observers get, in which order, under which identity.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use domain::checkpoint::AfterLlm;
 use domain::json::json;
+use domain::llm::LlmReply;
+use domain::message::Role;
 use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 
@@ -113,11 +117,38 @@ async fn the_iteration_limit_ends_the_turn_with_one_error() {
     let report = host.turn("go").await;
     let text = "iteration limit 2 reached";
     assert_eq!(report.ending, TurnEnding::Failed { stage: "llm".into(), text: text.into() });
-    assert_eq!((host.model.count(), echo.calls().len()), (2, 2));
+    // The script has nothing but calls to say, also in the last words: those are passed over.
+    assert_eq!((host.model.count(), echo.calls().len()), (3, 2));
     assert_eq!(host.seen.payloads("error"), [json!({"Stage": "llm", "Message": text})]);
     assert_eq!(host.seen.payloads("turn_end")[0]["Status"], "error");
     assert_eq!(host.seen.names().iter().rev().take(2).collect::<Vec<_>>(), [&"turn_end", &"error"]);
     assert!(host.is_valid());
+}
+
+#[tokio::test]
+async fn at_the_iteration_limit_the_model_is_asked_to_sum_up() {
+    let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
+    let call = json!({"tool_calls": [{"id": "c", "name": "echo", "arguments": {}}]});
+    let failing = json!({"error": {"kind": "final", "message": "no"}});
+    for (last, said) in [(json!({"text": "so far: hi"}), "so far: hi"), (failing, "")] {
+        let mut parts = Parts::of(json!([call, last]));
+        parts.settings.max_iterations = 1;
+        let mut host = parts.own(echo.clone()).host();
+        let report = host.turn("go").await;
+        let text = "iteration limit 1 reached".to_owned();
+        assert_eq!((report.reply.as_str(), report.ending), (said, TurnEnding::Failed { stage: "llm".into(), text }));
+        let asked = host.model.request(1);
+        assert_eq!((asked.tools.len(), asked.graceful_terminal), (0, true));
+        let note = asked.messages.last().unwrap().get().clone();
+        assert_eq!((note.role, note.origin.as_str()), (Role::System, "hook"), "it leaves between the marks");
+        assert!(note.content.starts_with("The one round of this turn is spent: this is its last answer"), "{note:?}");
+        // It is asked in that call alone, and stands in no conversation.
+        let lines = host.said();
+        assert!(!lines.iter().any(|line| line.contains("is spent")), "{lines:?}");
+        assert_eq!(lines.len(), if said.is_empty() { 3 } else { 4 }, "{lines:?}");
+        assert_eq!(host.seen.payloads("turn_end")[0]["FinalContent"], said);
+        assert!(host.is_valid());
+    }
 }
 
 #[tokio::test]
@@ -169,10 +200,14 @@ async fn a_tool_that_does_not_exist_is_an_error_result() {
 async fn calls_of_one_id_or_none_get_ids_of_their_own() {
     let echo = OwnTool::giving("echo", ToolOutput::ok("hi"));
     let call = |id: &str| json!({"id": id, "name": "echo", "arguments": {}});
-    let script = json!([{"tool_calls": [call("c"), call("c"), call("")]}, {"text": "done"}]);
-    let mut host = Parts::of(script).own(echo.clone()).host();
+    let round = json!({"tool_calls": [call("c"), call("c"), call("")]});
+    let mut host = Parts::of(json!([round, round, {"text": "done"}])).own(echo.clone()).host();
     host.turn("go").await;
-    assert_eq!((echo.calls().len(), host.is_valid()), (3, true), "{:?}", host.said());
+    assert_eq!((echo.calls().len(), host.is_valid()), (6, true), "{:?}", host.said());
+    // Records and answers of a turn are found by these ids, so rounds share none either.
+    let ids: BTreeSet<&str> =
+        host.conversation.messages().iter().flat_map(|it| &it.get().tool_calls).map(|part| part.id.as_str()).collect();
+    assert_eq!(ids.len(), 6, "{ids:?}");
 }
 
 #[tokio::test]
@@ -212,4 +247,31 @@ async fn a_rewritten_prompt_replaces_the_text_everywhere() {
     assert_eq!(host.seen.payloads("turn_end")[0]["UserMessage"], "write to [MAIL]");
     let events = format!("{:?}", host.seen.notices.lock().unwrap());
     assert!(!events.contains("ann@"), "only the record of the change knows the original");
+}
+
+#[tokio::test]
+async fn what_was_thought_is_told_once_and_waits_for_the_hooks_like_the_answer() {
+    let call = json!({"id": "c", "name": "echo", "arguments": {}});
+    let script = json!([
+        {"reasoning": ["I look ", "first."], "tool_calls": [call], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+        {"reasoning": "Now I know.", "text": ["It ", "is hi."], "usage": {"prompt_tokens": 9, "completion_tokens": 1}},
+    ]);
+    for reviewed in [false, true] {
+        let mut host = Parts::of(script.clone()).own(OwnTool::giving("echo", ToolOutput::ok("hi"))).host();
+        if reviewed {
+            let hide = |at: &AfterLlm| {
+                let reasoning_content = at.response.reasoning_content.replace("know", "[hidden]");
+                Verdict::Modify(LlmReply { reasoning_content, ..at.response.clone() })
+            };
+            let rule = Rule { after_llm: Some(Box::new(hide)), ..Rule::default() };
+            host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
+        }
+        let report = host.turn("go").await;
+        assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "It is hi."));
+        let known = if reviewed { "Now I [hidden]." } else { "Now I know." };
+        let told = [("", "I look first."), ("", known)].map(|(before, text)| (before.to_owned(), text.to_owned()));
+        assert_eq!(*host.seen.thoughts.lock().unwrap(), told);
+        assert_eq!(*host.seen.deltas.lock().unwrap(), "It is hi.");
+        assert_eq!(*host.seen.used.lock().unwrap(), [7, 10]);
+    }
 }

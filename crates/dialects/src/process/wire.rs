@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::frame::escape;
 use crate::compact::Json;
-pub use event::event_params;
+pub use event::{event_params, event_view, numbered};
 pub use read::{hear, read, welcome};
 
 mod echo;

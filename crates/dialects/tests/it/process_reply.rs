@@ -152,7 +152,7 @@ fn every_rewriter_may_continue_and_abort() {
         &before_tool(),
         decided,
         "result.decision decides nothing in before_tool, which reads \"action\"; \"action\": \"deny_tool\" refuses, \
-         \"action\": \"continue\" lets pass",
+         \"action\": \"continue\" allows",
     );
     for (action, asked) in [("respond", "before_llm"), ("deny_tool", "before_llm")] {
         let allowed = r#"use "continue", "modify", "abort_turn" or "hard_abort""#;

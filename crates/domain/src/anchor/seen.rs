@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::chain::ChainSeen;
 use super::known::AnchoredRule;
-use crate::audit::{ChainHead, Hash};
+use crate::audit::ChangeProof;
 use crate::id::{HookId, TenantId};
 
 /// A store as it is found.
@@ -21,26 +22,10 @@ pub struct StoreSeen {
     pub rules: BTreeMap<HookId, AnchoredRule>,
     /// What its tenants are called.
     pub tenants: BTreeMap<TenantId, String>,
+    /// Whether there is a key that seals: from then on, what has no seal does not count.
+    pub is_keyed: bool,
     /// Rows that are no rules: what can be said of them, and what is wrong.
     pub unreadable: Vec<RuleDoubt>,
-}
-
-/// An audit chain as it is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChainSeen {
-    /// Its end.
-    pub head: ChainHead,
-    /// The hash of the row that was the last one; nothing if that row is gone.
-    pub anchored: Option<Hash>,
-    /// Up to which row it is cut.
-    pub cut: u64,
-}
-
-impl ChainSeen {
-    /// Whether no row is left of it.
-    pub fn is_empty(&self) -> bool {
-        self.cut == self.head.seq
-    }
 }
 
 /// What one entry of an audit chain says of a rule.
@@ -48,6 +33,10 @@ impl ChainSeen {
 pub struct RuleEntry {
     /// The counter of the changes of rules, then the row: entries come in this order, whichever chain they are in.
     pub order: (u64, u64),
+    /// In which chain.
+    pub tenant: TenantId,
+    /// What proves that a host wrote it.
+    pub proof: ChangeProof,
     /// Which rule.
     pub hook: HookId,
     /// How it left the rule.
@@ -85,6 +74,10 @@ pub enum DoubtKind {
     Missing,
     /// Nobody wrote its row but by other means.
     Foreign,
+    /// The chain has an entry about it that no host sealed.
+    Unsealed,
+    /// The chain has an entry about it with the seal of a key that is not known here.
+    OtherKey,
     /// Its row is none.
     Unreadable(String),
 }
@@ -94,9 +87,17 @@ impl RuleDoubt {
     pub fn text(&self) -> String {
         let name = self.rule.name.escape_debug();
         match &self.why {
-            DoubtKind::Edited => format!("the stored rule `{name}` was changed by something else than Pintle"),
-            DoubtKind::Missing => format!("the stored rule `{name}` was deleted by something else than Pintle"),
-            DoubtKind::Foreign => format!("the stored rule `{name}` was written by something else than Pintle"),
+            DoubtKind::Edited => format!("the stored rule `{name}` was changed by something other than Pintle"),
+            DoubtKind::Missing => format!("the stored rule `{name}` was deleted by something other than Pintle"),
+            DoubtKind::Foreign => format!("the stored rule `{name}` was written by something other than Pintle"),
+            DoubtKind::Unsealed => format!(
+                "the stored rule `{name}` was changed by something other than Pintle, and its entry in the audit chain \
+                 has no seal"
+            ),
+            DoubtKind::OtherKey => format!(
+                "the stored rule `{name}` was changed by another host, or by somebody who forged that: its entry in the \
+                 audit chain is sealed with a key that is not known here"
+            ),
             DoubtKind::Unreadable(why) => format!("the stored rule `{name}` cannot be read: {why}"),
         }
     }
@@ -104,8 +105,12 @@ impl RuleDoubt {
     /// What a person does about it.
     pub fn remedy(&self) -> &'static str {
         match self.why {
-            DoubtKind::Unreadable(_) => "mend or delete its row with a tool for databases, then `pintle store accept`",
-            DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign => {
+            DoubtKind::Unreadable(_) => "fix or delete its row with a tool for databases, then `pintle store accept`",
+            DoubtKind::OtherKey => {
+                "if that host is yours, give both the same `PINTLE_ENCRYPTION_KEY`, or take it with `pintle store \
+                 accept`; else `pintle store restore FILE`"
+            }
+            DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign | DoubtKind::Unsealed => {
                 "if that is meant, `pintle store accept`; else `pintle store restore FILE`"
             }
         }

@@ -2,50 +2,38 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::Mac as _;
-
 use super::flaw::ApprovalFlaw;
 use super::{Approval, sha256};
 use crate::json::{canonical, json};
-use crate::mac::{derived, mac};
+use crate::mac::SealKey;
 
 /// The purpose for which the key is derived.
 const INFO: &[u8] = b"pintle-approval-1";
 
 /// The key that seals questions and answers, and older ones whose seals still hold. It is not printed.
 #[derive(Clone)]
-pub struct ApprovalKey {
-    seals: [u8; 32],
-    holds: Vec<[u8; 32]>,
-}
+pub struct ApprovalKey(SealKey);
 
 impl ApprovalKey {
     /// The key that belongs to a secret of the host.
     pub fn of(secret: &[u8]) -> Self {
-        Self { seals: derived(secret, &[0; 32], INFO), holds: Vec::new() }
+        Self(SealKey::of(secret, INFO))
     }
 
     /// This key, which also takes what `older` sealed.
     #[must_use]
-    pub fn and_older(mut self, older: &Self) -> Self {
-        self.holds.push(older.seals);
-        self.holds.extend(&older.holds);
-        self
+    pub fn and_older(self, older: &Self) -> Self {
+        Self(self.0.and_older(&older.0))
     }
 
     /// The seal on `approval` as it stands: base64url without padding.
     pub fn seal(&self, approval: &Approval) -> String {
-        URL_SAFE_NO_PAD.encode(mac(&self.seals, &[&sealed(approval)]).finalize().into_bytes())
+        self.0.seal(&sealed(approval))
     }
 
     /// Whether `seal` is the seal of this key or of an older one on `approval` as it stands.
     pub fn holds(&self, approval: &Approval, seal: &str) -> bool {
-        let Ok(seal) = URL_SAFE_NO_PAD.decode(seal) else { return false };
-        let bytes = sealed(approval);
-        let mut keys = std::iter::once(&self.seals).chain(&self.holds);
-        keys.any(|key| mac(key, &[&bytes]).verify_slice(&seal).is_ok())
+        self.0.holds(&sealed(approval), seal)
     }
 }
 

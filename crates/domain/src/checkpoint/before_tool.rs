@@ -47,10 +47,13 @@ pub struct BeforeTool {
     pub owner: Option<HookName>,
 }
 
+/// Longest name of a call that a hook answered where no tool has that name, in bytes: vendors take half of it.
+const MAX_NAME_BYTES: usize = 128;
+
 /// The values that a hook puts in the place of parts of a call. An absent member keeps its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallPatch {
-    /// Another tool of this agent.
+    /// Another tool: of this agent, where the call is to run.
     pub tool: Option<String>,
     /// All arguments.
     pub arguments: Option<Object>,
@@ -66,19 +69,43 @@ pub struct Substitute {
 }
 
 impl CallPatch {
-    /// Applies the patch to `call`.
+    /// Applies the patch to `call`, which is to run.
     ///
     /// # Errors
     /// The new name is no tool of this agent.
     pub fn apply(self, call: &mut ToolCall, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
+        self.put(call, |name| {
+            known.tool(name).ok_or_else(|| format!("result.call.tool names \"{name}\", which is no tool of this agent"))
+        })
+    }
+
+    /// Applies the patch to `call`, which a hook answered. Nothing runs for it, so it need be no tool of this agent; the
+    /// gates rule on the name that is meant.
+    ///
+    /// # Errors
+    /// The new name is too long for one, or cannot be printed.
+    pub fn apply_to_answered(self, call: &mut ToolCall, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
+        self.put(call, |name| match known.tool(name) {
+            Some(tool) => Ok(tool),
+            None if name.len() > MAX_NAME_BYTES => {
+                Err(format!("result.call.tool has {} bytes, more than {MAX_NAME_BYTES}", name.len()))
+            }
+            None if name.chars().any(char::is_control) => Err("result.call.tool has control characters".to_owned()),
+            None => Ok(known.meant(name)),
+        })
+    }
+
+    fn put(
+        self,
+        call: &mut ToolCall,
+        named: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         if let Some(name) = self.tool {
             if name.is_empty() {
                 warnings.push("an empty `tool` keeps the tool".into());
             } else if name != call.tool {
-                call.tool = known
-                    .tool(&name)
-                    .ok_or_else(|| format!("result.call.tool names \"{name}\", which is no tool of this agent"))?;
+                call.tool = named(&name)?;
             }
         }
         if let Some(arguments) = self.arguments {
@@ -127,7 +154,7 @@ impl Checkpoint for BeforeTool {
         }
         let Some(patch) = &substitute.call else { return Ok(()) };
         let mut call = self.call.clone();
-        if let Err(detail) = patch.clone().apply(&mut call, known) {
+        if let Err(detail) = patch.clone().apply_to_answered(&mut call, known) {
             return refuse(detail);
         }
         if !may(&call.tool, known.owner(&call.tool).as_ref()) {

@@ -65,6 +65,7 @@ impl RuntimeEvent {
             r#async: output.is_async,
             tool_call_id: call.id.to_string(),
             hook: by.as_ref().map(ToString::to_string),
+            error: output.is_error.then(|| output.for_llm.lines().next().unwrap_or_default().to_owned()),
         }
     }
 

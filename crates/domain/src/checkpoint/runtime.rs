@@ -94,6 +94,9 @@ pub enum RuntimeEvent {
         tool_call_id: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         hook: Option<String>,
+        /// The first line of an error, for people who watch; whoever is told over a wire or later gets lengths.
+        #[serde(skip)]
+        error: Option<String>,
     },
     /// A call did not run.
     ToolExecSkipped {
@@ -379,6 +382,7 @@ mod tests {
             r#async: false,
             tool_call_id: "c1".into(),
             hook: None,
+            error: None,
         };
         assert_eq!(
             serde_json::to_string(&event).unwrap(),

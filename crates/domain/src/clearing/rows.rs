@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{CLEARING, ClearingOutcome};
 use crate::chain::GATE_BUDGET;
 use crate::checkpoint::CheckpointKind;
-use crate::record::{EventRecord, EventRuling, HookOutcome as Ran, Record, RecordLines};
+use crate::record::{EventRecord, EventRuling, HookOutcome as Ran, RecordLines};
 use crate::tool::Digest;
 use crate::verdict::VerdictKind;
 
@@ -78,6 +78,9 @@ pub fn time_of_substitute(records: &RecordLines) -> Duration {
 /// budget.
 pub fn time_to_commit(records: &[EventRecord]) -> Duration {
     let gates = records.iter().filter(|record| record.checkpoint == CheckpointKind::PreToolUse);
-    let spent = gates.flat_map(|record| record.hooks.whole()).filter_map(Record::took).sum();
+    let spent = gates
+        .flat_map(|record| record.hooks.whole())
+        .filter_map(|record| Some(record.took()? + record.slot_wait()))
+        .sum();
     GATE_BUDGET.saturating_sub(spent).max(LEAST_COMMIT_TIME)
 }

@@ -261,7 +261,7 @@ impl Reader<'_> {
 const ONES: u64 = u64::MAX / 255;
 
 /// The number of bytes before the first quote, backslash or control character.
-fn plain_len(bytes: &[u8]) -> usize {
+pub(super) fn plain_len(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);

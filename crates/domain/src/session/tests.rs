@@ -307,3 +307,26 @@ fn a_session_knows_the_configuration_under_which_it_was_worked_last() {
     let old: JournalEntry = serde_json::from_str(r#"{"opened":{"by":"pid 1"}}"#).unwrap();
     assert_eq!(old, opened());
 }
+
+#[test]
+fn a_turn_that_was_stopped_can_be_taken_back_until_the_next_one_begins() {
+    use TurnStatus::{Aborted, Completed};
+    let stopped = |text: &str| JournalEntry::Turn(Fact::Stopped { iteration: 1, message: kept(Role::Assistant, text) });
+    let back = || JournalEntry::Turn(Fact::TakenBack);
+    let first = [opened(), begun("t1", &["hi"]), text(1, "hello"), ended(Completed, false)];
+    let second = [begun("t2", &["go"]), stopped("so f"), queued("and fast"), ended(Aborted, false)];
+    let with = |more: Vec<JournalEntry>| Session::fold(first.iter().chain(&second).cloned().chain(more));
+    let said = |session: &Session| session.said().map(|it| it.content.clone()).collect::<Vec<_>>();
+    let session = with(Vec::new());
+    assert_eq!((said(&session), session.queue().len()), (["hi", "hello", "go", "so f"].map(String::from).into(), 1));
+    assert!(session.can_take_back());
+    let session = with(vec![back()]);
+    assert_eq!((said(&session), session.queue().len()), (["hi", "hello"].map(String::from).into(), 0));
+    // Once, and nothing of what was said after it.
+    let session = with(vec![begun("t3", &["more"]), text(1, "yes"), ended(Completed, false), back()]);
+    assert!(!session.can_take_back());
+    assert_eq!(said(&session).len(), 6);
+    assert_eq!(said(&with(vec![back(), back()])).len(), 2);
+    // While a turn is open there is nothing to take back.
+    assert_eq!(said(&with(vec![begun("t3", &["more"]), back()])).len(), 5);
+}

@@ -230,6 +230,7 @@ fn call_end(ms: u64) -> RuntimeEvent {
         r#async: false,
         tool_call_id: "c1".into(),
         hook: None,
+        error: None,
     }
 }
 

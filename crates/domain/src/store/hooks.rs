@@ -131,6 +131,11 @@ pub type OnRulesChanged = Box<dyn Fn() + Send + Sync>;
 pub trait RuleSubscription: Send + Sync {
     /// Whether every change is told now. Otherwise only who looks at the epoch notices one.
     fn is_told(&self) -> bool;
+
+    /// Whether what tells can fall silent unnoticed, as a connection that hangs does.
+    fn may_hang(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody tells anything.
@@ -286,6 +291,15 @@ pub struct Budget {
     pub used: i64,
     /// The tokens that are left; negative once what was booked turned out too small.
     pub remaining: i64,
+}
+
+impl Budget {
+    /// The first day of the month after, on which all of it is there again.
+    pub fn comes_back(&self) -> String {
+        let begins = self.month_start.parse::<jiff::civil::Date>();
+        let next = begins.ok().and_then(|day| day.checked_add(jiff::Span::new().months(1)).ok());
+        next.map_or_else(|| "the next month".to_owned(), |day| day.to_string())
+    }
 }
 
 /// Keeps budgets. A row is made, and rolled over to another month, by whoever touches it first. Every method blocks,

@@ -58,6 +58,7 @@ fn stored_hook(record: &Record) -> StoredRecord {
         change: record.change.as_deref().map(patch),
         warnings: record.warnings.clone(),
         again: record.again,
+        slot_wait_ms: Some(record.slot_wait()).filter(|wait| !wait.is_zero()).map(millis),
         dropped: record.account.as_deref().map(dropped).unwrap_or_default(),
         ..StoredRecord::default()
     };
@@ -96,7 +97,7 @@ fn stored_hook(record: &Record) -> StoredRecord {
                 | NotRun::BreakerOpen { .. }
                 | NotRun::Untrusted
                 | NotRun::ChainTimeSpent { .. }
-                | NotRun::BudgetSpent { .. }
+                | NotRun::BudgetSpent(_)
                 | NotRun::CapReached { .. }
                 | NotRun::Dropped => None,
             };
@@ -117,7 +118,7 @@ fn word(why: &NotRun) -> &'static str {
         NotRun::Decided { .. } => "decided already",
         NotRun::Untrusted => "untrusted",
         NotRun::ChainTimeSpent { .. } => "chain time spent",
-        NotRun::BudgetSpent { .. } => "budget spent",
+        NotRun::BudgetSpent(_) => "budget spent",
         NotRun::CapReached { .. } => "cap reached",
         NotRun::Dropped => "dropped",
     }
@@ -135,7 +136,7 @@ fn compared(why: &NotRun) -> Option<FailedComparison> {
         | NotRun::Decided { .. }
         | NotRun::Untrusted
         | NotRun::ChainTimeSpent { .. }
-        | NotRun::BudgetSpent { .. }
+        | NotRun::BudgetSpent(_)
         | NotRun::CapReached { .. }
         | NotRun::Dropped => None,
     }
@@ -147,7 +148,7 @@ fn value(why: &NotRun) -> Option<String> {
         NotRun::Condition { text } => Some(text.to_string()),
         NotRun::CapReached { cap } => Some(cap.to_string()),
         NotRun::ChainTimeSpent { ms } => Some(format!("{ms} ms")),
-        NotRun::BudgetSpent { needed } => Some(format!("{needed} tokens needed")),
+        NotRun::BudgetSpent(need) => Some(need.to_string()),
         NotRun::Disabled
         | NotRun::OutOfScope
         | NotRun::Matcher { .. }

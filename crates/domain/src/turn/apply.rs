@@ -14,7 +14,7 @@ impl Turn {
     pub fn apply(&mut self, fact: Fact) {
         match fact {
             // These belong to the session; a turn is made from the one and ends by the driver's hand with the other.
-            Fact::Recalled(_) | Fact::Begun { .. } => {}
+            Fact::Recalled(_) | Fact::Begun { .. } | Fact::TakenBack => {}
             Fact::Equipped { with } => self.equip(*with),
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),
@@ -27,12 +27,18 @@ impl Turn {
                 self.open_round(iteration);
                 self.owners = owners;
                 let message = Message::from(message);
-                let then = if terminal { Then::LastWords(message.content.clone()) } else { Then::Round };
+                let then = if terminal {
+                    let limit = (iteration > self.max_iterations && !self.interrupted).then_some(self.max_iterations);
+                    Then::LastWords { text: message.content.clone(), limit }
+                } else {
+                    Then::Round
+                };
                 self.take_reply(iteration, message, &read_only, then);
                 if let Some(last) = self.batch.last_mut() {
                     last.cut = cut;
                 }
             }
+            Fact::Stopped { iteration, message } => self.take_stopped(iteration, message.into()),
             Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
             Fact::Announced { upto } => self.take_announced(upto),
             Fact::Used { place, read_only, rewritten, .. } => {
@@ -88,7 +94,12 @@ impl Turn {
 
     pub(super) fn take_reply(&mut self, iteration: u32, message: Message, read_only: &[bool], then: Then) {
         self.iteration = iteration;
-        let text = message.content.clone();
+        let end = match then {
+            Then::LastWords { limit: Some(limit), .. } => TurnEnd::at_limit(limit, message.content.as_str()),
+            Then::LastWords { limit: None, .. } | Then::Round | Then::Answer => {
+                TurnEnd::completed(message.content.as_str())
+            }
+        };
         let read_only = read_only.iter().copied().chain(std::iter::repeat(false));
         self.batch = std::iter::zip(&message.tool_calls, read_only)
             .map(|(part, read_only)| Slot {
@@ -104,8 +115,26 @@ impl Turn {
         if self.batch.is_empty() {
             self.close_loop();
             self.phase = Phase::Over;
-            self.end(TurnEnd::completed(text));
+            self.end(end);
         }
+    }
+
+    /// What there was of an answer when it was stopped.
+    fn take_stopped(&mut self, iteration: u32, message: Message) {
+        self.close_if_answered();
+        if !matches!(self.phase, Phase::Planning | Phase::Calling { .. } | Phase::Round) {
+            return;
+        }
+        if iteration == 0 {
+            self.close_planning();
+        } else {
+            self.open_round(iteration);
+            self.iteration = iteration;
+        }
+        self.messages.push(message.into());
+        self.close_loop();
+        self.phase = Phase::Over;
+        self.end(TurnEnd::cancelled());
     }
 
     pub(super) fn take_use(&mut self, place: usize, read_only: bool) {

@@ -32,12 +32,13 @@ impl Turn {
             return;
         }
         self.texts_after_batch(&answered);
-        if matches!(then, Then::Answer | Then::LastWords(_)) {
+        if matches!(then, Then::Answer | Then::LastWords { .. }) {
             self.close_loop();
         }
         match then {
             Then::Answer => self.ending = Some(TurnEnd::completed(last)),
-            Then::LastWords(text) => self.ending = Some(TurnEnd::completed(text)),
+            Then::LastWords { text, limit: None } => self.ending = Some(TurnEnd::completed(text)),
+            Then::LastWords { text, limit: Some(limit) } => self.ending = Some(TurnEnd::at_limit(limit, text)),
             Then::Round if handled && !self.interrupted && self.inbox.is_empty() => {
                 self.close_loop();
                 self.messages.push(Message::text(Role::Assistant, DELIVERED).into());

@@ -1,7 +1,10 @@
 //! How a turn ended.
 
+use super::Turn;
 use crate::checkpoint::RuntimeEvent;
 use crate::checkpoint::runtime::{InterruptKind, TurnStatus};
+use crate::json::Rendered;
+use crate::message::Message;
 use crate::ruling::Aborted;
 use crate::verdict::AbortScope;
 
@@ -33,6 +36,11 @@ impl TurnEnd {
     /// The turn failed at `stage`.
     pub fn failed(stage: impl Into<String>, text: impl Into<String>) -> Self {
         Self { error: Some((stage.into(), text.into())), ..Self::with(TurnStatus::Error) }
+    }
+
+    /// All `limit` rounds are spent, and the model said `reply` in one more call.
+    pub fn at_limit(limit: u32, reply: impl Into<String>) -> Self {
+        Self { reply: reply.into(), ..Self::failed("llm", format!("iteration limit {limit} reached")) }
     }
 
     /// Somebody stopped the turn; what it did stays in the history.
@@ -69,5 +77,17 @@ impl TurnEnd {
             hint_len: aborted.abort.reason.as_str().len(),
             hook,
         })
+    }
+}
+
+impl Turn {
+    /// The limit of rounds, if they are all spent and the turn is at the call that sums up.
+    pub fn limit_reached(&self) -> Option<u32> {
+        (self.iteration > self.max_iterations && !self.interrupted).then_some(self.max_iterations)
+    }
+
+    /// The conversation that stood before it.
+    pub fn before(&self) -> Vec<Rendered<Message>> {
+        self.before.clone().unwrap_or_else(|| self.messages[..self.base.min(self.messages.len())].to_vec())
     }
 }

@@ -62,7 +62,7 @@ pub enum Fact {
         message: KeptMessage,
         /// For each of its calls, whether the tool changes nothing.
         read_only: Vec<bool>,
-        /// Whether this was the last call after an interrupt: its calls are passed over.
+        /// Whether this was the last call, after an interrupt or at the limit of rounds: its calls are passed over.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         terminal: bool,
         /// Who brought which tool for its calls.
@@ -72,6 +72,16 @@ pub enum Fact {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },
+    /// The model's answer was stopped in the middle, and with it the turn: what there was stands.
+    Stopped {
+        /// The round, from 1; 0 for a plan.
+        iteration: u32,
+        /// What there was, as a message.
+        message: KeptMessage,
+    },
+    /// The turn that ended last, and that somebody had stopped, is taken back: the conversation is what it was before,
+    /// and nobody hears what persons said meanwhile. Only while no turn is open.
+    TakenBack,
     /// The permit of a call is used: the tool runs from now on.
     Used {
         /// The place of the call in its batch.
@@ -148,6 +158,8 @@ impl Fact {
             | Self::Injected { .. }
             | Self::Interrupted
             | Self::Replied { .. }
+            | Self::Stopped { .. }
+            | Self::TakenBack
             | Self::Rewritten { .. }
             | Self::Compacted { .. }
             | Self::Trimmed { .. }
@@ -166,15 +178,15 @@ impl Fact {
     }
 }
 
-/// Gives calls without an id, or with that of an earlier call, one of their own: every tool message must answer
-/// exactly one call. Says whether it had to.
-pub(super) fn repair_ids(parts: &mut [CallPart], iteration: u32) -> bool {
+/// Gives calls without an id, or with that of an earlier call of the turn, one of their own: every tool message must
+/// answer exactly one call. `earlier` are the ids of the rounds before. Says whether it had to.
+pub(super) fn repair_ids(parts: &mut [CallPart], earlier: BTreeSet<&str>, iteration: u32) -> bool {
     let taken: BTreeSet<String> = parts.iter().map(|part| part.id.clone()).collect();
     let mut seen = BTreeSet::new();
     let mut repaired = false;
     for (i, part) in parts.iter_mut().enumerate() {
-        if part.id.is_empty() || seen.contains(&part.id) {
-            let free = |id: &String| !taken.contains(id) && !seen.contains(id);
+        if part.id.is_empty() || seen.contains(&part.id) || earlier.contains(part.id.as_str()) {
+            let free = |id: &String| !taken.contains(id) && !seen.contains(id) && !earlier.contains(id.as_str());
             let fresh = (0..).map(|n| format!("call_{iteration}_{}", i + n)).find(free);
             part.id = fresh.expect("only so many ids are taken");
             repaired = true;

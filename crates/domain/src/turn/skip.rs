@@ -7,6 +7,8 @@ pub enum SkipReason {
     Steering,
     /// Somebody wants the turn to come to an end.
     Graceful,
+    /// All rounds of the turn are spent: this was the call that sums up.
+    Limit,
     /// The model's answer ended before the call was complete.
     Cut,
 }
@@ -17,6 +19,7 @@ impl SkipReason {
         match self {
             Self::Steering => "Skipped due to queued user message.",
             Self::Graceful => "Skipped due to graceful interrupt.",
+            Self::Limit => "Skipped due to the iteration limit.",
             Self::Cut => {
                 "The tool did not run: your answer reached its longest length before this call was complete. Make the \
                  call again with shorter arguments, or in several smaller steps."
@@ -29,6 +32,7 @@ impl SkipReason {
         match self {
             Self::Steering => "queued user steering message",
             Self::Graceful => "graceful interrupt requested",
+            Self::Limit => "iteration limit reached",
             Self::Cut => "the answer was cut before this call was complete",
         }
     }

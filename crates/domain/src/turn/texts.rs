@@ -253,10 +253,7 @@ impl Turn {
         if !matches!(self.phase, Phase::Planning | Phase::Round) || !self.plans_still() {
             return;
         }
-        self.open_planning();
-        if let Some(texts) = &mut self.texts {
-            texts.close_planning(&mut self.messages);
-        }
+        self.close_planning();
         let message = Message::from(message);
         let text = message.content.clone();
         if !text.is_empty() {
@@ -266,6 +263,16 @@ impl Turn {
         if !need_tool {
             self.phase = Phase::Over;
             self.end(TurnEnd::completed(text));
+        }
+    }
+
+    /// The planning call is over, if there is one.
+    pub(super) fn close_planning(&mut self) {
+        if self.plans_still() {
+            self.open_planning();
+            if let Some(texts) = &mut self.texts {
+                texts.close_planning(&mut self.messages);
+            }
         }
     }
 

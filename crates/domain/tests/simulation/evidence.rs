@@ -19,6 +19,9 @@ use pintle_domain::verdict::{Verdict, VerdictKind};
 
 use super::world::{Agent, Dice, answer, told};
 
+/// How many bits of a version count the changes within one chain: those above tell the chains of a clearing apart.
+const RUN_BITS: u32 = 16;
+
 /// One question and its answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -227,8 +230,11 @@ impl Cleared {
         let stands = |asked: &Asked| asked.left().as_ref() == Some(call);
         let changes = |asked: &Asked| asked.kind == CheckpointKind::PreToolUse && asked.left() != asked.call;
         let Some(last) = self.log.iter().rposition(changes) else { return };
-        // What this run of the gates began with: several changes may come to none.
-        let gates = self.log[..last].iter().rev().take_while(|asked| asked.kind == CheckpointKind::PreToolUse);
+        // What this run of the gates began with: several changes may come to none. Where a hook answered for another call,
+        // a run on that follows the one on the call that it was asked about, with nobody between them.
+        let run = |asked: &Asked| (asked.kind, asked.version >> RUN_BITS);
+        let of_run = run(&self.log[last]);
+        let gates = self.log[..last].iter().rev().take_while(|asked| run(asked) == of_run);
         let began_with = gates.last().unwrap_or(&self.log[last]).call.as_ref();
         if began_with == Some(call) || !self.log[last..].iter().all(stands) {
             return;

@@ -133,7 +133,7 @@ const MAX_HOOKS: u32 = 6;
 
 /// Compiled once: ten thousand rosters share them.
 static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
-    ["^exec$", "read", "^web_", "b"].iter().map(|p| Matcher::compile(p).expect("a good pattern")).collect()
+    ["^exec$", "read", "^web_", "b", "^nothing$"].iter().map(|p| Matcher::compile(p).expect("a good pattern")).collect()
 });
 
 static GRANTS: LazyLock<Vec<RespondTools>> = LazyLock::new(|| {

@@ -10,6 +10,7 @@ use domain::checkpoint::{
     AfterTool, Checkpoint, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
 use domain::id::{AgentId, HookName};
+use domain::llm::Usage;
 use domain::ruling::{Aborted, DenialGround, Denied, Ruling};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Never;
@@ -20,7 +21,7 @@ use crate::evidence::ModelSwitch;
 /// The text in the place of a result when the turn was cancelled before every hook had seen it: what they would remove
 /// reaches nobody.
 pub const WITHHELD: &str =
-    "The tool ran, and its result was withheld: the turn was cancelled before every hook had seen it.";
+    "What the tool gave is withheld: the turn was cancelled before every hook had seen it, and maybe before its end.";
 
 /// Why something goes no further.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +120,11 @@ impl Dispatcher {
     /// Shows whoever watches that another model is asked.
     pub fn show_switch(&self, switch: &ModelSwitch<'_>) {
         self.evidence.switched(&self.who, switch);
+    }
+
+    /// Shows whoever watches what a call of a model cost.
+    pub fn show_usage(&self, usage: Usage) {
+        self.evidence.used(&self.who, usage);
     }
 
     /// Tells that `call` does not run, for `reason`; the hook `by` refused it, if one did.

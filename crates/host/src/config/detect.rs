@@ -75,7 +75,7 @@ impl Known {
             Some(Ok(url)) if matches!(url.scheme(), "http" | "https") => Some(url),
             Some(_) => {
                 let message = format!("{}: expected an http or https URL", self.base_url);
-                return Err(HostError::usage(message).hint(format!("set {} right, or unset it", self.base_url)));
+                return Err(HostError::usage(message).hint(format!("correct {}, or unset it", self.base_url)));
             }
         };
         let kind = ProviderConfigKind::Server { wire: self.wire, base_url, tool_mode: ToolMode::Native };

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::diagnostic::{Diagnostic, Location};
 use super::layer::Layer;
 use super::places::{self, Env};
 use super::resolve::Trusted;
@@ -121,6 +122,15 @@ impl Search<'_> {
 
 fn not_trusted(file: &Path) -> String {
     format!("{} is not trusted, and the accepted file beside it counts alone", file.display())
+}
+
+/// The mistake of two files in one folder, of which neither counts: nobody can tell which one is meant.
+pub fn twins(files: &[PathBuf]) -> Option<Diagnostic> {
+    let twin = |file: &&PathBuf| files.iter().find(|other| other.parent() == file.parent() && *other != *file);
+    let (first, second) = files.iter().find_map(|file| Some((file, twin(&file)?)))?;
+    let message = format!("{}; keep one of them", places::both(first, second).message);
+    let place = Location { file: second.clone(), line: 1, column: 1 };
+    Some(Diagnostic { place, path: String::new(), message, nearest: None, guard: false })
 }
 
 /// The folder of skills that the user's own file names.

@@ -145,6 +145,7 @@ const ADDS: &str = "adds to yours; a name that you use stays yours";
 const OVER: &str = "laid over an agent of yours of that name";
 const KEPT_AS_YOURS: &str = "how long evidence is kept is yours to say";
 const WHO_JUDGES: &str = "would put another model in the place of your judges";
+const WHO_ENTERS: &str = "how a server is reached, and by whom, is yours to say";
 const OPENS: &str = "would open addresses that are out of reach";
 
 /// Every key of the configuration.
@@ -184,7 +185,17 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("audit.durability", "how durable evidence is is yours to say"),
     never("background.model", WHO_JUDGES),
     never("background.provider", WHO_JUDGES),
+    never("gateway.allowed_origins", "would let pages of others in"),
+    never("gateway.drain_delay_s", WHO_ENTERS),
+    never("gateway.drain_s", WHO_ENTERS),
     never("gateway.edition", "would switch rules off that run commands"),
+    never("gateway.listen", WHO_ENTERS),
+    never("gateway.owner_ids", WHO_ENTERS),
+    never("gateway.public_url", WHO_ENTERS),
+    never("gateway.tls.cert", WHO_ENTERS),
+    never("gateway.tls.key", WHO_ENTERS),
+    never("gateway.token_env", WHO_ENTERS),
+    never("gateway.trusted_proxies", WHO_ENTERS),
     accepted("hooks.builtins.*.config", ADDS),
     accepted("hooks.builtins.*.enabled", ADDS),
     accepted("hooks.builtins.*.matcher", ADDS),

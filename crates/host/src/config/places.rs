@@ -100,7 +100,7 @@ fn file_in(folder: &Path) -> Result<Option<PathBuf>, HostError> {
             Err(error) => {
                 let message = format!("your configuration {} cannot be looked at: {error}", file.display());
                 return Err(HostError::usage(message).hint(
-                    "mend the rights to it and to the folders above, or remove it; until then nothing runs without it",
+                    "fix the permissions of it and of the folders above, or remove it; until then nothing runs without it",
                 ));
             }
         }

@@ -31,7 +31,7 @@ pub struct RawConfig {
     pub tools: Option<RawTools>,
     /// Rules that are kept in the store or in files, and how they run.
     pub agent_hooks: Option<RawRules>,
-    /// What kind of host this is.
+    /// What kind of host this is, and how `pintle serve` is reached.
     pub gateway: Option<RawGateway>,
     /// Where skills are.
     pub skills: Option<RawSkills>,
@@ -143,8 +143,8 @@ pub struct RawAgent {
     /// Options of every request to the model, such as `temperature` and `max_tokens`.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub options: Option<Object>,
-    /// Skills that it has, by the names of their folders in `skills.dir` or `skills.dirs`, in order; `*` and `?` fit many. Default: none. Whatever else lies
-    /// there has no effect.
+    /// Skills that it has, by the names of their folders in `skills.dir` or `skills.dirs`, in order; `*` and `?` fit many.
+    /// Default: none. Whatever else lies there has no effect.
     pub skills: Option<Vec<String>>,
     /// `direct` (default): the model works at once. `planned`: where there are tools, a call without tools comes first; it
     /// plans, or answers by itself.
@@ -185,7 +185,8 @@ pub struct RawPlanning {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawSkills {
-    /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`.
+    /// The folder with a folder for each skill, relative to the folder of this file. Default: `skills`; in a file that was
+    /// found, `.agents/skills` where there is no `skills`.
     pub dir: Option<String>,
     /// Further folders of skills, for those that are not in `dir`; `~/` is the home of the user. Default:
     /// `~/.agents/skills`.
@@ -354,13 +355,41 @@ pub struct RawRuleAllow {
     pub tenants: Option<Vec<String>>,
 }
 
-/// What kind of host this is.
+/// What kind of host this is, and how `pintle serve` is reached.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawGateway {
+    /// Where it listens: `ADDRESS:PORT` or `unix:PATH`. `--listen` goes before it. Default: `127.0.0.1:18790`.
+    pub listen: Option<Vec<String>>,
+    /// The name of the variable that holds the gateway token; never the token itself. Whoever has it is an administrator.
+    pub token_env: Option<String>,
+    /// The users who own the host, with that token. Default: `system`.
+    pub owner_ids: Option<Vec<String>>,
+    /// Origins of other pages that may ask, such as `https://chat.example.org`.
+    pub allowed_origins: Option<Vec<String>>,
+    /// The proxies in front of it, as addresses or networks such as `10.0.0.0/8`: what they say of who asks is believed.
+    pub trusted_proxies: Option<Vec<String>>,
+    /// The address under which people know it, such as `https://pintle.example.org`.
+    pub public_url: Option<String>,
+    /// The files of its certificate.
+    pub tls: Option<RawTls>,
+    /// How many seconds it goes on as before once it is to end, so that balancers see it. Default: 5.
+    pub drain_delay_s: Option<u32>,
+    /// How many seconds turns may go on after that. Default: 30.
+    pub drain_s: Option<u32>,
     /// `lite` (one tenant, command hooks) or `standard` (several tenants, no command hooks). Default: `lite` with SQLite,
     /// `standard` with PostgreSQL. `PINTLE_EDITION` goes before it.
     pub edition: Option<String>,
+}
+
+/// The files of a certificate, relative to the folder of this file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawTls {
+    /// The chain of certificates, in PEM.
+    pub cert: Option<String>,
+    /// Its private key, in PEM.
+    pub key: Option<String>,
 }
 
 /// The JSON Schema of the configuration.

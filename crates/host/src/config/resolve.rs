@@ -2,6 +2,7 @@
 
 mod agents;
 mod flow;
+mod gateway;
 mod hooks;
 mod mcp;
 mod providers;
@@ -14,7 +15,7 @@ use super::diagnostic::{Diagnostic, dotted};
 use super::found::OwnConfig;
 use super::layer::Layer;
 use super::places::Env;
-use super::trust::{Acceptance, SpawnSeal, TrustStanding};
+use super::trust::{Acceptance, CHANGED, SpawnSeal, TrustStanding};
 use super::{Config, LoadOptions};
 use crate::error::HostError;
 
@@ -85,7 +86,14 @@ impl Trusted {
 const SHARED_SKILLS: &str = ".agents/skills";
 
 /// The entries that are left out of a file because it is not trusted.
-struct LeftOut(Vec<String>);
+struct LeftOut(Vec<LeftEntry>);
+
+struct LeftEntry {
+    /// Where it stands, as whoever accepts it is asked about it.
+    path: String,
+    /// What of it is left out, if not all.
+    parts: String,
+}
 
 /// Resolves `layers`, the user's own first.
 ///
@@ -109,7 +117,7 @@ pub(super) fn resolve(
         hooks::add_misplaced(&mut config, layer);
         mcp::add(&mut config, layer, &mut left);
         settings::add(&mut config, layer, &mut left);
-        left_out.extend(left.line(&layer.layer.document.file));
+        left_out.extend(left.line(layer));
         left_out.extend(beyond(layer));
         if at == 0 {
             config.default_model = agents::default_model(&config);
@@ -162,17 +170,31 @@ fn within(path: &str, entry: &str) -> bool {
 }
 
 impl LeftOut {
-    fn add(&mut self, what: impl Into<String>) {
-        self.0.push(what.into());
+    fn add(&mut self, path: impl Into<String>) {
+        self.add_of(path, "");
     }
 
-    fn line(self, file: &Path) -> Option<String> {
-        (!self.0.is_empty()).then(|| {
-            format!(
-                "{} is not trusted; left out: {} (`pintle trust` shows what it would run, and accepts it)",
-                file.display(),
-                self.0.join(", ")
-            )
-        })
+    /// Of the entry at `path`, `parts` are left out.
+    fn add_of(&mut self, path: impl Into<String>, parts: &str) {
+        self.0.push(LeftEntry { path: path.into(), parts: parts.to_owned() });
+    }
+
+    /// What is left out of `file`, and what of it was accepted once and changed.
+    fn line(self, trusted: &Trusted) -> Option<String> {
+        let changed = |left: &LeftEntry| matches!(trusted.standing(&left.path), TrustStanding::Changed { .. });
+        let said = |LeftEntry { path, parts }| if parts.is_empty() { path } else { format!("{path} ({parts})") };
+        let all = |left: Vec<LeftEntry>| left.into_iter().map(said).collect::<Vec<_>>().join(", ");
+        let file = trusted.layer.document.file.display();
+        let (changed, unknown): (Vec<_>, Vec<_>) = self.0.into_iter().partition(changed);
+        let accepts = "(`pintle trust` shows what it would run, and accepts it)";
+        let (changed, unknown) = (all(changed), all(unknown));
+        match (unknown.is_empty(), changed.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(format!("{file} is not trusted; left out: {unknown} {accepts}")),
+            (true, false) => Some(format!("{file} {CHANGED}; what changed is left out: {changed} {accepts}")),
+            (false, false) => Some(format!(
+                "{file} is not trusted; left out: {unknown}; {CHANGED}, and left out: {changed} {accepts}"
+            )),
+        }
     }
 }

@@ -17,7 +17,7 @@ use domain::fault::Fault;
 use domain::json::{Object, Value, json};
 
 pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
-pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, PlaceKind, covers};
+pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, FileHashes, PlaceKind, covers, covers_by};
 pub use self::file::{AcceptedEntry, TrustStore};
 use self::skills::FoundSkills;
 pub(crate) use self::skills::leads_out;
@@ -104,9 +104,10 @@ pub fn survey(env: &Env, options: &LoadOptions<'_>, named: Option<&Path>) -> Res
     let own_dir = own.and_then(|(own, _)| own.raw.skills_dir.map(|dir| own.folder.join(dir)));
     let skills = FoundSkills::of(&layer, own_dir.as_deref(), true);
     let entries = entries(&layer).into_iter().chain(skills.entries());
+    let mut hashes = FileHashes::default();
     let entries = entries
         .map(|entry| {
-            let standing = store.check(&file, &entry, search_path.as_deref());
+            let standing = store.check(&file, &entry, (search_path.as_deref(), &mut hashes));
             (entry, standing)
         })
         .collect();
@@ -160,8 +161,9 @@ pub(super) fn refused(layer: &Layer, skills: &FoundSkills) -> Vec<String> {
 /// The home folder cannot be written.
 pub fn accept(home: &Path, survey: &Survey) -> Result<(), HostError> {
     let mut store = TrustStore::open(home)?;
+    let mut hashes = FileHashes::default();
     let accepted = survey.entries.iter().map(|(entry, _)| {
-        let coverage = covers(entry, survey.search_path.as_deref());
+        let coverage = covers_by(entry, survey.search_path.as_deref(), &mut hashes);
         (entry.path.clone(), AcceptedEntry::new(coverage, entry.value.clone()))
     });
     store.accept(&survey.file, accepted.collect());

@@ -40,6 +40,11 @@ pub fn audit_term(kept: &RetentionConfig) -> SignedDuration {
     RetentionTerms::of(kept).audit
 }
 
+/// How long events are kept.
+pub fn event_term(kept: &RetentionConfig) -> SignedDuration {
+    RetentionTerms::of(kept).rows
+}
+
 /// The time that executions and events are kept. Source: the published format of rules.
 const RETENTION_DAYS: u32 = 90;
 /// The time that the details of faults are kept. Source: the published format of rules.

@@ -8,6 +8,7 @@ use providers::scripted::Scripted;
 use providers::{Delta, Secret};
 use rules::judge;
 use rules::reply::{Decision, InjectionEffect, decide};
+use testkit::http::{HttpStub, StubAnswer};
 
 use super::*;
 use crate::config::{Env, LoadOptions, Loaded, load};
@@ -191,7 +192,9 @@ fn served_by(provider: Arc<dyn Provider>, model: &str) -> ModelJudges {
 async fn judged(judges: &ModelJudges) -> Result<Judgement, String> {
     let question = judge::request("No `rm`.", "pre_tool_use", "exec", None, 7).unwrap();
     let settings = JudgeSettings::default();
-    judges.judge(JudgeChoice { provider: None, model: "haiku", settings: &settings }, question).await
+    judges
+        .judge(JudgeChoice { provider: None, model: "haiku", settings: &settings }, question, &QuestionSent::default())
+        .await
 }
 
 fn refused(message: &str) -> Result<LlmReply, ProviderError> {
@@ -286,7 +289,59 @@ async fn a_provider_that_cannot_be_had_says_why() {
     let question = judge::request("No.", "pre_tool_use", "exec", None, 7).unwrap();
     let settings = JudgeSettings::default();
     let wanted = JudgeChoice { provider: Some("p"), model: "gpt-4.1", settings: &settings };
-    let why = judges.judge(wanted, question).await.unwrap_err();
+    let why = judges.judge(wanted, question, &QuestionSent::default()).await.unwrap_err();
     assert!(why.starts_with("providers.p: provider `p`: the key holds a character"), "{why}");
     assert!(!why.contains("long"), "{why}");
+}
+
+/// Asks `p` at `url`, until it answers or `until` is over; whether it failed, and whether the question left.
+async fn sent_to(url: &str, until: impl Future<Output = ()>) -> (bool, bool) {
+    let judges = judges(&format!("{P}base_url = \"{url}\"\n"));
+    let question = judge::request("No.", "pre_tool_use", "exec", None, 7).unwrap();
+    let (settings, sent) = (JudgeSettings::default(), QuestionSent::default());
+    let wanted = JudgeChoice { provider: Some("p"), model: "gpt-4.1", settings: &settings };
+    let failed = tokio::select! {
+        biased;
+        answered = judges.judge(wanted, question, &sent) => answered.is_err(),
+        () = until => true,
+    };
+    (failed, sent.is_marked())
+}
+
+#[tokio::test]
+async fn a_question_left_as_soon_as_a_connection_stood_and_not_before() {
+    let never = std::future::pending;
+    // Nobody listens there; no name has so long a label.
+    assert_eq!(sent_to("http://127.0.0.1:1", never()).await, (true, false));
+    assert_eq!(sent_to(&format!("http://{}.test", "a".repeat(64)), never()).await, (true, false));
+    let answer = r#"{"choices":[{"message":{"content":"hm"},"finish_reason":"stop"}]}"#;
+    for (answers, failed) in [
+        (vec![StubAnswer::json(answer)], false),
+        (vec![StubAnswer::new(500, "oops"), StubAnswer::new(500, "oops")], true),
+        (vec![StubAnswer::silence().cut(), StubAnswer::silence().cut()], true),
+    ] {
+        let stub = HttpStub::start(answers).await;
+        assert_eq!(sent_to(&stub.url(), never()).await, (failed, true));
+        // A body with a length, as it was before anybody looked whether it leaves.
+        let request = stub.seen().remove(0);
+        assert!(request.header("content-length").is_some() && request.header("transfer-encoding").is_none());
+        assert_eq!(request.json()["model"], "gpt-4.1");
+    }
+    // It was read, and nobody answers until the hook's time is over.
+    let stub = HttpStub::start(vec![StubAnswer::silence()]).await;
+    let until = async {
+        while stub.seen().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert_eq!(sent_to(&stub.url(), until).await, (true, true));
+}
+
+#[test]
+fn who_would_be_asked_is_known_without_asking() {
+    let judges = judges(&format!("{P}base_url = \"http://127.0.0.1:1\"\n"));
+    let settings = JudgeSettings::default();
+    let would = |provider| judges.would_ask(JudgeChoice { provider, model: "gpt-4.1", settings: &settings });
+    assert_eq!(would(Some("p")), Ok("p/gpt-4.1".to_owned()));
+    assert!(would(Some("q")).unwrap_err().contains("there is no provider `q`"));
 }

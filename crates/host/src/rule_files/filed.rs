@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::checkpoint::CheckpointKind;
-use domain::hook::{Hook, OnFailure, Stage};
+use domain::hook::{Family, Hook, OnFailure, Stage};
 use domain::id::{AgentId, HookId, TenantId};
 use domain::json::Value;
 use domain::rule::{AGENT_EVENTS, Edition, IN_FILE, Rule};
@@ -179,7 +179,7 @@ impl FileProblem {
 
     /// As a listing shows it: at its gates, or where it was to be told.
     pub fn listed(&self) -> Hook {
-        let mut hook = (*self.shut(self.guarded()).hook).clone();
+        let mut hook = Hook { family: Family::Rule, ..(*self.shut(self.guarded()).hook).clone() };
         if let Some(told) = self.event().filter(|event| !GATES.contains(event)) {
             let stage = Stage { timeout: std::time::Duration::ZERO, on_failure: OnFailure::Continue, paired: false };
             hook.stages.set(told, stage);

@@ -32,6 +32,8 @@ const MEMORY_LIMIT_KIB: f64 = 50.0;
 const THREADS_LIMIT: f64 = 0.2;
 /// Most descriptors of the host that each may take.
 const DESCRIPTORS_LIMIT: f64 = 4.0;
+/// Most wake-ups of the program in a minute: it looks at its store once, which wakes some threads.
+const CHAT_WAKES_LIMIT: u64 = 40;
 /// The runtime lets threads go that had nothing to do for ten seconds; they are not of idle children.
 const SETTLING: Duration = Duration::from_secs(15);
 /// How long wake-ups are counted.
@@ -146,8 +148,9 @@ pub(crate) fn children(_: &Stage, report: &mut Report) -> anyhow::Result<()> {
     report.limited("  memory of the host, each", memory, MEMORY_LIMIT_KIB, kib);
     report.limited("  threads of the host, each", threads, THREADS_LIMIT, |n| format!("{n:.2}"));
     report.limited("  descriptors of the host, each", descriptors, DESCRIPTORS_LIMIT, |n| format!("{n:.2}"));
-    report.noted("pintle chat with 50 idle children: wake-ups a minute", chat_with_woken.to_string());
-    report.noted("  pintle chat without children: wake-ups a minute", chat_woken.to_string());
+    let of_chat = |n: u64| n.to_string();
+    report.limited("pintle chat with 50 idle children: wake-ups a minute", chat_with_woken, CHAT_WAKES_LIMIT, of_chat);
+    report.limited("  pintle chat without children: wake-ups a minute", chat_woken, CHAT_WAKES_LIMIT, of_chat);
     report.noted("  memory of the program, each", kib(chat_memory));
     Ok(())
 }

@@ -103,7 +103,7 @@ pub(crate) fn open(url: &str, home: &Path, durability: Durability) -> anyhow::Re
     let keys = StoreKeys {
         keyring: Some(Arc::new(Keyring::open(&source)?)),
         signing: Some(Arc::new(SigningKey::open_or_create(home)?)),
-        anchor: None,
+        ..StoreKeys::default()
     };
     store::open_with(url, home, durability, keys).with_context(|| format!("`{url}` does not open"))
 }

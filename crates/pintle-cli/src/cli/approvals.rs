@@ -158,11 +158,11 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
         true => {
             format!("{GOOD}approved{GOOD:#}: exactly this call may run, once, until {}", moment(answered.expires_at))
         }
-        false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent reads so"),
+        false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent is told"),
     };
     let sessions = open_sessions(&loaded.config, &store)?;
     let resume = session_config::resume_line(global, &loaded, &*sessions, &answered.session_id);
-    terminal::say(&format!("{outcome}\nto go on: {resume}\n"))?;
+    terminal::tell(&format!("{outcome}\nto go on: {resume}\n"))?;
     Ok(0)
 }
 
@@ -176,12 +176,12 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
     match (begun.pop(), begun.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => {
-            Err(CliError::failed(format!("there is no approval `{id}`"))
+            Err(CliError::usage(format!("there is no approval `{id}`"))
                 .hint("`pintle approvals list` shows what waits"))
         }
         (Some(newest), false) => {
             let several = begun.iter().rev().take(MAX_CANDIDATES - 1);
-            let error = CliError::failed(format!("{} approvals have ids that begin with `{id}`", begun.len() + 1));
+            let error = CliError::usage(format!("{} approvals have ids that begin with `{id}`", begun.len() + 1));
             Err(std::iter::once(&newest).chain(several).fold(error, |error, one| error.hint(candidate(one))))
         }
     }

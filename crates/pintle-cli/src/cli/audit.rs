@@ -6,6 +6,8 @@ use clap::Subcommand;
 use domain::id::TenantId;
 use domain::nearest::nearest;
 use domain::store::StoreError;
+use host::config::Config;
+use host::host_rules::anchor;
 use store::Store;
 
 use super::Global;
@@ -13,11 +15,12 @@ use crate::clean::prose;
 use crate::error::CliError;
 
 mod export;
+mod missing;
 mod range;
 mod tail;
 mod verify;
 
-pub(super) use verify::keys;
+pub(super) use verify::{first_finding, keys};
 
 /// Most entries of a chain that are read at once.
 const PAGE: usize = 512;
@@ -73,6 +76,27 @@ pub(super) fn no_tenant<'a>(slug: &str, known: impl Iterator<Item = &'a str>) ->
         None => format!("there is no tenant \"{slug}\""),
     });
     error.hint(format!("the tenants are {}", known.join(", ")))
+}
+
+/// Why the chains of `store` are not those that were known, a line each.
+fn in_question(config: &Config, store: &dyn Store) -> Result<Vec<String>, StoreError> {
+    match store.rules()?.shut {
+        Some(why) => Ok(vec![why]),
+        None => unsigned(config, store),
+    }
+}
+
+/// The chains of `store` whose signatures are gone, a line each. To be asked once the rules are read and every gate is
+/// not shut: another store than before is known as it is by then.
+pub(super) fn unsigned(config: &Config, store: &dyn Store) -> Result<Vec<String>, StoreError> {
+    let Some(known) = anchor(config).and_then(|file| file.read().ok().flatten()) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for tenant in known.chains.keys() {
+        let last = store.last_checkpoint(tenant)?.map_or(0, |point| point.seq);
+        let gone = known.unsigned(tenant, last);
+        found.extend(gone.map(|why| format!("{why}; no more of it is signed until `pintle store accept`")));
+    }
+    Ok(found)
 }
 
 /// The store cannot do it.

@@ -18,14 +18,14 @@ use host::host::{load, open_store};
 pub enum BudgetCommand {
     /// What is left this month
     Get(GetArgs),
-    /// Set what may be spent a month; 0 is no call at all
+    /// Set the limit of a month; 0 allows no call at all
     Set(SetArgs),
 }
 
 /// Flags of `budget get`.
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// Whose [default: default]
+    /// The tenant [default: default]
     #[arg(long, value_name = "SLUG")]
     tenant: Option<String>,
     /// Print JSON
@@ -39,7 +39,7 @@ pub struct SetArgs {
     /// How many tokens a month
     #[arg(value_name = "TOTAL", value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
     total: i64,
-    /// Whose [default: default]
+    /// The tenant [default: default]
     #[arg(long, value_name = "SLUG")]
     tenant: Option<String>,
     /// Print JSON

@@ -1,6 +1,6 @@
 //! `pintle chat`: a conversation in the terminal.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use domain::session::ReleaseReason;
 use engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
+use super::live::Notices;
 use super::session::{self, INTERRUPTED, WAITING};
 use super::stops::Stops;
 use super::{Global, session_config, terminal};
@@ -21,6 +22,7 @@ use crate::operator;
 use crate::table::columns;
 use crate::text::clip;
 use crate::timeline::Timeline;
+use host::changes::Changes;
 use host::host::Host;
 use host::ready_agent::ReadyAgent;
 use host::reload::{ConversationSource, Reloaded, reload};
@@ -32,18 +34,16 @@ mod input;
 mod keys;
 mod line;
 pub(super) mod screen;
-mod watch;
 mod work;
 
 use command::Command;
 use console::{ChatConsole, PersonOrder};
-use input::{Input, InputPurpose, SentLine};
+use input::{Input, InputPurpose, SentLine, StopKey};
 use screen::{Front, Screen};
-use watch::Changes;
-use work::Task;
+use work::{Task, WorkedWith, not_undone, undone};
 
-/// How often an idle conversation looks for results of sub-agents and for answers from elsewhere: quick enough for a
-/// person who waits, too seldom to be felt by the disk.
+/// How often an idle conversation looks for an answer from elsewhere to a question that was left for later: quick enough
+/// for a person who waits, too seldom to be felt by the disk. Also how long what a sub-agent brought may take to arrive.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Flags of `chat`.
@@ -58,32 +58,21 @@ pub struct ChatArgs {
     /// Go on with a session of another agent: all that was said in it is sent to this one
     #[arg(long, requires = "session")]
     agent_changed: bool,
-    /// Go on with a session that was worked under another configuration, or with guards that are gone
+    /// Go on with a session that ran under another configuration, or with guards that are gone
     #[arg(long, requires = "session")]
     config_changed: bool,
     /// Another model than the agent's own
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<String>,
+    /// Show what the model thinks, not only how much
+    #[arg(long)]
+    thinking: bool,
     /// No timeline
     #[arg(short, long)]
     quiet: bool,
     /// Do not start when a guard is bad, down or untrusted
     #[arg(long)]
     strict: bool,
-}
-
-/// Standard error for notices, each on lines of their own.
-struct Notices(Arc<Screen>);
-
-impl Write for Notices {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.notice(&String::from_utf8_lossy(bytes));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 pub(super) fn run(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
@@ -134,8 +123,8 @@ async fn talk(global: &Global, args: &ChatArgs) -> Result<u8, CliError> {
         changes,
         cancel: CancellationToken::new(),
         interactive: io::stdin().is_terminal(),
-        left: 0,
-        parked: None,
+        thinking: args.thinking,
+        last: LastTurn::default(),
         warned: false,
     };
     chat.greet();
@@ -161,12 +150,22 @@ struct Chat<'a> {
     cancel: CancellationToken,
     /// Whether a person types.
     interactive: bool,
+    /// Whether what the model thinks is shown.
+    thinking: bool,
+    last: LastTurn,
+    /// Whether the person knows that sub-agents still work.
+    warned: bool,
+}
+
+/// What the turn before left behind.
+#[derive(Default)]
+struct LastTurn {
     /// How many messages wait that begin no turn by themselves.
     left: usize,
     /// The question that the open turn waits for.
     parked: Option<Parked>,
-    /// Whether the person knows that sub-agents still work.
-    warned: bool,
+    /// Everything that was said in it, if it was stopped and can still be undone.
+    stopped: Option<Vec<String>>,
 }
 
 /// A question that was left for later.
@@ -197,10 +196,12 @@ impl Chat<'_> {
             (true, true) => {
                 self.console.note("Esc stops an answer, Ctrl-D ends the conversation, /help shows the rest.")
             }
-            (true, false) => self.console.note("Ctrl-C stops an answer, Ctrl-D ends the conversation."),
+            (true, false) => {
+                self.console.note("Ctrl-C stops an answer, Ctrl-D ends the conversation, /help shows the rest.")
+            }
             (false, _) => {}
         }
-        self.left = self.conversation.queue().len();
+        self.last.left = self.conversation.queue().len();
         if let Some(open) = self.conversation.open_turn() {
             let why = match self.conversation.last_cause() {
                 Some(ReleaseReason::Waiting) => "waits for a person",
@@ -214,10 +215,13 @@ impl Chat<'_> {
             };
             let prompt = clip(&open.prompt);
             self.console.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));
-        } else if self.left > 0 {
+        } else if self.last.left > 0 {
             let resume = if self.interactive { "/resume goes on with them now; else they" } else { "they" };
-            let messages =
-                if self.left == 1 { "1 message waits".into() } else { format!("{} messages wait", self.left) };
+            let messages = if self.last.left == 1 {
+                "1 message waits".into()
+            } else {
+                format!("{} messages wait", self.last.left)
+            };
             self.console.note(&format!("{messages} from before: {resume} go with the next message"));
         }
     }
@@ -242,12 +246,18 @@ impl Chat<'_> {
         self.console.await_now(InputPurpose::Message);
         self.prompt();
         loop {
+            // Nobody else has anything to tell: an idle conversation wakes for nothing.
+            let asked = self.last.parked.as_ref().is_some_and(|parked| parked.open);
             // A change comes before a line that was typed ahead.
             let happened = tokio::select! {
                 biased;
                 () = self.changes.next() => return Next::Changed,
                 happened = self.console.next() => happened,
-                () = tokio::time::sleep(LOOK_EVERY) => match self.came_in().await {
+                () = tokio::time::sleep(LOOK_EVERY), if asked => match self.came_in().await {
+                    Some(task) => return Next::Work(task),
+                    None => continue,
+                },
+                () = self.conversation.arrival() => match self.came_in().await {
                     Some(task) => return Next::Work(task),
                     None => continue,
                 },
@@ -255,12 +265,37 @@ impl Chat<'_> {
             let next = match self.console.heed(happened).await {
                 None => None,
                 Some(PersonOrder::Say(sent)) => self.said(sent).await,
+                Some(PersonOrder::Again(key)) => {
+                    self.again(key).await;
+                    None
+                }
                 Some(PersonOrder::End) => self.end().await,
                 Some(PersonOrder::Stop | PersonOrder::EndProgram) => Some(Next::Over(INTERRUPTED)),
             };
             if let Some(next) = next {
                 return next;
             }
+        }
+    }
+
+    /// A key that stops was pressed with nothing under way: a turn that it stopped before is undone.
+    async fn again(&mut self, key: StopKey) {
+        let stopped = self.last.stopped.take();
+        let taken_back = match stopped.is_some() {
+            true => self.conversation.take_back().await,
+            false => Ok(false),
+        };
+        match (stopped, taken_back) {
+            (stopped, Err(why)) => {
+                self.console.note(&not_undone(&why));
+                self.last.stopped = stopped;
+            }
+            (Some(said), Ok(true)) => {
+                self.console.note(&undone(said));
+                self.last.left = self.conversation.queue().len();
+            }
+            (Some(_) | None, Ok(_)) if key == StopKey::Interrupt => self.console.note("Ctrl-D ends the conversation."),
+            (Some(_) | None, Ok(_)) => {}
         }
     }
 
@@ -286,7 +321,8 @@ impl Chat<'_> {
             Some(Command::Resume) if !self.conversation.queue().is_empty() => return Some(Next::Work(Task::GoOn)),
             Some(Command::Resume) => self.console.note("there is nothing to go on with"),
             Some(Command::Quit) => return self.end().await,
-            Some(Command::Help) => self.console.note(Command::HELP),
+            Some(Command::Help) => self.console.note(Command::help(self.console.is_keys())),
+            Some(Command::Finish) => self.console.note("nothing is under way"),
             Some(Command::Unknown(word)) => {
                 let word = clean(&word);
                 self.console.note(&format!("there is no command /{word}; see /help"));
@@ -300,13 +336,13 @@ impl Chat<'_> {
     async fn came_in(&mut self) -> Option<Task> {
         if self.conversation.open_turn().is_none() {
             let waiting = self.conversation.queue().len();
-            if waiting <= self.left {
+            if waiting <= self.last.left {
                 return None;
             }
             self.console.note("what a sub-agent brought has come in");
             return Some(Task::GoOn);
         }
-        let parked = self.parked.as_mut().filter(|parked| parked.open)?;
+        let parked = self.last.parked.as_mut().filter(|parked| parked.open)?;
         let became = ask::became(self.host.store.clone(), parked.id.clone()).await?;
         parked.open = false;
         self.console.note(&format!("{became}: /resume goes on"));
@@ -316,24 +352,26 @@ impl Chat<'_> {
     /// Works `task`, and then what came in meanwhile. Returns the exit code if the conversation is over.
     async fn work(&mut self, mut task: Task) -> Option<u8> {
         loop {
-            let worked = work::work(&mut self.console, &self.member, &mut self.conversation, task, &self.cancel).await;
+            let with = WorkedWith { member: &self.member, cancel: &self.cancel, thinking: self.thinking };
+            let worked = work::work(&mut self.console, &mut self.conversation, task, with).await;
             let ending = worked.report.map(|report| report.ending);
-            self.parked = None;
+            self.last.stopped = worked.stopped;
+            self.last.parked = None;
             if let Some(TurnEnding::Waiting(approval)) = &ending {
                 self.park(approval);
             }
             if worked.end_program {
                 return Some(INTERRUPTED);
             }
-            if self.parked.is_some() && !self.interactive {
+            if self.last.parked.is_some() && !self.interactive {
                 return Some(WAITING);
             }
-            self.left = self.conversation.queue().len();
+            self.last.left = self.conversation.queue().len();
             let stopped = matches!(ending, None | Some(TurnEnding::Cancelled));
-            if stopped || self.left == 0 || self.conversation.open_turn().is_some() {
+            if stopped || self.last.left == 0 || self.conversation.open_turn().is_some() {
                 return None;
             }
-            self.console.note("going on with what has come in meanwhile");
+            self.console.note("continuing with what came in meanwhile");
             task = Task::GoOn;
         }
     }
@@ -347,7 +385,7 @@ impl Chat<'_> {
             steps.push("then /resume goes on here".into());
         }
         steps.iter().for_each(|step| self.console.note(step));
-        self.parked = Some(Parked { id: approval.id.clone(), open: true });
+        self.last.parked = Some(Parked { id: approval.id.clone(), open: true });
     }
 
     /// Nothing more is said. Where nobody is there to ask, sub-agents that still work are waited for.
@@ -400,7 +438,7 @@ impl Chat<'_> {
 
     /// The exit code of a conversation that ends now.
     fn last_code(&self) -> u8 {
-        if self.parked.is_none() || self.conversation.open_turn().is_none() {
+        if self.last.parked.is_none() || self.conversation.open_turn().is_none() {
             return 0;
         }
         let (key, flags) = (session::word(self.conversation.key.as_str()), session::flags(self.global));
@@ -428,7 +466,7 @@ impl Chat<'_> {
                 self.member = agent;
                 // It may name other folders with rules.
                 if let Err(error) = self.changes.follow(&self.host) {
-                    terminal::complain(&error);
+                    terminal::complain(&error.into());
                 }
                 let children: String = children
                     .words()

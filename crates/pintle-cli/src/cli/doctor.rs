@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use store::Store;
 
+use super::command_line::complete;
 use super::session::UNGUARDED;
 use super::{Global, terminal};
 use crate::clean::clean;
@@ -35,6 +36,9 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 /// Flags of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
+    /// Also ask the models that judge for rules, which spends tokens
+    #[arg(long)]
+    judges: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -172,7 +176,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
             return Err(error.into());
         }
     };
-    let mut checks = surroundings::configuration(&loaded);
+    let mut checks = surroundings::configuration(&env, &loaded);
     checks.extend(surroundings::skills(&loaded));
     let store = open_store(&loaded.config);
     if store.is_err() {
@@ -182,7 +186,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     let found = terminal::runtime()?.block_on(async {
         let host = Host::open(env.clone(), loaded, Vec::new())?;
         host.start_servers(&host.loaded.config);
-        let found = examine(&host, &env, store).await;
+        let found = examine(&host, (&env, args), store).await;
         host.close().await;
         Ok::<_, CliError>(found)
     })?;
@@ -196,10 +200,14 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
 }
 
 /// Everything that takes a running host.
-async fn examine(host: &Host, env: &Env, store: Result<Arc<dyn Store>, host::HostError>) -> Vec<Check> {
+async fn examine(
+    host: &Host,
+    (env, args): (&Env, &DoctorArgs),
+    store: Result<Arc<dyn Store>, host::HostError>,
+) -> Vec<Check> {
     // Guards may be about the tools of MCP servers, so those come first.
     let servers = servers::reach(host).await;
-    let (mut checks, canaries) = guards::prove(host).await;
+    let (mut checks, canaries) = guards::prove(host, args.judges).await;
     checks.extend(guards::shadows(host));
     checks.extend(records::rules(host));
     let config = &host.loaded.config;
@@ -209,7 +217,7 @@ async fn examine(host: &Host, env: &Env, store: Result<Arc<dyn Store>, host::Hos
     checks.extend(chains);
     checks.extend(meters);
     checks.push(records::encryption(config, env));
-    checks.extend(surroundings::home(host));
+    checks.extend(surroundings::home(host, env));
     checks.extend(surroundings::providers(host, env).await);
     checks.extend(servers);
     checks.extend(surroundings::exec(host));
@@ -248,7 +256,7 @@ impl Findings {
             table.row([
                 format!("{style}{mark}{style:#} {}", check.what),
                 format!("{BOLD}{}{BOLD:#}", clean(&check.name)),
-                format!("{step}{}", clean(&check.message)),
+                complete(&format!("{step}{}", clean(&check.message))),
             ]);
             for line in check.stderr.lines().filter(|_| whole || check.what == "mcp") {
                 table.line(format!("    {}", clean(line)), 6);

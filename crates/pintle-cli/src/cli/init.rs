@@ -39,7 +39,7 @@ pub(super) fn run(global: &Global, args: &InitArgs) -> Result<u8, CliError> {
         })?,
     };
     let file = write(&folder)?;
-    terminal::say(&next_steps(&file, args.dir.is_some()))?;
+    terminal::tell(&next_steps(&file, args.dir.is_some()))?;
     Ok(0)
 }
 

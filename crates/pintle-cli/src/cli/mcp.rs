@@ -30,7 +30,7 @@ use super::{Global, terminal};
 use crate::clean::prose;
 use crate::error::CliError;
 
-/// How many calls may wait behind the one that is worked; a client that sends more waits itself.
+/// How many calls may wait behind the one that is running; a client that sends more waits itself.
 const MAX_AHEAD: usize = 64;
 
 /// How many waiting approvals are looked through for those of a withdrawn call: more than any person has open.

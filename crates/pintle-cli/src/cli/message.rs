@@ -30,14 +30,13 @@ pub(super) fn of(given: Option<&str>, no_stdin: bool) -> Result<String, CliError
     let text = match given {
         Some(text) if text != "-" => beside(text, if no_stdin { None } else { piped_beside()? }.as_deref()),
         Some(_) | None if no_stdin => {
-            return Err(
-                CliError::usage("there is no message").hint("write it behind `pintle run`, or leave out --no-stdin")
-            );
+            return Err(CliError::usage("there is no message")
+                .hint("give one: `pintle run \"hello\"`, or leave out --no-stdin"));
         }
         Some(_) | None => {
             if given.is_none() && io::stdin().is_terminal() {
                 return Err(CliError::usage("there is no message")
-                    .hint("write it behind `pintle run`, or pipe it in")
+                    .hint("give one: `pintle run \"hello\"`, or pipe it in")
                     .hint("for a conversation: `pintle chat`"));
             }
             read(io::stdin().lock(), MAX_MESSAGE_BYTES)?

@@ -16,7 +16,7 @@ pub struct RunArgs {
     /// Read nothing from stdin
     #[arg(long)]
     no_stdin: bool,
-    /// The agent that works it
+    /// The agent that runs it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// The session that the message belongs to, new or stored [default: a new one, named on stderr]
@@ -25,7 +25,7 @@ pub struct RunArgs {
     /// Go on with a session of another agent: all that was said in it is sent to this one
     #[arg(long, requires = "session")]
     agent_changed: bool,
-    /// Go on with a session that was worked under another configuration, or with guards that are gone
+    /// Go on with a session that ran under another configuration, or with guards that are gone
     #[arg(long, requires = "session")]
     config_changed: bool,
     /// Another model than the agent's own
@@ -34,6 +34,9 @@ pub struct RunArgs {
     /// Print one event a line on stdout instead of the reply and the timeline
     #[arg(long)]
     json: bool,
+    /// On a terminal: show what the model thinks, not only how much
+    #[arg(long)]
+    thinking: bool,
     /// No timeline
     #[arg(short, long)]
     quiet: bool,
@@ -44,7 +47,7 @@ pub struct RunArgs {
 
 pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
     let message = message::of(args.message.as_deref(), args.no_stdin)?;
-    let shown = DisplayOptions { json: args.json, quiet: args.quiet };
+    let shown = DisplayOptions::new(args.json, args.quiet, args.thinking);
     let runtime = terminal::runtime()?;
     runtime.block_on(async {
         let host = session::open(global, shown.watchers(global))?;
@@ -61,7 +64,7 @@ pub(super) fn run(global: &Global, args: RunArgs) -> Result<u8, CliError> {
         if let Some(open) = conversation.open_turn() {
             terminal::note(&format!("the turn {} was left open in this session, and ends now", open.turn_id));
         }
-        let worked = turn::work(global, shown, (&host, &member), &mut conversation, Task::Message(&message)).await?;
+        let worked = turn::work(global, &shown, (&host, &member), &mut conversation, Task::Message(&message)).await?;
         Ok(worked.unwrap_or_default())
     })
 }

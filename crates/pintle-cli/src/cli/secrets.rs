@@ -29,7 +29,7 @@ const MAX_NAMED: usize = 50;
 /// What can be done with secrets.
 #[derive(Debug, Subcommand)]
 pub enum SecretsCommand {
-    /// Encrypt anew what is not under the current key; can be broken off and run again
+    /// Re-encrypt what is not under the current key yet; safe to interrupt and run again
     Rotate(RotateArgs),
 }
 

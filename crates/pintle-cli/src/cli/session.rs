@@ -1,7 +1,6 @@
 //! What `run` and `chat` share: a host that is ready, an agent, and how a turn's end becomes an exit code.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +18,14 @@ use domain::verdict::AbortScope;
 use engine::Watcher;
 use jiff::Timestamp;
 
+use super::command_line::again;
+pub(super) use super::command_line::{flags, word};
 use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::table::{columns, fold};
+use host::config::Config;
+use host::config::diagnostic::dotted;
 use host::host::{Host, load};
 
 /// The exit code for a turn or run that a hook stopped.
@@ -90,6 +93,12 @@ pub(super) fn open_hooks(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Re
 pub(super) async fn servers(host: &Host, agent: Option<&str>) -> Result<(), CliError> {
     // A name that nobody has is told at once.
     host.loaded.config.agent(agent)?;
+    all_servers(host).await;
+    Ok(())
+}
+
+/// The same for all agents.
+pub(super) async fn all_servers(host: &Host) {
     let ready = host.servers_ready();
     tokio::pin!(ready);
     let down = match tokio::time::timeout(SILENCE, &mut ready).await {
@@ -103,7 +112,6 @@ pub(super) async fn servers(host: &Host, agent: Option<&str>) -> Result<(), CliE
         terminal::note(&format!("warning: MCP server \"{}\" cannot be used: {}", clean(&name), prose(&why)));
     }
     host.odd_tools().iter().for_each(|line| terminal::note(&format!("warning: {}", prose(line))));
-    Ok(())
 }
 
 /// Waits for the hooks, and refuses to go on if a guard cannot work and the user wants to know before the first turn.
@@ -120,10 +128,11 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
     if !(strict || host.loaded.config.strict_start) {
         return Ok(guards);
     }
-    let stopping = guards.iter().filter(|(_, health)| health.stops_a_strict_start());
-    let mut bad: Vec<String> = stopping.map(|(name, _)| name.to_string()).collect();
-    bad.extend(host.loaded.diagnostics.iter().filter(|found| found.guard).map(|found| found.path.clone()));
-    bad.extend(host.host_rules.unguarded.iter().cloned());
+    if let Some(line) = host::links::second_names(&host.loaded).first() {
+        let error = CliError { code: UNGUARDED, message: clean(line), hints: Vec::new() };
+        return Err(error.hint("without --strict and strict_start the turn begins anyway"));
+    }
+    let bad = unfit(host, &guards);
     if bad.is_empty() {
         return Ok(guards);
     }
@@ -132,7 +141,32 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
         message: format!("guards that cannot work: {}", bad.join(", ")),
         hints: Vec::new(),
     };
-    Err(error.hint("see `pintle doctor`; without --strict and strict_start the turn begins all the same"))
+    Err(error
+        .hint("see `pintle doctor`; to begin all the same, leave out --strict or set `hooks.strict_start = false`"))
+}
+
+/// The guards with which a strict start does not go on, each once, however much is wrong with it.
+fn unfit(host: &Host, guards: &[GuardHealth]) -> Vec<String> {
+    let stopping = guards.iter().filter(|(_, health)| health.stops_a_strict_start());
+    let found = host.loaded.diagnostics.iter().filter(|found| found.guard);
+    let found = found.map(|found| hook_of(&host.loaded.config, &found.path).unwrap_or(&found.path));
+    let named = stopping.map(|(name, _)| name.as_str()).chain(found);
+    let mut unfit: Vec<String> = Vec::new();
+    for name in named.chain(host.host_rules.unguarded.iter().map(String::as_str)) {
+        if !unfit.iter().any(|known| known == name) {
+            unfit.push(name.to_owned());
+        }
+    }
+    unfit
+}
+
+/// The process hook that the key `path` is about.
+fn hook_of<'a>(config: &'a Config, path: &str) -> Option<&'a str> {
+    let names = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
+    names.into_iter().find(|name| {
+        let rest = path.strip_prefix(&dotted(&["hooks", "processes", *name]));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// A guard, and how it stands.
@@ -199,8 +233,8 @@ fn anothers(key: &str, before: &AgentId, now: &AgentId) -> CliError {
         "session \"{}\" is a conversation with the agent \"{before}\", not with \"{now}\"",
         clean(key)
     ))
-    .hint(format!("go on with --agent {}", word(&before)))
-    .hint(format!("--agent-changed sends all that was said in it to \"{now}\""))
+    .hint(format!("to go on with \"{before}\": `{}`", again(&[("--agent", Some(&before))])))
+    .hint(format!("to send all that was said in it to \"{now}\": `{}`", again(&[("--agent-changed", None)])))
 }
 
 /// The session under `key`, new or stored, or a new one of a key of its own; taken for this process alone.
@@ -219,7 +253,7 @@ pub(super) fn conversation(host: &Host, key: Option<&str>, by: WorkedBy<'_>) -> 
             before = row.map(|row| AgentId::from(row.agent_id.as_str())).filter(|before| before != by.agent);
             if let Some(parent) = row.and_then(|row| row.parent.as_deref()) {
                 return Err(CliError::failed(format!("session \"{key}\" is that of a sub-agent"))
-                    .hint(format!("go on with the session that it works for: {}", word(parent))));
+                    .hint(format!("go on with the session that started it: {}", word(parent))));
             }
             if let Some(before) = before.as_ref().filter(|_| !by.agent_changed) {
                 return Err(anothers(key, before, by.agent));
@@ -277,24 +311,6 @@ pub(super) fn next_steps(global: &Global, key: &str, approval: &Approval) -> Vec
         format!("  pintle approvals refuse {} --note \"why\"{flags}", approval.id),
         format!("  pintle sessions resume {}{flags}", word(key)),
     ]
-}
-
-/// The flags that lead another command to the same configuration and state.
-pub(super) fn flags(global: &Global) -> String {
-    let flag = |name: &str, path: &Option<PathBuf>| {
-        path.as_ref().map(|path| format!(" {name} {}", word(&path.display().to_string()))).unwrap_or_default()
-    };
-    flag("-c", &global.config) + &flag("--home", &global.home)
-}
-
-/// A word of a command line, in quotes where a shell would read more into it.
-pub(super) fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 /// The exit code of a turn, and what the user is told on stderr.

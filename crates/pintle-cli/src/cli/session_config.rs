@@ -8,6 +8,7 @@ use host::Host;
 use host::config::Loaded;
 use host::session_config::worked_under;
 
+use super::command_line::again;
 use super::session::{flags, tenant, word};
 use super::{Global, terminal};
 use crate::clean::clean;
@@ -29,7 +30,7 @@ pub(super) fn continued(
         (ConfigDrift::Another { files, gone }, Some(before)) if !config_changed => {
             return Err(refused(conversation.key.as_str(), (before, &now), (files, &gone)));
         }
-        (ConfigDrift::Edited, _) => terminal::note("the configuration was edited since this session was worked last"),
+        (ConfigDrift::Edited, _) => terminal::note("the configuration was edited since this session last ran"),
         (ConfigDrift::None | ConfigDrift::Another { .. }, _) => {}
     }
     Ok(conversation.under(now))
@@ -39,7 +40,7 @@ pub(super) fn continued(
 fn refused(key: &str, (before, now): (&WorkedUnder, &WorkedUnder), (files, gone): (bool, &[String])) -> CliError {
     let mut parts = Vec::new();
     if files {
-        parts.push(format!("was worked under {}, and this is {}", clean(&before.files()), clean(&now.files())));
+        parts.push(format!("ran under {}, and this is {}", clean(&before.files()), clean(&now.files())));
     }
     if !gone.is_empty() {
         let names: Vec<String> = gone.iter().map(|name| format!("\"{}\"", clean(name))).collect();
@@ -48,10 +49,13 @@ fn refused(key: &str, (before, now): (&WorkedUnder, &WorkedUnder), (files, gone)
     }
     let error = CliError::failed(format!("session \"{}\" {}", clean(key), parts.join("; it ")));
     let error = match before.config.as_slice() {
-        [one] if files => error.hint(format!("go on with -c {}", word(one))),
+        [one] if files => error.hint(format!("to go on as before: `{}`", again(&[("-c", Some(one))]))),
         _ => error,
     };
-    error.hint("--config-changed goes on as it is now; the session's journal says so")
+    error.hint(format!(
+        "to go on as it is now, which the session's journal says: `{}`",
+        again(&[("--config-changed", None)])
+    ))
 }
 
 /// The command that goes on with the session `key` under the configuration that it had, wherever it is pasted.

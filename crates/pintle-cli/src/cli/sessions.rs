@@ -12,14 +12,16 @@ use domain::session::Session;
 use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError};
 use store::Store;
 
+use super::command_line::{again, complete};
 use super::session::{self, tenant};
 use super::turn::{self, DisplayOptions, Task};
 use super::{Global, session_config, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
-use crate::table::{Table, glued, out_columns};
+use crate::table::{Table, glued, out_columns, wrapped};
 use crate::text::{clip, counted};
+use host::config::Loaded;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
@@ -71,6 +73,9 @@ pub struct ShowArgs {
     /// The session
     #[arg(value_name = "KEY")]
     key: String,
+    /// Show what the model thought, not only how much
+    #[arg(long)]
+    thinking: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -121,7 +126,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     } else if args.after.is_some() && rows.is_empty() {
         "there are no more sessions\n".to_owned()
     } else if shown().next().is_none() {
-        "there are no sessions; `pintle run --session KEY` begins one\n".to_owned()
+        complete("there are no sessions; `pintle run --session KEY` begins one\n")
     } else {
         let mut table = Table::indented(0);
         shown().for_each(|row| line(&mut table, row));
@@ -129,7 +134,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     };
     terminal::say(&text)?;
     if let Some(last) = rows.last().filter(|_| !is_all) {
-        terminal::note(&format!("there are more: `pintle sessions list --after {}`", session::word(&last.session_id)));
+        terminal::note(&format!("there are more: `{}`", again(&[("--after", Some(&last.session_id))])));
     }
     Ok(0)
 }
@@ -174,7 +179,7 @@ fn state(row: &SessionRow) -> Option<String> {
 }
 
 fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
-    let Opened { store, sessions } = opened(global)?;
+    let Opened { loaded, store, sessions } = opened(global)?;
     let row = find(&*sessions, &args.key)?;
     let session = Session::fold(sessions.journal(&key(&args.key)).map_err(failed)?);
     let text = if args.json {
@@ -184,14 +189,18 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     } else {
         let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
         let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();
-        show::plain(&row, &session, (&waiting, &session::flags(global)))
+        let resume = session_config::resume_line(global, &loaded, &*sessions, &SessionId::from(args.key.as_str()));
+        {
+            let shown = show::Shown { row: &row, session: &session, waiting: &waiting, thinking: args.thinking };
+            show::plain(&shown, &session::flags(global), &resume)
+        }
     };
-    terminal::say(&text)?;
+    terminal::say(&if args.json { text } else { wrapped(&text, out_columns()) })?;
     Ok(0)
 }
 
 fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
-    let shown = DisplayOptions { json: args.json, quiet: args.quiet };
+    let shown = DisplayOptions::new(args.json, args.quiet, false);
     terminal::runtime()?.block_on(async {
         let mut host = session::open(global, shown.watchers(global))?;
         let row = find(&*host.sessions, &args.key)?;
@@ -203,7 +212,7 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
         let mut conversation = session_config::continued(&host, conversation, args.config_changed)?;
         let guards = session::ready(&host, args.strict).await?;
         session::say_head(args.quiet || args.json, &guards);
-        match turn::work(global, shown, (&host, &member), &mut conversation, Task::GoOn).await? {
+        match turn::work(global, &shown, (&host, &member), &mut conversation, Task::GoOn).await? {
             Some(code) => Ok(code),
             None => {
                 let key = session::word(&args.key);
@@ -238,7 +247,7 @@ fn find(sessions: &dyn SessionStore, key: &str) -> Result<SessionRow, CliError> 
     }
     let near = nearest(key, rows.iter().map(|row| row.session_id.as_str()));
     let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-    Err(CliError::failed(format!("there is no session \"{key}\"{near}")).hint("`pintle sessions list` shows them"))
+    Err(CliError::usage(format!("there is no session \"{key}\"{near}")).hint("`pintle sessions list` shows them"))
 }
 
 fn key(key: &str) -> SessionKey {
@@ -252,6 +261,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, CliError> {
 
 /// The store, and where conversations are.
 struct Opened {
+    loaded: Loaded,
     store: Arc<dyn Store>,
     sessions: Arc<dyn SessionStore>,
 }
@@ -260,7 +270,7 @@ fn opened(global: &Global) -> Result<Opened, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
     let sessions = open_sessions(&loaded.config, &store)?;
-    Ok(Opened { store, sessions })
+    Ok(Opened { loaded, store, sessions })
 }
 
 fn failed(error: StoreError) -> CliError {

@@ -1,12 +1,13 @@
 //! `pintle store`: what a person does about a store that is not the one that was known.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use domain::anchor::Anchor;
 use domain::store::Actor;
-use host::config::Config;
+use host::config::{Config, Env};
 use host::host::load;
 use host::host_rules::{anchor, in_doubt, open_known_store};
 use store::{AnchorFile, Durability, StoreKeys};
@@ -20,12 +21,15 @@ use crate::operator;
 /// The files that belong to a file of SQLite.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
+/// Bytes that tell an export from a copy.
+const START_BYTES: u64 = 64;
+
 /// What can be done with the store.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
     /// Put a copy of the store in its place; what stands there is moved aside
     Restore(RestoreArgs),
-    /// Take the store as it is found: older, or with rules that something else than Pintle changed
+    /// Take the store as it is found: older, or with rules that something other than Pintle changed
     Accept,
     /// Go on without the guards of a store that is gone
     Forget(ForgetArgs),
@@ -49,30 +53,30 @@ pub struct ForgetArgs {
 
 pub(super) fn run(global: &Global, command: StoreCommand) -> Result<u8, CliError> {
     operator::require()?;
-    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let config = &loaded.config;
     let Some(known) = anchor(config) else {
         return Err(CliError::usage("there is no store that is kept, so nothing of it is lost"));
     };
     match command {
-        StoreCommand::Restore(args) => restore(config, &known, &args.file),
-        StoreCommand::Accept => accept(config),
-        StoreCommand::Forget(args) => forget(config, &known, args.confirmed.as_deref()),
+        StoreCommand::Restore(args) => restore((config, &env), &known, &args.file),
+        StoreCommand::Accept => accept(config, &env),
+        StoreCommand::Forget(args) => forget((config, &env), &known, args.confirmed.as_deref()),
     }
 }
 
-fn accept(config: &Config) -> Result<u8, CliError> {
-    let store = open_known_store(config)?;
+fn accept(config: &Config, env: &Env) -> Result<u8, CliError> {
+    let store = open_known_store(config, env)?;
     let by = Actor { name: "cli".into(), at: jiff::Timestamp::now() };
     let taken = store.accept(&by).map_err(failed)?;
     if taken.is_empty() {
         terminal::note("the store is as it was left");
     }
-    taken.iter().try_for_each(|line| terminal::say(&format!("accepted: {}\n", prose(line))))?;
+    taken.iter().try_for_each(|line| terminal::tell(&format!("accepted: {}\n", prose(line))))?;
     Ok(0)
 }
 
-fn forget(config: &Config, known: &AnchorFile, confirmed: Option<&str>) -> Result<u8, CliError> {
+fn forget((config, env): (&Config, &Env), known: &AnchorFile, confirmed: Option<&str>) -> Result<u8, CliError> {
     // A file that says nothing any more holds nothing back either.
     let guards = known.read().unwrap_or_default().as_ref().map_or(0, |known| known.guards().count());
     let wanted = format!("--yes-i-lose-{guards}-guards");
@@ -80,7 +84,7 @@ fn forget(config: &Config, known: &AnchorFile, confirmed: Option<&str>) -> Resul
         let error = CliError::usage(format!("{guards} guards were known in this store, and are no longer missed then"));
         return Err(error.hint(format!("`pintle store forget {wanted}`")));
     }
-    if open_known_store(config).is_err()
+    if open_known_store(config, env).is_err()
         && let Some(file) = sqlite_file(config)
     {
         let aside = move_aside(&file)?;
@@ -88,16 +92,17 @@ fn forget(config: &Config, known: &AnchorFile, confirmed: Option<&str>) -> Resul
     }
     known.forget().map_err(failed)?;
     // What stands there now is known from now on.
-    open_known_store(config)?.rules().map_err(failed)?;
-    terminal::say(&format!("forgotten: {guards} guards\n"))?;
+    open_known_store(config, env)?.rules().map_err(failed)?;
+    terminal::tell(&format!("forgotten: {guards} guards\n"))?;
     Ok(0)
 }
 
-fn restore(config: &Config, known: &AnchorFile, copy: &Path) -> Result<u8, CliError> {
+fn restore((config, env): (&Config, &Env), known: &AnchorFile, copy: &Path) -> Result<u8, CliError> {
     let Some(file) = sqlite_file(config) else {
         return Err(CliError::usage("the store is a database of a server")
             .hint("restore it with the server's own tools, then `pintle store accept` if the copy is older"));
     };
+    no_export(copy)?;
     let cannot = |what: &Path, error: std::io::Error| CliError::failed(format!("{}: {error}", what.display()));
     let draft = beside(&file, ".restored");
     fs::copy(copy, &draft).map_err(|error| cannot(copy, error))?;
@@ -120,10 +125,26 @@ fn restore(config: &Config, known: &AnchorFile, copy: &Path) -> Result<u8, CliEr
             fs::rename(&from, &to).map_err(|error| cannot(&from, error))?;
         }
     }
-    let rules = open_known_store(config)?.rules().map_err(failed)?;
+    let rules = open_known_store(config, env)?.rules().map_err(failed)?;
     in_doubt(&rules).iter().for_each(|line| terminal::note(&prose(line)));
-    terminal::say(&format!("restored: {} from {}\n", file.display(), copy.display()))?;
+    terminal::tell(&format!("restored: {} from {}\n", file.display(), copy.display()))?;
     Ok(0)
+}
+
+/// Refuses an export of the audit record, of which no rule can be put together again.
+fn no_export(file: &Path) -> Result<(), CliError> {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
+    read.map_err(|error| CliError::failed(format!("{}: {error}", file.display())))?;
+    if !start.trim_ascii_start().starts_with(b"{") {
+        return Ok(());
+    }
+    let what = "looks like an export of the audit record, which restores no rule: it has what was changed of each, without \
+                secrets and without when it was made";
+    Err(CliError::usage(format!("{} {what}", file.display())).hint(
+        "a copy of the store's file, or of its database, brings rules back; without one, `pintle store forget`, and add them \
+         again",
+    ))
 }
 
 /// Whether the copy is one of the store that was known.

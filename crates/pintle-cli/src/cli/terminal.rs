@@ -1,17 +1,24 @@
 //! What every command shares with the terminal: colour, logs, words to stdout and stderr.
 
+mod log_line;
+
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use tracing_subscriber::EnvFilter;
 
+use log_line::LogLine;
+
 use super::chat::screen::front;
+use super::command_line::complete;
 use super::{Color, Global};
 use crate::clean::{prose, styled};
 use crate::error::{CliError, FAILED, USAGE};
+use crate::table::{columns, out_columns, wrapped};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
 /// Sets up colour and logs; with `quiet` only errors of our own, unless more is asked for.
@@ -29,13 +36,17 @@ pub(super) fn prepare(global: &Global, quiet: bool) {
         _ => "debug,rmcp=warn",
     };
     let filter = EnvFilter::try_from_env("PINTLE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let on_terminal = io::stderr().is_terminal();
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)
         .log_internal_errors(false)
-        .with_ansi(global.color != Color::Never && io::stderr().is_terminal())
-        .without_time()
-        .try_init();
+        .with_ansi(global.color != Color::Never && on_terminal)
+        .without_time();
+    // Whoever asked for logs wants to know where each line comes from.
+    let is_asked_for = global.verbose > 0 || std::env::var_os("PINTLE_LOG").is_some();
+    let line = LogLine { error: ERROR, warning: WARNING, note: HINT };
+    let logs = if on_terminal && !is_asked_for { logs.event_format(line).try_init() } else { logs.try_init() };
     if logs.is_err() {
         // A test that runs several commands in one process has set it up already.
         tracing::debug!("logs were set up before");
@@ -84,12 +95,26 @@ fn unwritable(error: &io::Error) -> Result<(), CliError> {
 
 /// Writes a line to stderr.
 pub(super) fn note(text: &str) {
+    let text = &complete(text);
     if let Some(screen) = front() {
         return screen.notice(&format!("{text}\n"));
     }
     let mut err = anstream::stderr();
     // There is nowhere left to say that stderr is gone.
-    drop(writeln!(err, "{}", styled(text)));
+    drop(writeln!(err, "{}", styled(&wrapped(text, columns(io::stderr())))));
+}
+
+/// Writes a warning to stderr.
+pub(super) fn warn(text: &str) {
+    note(&format!("{WARNING}warning:{WARNING:#} {text}"));
+}
+
+/// Writes a text of ours to stdout, wrapped to what fits.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub(super) fn tell(text: &str) -> Result<(), CliError> {
+    say(&wrapped(&complete(text), out_columns()))
 }
 
 /// Says what went wrong.

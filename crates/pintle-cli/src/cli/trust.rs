@@ -44,9 +44,9 @@ pub(super) fn run(global: &Global, args: &TrustArgs) -> Result<u8, CliError> {
         (Err(error), Ok(())) => return Err(error.into()),
     };
     let shown = coverages(&env, &survey);
-    terminal::say(&plain(&survey, &shown))?;
+    terminal::tell(&plain(&survey, &shown))?;
     if survey.entries.iter().all(|(_, standing)| *standing == TrustStanding::Trusted) {
-        terminal::say("nothing to accept: all of it was accepted before\n")?;
+        terminal::tell("nothing to accept: all of it was accepted before\n")?;
         return Ok(0);
     }
     allowed?;
@@ -59,7 +59,7 @@ pub(super) fn run(global: &Global, args: &TrustArgs) -> Result<u8, CliError> {
             .hint("run `pintle trust` again"));
     }
     accept(&env.home(global.home.as_deref())?, &survey)?;
-    terminal::say(&format!("accepted: {}\n", clean(&survey.file.display().to_string())))?;
+    terminal::tell(&format!("accepted: {}\n", clean(&survey.file.display().to_string())))?;
     Ok(0)
 }
 

@@ -25,11 +25,13 @@ mod detail;
 mod list;
 mod newest;
 mod observed;
+mod questions;
 mod stopped;
 mod summary;
 mod words;
 
 use chosen::Chosen;
+use questions::Questions;
 use stopped::Stopped;
 
 /// Most events of one turn that are shown: a long turn has some hundreds.
@@ -49,6 +51,9 @@ const TURN_END: &str = "turn_end";
 
 /// Something in a history that did not come in as it was sent.
 const HISTORY_WITHHELD: &str = "history_withheld";
+
+/// The event of a call that had a permit and no tool, as records name it.
+const TOOL_MISSING: &str = "tool_missing";
 
 /// Flags of `why`.
 #[derive(Debug, Default, Args)]
@@ -97,12 +102,16 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let store = open_store(&loaded.config)?;
     let since = args.since.as_deref().map(|since| when("--since", since, Timestamp::now())).transpose()?;
     if args.list {
-        let turns = store.turns(None, since, MAX_LISTED).map_err(|error| CliError::failed(error.to_string()))?;
-        terminal::say(&if args.json { json_of(&turns)? } else { list::turns(&turns, out_columns()) })?;
+        let mut turns = store.turns(None, since, MAX_LISTED).map_err(|error| CliError::failed(error.to_string()))?;
+        let questions = Questions::of(&*store)?;
+        turns.iter_mut().for_each(|turn| turn.waiting = turn.waiting.min(questions.waiting(turn)));
+        let listed = list::listed(&*store, turns)?;
+        terminal::say(&if args.json { json_of(&listed)? } else { list::turns(&listed, out_columns()) })?;
         return Ok(0);
     }
     let conversations = open_sessions(&loaded.config, &store)?;
-    let (mut events, mut shown) = events(&*store, &*conversations, args, since)?;
+    let questions = Questions::of(&*store)?;
+    let (mut events, mut shown) = events(&*store, &*conversations, (args, &questions), since)?;
     if let Some(hook) = args.hook.as_deref().filter(|_| events.is_empty()) {
         return Err(no_records(&*store, &loaded.config, hook, since.is_some()));
     }
@@ -124,8 +133,8 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
             let all = events.iter().filter(|event| explains(event) || event.event == TURN_END);
             json_of(&all.map(detail::json).collect::<Vec<_>>())?
         }
-        (false, Shown::Summary) => summary::turns(&events, out_columns()) + &summary::more(),
-        (false, Shown::Refusals) => list::refusals(&events, out_columns(), global.verbose > 0),
+        (false, Shown::Summary) => summary::turns(&events, &questions, out_columns()) + &summary::more(),
+        (false, Shown::Refusals) => list::refusals(&events, &questions, (out_columns(), global.verbose > 0)),
         (false, Shown::Whole) => folded(&detail::turns(&events, explains, everything), out_columns(), HANG),
     };
     terminal::say(&text)?;
@@ -137,16 +146,17 @@ pub(super) fn newest(global: &Global) -> Result<String, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
     let conversations = open_sessions(&loaded.config, &store)?;
-    let (mut events, _) = events(&*store, &*conversations, &WhyArgs::default(), None)?;
+    let questions = Questions::of(&*store)?;
+    let (mut events, _) = events(&*store, &*conversations, (&WhyArgs::default(), &questions), None)?;
     observed::fill(&*store, &mut events)?;
-    Ok(summary::turns(&events, out_columns()))
+    Ok(summary::turns(&events, &questions, out_columns()))
 }
 
 /// The events that are asked for, and how they are shown.
 fn events(
     store: &dyn Store,
     conversations: &dyn SessionStore,
-    args: &WhyArgs,
+    (args, questions): (&WhyArgs, &Questions),
     since: Option<Timestamp>,
 ) -> Result<(Vec<StoredEvent>, Shown), CliError> {
     let tool = args.tool.as_deref();
@@ -164,7 +174,7 @@ fn events(
         return Ok(match args.denied {
             // JSON is the evidence: all that was ruled.
             true if args.json => (found, Shown::Refusals),
-            true => (last_words(store, found)?, Shown::Refusals),
+            true => (last_words(store, found, questions)?, Shown::Refusals),
             false => (found, Shown::Whole),
         });
     }
@@ -178,7 +188,7 @@ fn events(
 
 /// Of `found`, which stopped something, the last word on each call: what a person was asked about may have gone on since,
 /// or have been refused.
-fn last_words(store: &dyn Store, found: Vec<StoredEvent>) -> Result<Vec<StoredEvent>, CliError> {
+fn last_words(store: &dyn Store, found: Vec<StoredEvent>, questions: &Questions) -> Result<Vec<StoredEvent>, CliError> {
     let mut all: Vec<StoredEvent> = Vec::new();
     for event in found {
         let asks = event.ruling == VerdictKind::Ask.as_str();
@@ -189,7 +199,7 @@ fn last_words(store: &dyn Store, found: Vec<StoredEvent>) -> Result<Vec<StoredEv
             all.extend(find(store, &RecordQuery { call, turn: Some(turn), limit: MAX_EVENTS, ..Default::default() })?);
         }
     }
-    Ok(Stopped::of(&all).open().into_iter().cloned().collect())
+    Ok(Stopped::of(&all, questions).open().into_iter().map(|(_, event)| event.clone()).collect())
 }
 
 /// Says that nothing is recorded of the hook `name`, and which one was probably meant.
@@ -197,7 +207,7 @@ fn no_records(store: &dyn Store, config: &Config, name: &str, since: bool) -> Cl
     let ran = store.hook_timings(NAMED_EVENTS).unwrap_or_default();
     let configured = config.hooks.iter().map(|loaded| loaded.hook.name.as_str());
     let known: BTreeSet<&str> = configured.chain(ran.iter().map(|timing| timing.hook.as_str())).collect();
-    let error = CliError::failed(match since {
+    let error = CliError::usage(match since {
         true => format!("no hook \"{}\" has records since then", clean(name)),
         false => format!("no hook \"{}\" has records", clean(name)),
     });

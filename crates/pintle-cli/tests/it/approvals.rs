@@ -63,7 +63,9 @@ fn a_call_waits_is_approved_and_runs_exactly_once() {
     assert!(env.pintle(&["sessions", "list"]).out.starts_with("s  a call waits for a person\n"));
     let id = id(&env);
     let seen = env.pintle(&["sessions", "show", "s"]);
-    assert!(seen.out.contains("exec: pintle approvals approve [id], or refuse\n"), "{seen}");
+    let hint = "  exec waits for a person:\n    pintle approvals approve [id]\n    pintle approvals refuse [id]\n  to go on:\n    \
+                pintle sessions resume s\n";
+    assert!(seen.out.contains(hint), "{seen}");
     let seen = env.on_terminal("", &["approvals", "approve", &id]);
     insta::assert_snapshot!(seen, @r#"
     exit 0
@@ -227,7 +229,7 @@ fn bad_input_says_what_is_wrong() {
     assert_eq!(env.pintle(&["approvals", "list"]).out, "nothing waits for a person\n");
     assert_eq!(env.pintle(&["approvals", "list", "--all"]).out, "there are no approvals\n");
     assert_eq!(env.pintle(&["approvals", "list", "--json"]).out, "[]\n");
-    for (id, code, why) in [("nonsense", 1, "error: there is no approval `nonsense`"), ("", 2, "error: ID is empty")] {
+    for (id, code, why) in [("nonsense", 2, "error: there is no approval `nonsense`"), ("", 2, "error: ID is empty")] {
         let seen = env.on_terminal("", &["approvals", "approve", id]);
         assert!(seen.code == Some(code) && seen.out.starts_with(why), "{seen}");
     }
@@ -237,7 +239,7 @@ fn bad_input_says_what_is_wrong() {
     let seen = env.on_terminal("", &["approvals", "approve", "0"]);
     let one = "hint: [id]  waiting  exec {\"command\":\"echo once >>ran; echo written\"}\n";
     let several = format!("error: 2 approvals have ids that begin with `0`\n  {one}  {one}");
-    assert_eq!((seen.code, seen.out.as_str()), (Some(1), several.as_str()));
+    assert_eq!((seen.code, seen.out.as_str()), (Some(2), several.as_str()));
     let long = "x".repeat(4097);
     let seen = env.on_terminal("", &["approvals", "refuse", "0", "--note", &long]);
     assert!(seen.code == Some(2) && seen.out.contains("--note is longer than 4096 bytes"), "{seen}");

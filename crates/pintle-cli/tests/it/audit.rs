@@ -13,6 +13,7 @@ use store::keyring::signing::SigningKey;
 use store::{Durability, StoreKeys, open_with};
 
 use super::env::TestEnv;
+use super::run::{DONE, scripted};
 
 fn execution(number: u32) -> Execution {
     let uuid = |kind: u32| format!("0193a5b0-7000-7000-8000-{:012x}", u64::from(kind) << 32 | u64::from(number));
@@ -145,7 +146,7 @@ fn the_store_itself_is_verified_and_a_row_that_was_changed_in_it_is_named() {
       proven up to row 20: 20 rows
 
     --- err
-    the key is that of this machine; name one that was kept elsewhere with --key to trust less
+    the public key is the one of this machine, which whoever can write here could have replaced: `--key FILE` checks against a copy that you keep elsewhere
     ");
     let changed = env.command("python3").args(["-c", CHANGE]).arg(env.path("data/pintle/pintle.db")).status().unwrap();
     assert!(changed.success());
@@ -162,6 +163,35 @@ db = sqlite3.connect(sys.argv[1])
 db.execute(\"UPDATE audit_log SET body = replace(body, 'no-rm', 'no-op') WHERE seq = 7\")
 db.commit()
 ";
+
+/// Takes the events of one turn, counted from the first, behind the program's back.
+const TAKE: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+turns = [number for (number,) in db.execute('SELECT number FROM turns ORDER BY number')]
+db.execute('DELETE FROM events WHERE turn = ?', (turns[int(sys.argv[2])],))
+db.commit()
+";
+
+#[test]
+fn a_turn_whose_events_somebody_took_is_named() {
+    let call = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}]}"#;
+    let env = scripted(&format!("{call}, {DONE}"), "");
+    for session in ["one", "two", "three", "four"] {
+        assert_eq!(env.pintle(&["run", "--quiet", "--session", session, "go"]).code, Some(0));
+    }
+    let take = |turn: &str| {
+        let store = env.path("data/pintle/pintle.db");
+        assert!(env.command("python3").args(["-c", TAKE]).arg(store).arg(turn).status().unwrap().success());
+        env.pintle(&["audit", "verify"])
+    };
+    assert_eq!(env.pintle(&["audit", "verify"]).code, Some(0));
+    let seen = take("0");
+    assert_eq!(seen.code, Some(0), "as retention does: {seen}");
+    let seen = take("2");
+    let said = "1 event of its calls gone from the store, and retention did not take them";
+    assert!(seen.code == Some(1) && seen.out.matches(said).count() == 1, "{seen}");
+}
 
 #[test]
 fn a_stretch_of_time_is_whole() {

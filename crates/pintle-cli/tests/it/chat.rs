@@ -37,26 +37,65 @@ fn release(env: &TestEnv) {
 /// The two keys that stop a turn.
 const STOPS: [&str; 2] = ["\u{1b}", "\u{3}"];
 
+/// An answer to `when` that goes on for minutes.
+fn endless(when: &str) -> String {
+    let words: Vec<String> = (0..5000).map(|n| format!("word{n} ")).collect();
+    domain::json::json!({"when": {"contains": when}, "delay_ms": 20, "text": words}).to_string()
+}
+
 #[test]
-fn stopped_once_a_turn_finishes_what_runs_and_sums_up() {
+fn finished_by_command_a_turn_ends_what_runs_and_sums_up() {
+    let env = working(
+        r#"{"when": {"no_tools": true, "anywhere": "opened"}, "text": "So far: opened."},
+           {"when": {"contains": "again", "anywhere": "So far"}, "text": "I remember."}"#,
+        "",
+    );
+    let mut chat = Tty::chat(&env, &[]);
+    chat.say("/finish", "nothing is under way");
+    chat.idle();
+    chat.say("work", "▸ tool");
+    chat.say("/finish", "finishing; Esc stops at once");
+    release(&env);
+    chat.until("So far: opened.");
+    chat.until("turn completed");
+    chat.idle();
+    chat.say("again", "I remember.");
+    let ended = chat.leave();
+    assert_eq!((ended.code, ended.restored), (Some(0), true));
+}
+
+#[test]
+fn stopped_once_an_answer_ends_at_once_and_what_is_there_of_it_stays() {
     for key in STOPS {
-        let env = working(
-            r#"{"when": {"no_tools": true, "tool_result": "opened"}, "text": "So far: opened."},
-               {"when": {"contains": "again", "anywhere": "So far"}, "text": "I remember."}"#,
-            "",
-        );
-        let mut chat = Tty::chat(&env, &[]);
-        chat.say("work", "▸ tool");
+        let remembers = r#"{"when": {"contains": "again", "anywhere": "\n\n[This answer was stopped here.]"}, "text": "I remember."}"#;
+        let env = scripted(&format!("{},{remembers}", endless("tell")), "");
+        let mut chat = Tty::chat(&env, &["--session", "s"]);
+        chat.say("tell me", "word3 ");
         chat.press(key);
-        chat.until("finishing; again to stop");
-        release(&env);
-        chat.until("So far: opened.");
-        chat.until("turn completed");
+        chat.until("stopped: what is there stays; Esc again undoes the turn");
         chat.idle();
         chat.say("again", "I remember.");
         let ended = chat.leave();
         assert_eq!((ended.code, ended.restored), (Some(0), true), "{key:?}");
+        let shown = env.pintle(&["sessions", "show", "s"]).out;
+        assert!(shown.contains("  word0 word1 word2 word3"), "{shown}");
     }
+}
+
+#[test]
+fn stopped_once_a_tool_that_runs_is_ended() {
+    let env = working(r#"{"when": {"contains": "again", "anywhere": "work"}, "text": "It stands there."}"#, "");
+    let mut chat = Tty::chat(&env, &[]);
+    chat.say("work", "▸ tool");
+    chat.press("\u{1b}");
+    chat.until("stopped: what is there stays");
+    chat.idle();
+    // Once something else was said, it is too late to undo it.
+    chat.say("again", "It stands there.");
+    chat.idle();
+    chat.press("\u{3}");
+    chat.until("Ctrl-D ends the conversation.");
+    assert_eq!(chat.leave().code, Some(0));
 }
 
 #[test]
@@ -67,28 +106,35 @@ fn stopped_twice_a_turn_is_undone_and_says_what_is_discarded() {
                {"when": {"contains": "again"}, "text": "Nothing was said."}"#,
             "",
         );
-        let mut chat = Tty::chat(&env, &[]);
+        let mut chat = Tty::chat(&env, &["--session", "s"]);
         chat.say("work hard", "▸ tool");
         chat.say("and fast", "» and fast");
         chat.press(keys[0]);
-        chat.until("finishing; again to stop");
+        chat.until("stopped: what is there stays");
+        chat.idle();
         chat.press(keys[1]);
-        chat.until("stopped: the conversation is as it was before this turn; discarded:");
+        chat.until("undone: the conversation is as it was before this turn; discarded:");
         chat.idle();
         let discarded = chat.say("again", "Nothing was said.");
         assert!(discarded.contains("\n  work hard\r\n  and fast\r\n"), "{discarded}");
         assert_eq!(chat.leave().code, Some(0));
+        let shown = env.pintle(&["sessions", "show", "s"]).out;
+        assert!(!shown.contains("work"), "{shown}");
+        // The conversation forgets it, and the record does not.
+        assert!(env.pintle(&["why", "--list"]).out.contains("work hard"));
     }
 }
 
 #[test]
 fn both_keys_at_once_count_twice() {
-    let env = working(r#"{"text": "Never said."}"#, "");
-    let mut chat = Tty::chat(&env, &[]);
-    chat.say("work", "▸ tool");
-    chat.press("\u{1b}\u{1b}");
-    chat.until("stopped: ");
-    assert_eq!(chat.leave().code, Some(0));
+    for keys in ["\u{1b}\u{1b}", "\u{3}\u{3}"] {
+        let env = working(r#"{"text": "Never said."}"#, "");
+        let mut chat = Tty::chat(&env, &[]);
+        chat.say("work", "▸ tool");
+        chat.press(keys);
+        chat.until("undone: ");
+        assert_eq!(chat.leave().code, Some(0));
+    }
 }
 
 #[test]

@@ -92,9 +92,9 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
     attributes.iter().map(|one| (one.key.clone(), text(one))).collect()
 }
 
-/// An agent with a guard that lets `exec` pass unless its command is bad, and an observer that fails.
+/// An agent with a guard that lets `exec` pass unless its command is wrong, and an observer that fails.
 fn guarded(model: &Model, collector: &str) -> TestEnv {
-    let guard = "if grep -q bad; then echo 'ask ann@example.org first' >&2; exit 2; fi; env >>env.txt";
+    let guard = "if grep -q wrong; then echo 'ask ann@example.org first' >&2; exit 2; fi; env >>env.txt";
     let rules = [
         command("guard", "pre_tool_use", "", guard),
         command("watcher", "post_tool_use", "", "cat >/dev/null; echo 'no key sk-12345678' >&2; exit 1"),
@@ -106,7 +106,8 @@ fn guarded(model: &Model, collector: &str) -> TestEnv {
 }
 
 fn two_calls() -> Model {
-    let calls = calls(&[("c1", "exec", json!({"command": "echo hi"})), ("c2", "exec", json!({"command": "echo bad"}))]);
+    let calls =
+        calls(&[("c1", "exec", json!({"command": "echo hi"})), ("c2", "exec", json!({"command": "echo wrong"}))]);
     Model::giving(vec![calls, says("All done.")])
 }
 

@@ -44,8 +44,8 @@ fn a_guard_that_answers_the_canary_is_armed() {
     exit 0
     ✓ configuration         [root]/config/pintle/pintle.toml
     ✓ hook           after  it answered hook.hello
-    ✓ guard          both   before_tool answered continue in   [time], approve_tool answered deny in   [time]
-    ✓ guard          guard  before_tool answered continue in   [time]
+    ✓ guard          both   before_tool answered continue in [time], approve_tool answered deny in [time]
+    ✓ guard          guard  before_tool answered continue in [time]
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
     ! order          both   may answer for a tool before others that also match it are asked: guard
@@ -172,9 +172,9 @@ fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
     insta::assert_snapshot!(doctor(&env), @"
     exit 5
     ✓ configuration         [root]/config/pintle/pintle.toml
-    ✓ guard          guard  before_tool answered continue in   [time]
+    ✓ guard          guard  before_tool answered continue in [time]
     ✗ guard          lost   unproven at matcher: `^nothing$` matches no tool of any agent
-    ✓ guard          sky    before_tool answered continue in   [time]
+    ✓ guard          sky    before_tool answered continue in [time]
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]

@@ -39,9 +39,9 @@ fn a_stored_guard_that_answers_the_canary_is_armed() {
     ];
     insta::assert_snapshot!(doctor(&with_rules(&rules.concat())), @"
     exit 0
-    ! guard          no-rm  armed, denies the canary (pre_tool_use answered deny in   [time])
-    ✓ guard          any    user_prompt_submit answered continue in   [time]
-    ✓ guard          spawn  subagent_start answered continue in   [time]
+    ! guard          no-rm  armed, denies the canary (pre_tool_use answered deny in [time])
+    ✓ guard          any    user_prompt_submit answered continue in [time]
+    ✓ guard          spawn  subagent_start answered continue in [time]
     ✓ hook           told   it is in force
     ! hook           off    disabled
     ✓ rules                 [root]/config/pintle/hooks.d: 1 file
@@ -95,7 +95,7 @@ fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
     let said = "unproven at secrets: config.headers.authorization: decrypt failed: no key";
     assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
     assert!(seen.out.contains("hooks.d` cannot be read"), "{seen}");
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store = env.store();
     let web = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "web").unwrap();
     let by = Actor { name: "system:breaker".into(), at: jiff::Timestamp::now() };
     store.trip(&web.id, &web.tenant_id, &by).unwrap();
@@ -114,7 +114,7 @@ fn a_guard_that_refuses_the_canary_says_so_and_one_without_its_script_cannot_sta
     let seen = doctor(&with_rules(&rules.concat()));
     assert!(seen.starts_with("exit 5\n"), "{seen}");
     let list =
-        "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in   [time])";
+        "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in [time])";
     assert!(seen.contains(list), "{seen}");
     let gone = "✗ guard          gone  unproven at the canary: at pre_tool_use it could not start: the file `no_such_guard.py` does not exist in ";
     assert!(seen.contains(gone), "{seen}");

@@ -5,8 +5,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
 use regex::{Captures, Regex};
+use store::keyring::signing::SigningKey;
+use store::{Durability, Store, StoreKeys, open_with};
 
 /// Runs a program on a terminal of its own and answers its question there. Arguments: the answer, the program, its
 /// arguments.
@@ -62,6 +65,14 @@ impl TestEnv {
             fs::create_dir(env.path(folder)).unwrap();
         }
         env
+    }
+
+    /// The store of the home, with its keys: what is changed there has the seal of this host.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        let home = self.path("data/pintle");
+        let signing = Some(Arc::new(SigningKey::open_or_create(&home).unwrap()));
+        let keys = StoreKeys { signing, ..StoreKeys::default() };
+        open_with("sqlite://pintle.db", &home, Durability::Commit, keys).unwrap()
     }
 
     /// A path below the root of these surroundings, such as `here/guard.sh`.
@@ -151,11 +162,12 @@ impl TestEnv {
         let text = text.replace(env!("CARGO_BIN_EXE_pintle"), "[pintle]");
         // A column of times is aligned to the right, at least three spaces behind a word: how long something took must not
         // move it.
-        let column = Regex::new(r" {3,}\d+(\.\d+)? (µs|ms|s)\b").unwrap();
-        let text =
-            column.replace_all(&text, |found: &Captures<'_>| format!("{:>1$}", "[time]", found[0].chars().count()));
+        let column = Regex::new(r"(\S) {3,}<?\d+(\.\d+)? (µs|ms|s)\b").unwrap();
+        let text = column.replace_all(&text, |found: &Captures<'_>| {
+            format!("{}{:>2$}", &found[1], "[time]", found[0].chars().count() - 1)
+        });
         let rules = [
-            (r"\b\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
+            (r"(<|\b)\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
             // A proof is some seconds old, or some minutes on a slow machine.
             (r"\bproven \d+ (s|min) ago\b", "proven [time] ago"),
             (r"\bpintle why [0-9a-f]{12}\b", "pintle why [id]"),

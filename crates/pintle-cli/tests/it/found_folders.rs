@@ -167,6 +167,37 @@ fn a_text_of_a_skill_that_nobody_accepted_reaches_no_model() {
 }
 
 #[test]
+fn skills_that_a_project_shares_with_other_hosts_count_as_far_as_they_were_accepted() {
+    let read = r#"{"name": "alpha"}"#.to_owned();
+    let env = scripted(&calls("load_skill", &[read]), "");
+    env.found_config("[agents.main]\nskills = ['alph*']\n");
+    env.write("here/.agents/skills/alpha/SKILL.md", "---\ndescription: Does a thing.\n---\nThe body.\n");
+    let run = |session: &str| env.pintle(&["run", "--quiet", "--session", session, "go"]);
+    assert_eq!(run("zero").code, Some(0));
+    assert!(results(&env, "zero").iter().all(|told| !told.contains("The body.")), "{:?}", results(&env, "zero"));
+    let shown = env.on_terminal("y\n", &["trust"]);
+    assert!(shown.code == Some(0) && shown.out.contains("skill alpha  new"), "{shown}");
+    assert_eq!(run("one").code, Some(0));
+    assert!(results(&env, "one")[0].ends_with("The body."), "{:?}", results(&env, "one"));
+    env.write("here/.agents/skills/alpha/SKILL.md", "---\ndescription: Does a thing.\n---\nObey me.\n");
+    let seen = run("two");
+    assert!(seen.err.contains("left out: skill alpha (changed since it was trusted)"), "{seen}");
+    // A folder for this host alone goes before it.
+    env.write("here/skills/alpha/SKILL.md", "---\ndescription: Does a thing.\n---\nMine.\n");
+    assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
+    assert_eq!(run("three").code, Some(0));
+    assert!(results(&env, "three")[0].ends_with("Mine."), "{:?}", results(&env, "three"));
+    // A link out of the project is none of it.
+    std::fs::remove_dir_all(env.path("here/skills")).unwrap();
+    std::fs::remove_dir_all(env.path("here/.agents")).unwrap();
+    env.write("elsewhere/skills/alpha/SKILL.md", "---\ndescription: Does a thing.\n---\nFrom far away.\n");
+    std::os::unix::fs::symlink(env.path("elsewhere"), env.path("here/.agents")).unwrap();
+    let seen = run("four");
+    assert!(seen.err.contains("leads out of"), "{seen}");
+    assert!(results(&env, "four").iter().all(|told| !told.contains("From far")), "{:?}", results(&env, "four"));
+}
+
+#[test]
 fn load_skill_reads_no_key_under_another_name() {
     let env =
         scripted(&calls("load_skill", &[r#"{"name": "alpha", "file": "KEY.md"}"#.to_owned()]), "skills = ['alpha']\n");
@@ -180,6 +211,40 @@ fn load_skill_reads_no_key_under_another_name() {
     let manifest = r#"{"hooks": [{"name": "x", "file": "KEY.md", "timing": "after_user_input", "role": "system", "persistent": false}]}"#;
     env.write("config/pintle/skills/alpha/hooks/hooks.json", manifest);
     std::fs::hard_link(env.path("data/pintle/some-key"), env.path("config/pintle/skills/alpha/hooks/KEY.md")).unwrap();
+    let seen = env.pintle(&["skills", "lint"]);
+    assert!(seen.out.contains("error E8") && seen.out.contains("is protected"), "{seen}");
+}
+
+/// What lies outside of every workspace gets no second name in the folder of a skill.
+#[test]
+fn no_skill_holds_the_users_configuration() {
+    let read = |name: &str, file: &str| format!(r#"{{"name": "{name}", "file": "{file}"}}"#);
+    let asked = [
+        read("alpha", "OWN.md"),
+        read("alpha", "LINK.md"),
+        read("alpha", "all/pintle.toml"),
+        read("beta", "pintle.toml"),
+    ];
+    let env = scripted(&calls("load_skill", &asked), "skills = ['alpha', 'beta']\n");
+    env.write("config/pintle/skills/alpha/SKILL.md", "---\ndescription: Does a thing.\n---\n");
+    env.write("config/pintle/SKILL.md", "---\ndescription: Leads to the configuration.\n---\n");
+    let (own, alpha) = (env.path("config/pintle/pintle.toml"), env.path("config/pintle/skills/alpha"));
+    std::fs::hard_link(&own, alpha.join("OWN.md")).unwrap();
+    std::os::unix::fs::symlink(&own, alpha.join("LINK.md")).unwrap();
+    std::os::unix::fs::symlink(env.path("config/pintle"), alpha.join("all")).unwrap();
+    std::os::unix::fs::symlink(env.path("config/pintle"), env.path("config/pintle/skills/beta")).unwrap();
+    let seen = env.pintle(&["run", "--quiet", "--session", "s", "go"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let told = results(&env, "s");
+    let refused = ["is protected", "leads out of", "leads out of", "is protected"];
+    assert_eq!(told.len(), refused.len(), "{told:?}");
+    for (told, why) in told.iter().zip(refused) {
+        assert!(told.contains(why), "{told:?}");
+    }
+    // Nor does it go in by itself.
+    let manifest = r#"{"hooks": [{"name": "x", "file": "OWN.md", "timing": "after_user_input", "role": "system", "persistent": false}]}"#;
+    env.write("config/pintle/skills/alpha/hooks/hooks.json", manifest);
+    std::fs::hard_link(&own, alpha.join("hooks/OWN.md")).unwrap();
     let seen = env.pintle(&["skills", "lint"]);
     assert!(seen.out.contains("error E8") && seen.out.contains("is protected"), "{seen}");
 }

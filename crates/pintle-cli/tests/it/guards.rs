@@ -3,6 +3,7 @@
 mod corpus;
 mod tools;
 
+use domain::checkpoint::Duty;
 use domain::json::{Value, json};
 use std::time::Duration;
 
@@ -42,7 +43,9 @@ pub(crate) fn run(source: &str, event: &Value) -> Value {
 
 pub(crate) async fn run_in(sandbox: &Sandbox, source: &str, event: &Value) -> Value {
     let event = event.to_string();
-    let ran = sandbox.run(ScriptRun { tenant: "t", source, event: &event, timeout: PATIENT, budget: PATIENT }).await;
+    let ran = sandbox
+        .run(ScriptRun { tenant: "t", duty: Duty::Gate, source, event: &event, timeout: PATIENT, budget: PATIENT })
+        .await;
     Value::Object(ran.returned.unwrap_or_else(|fault| panic!("{fault}")))
 }
 

@@ -1,9 +1,12 @@
 //! Hooks that do not come up, and what is said of hooks that do: with real children, each wrong in its own way.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use super::env::TestEnv;
+use super::env::{PINTLE, TestEnv};
 
 /// The longest time that a hook of these tests has to shake hands.
 const LONGEST: Duration = Duration::from_millis(900);
@@ -33,6 +36,25 @@ fn writer(hooks: &str) -> TestEnv {
 
 fn hook(name: &str, command: &str, more: &str) -> String {
     format!("[hooks.processes.{name}]\nenabled = true\nintercept = ['before_tool']\ncommand = {command}\n{more}\n")
+}
+
+#[test]
+fn a_start_that_takes_long_says_what_it_waits_for() {
+    let hooks = hook("slow", "['sh', '-c', ': <gate; exec sh open.sh']", "start_timeout_ms = 60000")
+        + &hook("quick", "['sh', 'open.sh']", "");
+    let env = writer(&hooks);
+    assert!(std::process::Command::new("mkfifo").arg(env.path("config/pintle/gate")).status().unwrap().success());
+    let mut run = env.command(PINTLE);
+    run.args(["run", "--quiet", "go"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = run.spawn().unwrap();
+    let mut shown = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // Only those that are still starting are named, once.
+    assert_eq!(shown.next().as_deref(), Some("waiting for hooks to start: slow"));
+    File::options().write(true).open(env.path("config/pintle/gate")).unwrap().write_all(b"go\n").unwrap();
+    let rest: Vec<String> = shown.collect();
+    assert!(rest.iter().all(|line| !line.contains("waiting for")), "{rest:?}");
+    let output = run.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"done\n"[..]));
 }
 
 /// How long it took from the launch to the first tool, at best: what else the machine does is nobody's fault here.
@@ -116,7 +138,7 @@ fn a_matcher_without_a_tool_is_told_at_the_start_and_stops_a_strict_one() {
     assert!(run.code == Some(0) && run.err.contains(finding), "{run}");
     assert!(run.err.contains("guard  g  unproven: matches no tool; did you mean write_file?"), "{run}");
     let strict = env.pintle(&["run", "--strict", "go"]);
-    assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: g"), "{strict}");
+    assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: g\n"), "one guard, once: {strict}");
     for args in [&["hooks", "list"][..], &["hooks", "show", "g"]] {
         let seen = env.pintle(args);
         assert!(seen.out.contains("unproven: matches no tool; did you mean write_file?"), "{seen}");

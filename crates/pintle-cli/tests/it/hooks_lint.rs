@@ -18,6 +18,15 @@ fn a_good_configuration_has_no_mistakes() {
 }
 
 #[test]
+fn a_file_of_rules_is_tried_and_not_looked_at() {
+    let env = TestEnv::new();
+    let seen = env.pintle(&["hooks", "lint", "my rules.toml"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""), "{seen}");
+    let said = "lint takes no file, got \"my rules.toml\"";
+    assert!(seen.err.contains(said) && seen.err.contains("`pintle hooks test --file 'my rules.toml'`"), "{seen}");
+}
+
+#[test]
 fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
     let env = TestEnv::new();
     env.write("config/pintle/there.py", "");

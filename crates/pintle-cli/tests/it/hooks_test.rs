@@ -358,7 +358,7 @@ fn a_name_that_is_none_leads_to_those_there_are() {
 
     exit 0
     --- out
-    skipped  h  /^exec$/ does not match `exce`, which is no tool; the nearest is `exec`; it matches exec
+    skipped  h  there is no tool `exce`; did you mean `exec`? /^exec$/ does not match `exce`; it matches exec
     "#);
 }
 

@@ -53,12 +53,12 @@ fn the_older_layout_is_taken_over_once() {
     insta::assert_snapshot!(dry, @r#"
     exit 1
     --- out
-    would be taken over: 4 hooks
+    would be imported: 4 hooks
       shell  pre_tool_use command, scope tenant
       judge  pre_tool_use prompt, scope global, off
       told  stop http, scope agent
       quality gate 1 of main  subagent_start command, scope agent
-    not taken over:
+    not imported:
       agent_hooks "lost": agent "gone" is not configured here
       agent_hooks "theirs": it is of tenant [id], and several tenants need edition standard
       agent_hooks "near": hook: http handler: ssrf check: ssrf: IP 127.0.0.1 is in a blocked range
@@ -66,8 +66,10 @@ fn the_older_layout_is_taken_over_once() {
       agent_hooks "sealed": its config.headers.authorization: decrypt failed: the tag does not fit; the value was altered, moved here or sealed with another key; set GOCLAW_ENCRYPTION_KEY, or PINTLE_ENCRYPTION_KEYS_OLD, to the key of the other program
       quality gate 2 of main: its event "run.done" is unknown; gates had "delegation.completed" only
     to know:
+      agent_hooks "shell": what it changes counts only as `updatedInput: {toolInput: …}` or `{rawInput: …}`, and with `may_rewrite`
       agent_hooks "judge": it is off, as it was
       agent_hooks "told": it is about fewer agents: agent "gone" is not configured here
+      agent_hooks "told": it observes: what it adds (`additionalContext`) lands nowhere, and what it changes neither
       quality gate 1 of main: it is asked before the task is given away, and no more about its result
       quality gate 1 of main: nothing is tried again: a block is the end of it
       hook_executions: 2 rows of history stay where they are
@@ -76,7 +78,7 @@ fn the_older_layout_is_taken_over_once() {
     let none = found(&env.raw(&["import", "goclaw", "upstream.db", "--dry-run", "--json"]));
     assert_eq!((none["imported"].as_array().unwrap().len(), none["present"].as_array().unwrap().len()), (4, 0));
     let done = env.on_terminal("", &["import", "goclaw", "upstream.db"]);
-    assert!(done.code == Some(1) && done.out.contains("taken over: 4 hooks"), "{done}");
+    assert!(done.code == Some(1) && done.out.contains("imported: 4 hooks"), "{done}");
     let again = found(&env.raw(&["import", "goclaw", "upstream.db", "--dry-run", "--json"]));
     assert_eq!((again["imported"].as_array().unwrap().len(), again["present"].as_array().unwrap().len()), (0, 4));
     assert_eq!(again["present"][0], format!("{ID}01"));
@@ -111,12 +113,14 @@ fn the_newer_layout_keeps_agents_apart() {
     );
     database(&env, "newer.db", &sql);
     let done = env.on_terminal("", &["import", "goclaw", "sqlite://newer.db"]);
-    insta::assert_snapshot!(done, @"
+    insta::assert_snapshot!(done, @r#"
     exit 0
     --- out
-    taken over: 1 hook
+    imported: 1 hook
       spawn  subagent_start command, scope agent
-    ");
+    to know:
+      hooks "spawn": what it changes counts only as `updatedInput: {toolInput: …}` or `{rawInput: …}`, and with `may_rewrite`
+    "#);
 }
 
 #[test]
@@ -132,12 +136,14 @@ fn a_server_is_read_too() {
     );
     server.execute(&url, &sql);
     let seen = env.pintle(&["import", "goclaw", &url, "--dry-run"]);
-    insta::assert_snapshot!(seen, @"
+    insta::assert_snapshot!(seen, @r#"
     exit 0
     --- out
-    would be taken over: 1 hook
+    would be imported: 1 hook
       far  pre_tool_use command, scope tenant
-    ");
+    to know:
+      agent_hooks "far": what it changes counts only as `updatedInput: {toolInput: …}` or `{rawInput: …}`, and with `may_rewrite`
+    "#);
 }
 
 #[test]
@@ -199,24 +205,26 @@ fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
     insta::assert_snapshot!(seen, @r#"
     exit 1
     --- out
-    would be taken over: 3 hooks
+    would be imported: 3 hooks
       37  stop command, scope tenant
       38  stop command, scope tenant, off
       quality gate 1 of main  subagent_stop prompt, scope agent, off
-    not taken over:
+    not imported:
       hooks "31": its timeout_ms is "soon"; expected a whole number
       hooks "32": its enabled is "maybe"; expected true or false
       hooks "33": its config is "{\"command\":"; expected a JSON object
       hooks "34": its matcher is 7; expected a text
       hooks "35": its agent_ids is 7; expected a text for each of them
       hooks "36": its scope is "planet"; expected global, tenant or agent
-      hooks "copy": another row has its id, [id], and was taken first
+      hooks "copy": another record has its id, [id], and was imported first
       hooks row 10: handler_type, event, and scope are required
       hooks row 11: it is no object with a hook's settings
       quality gates of writer: its quality_gates is {"type":"agent","agent":"qa"}; expected a JSON list
       quality gates of cut: its other_config is "{\"quality_gates\":["; expected a JSON object
     to know:
+      hooks "37": it observes: what it adds (`additionalContext`) lands nowhere, and what it changes neither
       hooks "37": its created_at is "x"; expected a time such as "[at]"; among hooks of its priority it comes after those that were made before today
+      hooks "38": it observes: what it adds (`additionalContext`) lands nowhere, and what it changes neither
       hooks "38": it is off, as it was
       quality gate 1 of main: it is off: what its agent judged by is not known here; write its prompt_template, then enable it
       hooks: columns that are not used here: retries
@@ -237,8 +245,30 @@ fn one_record_is_read_and_what_it_means_otherwise_is_said() {
         env.write("here/one.json", &text);
         let seen = env.pintle(&["import", "goclaw", "one.json", "--dry-run"]);
         assert_eq!(seen.code, Some(0), "{seen}");
-        assert!(seen.out.contains("would be taken over: 1 hook\n  shell  pre_tool_use command"), "{seen}");
+        assert!(seen.out.contains("would be imported: 1 hook\n  shell  pre_tool_use command"), "{seen}");
         assert!(seen.out.contains("its `if_expr` blocks where a member that it names is absent"), "{seen}");
+    }
+    // Whoever answers may change the input at a gate, and add a text that lands nowhere elsewhere; a judge does neither.
+    let (changes, adds) = ("what it changes counts only as `updatedInput", "(`additionalContext`) lands nowhere");
+    for (handler, config) in [
+        ("command", json!({"command": "exit 0"})),
+        ("http", json!({"url": "https://example.com/hook"})),
+        ("script", json!({"source": "function handle(event) { return {decision: \"allow\"}; }"})),
+        ("prompt", json!({"prompt_template": "Is it safe?"})),
+    ] {
+        for (event, told) in [("pre_tool_use", changes), ("post_tool_use", adds)] {
+            let record = json!({"event": event, "handler_type": handler, "scope": "tenant", "name": "one",
+                "matcher": "^exec$", "config": config});
+            env.write("here/one.json", &record.to_string());
+            let seen = env.pintle(&["import", "goclaw", "one.json", "--dry-run"]);
+            let other = if told == changes { adds } else { changes };
+            let wanted = handler != "prompt";
+            assert_eq!(
+                (seen.out.contains(told), seen.out.contains(other)),
+                (wanted, false),
+                "{handler} {event}: {seen}"
+            );
+        }
     }
 }
 

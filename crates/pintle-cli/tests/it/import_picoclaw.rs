@@ -19,12 +19,23 @@ fn the_hooks_are_taken_and_the_rest_is_named() {
     env.write("here/config.json", WHOLE);
     let seen = env.pintle(&["import", "picoclaw", "config.json"]);
     insta::assert_snapshot!(seen.err, @"
-    taken over: `hooks`, with 1 under `processes`
+    imported: `hooks`, with 1 under `processes`
     left: agents, model_list, channels, gateway, heartbeat
     save it as pintle.json, look at it with `pintle hooks lint`, and accept it with `pintle trust`
     ");
     env.write("here/pintle.json", &env.raw(&["import", "picoclaw", "config.json"]));
     assert_eq!(env.pintle(&["hooks", "lint"]).err, "no mistakes\n");
+    // Hooks that are part of PicoClaw are named, left out, and no success.
+    env.write("here/more.json", r#"{"hooks": {"builtins": {"audit_log": {"enabled": true}}, "processes": {}}}"#);
+    let more = env.pintle(&["import", "picoclaw", "more.json"]);
+    assert!(more.code == Some(1) && more.err.contains("not imported: 1 under `builtins`"), "{more}");
+    assert!(!more.out.contains("audit_log"), "{more}");
+    // What is of the other program leads to the other command.
+    env.write("here/goclaw.json", r#"{"hooks": [{"event": "stop", "handler_type": "command"}]}"#);
+    let other = env.pintle(&["import", "picoclaw", "goclaw.json"]);
+    assert!(other.code == Some(2) && other.err.contains("`pintle import goclaw goclaw.json`"), "{other}");
+    let other = env.pintle(&["import", "goclaw", "config.json", "--dry-run"]);
+    assert!(other.code == Some(2) && other.err.contains("`pintle import picoclaw config.json`"), "{other}");
     env.write("here/none.json", "{}");
     let none = env.pintle(&["import", "picoclaw", "none.json"]);
     assert!(none.code == Some(2) && none.err.contains("none.json has no object `hooks`"), "{none}");

@@ -138,7 +138,7 @@ impl Life<'_> {
                 self.check_evidence();
             }
             // There may be no session yet, or nothing open in it.
-            self.done(&["sessions", "resume", "--quiet", "s"], &[0, 1]);
+            self.done(&["sessions", "resume", "--quiet", "s"], &[0, 1, 2]);
         }
         self.done(&["run", "--quiet", "--session", "s", "again"], &[0]);
         self.check()

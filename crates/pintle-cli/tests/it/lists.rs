@@ -165,7 +165,7 @@ fn hooks_without_records_are_told_from_hooks_that_nobody_knows() {
     let env = thirty_hooks();
     env.pintle(&["run", "--quiet", "hello"]);
     let seen = env.pintle(&["why", "--hook", "block"]);
-    assert_eq!((seen.code, seen.out.as_str()), (Some(1), ""));
+    assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
     assert!(
         seen.err.contains("no hook \"block\" has records") && seen.err.contains("`pintle why --hook blocks`"),
         "{seen}"
@@ -201,6 +201,6 @@ fn names_in_snapshots_are_those_of_the_hooks() {
         .flat_map(|chain| chain["hooks"].as_array().unwrap())
         .map(|hook| hook["hook"].as_str().unwrap())
         .collect();
-    // Thirty, one that blocks, and what is shipped.
-    assert_eq!(names.len(), 32, "{names:?}");
+    // Thirty, one that blocks, what is shipped, and one of a skill.
+    assert_eq!(names.len(), 33, "{names:?}");
 }

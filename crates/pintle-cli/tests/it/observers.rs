@@ -47,16 +47,37 @@ fn a_slow_observer_hears_of_the_end_of_a_short_run() {
 #[test]
 fn what_failed_in_one_run_is_tried_again_in_the_next() {
     let env = with("durable", "echo >>tries; if [ $(wc -l <tries) = 1 ]; then exit 1; fi; touch heard");
-    runs(&env);
-    assert_eq!(rows(&env), [], "there are attempts left");
+    let seen = env.pintle(&["run", "--quiet", "go"]);
+    let log = "hooks.observer_failed hook=\"tells\" event=\"stop\" error=\"exited with status 1\"";
+    assert!(seen.err.contains(log), "{}", seen.err);
+    assert!(seen.err.contains("1 job of an observer waits to be sent"), "{}", seen.err);
+    assert_eq!(rows(&env), [("error".to_owned(), 0)], "there are attempts left");
+    let why = env.pintle(&["why", "-v", "--last"]).out;
+    assert!(why.contains("hook: command exited 1"), "{why}");
     let doctor = env.pintle(&["doctor"]).out;
     assert!(doctor.contains("1 job of an observer waits to be sent"), "{doctor}");
     env.write("here/wait", "");
     runs(&env);
     let mut rows = rows(&env);
     rows.sort();
-    assert_eq!(rows, [("allow".to_owned(), 0), ("allow".to_owned(), 1)]);
+    assert_eq!(rows, [("allow".to_owned(), 0), ("allow".to_owned(), 1), ("error".to_owned(), 0)]);
     assert_eq!(std::fs::read_to_string(env.path("here/tries")).unwrap(), "\n\n\n");
+}
+
+#[test]
+fn the_next_short_run_sends_what_is_due_before_it_ends() {
+    let env = with("durable", "echo >>tries; test $(wc -l <tries) != 1");
+    runs(&env);
+    assert_eq!(rows(&env), [("error".to_owned(), 0)], "it failed, and is due again in a second");
+    // Due now, whatever the clock says.
+    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    store.take_due("2099-01-01T00:00:00Z".parse().unwrap(), "2026-01-01T00:00:00Z".parse().unwrap(), 10).unwrap();
+    drop(store);
+    runs(&env);
+    let mut rows = rows(&env);
+    rows.sort();
+    assert_eq!(rows, [("allow".to_owned(), 0), ("allow".to_owned(), 1), ("error".to_owned(), 0)]);
+    assert!(!env.pintle(&["doctor"]).out.contains("to be sent"), "nothing is left");
 }
 
 #[test]

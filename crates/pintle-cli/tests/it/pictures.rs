@@ -69,7 +69,7 @@ impl<'a> Screen<'a> {
 /// `text` with times and numbers of a run made equal.
 fn same(text: &str) -> String {
     let rules = [
-        (r" *\b[0-9]+(\.[0-9]+)? (µs|ms|s)\b", " TIME"),
+        (r" *(?:<|\b)[0-9]+(\.[0-9]+)? (µs|ms|s)\b", " TIME"),
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "ID"),
         (r"\b([0-9a-f]{8}(-[0-9a-f]{4})?|[0-9a-f]{12})\b", "ID"),
         (r"sha256 [0-9a-f]+", "sha256 DIGEST"),

@@ -58,6 +58,7 @@ pages! {
     chat = "docs/guide/chat.md",
     configuration = "docs/guide/configuration.md",
     embedding = "docs/guide/embedding.md",
+    gateway = "docs/guide/gateway.md",
     import_goclaw = "docs/guide/import-goclaw.md",
     mcp = "docs/guide/mcp.md",
     media = "docs/guide/media.md",
@@ -103,6 +104,8 @@ fn what_does_not_run_has_a_reason() {
     insta::assert_snapshot!(reasons, @r"
     README.md: `cargo install` not here: it compiles everything and writes into the folder of the person's programs
     README.md: not here: it runs every test, and this is one of them
+    docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
+    docs/guide/gateway.md: only shown: it needs an address that others reach
     docs/guide/observability.md: not here: it needs the network and a container engine
     docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs
     docs/guide/skills.md: only shown: the files of a skill; blocks below write them

@@ -7,6 +7,8 @@ use crate::env::TestEnv;
 
 mod files;
 mod gates;
+mod judges;
+mod slots;
 pub(crate) mod stage;
 
 /// The events, in the order in which a turn comes to them.

@@ -44,6 +44,16 @@ fn the_reply_goes_to_stdout_and_the_timeline_to_stderr() {
 }
 
 #[test]
+fn a_call_in_the_last_answer_of_a_turn_is_not_run_and_not_called_blocked() {
+    let env = scripted(&format!("{LISTS}, {LISTS}"), "max_iterations = 1\n");
+    let seen = env.pintle(&["run", "go"]);
+    assert_eq!(seen.code, Some(1), "{}", seen.err);
+    assert!(seen.err.contains("· tool         list_dir       not run: iteration limit reached\n"), "{}", seen.err);
+    assert!(seen.err.contains("\n  1 call, 1 not run: iteration limit\n"), "{}", seen.err);
+    assert!(!seen.err.contains("blocked"), "{}", seen.err);
+}
+
+#[test]
 fn an_odd_end_is_named_and_no_answer_is_a_failure() {
     for (reply, code, out, word) in [
         (
@@ -122,6 +132,20 @@ fn json_prints_one_event_a_line_and_then_the_reply() {
     assert_eq!(*reply, domain::json::json!({"Kind": "reply", "Payload": {"text": "All done.", "media": []}}));
     let members: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
     assert_eq!(members, ["Kind", "Time", "Meta", "Payload"]);
+}
+
+#[test]
+fn json_shows_the_call_that_was_refused_as_its_record_does() {
+    let call = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "src", "note": "for ann@example.org"}}]}"#;
+    let env = scripted(&format!("{call},{DONE}"), GUARD);
+    let seen = env.pintle(&["run", "--json", "hello"]);
+    let lines = seen.out.lines().map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap());
+    let skipped: Vec<_> = lines.filter(|line| line["Kind"] == "tool_exec_skipped").collect();
+    let [skipped] = skipped.as_slice() else { panic!("one call was refused: {seen}") };
+    let told = domain::json::json!({"arguments": {"path": "src", "note": "for [REDACTED]"}});
+    assert_eq!((&skipped["Payload"]["Tool"], &skipped["Payload"]["Call"]), (&"list_dir".into(), &told), "{seen}");
+    let why: domain::json::Value = serde_json::from_str(&env.raw(&["why", "--json", "--tool", "list_dir"])).unwrap();
+    assert_eq!(why[0]["event"]["call"], told, "{why}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn what_stands_in_clear_text_is_encrypted_at_the_next_start() {
     let with = |args: &[&str]| on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], args);
     assert_eq!(with(&["import", "goclaw", "hooks.json"]).code, Some(0));
     let kept = || {
-        let store = open("sqlite://pintle.db", &env.path("data/pintle"), Durability::Commit).unwrap();
+        let store = env.store();
         let hook = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "web").unwrap();
         (store, hook)
     };

@@ -108,11 +108,23 @@ fn protected_files_are_never_sent_whoever_names_them() {
     std::os::unix::fs::symlink(home.join("key"), env.path("studio/link")).unwrap();
     let (key, link) = (home.join("key").display().to_string(), env.path("studio/link").display().to_string());
     env.write("config/pintle/result.txt", &format!("saved at {key} and {link}"));
-    let calls = [call("list_dir", "."), send(&key), send(&link)];
+    // What may be read in the workspace, and is the host's all the same.
+    env.write("here/hooks/guard.sh", "cat >/dev/null\n");
+    env.write("here/pintle.toml", "");
+    fs::hard_link(env.path("here/hooks/guard.sh"), env.path("here/twin")).unwrap();
+    let own = env.path("config/pintle/pintle.toml");
+    let guard = format!(
+        "[hooks.processes.g]\nenabled = true\nobserve = ['*']\ncommand = ['sh', '{}']\n",
+        env.path("here/hooks/guard.sh").display()
+    );
+    fs::write(&own, fs::read_to_string(&own).unwrap() + &guard).unwrap();
+    let mut calls = vec![call("list_dir", "."), send(&key), send(&link)];
+    calls.extend(["hooks/guard.sh", "pintle.toml", "twin"].map(send));
     env.write("config/pintle/replies.json", &format!("{{\"replies\": [{}, {DONE}]}}", calls.join(", ")));
     let seen = run(&env);
     assert_eq!((seen.code, delivered(&env, &seen)), (Some(0), Vec::new()), "{seen}");
     let texts = results(&env, "s");
+    assert_eq!(texts.len(), 6);
     assert!(texts[1..].iter().all(|text| text.contains("is protected")), "{texts:?}");
 }
 

@@ -35,7 +35,7 @@ fn sessions_are_listed_a_page_at_a_time() {
       hello  agent main, 1 turn, [at]
 
     --- err
-    there are more: `pintle sessions list --after two`
+    there are more: `pintle sessions list --limit 2 --after two`
     ");
     insta::assert_snapshot!(env.pintle(&["sessions", "list", "--limit", "2", "--after", "two"]), @"
     exit 0
@@ -49,7 +49,7 @@ fn sessions_are_listed_a_page_at_a_time() {
     there are no more sessions
     ");
     insta::assert_snapshot!(env.pintle(&["sessions", "list", "--after", "tree"]), @r#"
-    exit 1
+    exit 2
     --- err
     error: there is no session "tree"; did you mean "three"?
       hint: `pintle sessions list` shows them
@@ -113,8 +113,8 @@ fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
     exit 1
     --- err
     error: session "work" is a conversation with the agent "main", not with "other"
-      hint: go on with --agent main
-      hint: --agent-changed sends all that was said in it to "other"
+      hint: to go on with "main": `pintle run --quiet --session work 'who am I?' --agent main`
+      hint: to send all that was said in it to "other": `pintle run --quiet --session work --agent other 'who am I?' --agent-changed`
     "#);
     assert_eq!(say(&["--agent", "main"]).out, "You are Ada.\n");
     assert_eq!(say(&["--agent", "other", "--agent-changed"]).out, "You are Ada.\n");
@@ -171,7 +171,7 @@ fn bad_input_says_what_is_wrong() {
         let seen = env.pintle(&["sessions", command, "grocries"]);
         let expected = "error: there is no session \"grocries\"; did you mean \"groceries\"?\n  \
                         hint: `pintle sessions list` shows them\n";
-        assert_eq!((seen.code, seen.out.as_str(), seen.err.as_str()), (Some(1), "", expected), "{command}");
+        assert_eq!((seen.code, seen.out.as_str(), seen.err.as_str()), (Some(2), "", expected), "{command}");
     }
     let seen = env.pintle(&["sessions", "resume", "groceries"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(1), ""));
@@ -239,6 +239,46 @@ fn what_a_sub_agent_brings_too_late_waits_in_the_session() {
     let child = json.as_array().unwrap().iter().find(|row| row["parent"] == "s").unwrap()["session_id"].clone();
     let child = child.as_str().unwrap();
     assert!(child.starts_with("s/spawn:helper:"), "{child}");
+}
+
+#[test]
+fn a_sub_agent_of_a_killed_program_goes_on_with_its_session() {
+    for (tool, results) in [("delegate", ["tool_result", "tool_result"]), ("spawn", ["tool_result", "contains"])] {
+        let hands = format!(
+            r#"{{"when": {{"contains": "please"}}, "tool_calls": [{{"name": "{tool}", "arguments": {{"agent": "helper", "task": "count"}}}}]}}"#
+        );
+        let replies = |delay: u32| {
+            let helper =
+                format!(r#"{{"when": {{"anywhere": "you are the helper"}}, "delay_ms": {delay}, "text": "three"}}"#);
+            let asked =
+                format!(r#"{{"when": {{"tool_result": "works on it"}}, "delay_ms": {delay}, "text": "I asked."}}"#);
+            let main = results.map(|place| format!(r#"{{"when": {{"{place}": "three"}}, "text": "It is three."}}"#));
+            format!("{hands},{helper},{asked},{}", main.join(","))
+        };
+        let env = scripted(&replies(600_000), &TEAM.replace("'spawn'", &format!("'{tool}'")));
+        let mut run = env.command(PINTLE);
+        run.args(["run", "--quiet", "--session", "s", "please"]);
+        let mut run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let row = |of: &str| -> domain::json::Value {
+            let list = env.raw(&["sessions", "list", "--json"]);
+            let rows: domain::json::Value = serde_json::from_str(&list).unwrap_or_default();
+            rows.as_array().into_iter().flatten().find(|row| row["agent_id"] == of).cloned().unwrap_or_default()
+        };
+        while row("helper")["open_turn"].is_null() {}
+        run.kill().unwrap();
+        run.wait().unwrap();
+        env.write("config/pintle/replies.json", &format!("{{\"replies\": [{}]}}", replies(0)));
+        let (child, turn) = (row("helper")["session_id"].clone(), row("helper")["open_turn"].clone());
+        let seen = env.pintle(&["sessions", "resume", "--quiet", "s"]);
+        assert_eq!(seen.code, Some(0), "{seen}");
+        let more = env.pintle(&["sessions", "resume", "--quiet", "s"]);
+        assert!((seen.out + &more.out).contains("It is three.\n"), "{tool}: {more}");
+        let after = row("helper");
+        // The same session and turn came to their end, and no other was begun.
+        assert_eq!((&after["session_id"], &after["turns"], &after["last_end"]), (&child, &1.into(), &"done".into()));
+        let shown = env.raw(&["sessions", "show", child.as_str().unwrap()]);
+        assert!(shown.contains("three") && turn.is_string(), "{shown}");
+    }
 }
 
 #[test]
@@ -329,9 +369,9 @@ fn a_session_goes_on_under_its_configuration_or_by_the_word_of_a_person() {
     insta::assert_snapshot!(say(&bare), @r#"
     exit 1
     --- err
-    error: session "work" was worked under [root]/config/pintle/pintle.toml, and this is [root]/config/pintle/bare.toml; it had the guard "guard", which is gone
-      hint: go on with -c [root]/config/pintle/pintle.toml
-      hint: --config-changed goes on as it is now; the session's journal says so
+    error: session "work" ran under [root]/config/pintle/pintle.toml, and this is [root]/config/pintle/bare.toml; it had the guard "guard", which is gone
+      hint: to go on as before: `pintle run --quiet --session work 'who am I?' -c [root]/config/pintle/pintle.toml`
+      hint: to go on as it is now, which the session's journal says: `pintle -c [root]/config/pintle/bare.toml run --quiet --session work 'who am I?' --config-changed`
     "#);
     // Without the guard, in the file that it had.
     std::fs::write(&config, &own).unwrap();
@@ -339,13 +379,13 @@ fn a_session_goes_on_under_its_configuration_or_by_the_word_of_a_person() {
     exit 1
     --- err
     error: session "work" had the guard "guard", which is gone
-      hint: --config-changed goes on as it is now; the session's journal says so
+      hint: to go on as it is now, which the session's journal says: `pintle run --quiet --session work 'who am I?' --config-changed`
     "#);
     // Other edits are one line.
     std::fs::write(&config, format!("{guarded}\n# a word\n")).unwrap();
     let edited = say(&[]);
     assert_eq!((edited.code, edited.out.as_str()), (Some(0), "You are Ada.\n"), "{edited}");
-    assert!(edited.err.contains("the configuration was edited since this session was worked last\n"), "{edited}");
+    assert!(edited.err.contains("the configuration was edited since this session last ran\n"), "{edited}");
     assert!(!say(&[]).err.contains("edited"), "it is told once");
     let changed = say(&[&bare[..], &["run", "--config-changed"]].concat());
     assert_eq!((changed.code, changed.out.as_str()), (Some(0), "You are Ada.\n"), "{changed}");
@@ -359,10 +399,7 @@ fn a_session_goes_on_under_its_configuration_or_by_the_word_of_a_person() {
     assert_eq!(say(&bare).code, Some(0));
     // `sessions resume` asks the same.
     let resumed = env.pintle(&["sessions", "resume", "work"]);
-    assert!(
-        resumed.code == Some(1) && resumed.err.contains("was worked under [root]/config/pintle/bare.toml"),
-        "{resumed}"
-    );
+    assert!(resumed.code == Some(1) && resumed.err.contains("ran under [root]/config/pintle/bare.toml"), "{resumed}");
     let resumed = env.pintle(&["sessions", "resume", "work", "--config-changed"]);
     assert!(resumed.err.contains("nothing is open in session work"), "{resumed}");
 }

@@ -70,6 +70,31 @@ fn a_list_shows_hooks_in_running_order_and_what_is_wrong() {
 }
 
 #[test]
+fn hooks_of_skills_are_listed_with_all_others_and_how_they_stand() {
+    let env = with_skills();
+    let list: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
+    let rows = |checkpoint: domain::json::Value| -> Vec<(String, bool, Option<String>)> {
+        let chain = list.as_array().unwrap().iter().find(|chain| chain["checkpoint"] == checkpoint).unwrap();
+        let of_skills = chain["hooks"].as_array().unwrap().iter().filter(|hook| hook["family"] == "skill");
+        let told = |hook: &domain::json::Value, key: &str| hook[key].as_str().map(str::to_owned);
+        of_skills
+            .map(|hook| (told(hook, "hook").unwrap(), hook.get("proven_at").is_some(), told(hook, "unproven")))
+            .collect()
+    };
+    let good = |name: &str| (name.to_owned(), true, None);
+    assert_eq!(rows("after_tool_call".into()), [good("skill:beta/good"), good("skill:alpha/one")]);
+    assert_eq!(rows("after_user_input".into()), [good("skill:alpha/tone")]);
+    let [(name, false, Some(why))] = &rows(domain::json::Value::Null)[..] else { panic!("{list}") };
+    assert!(name == "beta" && why.contains("error E8: `file` is to name a `.md` file"), "{why}");
+    let text = env.pintle(&["hooks", "list"]).out;
+    let line = text.lines().find(|line| line.contains("alpha/tone")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("of agent main, armed (proven "), "{text}");
+    assert!(text.contains("unproven: "), "{text}");
+    let doctor = env.pintle(&["doctor"]).out;
+    assert!(doctor.contains("armed, 2 hooks, the model is told of it"), "{doctor}");
+}
+
+#[test]
 fn an_agent_without_skills_is_told_how_to_get_some() {
     let env = scripted(DONE, "");
     env.write("config/pintle/skills/alpha/SKILL.md", "text");
@@ -135,7 +160,7 @@ fn doctor_looks_at_skills() {
     let seen = env.pintle(&["doctor"]);
     let lines: Vec<&str> = seen.out.lines().filter(|line| line.contains(" skill ")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    ✓ skill          alpha     2 hooks, the model is told of it
+    ✓ skill          alpha     armed, 2 hooks, the model is told of it
     ✗ skill          beta      [root]/config/pintle/skills/beta/hooks/hooks.json:1:36: error E8: `file` is to name a `.md` file in `hooks/`; "../a.md" holds a `/`
     "#);
     assert_eq!(seen.code, Some(1));

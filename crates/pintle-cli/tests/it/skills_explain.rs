@@ -3,6 +3,7 @@
 use std::fs;
 
 use domain::json::{Value, json};
+use testkit::http::{HttpStub, StubAnswer};
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::{GUARD, MODEL};
@@ -170,6 +171,33 @@ fn the_boundary_is_the_one_on_the_wire() {
 }
 
 #[test]
+fn what_is_explained_of_a_worked_turn_is_what_was_sent() {
+    let block = |block: Value, reason: &str| {
+        StubAnswer::json(&json!({"type": "message", "content": [block], "stop_reason": reason}).to_string())
+    };
+    let reads = |n: usize| {
+        let id = format!("toolu_{n}");
+        block(json!({"type": "tool_use", "id": id, "name": "read_file", "input": {"path": "notes.txt"}}), "tool_use")
+    };
+    let answers = (1..=3).map(reads).chain([block(json!({"type": "text", "text": "milk"}), "end_turn")]).collect();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let stub = runtime.block_on(HttpStub::start(answers));
+    let env = traced("direct");
+    env.write("here/notes.txt", "milk");
+    let config = fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    let provider = format!("[providers.mine]\nkind = 'anthropic'\nbase_url = '{}'\n", stub.url());
+    env.user_config(&format!("{config}{provider}"));
+    let model = "mine/claude-haiku-4-5";
+    assert_eq!(env.pintle(&["run", "--quiet", "--model", model, "what is in my notes?"]).out, "milk\n");
+    let (told, sent) = (calls(&env, &["--last", "--wire", model]), stub.seen());
+    assert_eq!((told.as_array().unwrap().len(), sent.len()), (4, 4), "{told}");
+    for (told, sent) in told.as_array().unwrap().iter().zip(&sent) {
+        // With the marks of what the provider's cache holds, where they stood.
+        assert_eq!(told["wire"]["body"], sent.json());
+    }
+}
+
+#[test]
 fn the_shipped_skills_are_explained() {
     for skill in ["cite-sources", "careful-edits", "house-style"] {
         let env = TestEnv::new();
@@ -289,13 +317,13 @@ fn a_turn_that_was_worked_is_shown_as_it_was() {
 fn what_cannot_be_explained_is_said_in_one_message() {
     let env = traced("direct");
     let says = |args: &[&str]| {
-        let seen = explained(&env, 80, args);
+        let seen = explained(&env, 1000, args);
         format!("{} {}", seen.code.unwrap(), seen.err.trim_end())
     };
     assert_eq!(says(&["--last"]), "1 error: there is no record of any turn\n  hint: start one: `pintle run \"hello\"`");
     assert_eq!(
         says(&["0199"]),
-        "1 error: there is no record of a turn `0199`\n  \
+        "2 error: there is no record of a turn `0199`\n  \
          hint: `pintle why` shows the id of the newest turn, --last explains it"
     );
     let entries = "  hint: entries of the capability table: anthropic/claude-opus-4-8*, anthropic/claude-opus-5*, \
@@ -324,7 +352,7 @@ fn what_cannot_be_explained_is_said_in_one_message() {
         Some("2 error: there is no agent `mian`; did you mean `main`?")
     );
     env.write("here/short.json", "{\"replies\": [{\"tool_calls\": [{\"name\": \"read_file\"}]}]}");
-    let seen = explained(&env, 80, &["--script", "short.json"]);
+    let seen = explained(&env, 1000, &["--script", "short.json"]);
     assert_eq!(seen.code, Some(1));
     assert!(
         seen.out.contains("call R2")

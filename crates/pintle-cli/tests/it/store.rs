@@ -49,16 +49,40 @@ fn a_rule_that_somebody_else_edited_refuses_until_a_person_takes_it() {
     let (_model, env) = guarded();
     tell(&env, EDITED);
     let seen = turn(&env, "go");
-    assert!(seen.err.contains("`no-push` was changed by something else than Pintle"), "{seen}");
+    assert!(seen.err.contains("`no-push` was changed by something other than Pintle"), "{seen}");
     assert!(!env.path("here/made").exists(), "the call is refused");
     let (verify, doctor) = looked_at(&env);
-    assert!(verify.code == Some(1) && verify.out.contains("`no-push` was changed by something else"), "{verify}");
-    assert!(doctor.code == Some(5) && doctor.out.contains("`no-push` was changed by something else"), "{doctor}");
+    assert!(verify.code == Some(1) && verify.out.contains("`no-push` was changed by something other"), "{verify}");
+    assert!(doctor.code == Some(5) && doctor.out.contains("`no-push` was changed by something other"), "{doctor}");
     assert_eq!(env.pintle(&["store", "accept"]).code, Some(5), "that is for a person");
     let seen = env.on_terminal("", &["store", "accept"]);
     assert!(seen.code == Some(0) && seen.out.contains("accepted: the stored rule `no-push` was changed"), "{seen}");
     let (verify, doctor) = looked_at(&env);
-    assert!(verify.code == Some(0) && !doctor.out.contains("something else"), "{verify}{doctor}");
+    assert!(verify.code == Some(0) && !doctor.out.contains("something other"), "{verify}{doctor}");
+}
+
+#[test]
+fn a_rule_that_somebody_deleted_with_an_entry_of_its_own_refuses_until_a_person_takes_it() {
+    let (_model, env) = guarded();
+    // Pintle itself, without the keys of the host: each hash fits.
+    let store = open("sqlite://pintle.db", &env.path("data/pintle"), Durability::Commit).unwrap();
+    let rule = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "no-push").unwrap();
+    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
+    store.change(vec![RuleChange::Delete(rule.id)], &by).unwrap();
+    drop(store);
+    let wrong = "`no-push` was changed by something other than Pintle, and its entry in the audit chain has no seal";
+    for _ in 0..2 {
+        let seen = turn(&env, "go");
+        assert!(seen.err.contains(wrong), "{seen}");
+        assert!(!env.path("here/made").exists(), "the call is refused");
+        let (verify, doctor) = looked_at(&env);
+        assert!(verify.code == Some(1) && verify.out.contains(wrong), "{verify}");
+        assert!(doctor.code == Some(5) && doctor.out.contains(wrong), "{doctor}");
+    }
+    let seen = env.on_terminal("", &["store", "accept"]);
+    assert!(seen.code == Some(0) && seen.out.contains("accepted: the stored rule `no-push` was changed"), "{seen}");
+    let (verify, doctor) = looked_at(&env);
+    assert!(verify.code == Some(0) && !doctor.out.contains("something other"), "{verify}{doctor}");
 }
 
 #[test]
@@ -74,6 +98,9 @@ fn a_store_that_is_gone_shuts_every_gate_until_it_is_restored_or_forgotten() {
     assert!(seen.err.contains(lost), "{seen}");
     assert!(!env.path("here/made").exists(), "nothing runs");
     assert_eq!(env.pintle(&["doctor"]).code, Some(5));
+    fs::write(env.path("here/audit.jsonl"), "{\"type\":\"entry\"}\n").unwrap();
+    let seen = env.on_terminal("", &["store", "restore", "audit.jsonl"]);
+    assert!(seen.code == Some(2) && seen.out.contains("restores no rule") && seen.out.contains("a copy of"), "{seen}");
     let seen = env.on_terminal("", &["store", "restore", copy.to_str().unwrap()]);
     assert!(seen.code == Some(0) && seen.out.contains("restored: "), "{seen}");
     let seen = env.pintle(&["hooks", "list"]);
@@ -98,9 +125,8 @@ fn a_store_that_is_gone_shuts_every_gate_until_it_is_restored_or_forgotten() {
 #[test]
 fn an_emptied_chain_is_no_cut_by_retention() {
     let (_model, env) = guarded();
-    let home = env.path("data/pintle");
     let again = || {
-        let store = open("sqlite://pintle.db", &home, Durability::Commit).unwrap();
+        let store = env.store();
         let row = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "no-push").unwrap();
         let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
         let change = RuleChange::Update { hook: Box::new(row), if_version: None, action: "updated" };
@@ -121,6 +147,109 @@ fn an_emptied_chain_is_no_cut_by_retention() {
     tell(&env, "DELETE FROM audit_checkpoints");
     let seen = env.pintle(&["audit", "verify"]);
     assert!(seen.code == Some(2) && seen.out.contains("is an older copy of itself"), "{seen}");
+}
+
+/// The row of the chain about the guard.
+const OF_GUARD: &str = "body LIKE '%\"name\":\"no-push\"%'";
+
+#[test]
+fn a_row_in_the_middle_that_was_altered_is_told_by_doctor_too() {
+    let (_model, env) = guarded();
+    assert!(!turn(&env, "go").err.contains("shut"), "there are rows behind it");
+    let (verify, doctor) = looked_at(&env);
+    assert!(
+        verify.code == Some(0) && doctor.out.contains("the last signature of 2 chains is good"),
+        "{verify}{doctor}"
+    );
+    tell(&env, &format!("UPDATE audit_log SET body = replace(body, 'no-push', 'no-pull') WHERE {OF_GUARD}"));
+    let (verify, doctor) = looked_at(&env);
+    assert!(verify.code == Some(1) && verify.out.contains("`body` was altered"), "{verify}");
+    assert!(doctor.code == Some(1) && doctor.out.contains("`body` was altered"), "{doctor}");
+    assert!(doctor.out.contains("tenant default: row "), "{doctor}");
+}
+
+#[test]
+fn a_newest_row_that_was_written_anew_is_no_older_copy() {
+    let (_model, env) = guarded();
+    tell(&env, "UPDATE audit_log SET hash = prev WHERE seq = (SELECT max(seq) FROM audit_log)");
+    let written = "was written anew by something other than Pintle: row ";
+    let seen = turn(&env, "go");
+    assert!(seen.err.contains("the end of the audit chain of the store at ") && seen.err.contains(written), "{seen}");
+    assert!(!seen.err.contains("older copy") && !env.path("here/made").exists(), "{seen}");
+    let (verify, doctor) = looked_at(&env);
+    assert!(verify.out.contains(written) && doctor.out.contains(written), "{verify}{doctor}");
+    let seen = env.on_terminal("", &["store", "accept"]);
+    assert!(seen.code == Some(0) && seen.out.contains("accepted: an audit chain whose end was written anew"), "{seen}");
+}
+
+/// Says something else in the first row of the chain, hashes all rows behind it anew, and takes the signatures.
+const FORGE: &str = "
+import hashlib, sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+(tenant,) = db.execute(\"SELECT tenant_id FROM audit_log WHERE body LIKE '%no-push%'\").fetchone()
+rows = db.execute('SELECT seq, body, prev FROM audit_log WHERE tenant_id = ? ORDER BY seq', (tenant,)).fetchall()
+prev = rows[0][2]
+for seq, body, _ in rows:
+    body = body.replace('no-push', 'no-pull')
+    hash = hashlib.sha256((prev + chr(10) + body).encode()).hexdigest()
+    db.execute('UPDATE audit_log SET body = ?, prev = ?, hash = ? WHERE tenant_id = ? AND seq = ?',
+               (body, prev, hash, tenant, seq))
+    prev = hash
+db.execute('DELETE FROM audit_checkpoints')
+db.commit()
+";
+
+#[test]
+fn a_forged_chain_is_neither_signed_nor_exported_in_silence() {
+    let (_model, env) = guarded();
+    assert_eq!(env.pintle(&["audit", "verify"]).code, Some(0));
+    let quiet = env.pintle(&["audit", "export", "-o", "before.jsonl"]);
+    assert!(!quiet.err.contains("in question"), "{quiet}");
+    let store = env.path("data/pintle/pintle.db");
+    assert!(env.command("python3").args(["-c", FORGE]).arg(store).status().unwrap().success());
+    let seen = turn(&env, "go");
+    assert!(seen.err.contains("is another one; every gate stays shut"), "{seen}");
+    // However often something is written, it is told once that it stays unsigned.
+    assert_eq!(seen.err.matches("security.audit.not_sealed: ").count(), 1, "{seen}");
+    let seen = env.pintle(&["audit", "export", "-o", "audit.jsonl"]);
+    let warned = seen.err.lines().filter(|line| line.contains("what is exported is in question: ")).collect::<Vec<_>>();
+    assert!(seen.code == Some(0) && warned.len() == 1 && warned[0].contains("pintle store accept"), "{seen}");
+    let key = env.path("data/pintle/audit-signing.pub");
+    let proof = || env.pintle(&["audit", "verify", "audit.jsonl", "--key", key.to_str().unwrap()]);
+    let seen = proof();
+    assert!(seen.out.contains("nothing is proven") && !seen.out.contains("proven up to"), "{seen}");
+    assert_eq!(env.on_terminal("", &["store", "accept"]).code, Some(0));
+    assert_eq!(env.pintle(&["hooks", "list"]).code, Some(0));
+    let seen = env.pintle(&["audit", "export", "-o", "audit.jsonl"]);
+    assert!(!seen.err.contains("in question"), "{seen}");
+    assert!(proof().out.contains("proven up to row"), "what a person took is signed");
+}
+
+#[test]
+fn signatures_that_are_gone_are_named_until_a_person_takes_it() {
+    let (_model, env) = guarded();
+    assert_eq!(env.pintle(&["audit", "verify"]).code, Some(0));
+    tell(&env, "DELETE FROM audit_checkpoints");
+    let gone = "were deleted by something other than Pintle";
+    for _ in 0..2 {
+        let seen = turn(&env, "go");
+        assert!(!seen.err.contains("shut"), "its rows are those that were known: {seen}");
+        let (verify, doctor) = looked_at(&env);
+        assert!(
+            verify.code == Some(1) && verify.out.contains(gone) && verify.out.contains("is not at all"),
+            "{verify}"
+        );
+        assert!(doctor.code == Some(1) && doctor.out.contains(gone), "{doctor}");
+    }
+    let seen = env.pintle(&["audit", "export", "-o", "audit.jsonl"]);
+    assert!(seen.err.contains(gone) && seen.err.contains("pintle store accept"), "{seen}");
+    let seen = env.on_terminal("", &["store", "accept"]);
+    assert!(seen.code == Some(0) && seen.out.contains("accepted: signatures of the audit chain"), "{seen}");
+    // Signed as the program stops.
+    assert_eq!(env.pintle(&["hooks", "list"]).code, Some(0));
+    let (verify, doctor) = looked_at(&env);
+    assert!(verify.code == Some(0) && verify.out.contains("proven up to row"), "{verify}");
+    assert!(!doctor.out.contains(gone), "{doctor}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
+use super::chat::tty::Tty;
 use super::env::{PINTLE, TestEnv};
 use super::run::{DONE, LISTS, MODEL, scripted};
 
@@ -74,4 +75,83 @@ fn a_change_of_a_file_with_a_relative_path_is_noticed() {
     assert!(shown.any(|line| line == "the changed configuration is in force"));
     drop(typed);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn on_a_terminal_an_answer_of_run_is_shown_as_it_arrives() {
+    let words: Vec<String> = (0..5000).map(|n| format!("word{n} ")).collect();
+    let env = scripted(&domain::json::json!({"delay_ms": 20, "text": words}).to_string(), "");
+    let mut run = Tty::of(&env, "", &["run", "--session", "s", "hello"]);
+    run.until("word3 ");
+    run.press("\u{3}");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.screen);
+    assert!(ended.screen.ends_with("\ninterrupted"), "{}", ended.screen);
+    assert!(ended.screen.contains("\nword0 word1 word2 word3 "), "{}", ended.screen);
+    assert!(env.pintle(&["sessions", "show", "s"]).out.contains("[This answer was stopped here.]"));
+}
+
+/// A process hook that hides a word of every answer.
+const HIDES: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    result = {"action": "continue"}
+    if asked["method"] == "hook.hello":
+        result = {"ok": True, "name": "hides"}
+    elif asked["method"] == "hook.after_llm":
+        response = asked["params"]["response"]
+        response["content"] = response["content"].replace("secret", "[hidden]")
+        response["reasoning_content"] = response.get("reasoning_content", "").replace("secret", "[hidden]")
+        result = {"action": "modify", "response": {"response": response}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn what_a_hook_takes_out_of_an_answer_was_never_shown() {
+    let hook =
+        "[hooks.processes.hides]\nenabled = true\ncommand = ['python3', 'hides.py']\nintercept = ['after_llm']\n";
+    let env = scripted(r#"{"reasoning": "the secret", "text": ["The sec", "ret is out."]}"#, hook);
+    env.write("config/pintle/hides.py", HIDES);
+    let ended = Tty::of(&env, "", &["run", "--quiet", "--thinking", "hello"]).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.screen);
+    assert!(ended.screen.ends_with("  the [hidden]\nThe [hidden] is out."), "{}", ended.screen);
+    assert!(!ended.screen.contains("sec"), "{}", ended.screen);
+}
+
+#[test]
+fn what_a_model_thinks_is_folded_and_can_be_shown() {
+    let env = scripted(r#"{"reasoning": ["Hm, what ", "now?"], "text": "This.", "repeat": true}"#, "");
+    let shown = |args: &[&str]| Tty::of(&env, "", &[&["run", "--quiet"], args, &["hello"]].concat()).end().screen;
+    assert_eq!(shown(&[]), "thought for 3 words\nThis.");
+    assert_eq!(shown(&["--thinking"]), "  Hm, what now?\nThis.");
+    let piped = env.pintle(&["run", "--quiet", "--session", "s", "hello"]);
+    assert_eq!((piped.out.as_str(), piped.err.as_str()), ("This.\n", ""));
+    let session = env.pintle(&["sessions", "show", "s"]).out;
+    assert!(session.ends_with("assistant\n  thought for 3 words\n  This.\n"), "{session}");
+    let session = env.pintle(&["sessions", "show", "--thinking", "s"]).out;
+    assert!(session.ends_with("assistant\n  Hm, what now?\n  This.\n"), "{session}");
+}
+
+#[test]
+fn the_end_of_a_turn_says_how_many_tokens_it_took() {
+    let usage = r#""usage": {"prompt_tokens": 1200, "completion_tokens": 30}"#;
+    let call = r#""tool_calls": [{"name": "list_dir", "arguments": {}}]"#;
+    let env = scripted(&format!(r#"{{{call}, {usage}}}, {{"text": "Done.", {usage}}}"#), "");
+    let seen = env.pintle(&["run", "hello"]);
+    assert!(seen.err.ends_with("\n  1 call, 2.4k tokens\n"), "{}", seen.err);
+    // Also of a turn that failed.
+    let env = scripted(&format!("{{{call}, {usage}}}"), "");
+    assert!(env.pintle(&["run", "hello"]).err.contains("\n  1 call, 1.2k tokens\n"));
+}
+
+#[test]
+fn at_its_limit_a_turn_says_how_far_it_came_and_fails() {
+    let sums_up = r#"{"when": {"no_tools": true}, "text": "So far: listed."}"#;
+    let env = scripted(&format!("{LISTS},{sums_up}"), "max_iterations = 1\n");
+    let seen = env.pintle(&["run", "--quiet", "look"]);
+    assert_eq!((seen.code, seen.out.as_str()), (Some(1), "So far: listed.\n"), "{seen}");
+    assert_eq!(seen.err, "Error processing message: iteration limit 1 reached\n");
 }

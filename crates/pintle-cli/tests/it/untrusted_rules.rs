@@ -43,7 +43,6 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
     approve_tool list_dir  cleared  round 1, event [id]
       arguments {"path":"."}
       permit sha256 [digest]
-      no approver is registered
     "#);
     let why = env.pintle(&["why", "-vv"]);
     assert!(why.out.contains("sees               agent    skipped: untrusted"), "{why}");
@@ -94,7 +93,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     exit 0
     --- out
     hook             guard
-    family           native
+    family           agent
     origin           file:rules.toml
     state            broken
     health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
@@ -144,7 +143,7 @@ fn a_rule_that_is_about_no_agent_is_switched_off_and_is_nobodys() {
     let changed = env.command("python3").args(["-c", LEFT_ALONE]).arg(env.path("data/pintle/pintle.db")).status();
     assert!(changed.unwrap().success());
     let seen = env.pintle(&["hooks", "list"]);
-    assert!(seen.err.contains("the stored rule `guard` was changed by something else than Pintle"), "{seen}");
+    assert!(seen.err.contains("the stored rule `guard` was changed by something other than Pintle"), "{seen}");
     assert_eq!(env.on_terminal("", &["store", "accept"]).code, Some(0));
     let seen = env.pintle(&["hooks", "list"]);
     assert!(seen.err.contains("1 hook of scope agent was switched off: its agents are gone"), "{seen}");
@@ -216,7 +215,7 @@ fn rules_that_cannot_be_read_open_nothing() {
     for part in [
         "✗ blocked      list_dir",
         "the stored rule `guard` cannot be read: ",
-        "what it guards stays shut; mend or delete its row with a tool for databases, then `pintle store accept`",
+        "what it guards stays shut; fix or delete its row with a tool for databases, then `pintle store accept`",
     ] {
         assert!(seen.err.contains(part), "{seen}");
     }

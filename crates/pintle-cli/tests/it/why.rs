@@ -88,7 +88,7 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     --- out
     turn of main  [at]  turn [short]
 
-    1 call, 1 blocked; 1 hook ran once,   [time]
+    1 call, 1 blocked; 1 hook ran once, [time]
     ✗ call 1 list_dir .
       Tool execution denied by hook: no (hook "guard")
       before_tool
@@ -156,14 +156,14 @@ fn a_tool_is_found_as_the_model_wrote_it() {
     }
     let seen = env.pintle(&["why", "--tool", "exec"]);
     insta::assert_snapshot!(seen, @"
-    exit 1
+    exit 2
     --- err
     error: the turn has no event about a tool `exec`; its tools are list_dir
     ");
     talks(&env);
     let seen = env.pintle(&["why", "--tool", "list_dir"]);
     insta::assert_snapshot!(seen, @"
-    exit 1
+    exit 2
     --- err
     error: the turn has no event about a tool `list_dir`; its record names no tool
     ");
@@ -201,19 +201,93 @@ fn an_event_is_one_or_none_or_several() {
     error: ID is empty
       hint: `pintle why --list` shows the turns, `pintle why` the newest one
 
-    exit 1
+    exit 2
     --- err
     error: there is no record of an event, a turn, a session or a call `zzz`
       hint: `pintle why --list` shows the turns, `pintle why -v` the newest one with its events' ids
 
-    exit 1
+    exit 2
     --- err
     error: the event `[id]` is about the tool `list_dir`, not about `exec`
 
-    exit 1
+    exit 2
     --- err
     error: the event `[id]` is about no tool, not about `exec`
     ");
+}
+
+#[test]
+fn of_very_many_candidates_the_first_and_the_last_are_named_and_the_rest_is_not_counted() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n");
+    let ambiguous = |events: usize| {
+        let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+        let records = (0..events).map(|n| EventRecord {
+            event_id: format!("m{events}-{n:03}").as_str().into(),
+            at: jiff::Timestamp::now(),
+            checkpoint: CheckpointKind::UserPromptSubmit,
+            kind: None,
+            who: Identity::top("main", "s", "t1".into()),
+            tool: None,
+            input: None,
+            ruling: EventRuling::word(VerdictKind::Continue),
+            hooks: RecordLines::default(),
+        });
+        let (done, kept) = std::sync::mpsc::channel();
+        store.keep(records.collect(), Box::new(move |result| done.send(result.is_ok()).unwrap()));
+        assert!(kept.recv().unwrap());
+        drop(store);
+        env.pintle(&["why", &format!("m{events}")])
+    };
+    let (few, many) = (ambiguous(3), ambiguous(250));
+    assert_eq!((few.code, many.code), (Some(2), Some(2)));
+    assert!(few.err.contains("`m3` is ambiguous: 3 events begin with it\n"), "{few}");
+    assert!(few.err.contains("hint: newest: m3-002  ") && few.err.contains("hint: oldest: m3-000  "), "{few}");
+    assert!(many.err.contains("`m250` is ambiguous: at least 100 events begin with it\n"), "{many}");
+    // Older ones than these were not looked at.
+    assert!(many.err.contains("hint: newest: m250-249  ") && many.err.contains("hint: also: m250-150  "), "{many}");
+}
+
+#[test]
+fn sessions_calls_times_and_hooks_choose_what_is_explained() {
+    let env = refused("no");
+    let calls = |id: &str| {
+        let call = domain::json::json!({"tool_calls": [{"id": id, "name": "list_dir", "arguments": {"path": id}}]});
+        env.write("config/pintle/replies.json", &format!("{{\"replies\": [{call}, {DONE}]}}"));
+        assert_eq!(env.pintle(&["run", "--quiet", "--session", "trip", "hello"]).out, "Done.\n");
+    };
+    calls("call_one");
+    calls("call_two");
+    talks(&env);
+    // A session is its newest turn, a call the events about it.
+    let seen = env.pintle(&["why", "trip"]);
+    assert!(seen.code == Some(0) && seen.out.contains("call_two") && !seen.out.contains("call_one"), "{seen}");
+    assert_eq!(seen.out.matches("turn of main").count(), 1, "{seen}");
+    let seen = env.pintle(&["why", "call_one"]);
+    assert!(seen.code == Some(0) && seen.out.contains("before_tool list_dir  deny"), "{seen}");
+    assert!(
+        seen.out.contains("call_one") && !seen.out.contains("call_two") && !seen.out.contains("turn_end"),
+        "{seen}"
+    );
+    let json: domain::json::Value = serde_json::from_str(&env.raw(&["why", "call_one", "--json"])).unwrap();
+    let about = json.as_array().unwrap().iter().all(|each| each["event"]["tool_call_id"] == "call_one");
+    assert!(about && json[0]["event"]["tool_call_id"] == "call_one", "{json}");
+    // A hook is every event that it was asked at, newest first, in whatever turn.
+    let seen = env.pintle(&["why", "--hook", "guard"]);
+    assert!(seen.code == Some(0) && seen.out.contains("call_one") && seen.out.contains("call_two"), "{seen}");
+    let seen = env.pintle(&["why", "--hook", "gaurd"]);
+    assert!(seen.code == Some(2) && seen.err.contains("did you mean"), "{seen}");
+    // What is older is left out; that there is nothing is said.
+    for since in ["1h", "2020-01-01"] {
+        let seen = env.pintle(&["why", "--denied", "--since", since]);
+        assert!(seen.code == Some(0) && seen.out.contains("call_one") && seen.out.contains("call_two"), "{seen}");
+        let seen = env.pintle(&["why", "--list", "--since", since]);
+        assert_eq!((seen.code, seen.out.matches("hello").count()), (Some(0), 4), "{seen}");
+    }
+    let seen = env.pintle(&["why", "--hook", "guard", "--since", "2999-01-01"]);
+    assert!(seen.out.is_empty() && seen.err.contains("guard"), "{seen}");
+    let seen = env.pintle(&["why", "--since", "soon"]);
+    assert!(seen.code == Some(2) && seen.err.contains("--since"), "{seen}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::outcome::{Done, Parked, Refusal, Stop};
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the journal of calls could not be written";
 /// The refusal of a call that another task or process works on at this moment.
-const AT_WORK: &str = "the tool did not run here: the call is being worked already";
+const AT_WORK: &str = "the tool did not run here: this call is running already";
 /// The refusal of a call whose earlier question cannot be looked up: whoever cannot read what a person refused must run
 /// nothing.
 const NOT_LOOKED_UP: &str = "the tool did not run: what a person said of the call could not be read";

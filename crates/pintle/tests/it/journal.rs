@@ -68,7 +68,7 @@ async fn a_call_whose_process_died_behind_its_use_is_never_run_again() {
         };
         assert_eq!(
             (other.text.as_str(), other.ran),
-            ("the tool did not run here: the call is being worked already", false)
+            ("the tool did not run here: this call is running already", false)
         );
     }
     let Err(Stop::Refused(lost)) = the_turn(&open(folder.path()), &id).call(refund("c1"), &till).await else {

@@ -13,7 +13,7 @@ use domain::id::EventId;
 use domain::message::Message;
 use domain::ruling::Ruling;
 use engine::Dispatcher;
-use engine::handler::{Handler, HookCall};
+use engine::handler::{Handler, HookCall, NoticeViews};
 use futures_util::future::BoxFuture;
 
 use crate::against::Target;
@@ -201,8 +201,8 @@ impl Handler for Watched {
         })
     }
 
-    fn tell(&self, notice: &Arc<Notice>) -> bool {
-        self.hook.tell(notice)
+    fn tell(&self, notice: &Arc<Notice>, views: &NoticeViews) -> bool {
+        self.hook.tell(notice, views)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -83,6 +83,19 @@ fn left_in_the_end(mark: &str) -> Vec<String> {
     }
 }
 
+/// Waits until somebody with `mark` is there, and says who: a program that says that it is up is called by its mark only
+/// when it has become what it waits as.
+fn there_in_the_end(mark: &str) -> Vec<String> {
+    let bound = Instant::now() + LONG;
+    loop {
+        let there = alive(mark);
+        if !there.is_empty() || Instant::now() > bound {
+            return there;
+        }
+        std::thread::yield_now();
+    }
+}
+
 #[tokio::test]
 async fn a_command_that_leaves_by_itself_leaves_nobody() {
     let folder = TempDir::new().unwrap();
@@ -158,9 +171,8 @@ async fn what_one_child_leaves_costs_no_other_its_own() {
     let text = leftovers::text("setsid ./left &", there.path(), &kept, "while read -r line; do :; done");
     let hook = hook(&text, there.path(), &tracker);
     hook.ready().await.unwrap();
-    let up = there.path().join("up");
-    tokio::task::spawn_blocking(move || wait_for(&up)).await.unwrap();
-    let before = alive(&kept);
+    let up = kept.clone();
+    let before = tokio::task::spawn_blocking(move || there_in_the_end(&up)).await.unwrap();
     for (name, way) in WAYS {
         let mark = mark();
         let text = leftovers::text(way, here.path(), &mark, "exit 0");

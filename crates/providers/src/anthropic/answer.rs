@@ -214,9 +214,9 @@ impl Block {
 
 /// Passes a piece on, unless it is empty.
 fn tell(delta: Delta<'_>, on_delta: OnDelta<'_>) {
-    let (Delta::Text(piece) | Delta::Reasoning(piece)) = delta;
-    if !piece.is_empty() {
-        on_delta(delta);
+    match delta {
+        Delta::Text("") | Delta::Reasoning("") => {}
+        Delta::Sent | Delta::Text(_) | Delta::Reasoning(_) => on_delta(delta),
     }
 }
 

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use domain::json::{Object, Value};
 use domain::message::{Message, Role};
 
+use crate::inline_thought;
+
 /// The mark that stands around a hook's text, up to the `>`.
 pub(super) const OPEN: &str = "<system-reminder";
 pub(super) const CLOSE: &str = "</system-reminder";
@@ -40,7 +42,7 @@ pub(super) fn guarded(message: &Message) -> Cow<'_, Message> {
         }
     }
     for (at, block) in message.private.blocks.iter().enumerate() {
-        let text = block["text"].as_str().filter(|_| block["type"] == "text");
+        let text = block["text"].as_str().filter(|_| block["type"] == "text" || block["type"] == inline_thought::BLOCK);
         if let Some(text) = text.and_then(escaped) {
             safe.to_mut().private.blocks[at]["text"] = text.into();
         }

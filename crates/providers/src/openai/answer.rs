@@ -2,7 +2,9 @@
 
 use domain::json::Value;
 use domain::llm::{LlmReply, Usage};
+use domain::message::ProviderData;
 
+use crate::inline_thought::InlineThought;
 use crate::openai::call::Calls;
 use crate::{Delta, OnDelta, ProviderError, failure};
 
@@ -10,6 +12,7 @@ use crate::{Delta, OnDelta, ProviderError, failure};
 #[derive(Default)]
 pub(super) struct Assembly {
     content: String,
+    inline_thought: InlineThought,
     reasoning_content: String,
     reasoning: String,
     reasoning_details: Vec<Value>,
@@ -72,8 +75,7 @@ impl Assembly {
     fn text(&mut self, content: &Value, on_delta: OnDelta<'_>) {
         match content {
             Value::String(text) if !text.is_empty() => {
-                self.content.push_str(text);
-                on_delta(Delta::Text(text));
+                self.inline_thought.feed(text, &mut self.content, on_delta);
             }
             Value::Array(parts) => {
                 for text in parts.iter().filter_map(|part| part.get("text").filter(|text| text.is_string())) {
@@ -90,7 +92,7 @@ impl Assembly {
     }
 
     /// The answer.
-    pub(super) fn finish(mut self) -> Result<LlmReply, ProviderError> {
+    pub(super) fn finish(mut self, on_delta: OnDelta<'_>) -> Result<LlmReply, ProviderError> {
         if !self.heard {
             return Err(ProviderError::fatal("the answer holds no choice; check `base_url`"));
         }
@@ -101,7 +103,10 @@ impl Assembly {
             self.finish_reason = "refusal".into();
         }
         let details = self.reasoning_details;
+        let (thought, as_it_came) = self.inline_thought.finish(&mut self.content, on_delta);
+        self.reasoning_content.push_str(&thought);
         Ok(LlmReply {
+            private: ProviderData::of(as_it_came.into_iter().collect()),
             reasoning_content: self.reasoning_content,
             tool_calls: self.calls.finish(),
             finish_reason: self.finish_reason,

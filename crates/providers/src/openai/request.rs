@@ -8,6 +8,7 @@ use domain::message::{CallPart, Message, Role};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::inline_thought;
 use crate::lower::tool_schema::{self, PropertyNames};
 use crate::lower::{
     Join, LoweringOptions, Thread, WireIds, WireNames, lowered, mark, object_text, system_text, text_part,
@@ -137,7 +138,7 @@ impl OnWire<'_> {
         let mut function = json!({"name": name, "arguments": object_text(call)});
         let mut rendered = json!({"id": self.ids.of_call(&call.id), "type": "function"});
         // Only the provider that added to a call knows what to do with that; others refuse it.
-        let own = author.is_empty() || provider_of(author) == provider_of(self.model);
+        let own = self.wrote(author);
         if own && !call.function.thought_signature.is_empty() {
             function["thought_signature"] = call.function.thought_signature.as_str().into();
         }
@@ -146,6 +147,11 @@ impl OnWire<'_> {
             rendered["extra_content"] = extra.clone();
         }
         rendered
+    }
+
+    /// Whether what `author` said comes from the provider that is asked.
+    fn wrote(&self, author: &str) -> bool {
+        author.is_empty() || provider_of(author) == provider_of(self.model)
     }
 }
 
@@ -210,10 +216,12 @@ fn image_part(entry: &str, vision: bool) -> Option<Value> {
 }
 
 fn assistant(message: &Message, wire: &mut OnWire<'_>) -> Value {
+    let own = wire.wrote(&message.model_name);
+    let content = if own { inline_thought::as_written(message) } else { Cow::Borrowed(message.content.as_str()) };
     if message.tool_calls.is_empty() {
-        return json!({"role": "assistant", "content": message.content});
+        return json!({"role": "assistant", "content": content});
     }
-    let content = if message.content.is_empty() { Value::Null } else { Value::from(message.content.as_str()) };
+    let content = if content.is_empty() { Value::Null } else { Value::from(&*content) };
     let calls: Vec<Value> = message.tool_calls.iter().map(|call| wire.call(call, &message.model_name)).collect();
     json!({"role": "assistant", "content": content, "tool_calls": calls})
 }

@@ -27,6 +27,7 @@ async fn ask(script: &Scripted, request: &LlmRequest) -> String {
     let on_delta = |delta: Delta<'_>| match delta {
         Delta::Text(text) => seen.lock().unwrap().push_str(&format!("{text}|")),
         Delta::Reasoning(text) => seen.lock().unwrap().push_str(&format!("({text})")),
+        Delta::Sent => {}
     };
     let outcome = script.call("m", request, &on_delta).await;
     let seen = seen.into_inner().unwrap();

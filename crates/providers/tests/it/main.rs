@@ -65,6 +65,7 @@ pub async fn ask(provider: &dyn Provider, request: &LlmRequest) -> (Vec<String>,
         pieces.lock().expect("no test panics here").push(match delta {
             Delta::Text(text) => text.to_owned(),
             Delta::Reasoning(text) => format!("({text})"),
+            Delta::Sent => return,
         });
     };
     let outcome = provider.call("m", request, &on_delta).await;

@@ -135,3 +135,25 @@ async fn a_server_without_stream_options_is_asked_again_without_them() {
     let asked: Vec<bool> = stub.seen().iter().map(|seen| seen.json().get("stream_options").is_some()).collect();
     assert_eq!(asked, [true, false, false]);
 }
+
+#[tokio::test]
+async fn thoughts_in_the_text_are_no_part_of_the_answer_and_go_back_to_their_provider_as_they_came() {
+    let chunk = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]}).to_string();
+    let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    let pieces = ["<thi", "nk>\nhm", "\n</think>\n\nhe", "llo"].map(chunk);
+    let documents: Vec<&str> = pieces.iter().map(String::as_str).chain([end, "[DONE]"]).collect();
+    let answers = [stream_of(&documents), text(), text()].map(|body| StubAnswer::events(&body));
+    let stub = HttpStub::start(answers.to_vec()).await;
+    let provider = provider(OpenAi, &stub);
+    let (pieces, outcome) = ask(&*provider, &request()).await;
+    let reply = outcome.unwrap();
+    assert_eq!(pieces, ["(\nhm)", "(\n)", "he", "llo"]);
+    assert_eq!((reply.content.as_str(), reply.reasoning_content.as_str()), ("hello", "hm"));
+    for (author, sent) in [("", "<think>\nhm\n</think>\n\nhello"), ("other/m", "hello")] {
+        let mut again = request();
+        again.messages.push(reply.clone().into_message(author).into());
+        ask(&*provider, &again).await.1.unwrap();
+        let body = domain::json::parse(&stub.seen().pop().unwrap().body).unwrap();
+        assert_eq!(body["messages"][2]["content"], sent, "{author}");
+    }
+}

@@ -22,6 +22,9 @@ const MAX_DIFFERENCES: usize = 6;
 /// Most characters of a value in a refusal: a pattern, not a script.
 const MAX_VALUE_CHARS: usize = 60;
 
+/// How many characters are shown in front of the first that differs: enough to find the place.
+const CHARS_BEFORE: usize = 20;
+
 /// What became of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedRule {
@@ -235,7 +238,10 @@ fn differences((stored, opened): (&Rule, &Rule), hook: &Rule) -> Vec<String> {
     let tripped = |path: &&String| path.as_str() == "enabled" && stored.tripped_at.is_some();
     let say = |path: &String| match (shown_was.get(path.as_str()), shown_is.get(path.as_str())) {
         (was, is) if was == is => format!("another secret in {path}"),
-        (was, is) => format!("{path} is {}, not {}", value(was), value(is)),
+        (was, is) => {
+            let [was, is] = sides(was, is);
+            format!("{path} is {was}, not {is}")
+        }
     };
     paths.into_iter().filter(differs).filter(|path| !tripped(path)).map(say).collect()
 }
@@ -254,12 +260,19 @@ fn members(hook: &Rule) -> Object {
     flat
 }
 
-fn value(value: Option<&Value>) -> String {
-    let text = value.map_or_else(|| "absent".to_owned(), Value::to_string);
-    match text.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+/// Both sides of a difference, cut around the place where they begin to differ.
+fn sides(was: Option<&Value>, is: Option<&Value>) -> [String; 2] {
+    let text = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_string);
+    let [was, is] = [text(was), text(is)];
+    let same = was.chars().zip(is.chars()).take_while(|(one, other)| one == other).count();
+    let is_long = |text: &String| text.chars().count() > MAX_VALUE_CHARS;
+    let start = if is_long(&was) || is_long(&is) { same.saturating_sub(CHARS_BEFORE) } else { 0 };
+    [was, is].map(|text| {
+        let before = if start > 0 { "…" } else { "" };
+        let shown: String = text.chars().skip(start).take(MAX_VALUE_CHARS).collect();
+        let after = if text.chars().count() > start + MAX_VALUE_CHARS { "…" } else { "" };
+        format!("{before}{shown}{after}")
+    })
 }
 
 /// The refusal to have two hooks in one place.
@@ -267,11 +280,33 @@ fn another(current: &Rule, differs: &[String]) -> AdminError {
     let more = if differs.len() > MAX_DIFFERENCES { "; …" } else { "" };
     let differs: Vec<&str> = differs.iter().take(MAX_DIFFERENCES).map(String::as_str).collect();
     let text = format!(
-        "hook {:?} ({}) is at {} already and is another one: {}{more}",
+        "hook {:?} ({}) is at {} already and differs: {}{more}",
         current.name,
         current.id,
         current.event.name(),
         differs.join("; ")
     );
     AdminError::new(AdminErrorCode::FailedPrecondition, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sides_of_a_difference_never_look_equal() {
+        let check = |was: &str, is: &str, expected: [&str; 2]| {
+            assert_eq!(sides(Some(&json!(was)), Some(&json!(is))), expected, "{was} {is}");
+        };
+        check("^exec$", "^exce$", ["\"^exec$\"", "\"^exce$\""]);
+        let long = "a".repeat(100);
+        let (shown, rest) = ("a".repeat(CHARS_BEFORE), "b".repeat(MAX_VALUE_CHARS - CHARS_BEFORE));
+        check(
+            &format!("{long}1"),
+            &format!("{long}2{}", "b".repeat(100)),
+            [&format!("…{shown}1\""), &format!("…{shown}2{}…", &rest[1..])],
+        );
+        let text = format!("\"{long}\"");
+        assert_eq!(sides(None, Some(&json!(long))), ["absent".to_owned(), format!("{}…", &text[..MAX_VALUE_CHARS])]);
+    }
 }

@@ -41,7 +41,7 @@ impl RuleAdmin {
         let view = self.view(by).await?;
         let known = (self.parts.known_of)(&by.tenant, &agent);
         let raw = asking.tool.unwrap_or_default();
-        let canonical = known.tool(raw).unwrap_or_else(|| raw.to_owned());
+        let canonical = known.meant(raw);
         let empty = Object::new();
         let facts = Facts {
             tool: asking.tool.map(|raw| (canonical.as_str(), raw)),
@@ -113,7 +113,7 @@ fn fate(
             | NotRun::BreakerOpen { .. }
             | NotRun::Untrusted
             | NotRun::ChainTimeSpent { .. }
-            | NotRun::BudgetSpent { .. }
+            | NotRun::BudgetSpent(_)
             | NotRun::CapReached { .. }
             | NotRun::Dropped,
         ) => return Some("about something else".to_owned()),

@@ -99,7 +99,7 @@ impl Sample {
 
     fn call(&self, known: &dyn AgentInfo) -> ToolCall {
         let raw_tool = self.tool_name.clone().unwrap_or_default();
-        let tool = known.tool(&raw_tool).unwrap_or_else(|| raw_tool.clone());
+        let tool = known.meant(&raw_tool);
         ToolCall { id: CALL.into(), tool, raw_tool, arguments: self.tool_input.clone().unwrap_or_default() }
     }
 

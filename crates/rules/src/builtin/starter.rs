@@ -84,7 +84,8 @@ mod tests {
             regex::Regex::new(record["matcher"].as_str().unwrap()).unwrap();
             let source = record["config"]["source"].as_str().unwrap();
             assert_eq!(source.matches("function handle(event)").count(), 1, "{name}");
-            assert!(source.len() <= MAX_SOURCE_BYTES / 2, "{name} has {} bytes", source.len());
+            // Whoever changes one needs room for more names.
+            assert!(source.len() <= MAX_SOURCE_BYTES / 64 * 63, "{name} has {} bytes", source.len());
         }
         let mut names: Vec<&str> = records.iter().map(|record| record["name"].as_str().unwrap()).collect();
         names.sort_unstable();

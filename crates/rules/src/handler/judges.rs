@@ -1,6 +1,7 @@
 //! The judges: who asks them, what they said lately, how often each was asked.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,12 +20,38 @@ const CACHE_ENTRIES: usize = 1000;
 const COUNTED_TURNS: usize = 4096;
 /// Asks language models for judgements. These calls fire no hooks.
 pub trait Evaluator: Send + Sync {
-    /// Asks `question` of the model that is meant by `wanted`. Dropping the future ends the call.
+    /// Asks `question` of the model that is meant by `wanted`, and marks `sent` before anything of it leaves. Dropping the
+    /// future ends the call.
     fn judge<'a>(
         &'a self,
         wanted: JudgeChoice<'a>,
         question: JudgeQuestion,
+        sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>>;
+
+    /// The model that `wanted` means, as it would be asked; nobody is.
+    ///
+    /// # Errors
+    /// Why nobody could be asked.
+    fn would_ask(&self, wanted: JudgeChoice<'_>) -> Result<String, String> {
+        Ok(wanted.model.to_owned())
+    }
+}
+
+/// Whether a question may have left this host: then it may cost something, whatever became of it.
+#[derive(Debug, Default)]
+pub struct QuestionSent(AtomicBool);
+
+impl QuestionSent {
+    /// It leaves.
+    pub fn mark(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it may have left.
+    pub fn is_marked(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// Which model is to judge.

@@ -1,4 +1,4 @@
-//! Hooks that ask a language model, and what that may cost.
+//! Hooks that ask a language model, and what that may cost. What never left this host costs nothing.
 
 use std::time::Duration;
 
@@ -7,18 +7,17 @@ use crate::reply::{self, HandlerReply};
 use domain::account::Account;
 use domain::fault::Fault;
 use domain::json::{Value, canonical};
-use domain::record::NotRun;
+use domain::record::{BudgetNeed, NotRun};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use engine::deadlines::Elapsed;
 
 use super::answer::Failure;
-use super::judges::{JudgeChoice, Judgement};
+use super::booking::Booking;
+use super::judges::{JudgeChoice, Judgement, QuestionSent};
 use super::running::{RuleQuestion, RuleRunner};
 
-/// How long an answer waits for what it cost to be booked: less than the time that a run has after its deadline.
-const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// What a judge may write, in tokens, which is reserved with its question.
 const ANSWER_TOKENS: u64 = judge::MAX_OUTPUT_TOKENS as u64;
 
@@ -51,8 +50,7 @@ impl RuleQuestion<'_> {
         }
         let question = judge::request(template, self.event.name(), self.facts.tool, self.facts.input, nonce())
             .map_err(|large| Failure::of(Fault::broke(large.to_string()), large.to_string()))?;
-        let counted = !self.who.is_test;
-        if counted && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
+        if !self.who.is_test && !judges.may_ask(self.who.turn_id.as_str(), self.about.id().as_str(), *max_per_turn) {
             let cap = NotRun::CapReached { cap: *max_per_turn };
             return Ok(refused(account, cap, format!("max_invocations_per_turn ({max_per_turn}) reached")));
         }
@@ -60,15 +58,16 @@ impl RuleQuestion<'_> {
         let reserved = (question.bytes() as u64).div_ceil(3) + ANSWER_TOKENS;
         let began = Instant::now();
         // The time of the hook is that of the books, too.
-        let fits = tokio::time::timeout(self.timeout, self.reserve(reserved)).await;
-        if !matches!(fits, Ok(Ok(true))) && counted {
-            // The cap counts calls of judges, and nobody was called.
-            judges.not_asked(self.who.turn_id.as_str(), self.about.id().as_str());
+        let booked = tokio::time::timeout(self.timeout, Booking::of(self, reserved)).await;
+        if !matches!(booked, Ok(Ok(Some(_)))) {
+            self.nobody_was_asked();
         }
-        if !fits.map_err(|_elapsed| self.timed_out())?? {
-            return Ok(refused(account, NotRun::BudgetSpent { needed: reserved }, "tenant budget exceeded".into()));
-        }
-        let answered = self.call(question, self.timeout.saturating_sub(began.elapsed())).await;
+        let Some(booking) = booked.map_err(|_elapsed| self.timed_out())?? else {
+            let need = BudgetNeed { needed: reserved, left: self.budget_left().await };
+            let reason = format!("tenant budget exceeded: {need}");
+            return Ok(refused(account, NotRun::BudgetSpent(need), reason));
+        };
+        let answered = self.call(question, self.timeout.saturating_sub(began.elapsed()), &booking.sent).await;
         let told = answered.as_ref().ok().and_then(|judged| judged.reply.usage).map(|usage| usage.total_tokens);
         // What an endpoint claims beyond that spends nobody's month.
         let spent = told.map(|told| told.min(most));
@@ -76,7 +75,12 @@ impl RuleQuestion<'_> {
             let (hook_id, tenant) = (self.about.id(), &self.who.tenant_id);
             tracing::warn!(%hook_id, %tenant, told, most, "a judge claims more tokens than its question can cost");
         }
-        self.settle(reserved, spent.filter(|spent| *spent > 0)).await;
+        if answered.is_ok() {
+            booking.sent.mark();
+        } else if !booking.sent.is_marked() {
+            self.nobody_was_asked();
+        }
+        booking.settle(spent.filter(|spent| *spent > 0)).await;
         let judged = answered?;
         account.model = Some(judged.model.clone());
         account.tokens = spent;
@@ -93,7 +97,19 @@ impl RuleQuestion<'_> {
         Ok(said)
     }
 
-    async fn call(&self, question: JudgeQuestion, timeout: Duration) -> Result<Judgement, Failure> {
+    /// The cap counts calls of judges, and this one was none.
+    fn nobody_was_asked(&self) {
+        if !self.who.is_test {
+            self.about.parts.judges.not_asked(self.who.turn_id.as_str(), self.about.id().as_str());
+        }
+    }
+
+    async fn call(
+        &self,
+        question: JudgeQuestion,
+        timeout: Duration,
+        sent: &QuestionSent,
+    ) -> Result<Judgement, Failure> {
         let RuleRunner::Prompt { model, provider, .. } = &self.about.runs else {
             return Err(Failure::unavailable("it is no prompt hook"));
         };
@@ -102,50 +118,10 @@ impl RuleQuestion<'_> {
             return Err(Failure::unavailable("hook resolver: no providers registered for tenant"));
         };
         let wanted = JudgeChoice { provider: provider.as_deref(), model, settings: &parts.judge };
-        match parts.deadlines.within(timeout, evaluator.judge(wanted, question)).await {
+        match parts.deadlines.within(timeout, evaluator.judge(wanted, question, sent)).await {
             Ok(Ok(judged)) => Ok(judged),
             Ok(Err(why)) => Err(Failure::unavailable(why)),
             Err(Elapsed) => Err(self.timed_out()),
-        }
-    }
-
-    /// Books what the call may cost.
-    async fn reserve(&self, tokens: u64) -> Result<bool, Failure> {
-        let (budgets, tenant) = (self.about.parts.budgets.clone(), self.who.tenant_id.clone());
-        let booked =
-            tokio::task::spawn_blocking(move || budgets.reserve(&tenant, tokens, jiff::Timestamp::now())).await;
-        let why = match booked {
-            Ok(Ok(fits)) => return Ok(fits),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
-        };
-        tracing::error!(hook_id = %self.about.id(), tenant = %self.who.tenant_id, "security.hook.budget_precheck_failed: {why}");
-        Err(Failure::unavailable(format!("the budget could not be read: {why}")))
-    }
-
-    /// Corrects what was booked. Without a word of the provider on what it cost, the estimate stands; also then it is
-    /// said if little is left.
-    async fn settle(&self, reserved: u64, spent: Option<u64>) {
-        let spent = spent.unwrap_or(reserved);
-        let delta =
-            i64::try_from(spent).unwrap_or(i64::MAX).saturating_sub(i64::try_from(reserved).unwrap_or(i64::MAX));
-        let (budgets, tenant) = (self.about.parts.budgets.clone(), self.who.tenant_id.clone());
-        // A task of its own: a turn that is given up now has been paid for all the same.
-        let settled = self.about.parts.tasks.spawn_blocking(move || {
-            match budgets.settle(&tenant, delta, jiff::Timestamp::now()) {
-                Ok((budget, true)) => {
-                    tracing::warn!(%tenant, remaining = budget.remaining, "security.hook.budget_low");
-                }
-                Ok((_, false)) => {}
-                Err(error) => tracing::error!(%tenant, "security.hook.budget_deduct_failed: {error}"),
-            }
-        });
-        // Books that hang keep no answer back.
-        match tokio::time::timeout(SETTLE_TIME, settled).await {
-            Ok(Ok(())) | Err(_) => {}
-            Ok(Err(error)) => {
-                tracing::error!(tenant = %self.who.tenant_id, "security.hook.budget_deduct_failed: {error}");
-            }
         }
     }
 

@@ -1,10 +1,10 @@
 //! Hooks that only observe: told through a pool, so that nobody waits for them.
 
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use domain::account::Account;
+use domain::chain::GATE_BUDGET;
 use domain::checkpoint::Notice;
 use domain::execution::Execution;
 use domain::fault::{Fault, FaultKind};
@@ -15,7 +15,6 @@ use domain::verdict::VerdictKind;
 use engine::evidence::LostCounter;
 use engine::live_rules::{LiveRules, OutcomeListener};
 use engine::telemetry::Tracer;
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,14 +30,16 @@ mod outbox;
 mod queue;
 mod spans;
 mod telling;
+mod worker;
 
-pub use outbox::{ATTEMPTS, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, TakenJob};
+pub use outbox::{ATTEMPTS, LEASE, LOOK_EVERY, Outbox, PAUSES_SECONDS, SEND_TIME, TakenJob};
 pub use queue::PoolLimits;
 
 use failing::say_failure;
 use outbox::Lease;
 use queue::Queue;
 use telling::Telling;
+use worker::Worker;
 
 /// The time that a turn waits for room in the pool. Source: the published format of rules.
 const ROOM_TIME: Duration = Duration::from_millis(50);
@@ -46,6 +47,9 @@ const ROOM_TIME: Duration = Duration::from_millis(50);
 /// How long those who were told of something may still work once the host closes: what one hook may take at most. The
 /// end of a turn is often the end of the program, and its observers are told of that end.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
+
+/// The time that an observer waits for a place to run, beside its own: as long as a chain of gates may take in all.
+pub(super) const SLOT_TIME: Duration = GATE_BUDGET;
 
 /// The reason that is kept of a job that the end of the host came before.
 const CLOSED: &str = "the host closed before the hook ran";
@@ -64,7 +68,8 @@ pub struct ObserverPool {
     executions: Arc<dyn ExecutionStore>,
     outcomes: Mutex<Option<Arc<dyn OutcomeListener>>>,
     outbox: Option<Outbox>,
-    looking: OnceLock<()>,
+    /// The rules that kept jobs are for. They hold this pool.
+    looking: OnceLock<Weak<LiveRules>>,
     lost: LostCounter,
     tracer: OnceLock<Arc<Tracer>>,
 }
@@ -97,6 +102,11 @@ enum What {
 impl Job {
     fn of(about: &Arc<BoundRule>, what: What, lease: Option<Lease>) -> Self {
         Self { about: about.clone(), what, lease }
+    }
+
+    /// Whether it was found in the outbox.
+    fn is_found(&self) -> bool {
+        self.lease.as_ref().is_some_and(Lease::is_found)
     }
 
     fn tenant(&self) -> &TenantId {
@@ -167,7 +177,7 @@ impl ObserverPool {
     /// Begins to do what is left in the outbox, if there is one, with the hooks of `live`: these must have been read,
     /// since the jobs of a hook that is not there are over. Every call but the first does nothing. Needs a runtime.
     pub fn look_with(self: &Arc<Self>, live: &Arc<LiveRules>) {
-        if self.outbox.is_some() && self.looking.set(()).is_ok() {
+        if self.outbox.is_some() && self.looking.set(Arc::downgrade(live)).is_ok() {
             self.tasks.spawn(self.clone().look_for_due(live.clone()));
         }
     }
@@ -308,23 +318,8 @@ impl ObserverPool {
             }
             waiting.workers += 1;
         }
-        let worker = Worker { pool: self.clone(), left: false };
-        self.tasks.spawn(worker.work());
+        self.tasks.spawn(Worker::new(self.clone()).work());
         Ok(())
-    }
-
-    fn take(self: &Arc<Self>, worker: &mut Worker) -> Option<(Job, PoolSlot)> {
-        let mut waiting = self.waiting();
-        let Some((tenant, job)) = waiting.queue.take() else {
-            waiting.workers -= 1;
-            worker.left = true;
-            drop(waiting);
-            self.idle.notify_waiters();
-            return None;
-        };
-        drop(waiting);
-        self.left.notify_waiters();
-        Some((job, PoolSlot { pool: self.clone(), tenant }))
     }
 
     /// Runs one hook, and keeps what came of it.
@@ -341,7 +336,7 @@ impl ObserverPool {
         let Some(telling) = what.telling() else { return };
         let began = Instant::now();
         let RunResult { said, mut account } = self.ask(&about, &telling).await;
-        let took = began.elapsed();
+        let took = began.elapsed().saturating_sub(account.slot_wait);
         let outcome = match said {
             Ok(said) => HookOutcome::Said { word: word(said.decision), reason: said.reason, took },
             Err(Failure { fault, detail }) => {
@@ -360,12 +355,17 @@ impl ObserverPool {
         self.settle(kept, record(&about, &telling, outcome, account)).await;
     }
 
-    /// Keeps what came of an attempt: a row if it was the last one, else when the next one is due.
+    /// Keeps what came of an attempt: a row, and when the next one is due if it was not the last one.
     async fn settle(&self, kept: KeptJob<'_>, record: Record) {
         let KeptJob { outbox, lease, about, telling } = kept;
         let lease = match &record.outcome {
             // This process ends; the next one does it.
-            HookOutcome::Failed { fault, .. } if fault.kind() == FaultKind::Cancelled => return,
+            HookOutcome::Failed { fault, .. } if fault.kind() == FaultKind::Cancelled => {
+                if lease.is_found() {
+                    outbox.give_back(lease).await;
+                }
+                return;
+            }
             HookOutcome::Failed { .. } => {
                 self.count(about, telling, &record);
                 outbox.put_off(lease).await
@@ -375,7 +375,7 @@ impl ObserverPool {
                 Some(lease)
             }
         };
-        let Some(lease) = lease else { return };
+        let Some(lease) = lease else { return self.keep_attempt(telling, record) };
         let (sender, kept) = oneshot::channel();
         // Nobody waits only if this task was ended.
         self.keep(telling, record, move || sender.send(()).unwrap_or_default());
@@ -401,8 +401,8 @@ impl ObserverPool {
             facts: shown,
             event: telling.event,
             timeout,
-            // A job of the pool waits for nobody but itself.
-            budget: timeout,
+            // A turn waits for nobody here, so waiting for a slot takes nothing of its time.
+            budget: timeout + SLOT_TIME,
             cancel: &self.closing,
             again: false,
         };
@@ -411,10 +411,22 @@ impl ObserverPool {
 
     /// Hands the row of `record` over, if it has one; `done` is called once it is kept, or cannot be.
     fn keep(&self, telling: &Telling, record: Record, done: impl FnOnce() + Send + 'static) {
-        // A test leaves no row.
-        let row = if telling.who.is_test { None } else { Execution::of(&telling.record(), &record) };
-        let Some(row) = row else { return done() };
-        say_failure(&record, &row);
+        match row(telling, &record) {
+            Some(row) => self.keep_row(&record, row, done),
+            None => done(),
+        }
+    }
+
+    /// Keeps that an attempt failed after which there is another one. Its row has a key of its own, so that of the last
+    /// attempt stands beside it.
+    fn keep_attempt(&self, telling: &Telling, record: Record) {
+        let Some(row) = row(telling, &record) else { return };
+        let dedup_key = row.dedup_key.as_ref().map(|key| format!("{key}~{}", row.retry));
+        self.keep_row(&record, Execution { dedup_key, ..row }, || {});
+    }
+
+    fn keep_row(&self, record: &Record, row: Execution, done: impl FnOnce() + Send + 'static) {
+        say_failure(record, &row);
         let lost = self.lost.clone();
         self.executions.keep_executions(
             vec![row],
@@ -436,52 +448,13 @@ impl ObserverPool {
     }
 }
 
+/// The row of `record`, if it has one: a test leaves none.
+fn row(telling: &Telling, record: &Record) -> Option<Execution> {
+    if telling.who.is_test { None } else { Execution::of(&telling.record(), record) }
+}
+
 fn record(about: &BoundRule, telling: &Telling, outcome: HookOutcome, account: Account) -> Record {
     Record { account: Some(Box::new(account)), ..Record::of(&about.hook, telling.event, outcome) }
-}
-
-/// One that works off what waits.
-struct Worker {
-    pool: Arc<ObserverPool>,
-    /// Whether it is no longer counted.
-    left: bool,
-}
-
-/// The place of one job among those that run.
-struct PoolSlot {
-    pool: Arc<ObserverPool>,
-    tenant: TenantId,
-}
-
-impl Worker {
-    /// Works until nothing waits that it may do.
-    async fn work(mut self) {
-        let pool = self.pool.clone();
-        while let Some((job, seat)) = pool.take(&mut self) {
-            // A worker that ended here would leave what waits behind.
-            if AssertUnwindSafe(pool.tell(job)).catch_unwind().await.is_err() {
-                tracing::error!("an observer's job panicked");
-            }
-            drop(seat);
-        }
-    }
-}
-
-/// However a job ends, its tenant may have another.
-impl Drop for PoolSlot {
-    fn drop(&mut self) {
-        self.pool.waiting().queue.ended(&self.tenant);
-    }
-}
-
-/// However a worker ends, another may take its place.
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if !self.left {
-            self.pool.waiting().workers -= 1;
-            self.pool.idle.notify_waiters();
-        }
-    }
 }
 
 /// The word for what an observer said, which counts for nothing but its row.

@@ -310,18 +310,29 @@ impl RuleQuestion<'_> {
         let event = for_script(&self.payload, shell).map_err(Failure::unavailable)?;
         let call = ScriptCall {
             tenant: self.who.tenant_id.as_str(),
+            duty: self.event.duty(),
             source,
             event: &event,
             timeout: self.timeout,
             budget: self.budget,
         };
         let ran = self.about.parts.scripts.run(call).await;
+        account.slot_wait = ran.waited;
         if !ran.log.is_empty() {
             account.stderr_len = Some(ran.log.len());
             account.stderr = shown(ran.log.as_bytes());
         }
         match ran.returned {
             Ok(object) => Ok(reply::script(&Value::Object(object))?),
+            // It had less than its own time, since it waited: that says nothing of it.
+            Err(ScriptFailure::TimedOut { after }) if after.as_millis() < self.timeout.as_millis() => {
+                account.uncounted = true;
+                let (waited, after_ms) = (ran.waited.as_millis(), after.as_millis());
+                let detail = format!(
+                    "the script waited {waited} ms for a slot, and did not answer within the {after_ms} ms left"
+                );
+                Err(Failure::of(Fault::TimedOut { after: ran.waited + after }, detail))
+            }
             Err(ScriptFailure::TimedOut { after }) => {
                 let detail = format!("the script did not answer within {} ms", after.as_millis());
                 Err(Failure::of(Fault::TimedOut { after: after.max(self.timeout) }, detail))
@@ -330,6 +341,10 @@ impl RuleQuestion<'_> {
                 account.uncounted = true;
                 let detail = format!("no slot for a script became free within {} ms", waited.as_millis());
                 Err(Failure::of(Fault::TimedOut { after: waited }, detail))
+            }
+            Err(ScriptFailure::Threw(what)) => {
+                let detail = Cause::from(format!("script threw: {what}"));
+                Err(Failure::of(Fault::Protocol(ProtocolBreach::Threw(what.into())), detail))
             }
             Err(ScriptFailure::Failed(detail)) => {
                 let detail = Cause::from(detail);

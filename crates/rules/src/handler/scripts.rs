@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::checkpoint::Duty;
 use domain::json::Object;
 use futures_util::future::BoxFuture;
 
@@ -19,6 +20,8 @@ pub trait Scripts: Send + Sync {
 pub struct ScriptCall<'a> {
     /// Whose slots it takes.
     pub tenant: &'a str,
+    /// Whether somebody waits for it: observers begin behind gates.
+    pub duty: Duty,
     /// The text of the script.
     pub source: &'a str,
     /// The event as JSON, in the words of scripts.
@@ -36,6 +39,8 @@ pub struct ScriptResult {
     pub returned: Result<Object, ScriptFailure>,
     /// What it wrote to its console.
     pub log: String,
+    /// How long it waited for its slot, which is no part of its own time.
+    pub waited: Duration,
 }
 
 /// Why a script gave nothing.
@@ -51,6 +56,8 @@ pub enum ScriptFailure {
         /// That time.
         waited: Duration,
     },
+    /// It threw this: the first line of it.
+    Threw(String),
     /// Everything else, in words.
     Failed(String),
 }

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::id::{AgentId, HookId, TenantId};
-use domain::rule::Edition;
+use domain::rule::{Edition, Rule};
 use domain::store::BudgetStore;
 use tokio_util::task::TaskTracker;
 
-use super::judges::{Evaluator, JudgeSettings, Judges};
+use super::judges::{Evaluator, JudgeChoice, JudgeSettings, Judges};
 use super::observing::ObserverPool;
 use super::scripts::Scripts;
 use crate::http::HttpSender;
+use crate::record::HandlerConfig;
 use engine::deadlines::Deadlines;
 
 /// The name of a tenant in addresses and lists; nothing for the owner of global hooks.
@@ -47,6 +48,21 @@ pub struct RuleServices {
     pub judge: JudgeSettings,
     /// Works off what observers are told.
     pub pool: Arc<ObserverPool>,
+}
+
+impl RuleServices {
+    /// The model that would judge for `row`, if a model does; nobody is asked, and nothing is spent.
+    ///
+    /// # Errors
+    /// Why nobody could be asked.
+    pub fn judge_of(&self, row: &Rule) -> Option<Result<String, String>> {
+        let HandlerConfig::Prompt(config) = HandlerConfig::of(row.handler_type, &row.config).ok()? else { return None };
+        let wanted = JudgeChoice { provider: config.provider.as_deref(), model: &config.model, settings: &self.judge };
+        Some(match &self.evaluator {
+            Some(evaluator) => evaluator.would_ask(wanted),
+            None => Err("no provider is configured, so no model can judge".to_owned()),
+        })
+    }
 }
 
 /// What commands see of the host.

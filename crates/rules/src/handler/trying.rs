@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::RuleHandler;
 use super::answer::{Failure, ShownInput};
+use super::observing::SLOT_TIME;
 use super::running::{RuleQuestion, RunResult};
 
 /// The result of a trial.
@@ -43,7 +44,7 @@ impl RuleHandler {
             facts: ShownInput { tool, input: facts.input },
             event: kind,
             timeout,
-            budget: timeout,
+            budget: timeout + SLOT_TIME,
             cancel,
             again: false,
         };

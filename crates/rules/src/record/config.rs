@@ -124,14 +124,6 @@ impl HandlerConfig {
             Self::Command(_) | Self::Prompt(_) | Self::Script(_) => None,
         }
     }
-
-    /// Whether it needs a language model.
-    pub fn asks_model(&self) -> bool {
-        match self {
-            Self::Prompt(_) => true,
-            Self::Command(_) | Self::Http(_) | Self::Script(_) => false,
-        }
-    }
 }
 
 /// The settings of a shell command.

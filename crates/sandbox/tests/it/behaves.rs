@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::checkpoint::Duty;
 use domain::json::json;
 use pintle_sandbox::{CompileError, ScriptFault, limits};
 
@@ -175,6 +176,40 @@ fn waiting_for_a_slot_is_not_the_scripts_fault() {
         drop(slow_ones);
         let ran = sandbox.run(stage::call(short.source, &event)).await;
         assert!(ran.returned.is_ok(), "their slots are free again");
+    });
+}
+
+#[test]
+fn a_flood_of_observers_leaves_gates_their_slots_and_waits_apart_from_its_own_time() {
+    runtime().block_on(async {
+        let (sandbox, event) = (sandbox(), stage::event().to_string());
+        let observer = |source: &'static str, timeout, wait| pintle_sandbox::ScriptRun {
+            duty: Duty::Observer,
+            timeout,
+            budget: timeout + wait,
+            ..stage::call(source, &event)
+        };
+        let endless = observer("function handle(event) { for (;;); }", stage::PATIENT, stage::PATIENT);
+        let mut flood: Vec<_> = (0..100).map(|_| Box::pin(sandbox.run(endless))).collect();
+        for run in &mut flood {
+            assert!(futures_util::poll!(run.as_mut()).is_pending());
+        }
+        let quick = "function handle(event) { return {}; }";
+        let gate = sandbox.run(stage::call(quick, &event)).await;
+        assert!(gate.returned.is_ok() && gate.waited.is_zero(), "{gate:?}");
+        // One more observer gives up, and has a timeout of nothing on its account.
+        let wait = Duration::from_millis(20);
+        let late = sandbox.run(observer(quick, Duration::from_secs(5), wait)).await;
+        assert_eq!((late.returned, late.waited), (Err(ScriptFault::NoSlot { waited_ms: 20 }), wait));
+        // Once there is a place it has all of its own time, however long it waited.
+        let waiting = sandbox.run(observer(quick, stage::PATIENT, stage::PATIENT));
+        let freed = async {
+            let busy = "function handle(event) { const end = Date.now() + 30; while (Date.now() < end); return {}; }";
+            assert!(sandbox.run(stage::call(busy, &event)).await.returned.is_ok());
+            drop(flood);
+        };
+        let (ran, ()) = futures_util::future::join(waiting, freed).await;
+        assert!(ran.returned.is_ok() && ran.waited >= wait, "{ran:?}");
     });
 }
 

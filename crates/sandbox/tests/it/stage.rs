@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::checkpoint::Duty;
 use domain::json::{Value, json};
 use pintle_sandbox::{Launcher, Sandbox, ScriptOutput, ScriptRun};
 
@@ -18,7 +19,7 @@ pub(crate) fn sandbox() -> Sandbox {
 }
 
 pub(crate) fn call<'a>(source: &'a str, event: &'a str) -> ScriptRun<'a> {
-    ScriptRun { tenant: "acme", source, event, timeout: PATIENT, budget: PATIENT }
+    ScriptRun { tenant: "acme", duty: Duty::Gate, source, event, timeout: PATIENT, budget: PATIENT }
 }
 
 /// Runs `source` on an event of a tool call.

@@ -145,7 +145,13 @@ impl Reading<'_> {
         // A number does no harm, whoever of the two it is.
         if state.variables.contains_key(&parameter.name) || !number::is_number(&argument.text) {
             let empty = matches!(value, Some(Value::Text(field)) if field.is_exact());
-            state.set(&parameter.name, if empty { given } else { Value::Unknown });
+            let value = match state.variables.contains_key(&parameter.name) {
+                _ if empty => given,
+                true => Value::Unknown,
+                // The environment's, or this.
+                false => Value::Text(Field::unknown(argument.text.clone())),
+            };
+            state.set(&parameter.name, value);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Options whose values are paths, whatever the program does with its operands.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A row: programs, options whose values they write, options whose values they read.
 pub(crate) struct Place {
     pub(crate) names: &'static str,
@@ -97,9 +100,19 @@ const PLACES: &[Place] = &[
 ];
 
 /// The rows for `name`.
-pub(crate) fn places(name: &str) -> impl Iterator<Item = &'static Place> {
-    PLACES.iter().filter(move |place| place.names.split(' ').any(|known| known == name))
+pub(crate) fn places(name: &str) -> &'static [&'static Place] {
+    BY_NAME.get(name).map(Vec::as_slice).unwrap_or_default()
 }
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Place>>> = LazyLock::new(|| {
+    let mut by_name: HashMap<&str, Vec<&Place>> = HashMap::new();
+    for place in PLACES {
+        for name in place.names.split(' ') {
+            by_name.entry(name).or_default().push(place);
+        }
+    }
+    by_name
+});
 
 /// Whether the value of the variable `name` is one that people keep to themselves.
 pub(crate) fn is_secret_variable(name: &str) -> bool {
@@ -115,6 +128,7 @@ pub(crate) fn is_secret_variable(name: &str) -> bool {
         "CREDENTIAL",
         "DATABASE_URL",
     ];
-    let upper = name.to_ascii_uppercase();
+    // A tokenizer cuts texts into words.
+    let upper = name.to_ascii_uppercase().replace("TOKENIZER", "");
     marks.iter().any(|mark| upper.contains(mark))
 }

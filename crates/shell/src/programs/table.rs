@@ -185,11 +185,10 @@ pub(crate) const PROGRAMS: &[Program] = &[
     row("unset popd let enable hash complete compgen bind fc", "", Role::Builtin(Builtin::Unset)),
     row("which", "", Role::Prints(Prints::Which)),
     row(
-        "true false : wait sleep unalias umask shopt ulimit disown bg fg jobs suspend caller times dirs",
+        "true false : wait sleep unalias umask shopt setopt unsetopt ulimit disown bg fg jobs suspend caller times dirs",
         "",
         Role::Builtin(Builtin::Silent),
     ),
-    row("type history help", "", Role::Plain),
     // Programs that show or count what they read.
     row("cat", "", Role::Prints(Prints::Cat)),
     row("base64 base32", "-w --wrap", Role::Prints(Prints::Base64)),
@@ -257,6 +256,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
          mkfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm fsck mount umount losetup \
          cryptsetup lvremove vgremove pvremove mdadm zfs zpool btrfs swapoff swapon dmsetup tune2fs resize2fs badblocks \
          useradd userdel usermod groupadd groupdel passwd chpasswd visudo iptables nft ufw setenforce modprobe insmod rmmod \
+         type history help openssl gpg gpg2 age sops pass vault bw keyctl security ssh-keygen ssh-add ssh-copy-id ssh-keyscan secret-tool \
          apt apt-get dpkg yum dnf rpm pacman apk snap flatpak port nix-env",
         "",
         Role::Plain,
@@ -314,11 +314,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ),
     row("patch", "-p -i -d -o -D -F -B -V -r --strip --input --directory --output --reject-file", Role::Writes(0)),
     row("dos2unix unix2dos perltidy", "", Role::Writes(0)),
-    row(
-        "openssl gpg gpg2 age sops pass vault bw keyctl security ssh-keygen ssh-add ssh-copy-id ssh-keyscan secret-tool",
-        "",
-        Role::Plain,
-    ),
     // Programs that run others.
     row(
         "sudo doas",
@@ -486,7 +481,11 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "-o --out -d --dir -i --input-file -l --log -j -x -s -k --header -U --user-agent --save-session --load-cookies --save-cookies",
         Role::Fetches(Fetches::Wget),
     ),
-    row("pip pip3 pip2", "-r -c -i -t -e --index-url --extra-index-url --target", Role::Fetches(Fetches::Remote)),
+    row(
+        "pip pip3 pip2",
+        "-r -c -i -t -e -f --proxy --index-url --extra-index-url --target",
+        Role::Fetches(Fetches::Remote),
+    ),
     row(
         "gh glab hg svn terraform tofu aws gcloud az doctl heroku fly flyctl vercel netlify wrangler s3cmd rclone gsutil helm \
          brew gem composer pytest py.test mypy ruff black flake8 pylint isort jest vitest mocha eslint prettier tsc shellcheck shfmt hadolint \

@@ -116,6 +116,14 @@ const LOADS: &[&str] = &[
     "LESSKEY_CONTENT",
     "PARALLEL",
     "PSQLRC",
+    "CURL_HOME",
+    "WGETRC",
+    "SYSTEM_WGETRC",
+    "PIP_CONFIG_FILE",
+    "NPM_CONFIG_USERCONFIG",
+    "npm_config_userconfig",
+    "NPM_CONFIG_GLOBALCONFIG",
+    "npm_config_globalconfig",
     "PS1",
     "PS2",
 ];
@@ -146,11 +154,22 @@ pub(crate) fn influence(name: &str) -> Influence {
         Influence::Loads
     } else if name.starts_with("GIT_TRACE") || WRITTEN.contains(&name) {
         Influence::Written
-    } else if name.to_ascii_lowercase().ends_with("_proxy") && !name.eq_ignore_ascii_case("no_proxy") {
+    } else if leads(name) {
         Influence::Proxy
     } else {
         Influence::None
     }
+}
+
+/// Whether programs talk to the machine that the variable `name` names.
+fn leads(name: &str) -> bool {
+    let ends = |end: &str| {
+        name.len()
+            .checked_sub(end.len())
+            .and_then(|at| name.get(at..))
+            .is_some_and(|rest| rest.eq_ignore_ascii_case(end))
+    };
+    (ends("proxy") || ends("_index_url") || ends("_registry")) && !ends("no_proxy") && !ends("noproxy")
 }
 
 /// Whether `value` is one that many people give `name`, and that loads nothing.
@@ -169,7 +188,8 @@ pub(crate) fn is_plain_setting(name: &str, value: &str) -> bool {
         "LESS" => {
             words().all(|word| word.starts_with('-') && word[1..].chars().all(|letter| "FRXSiMKQ".contains(letter)))
         }
-        "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "HISTFILE" | "GIT_CONFIG" | "INPUTRC" => value == "/dev/null",
+        "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "HISTFILE" | "GIT_CONFIG" | "INPUTRC" | "PIP_CONFIG_FILE"
+        | "WGETRC" => value == "/dev/null",
         "RUSTFLAGS" => !value.contains("linker") && !value.contains("link-arg"),
         "PS1" | "PS2" => !value.contains("$(") && !value.contains('`'),
         "PS4" => !value.contains(['$', '`']),

@@ -37,8 +37,13 @@ impl Reading<'_> {
             Kind::Simple { assignments, words } => self.simple(assignments, words, state),
             Kind::Group(script) => self.script(script, state),
             Kind::Subshell(script) => {
+                let traps = std::mem::take(&mut self.traps);
                 let mut inner = state.deeper();
-                self.script(script, &mut inner)
+                let output = self.script(script, &mut inner);
+                // What it has put off is run at its own end.
+                self.late(inner);
+                self.traps = traps;
+                output
             }
             Kind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref(), state),
             Kind::Loop { condition, body } => self.repeated(&[condition, body], state),

@@ -12,6 +12,8 @@ use crate::state::{Field, Output, State};
 pub(crate) enum Content {
     /// One of these texts, by which branch was taken.
     OneOf(Vec<String>),
+    /// Names of files, one a line, that these patterns stand for.
+    Names(Vec<Field>),
     Unknown,
 }
 
@@ -24,6 +26,8 @@ pub(super) struct Files {
     links: BTreeMap<String, String>,
     /// Folders into which it unpacks what it fetched.
     unpacked: BTreeSet<String>,
+    /// Archives of all that a folder holds, and that folder.
+    packed: BTreeMap<String, String>,
 }
 
 impl Files {
@@ -40,6 +44,7 @@ impl Files {
         }
         self.links.extend(other.links);
         self.unpacked.extend(other.unpacked);
+        self.packed.extend(other.packed);
     }
 }
 
@@ -69,7 +74,11 @@ impl Content {
                 texts.dedup();
                 if texts.len() > bounds::FILE_TEXTS { Content::Unknown } else { Content::OneOf(texts) }
             }
-            (Content::OneOf(_) | Content::Unknown, _) => Content::Unknown,
+            (Content::Names(mut files), Content::Names(more)) => {
+                files.extend(more.into_iter().filter(|file| !files.contains(file)).collect::<Vec<_>>());
+                if files.len() > bounds::WORDS { Content::Unknown } else { Content::Names(files) }
+            }
+            (Content::OneOf(_) | Content::Names(_) | Content::Unknown, _) => Content::Unknown,
         }
     }
 }
@@ -77,10 +86,10 @@ impl Content {
 impl Reading<'_> {
     /// Notes that `field` is read. What is not known may be read: reading harms nothing that could be named.
     pub(crate) fn reads(&mut self, field: &Field, state: &State) {
-        if !field.is_known() && field.text.contains(['$', '`', '…']) {
-            return;
-        }
-        for path in state.place.cwd.resolve(&field.text) {
+        let guessed = super::shown::guessed(field);
+        // Of a name that the text computes, what it says is told.
+        let Some(text) = guessed.as_deref() else { return };
+        for path in state.place.cwd.resolve(text) {
             if !paths::is_harmless_device(&path, false) {
                 self.note(List::Reads, &path);
             }
@@ -146,7 +155,8 @@ impl Reading<'_> {
                     Content::OneOf(longer)
                 }
             }
-            (Output::Known(_), true, _) | (Output::Files(_) | Output::Unknown, _, _) => Content::Unknown,
+            (Output::Files(files), false, _) | (Output::Files(files), true, None) => Content::Names(files.clone()),
+            (Output::Known(_) | Output::Files(_), true, _) | (Output::Unknown, _, _) => Content::Unknown,
         };
         self.spend(path.len() / 64 + 1);
         self.made(path, content);
@@ -214,6 +224,18 @@ impl Reading<'_> {
     /// Remembers that `folder` holds what was fetched.
     pub(crate) fn unpacked_into(&mut self, folder: &Field, state: &State) {
         self.files.unpacked.extend(state.place.cwd.resolve(&folder.text));
+    }
+
+    /// Remembers that `archive` holds all that is in `folder`.
+    pub(super) fn archived(&mut self, archive: String, folder: String) {
+        if self.files.packed.len() < bounds::FILE_TEXTS * 8 {
+            self.files.packed.insert(archive, folder);
+        }
+    }
+
+    /// The folder of which `archive` holds everything.
+    pub(super) fn archived_in(&self, archive: &str) -> Option<String> {
+        self.files.packed.get(archive).cloned()
     }
 
     /// Whether the text wrote what git runs by itself.

@@ -21,6 +21,10 @@ impl Reading<'_> {
                     let field = self.one(target, state);
                     self.network(&field.text);
                     self.reads(&field, state);
+                    crate::expand::twins(&field, state).iter().for_each(|twin| self.reads(twin, state));
+                    if field.is_known() {
+                        self.shown(&field, "<", state);
+                    }
                     if *stdin {
                         state.stdin = self.stdin_of(&field, state);
                     }
@@ -92,6 +96,7 @@ impl Reading<'_> {
     fn stdin_of(&mut self, field: &crate::state::Field, state: &State) -> Stdin {
         match self.content(field, state) {
             Some(Content::OneOf(texts)) if texts.len() == 1 && field.is_exact() => known_stdin(true, texts[0].clone()),
+            Some(Content::Names(files)) => Stdin::Files(files.into()),
             Some(Content::OneOf(_) | Content::Unknown) => Stdin::Unknown,
             None if field.text == "/dev/null" => Stdin::Known("".into()),
             // A script of the workspace may be run by its name, and so this way too.
@@ -104,6 +109,7 @@ impl Reading<'_> {
     fn network(&mut self, target: &str) {
         if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
             self.unknown(format!("`{target}` is a network connection"));
+            self.url(&format!("tcp://{}", target[9..].replacen('/', ":", 1)));
         }
     }
 }

@@ -257,9 +257,8 @@ impl Reading<'_> {
                 }
             }
             Influence::Proxy => {
-                if let Some(text) = text.filter(|text| !text.is_empty()) {
-                    let host = text.split_once("://").map_or(text.as_str(), |(_, host)| host);
-                    self.note(super::List::Urls, &format!("http://{host}"));
+                if let Some(text) = text {
+                    self.host(&text);
                 }
             }
             Influence::Loads => {

@@ -1,7 +1,7 @@
 //! Programs that copy many bytes or files.
 
 use crate::programs::Archives;
-use crate::read::Reading;
+use crate::read::{Content, Reading};
 use crate::run::Run;
 use crate::run::options::Arguments;
 use crate::state::{Certainty, Field, Folders, Output, State};
@@ -26,11 +26,16 @@ impl Reading<'_> {
             if field.certainty == Certainty::Many {
                 self.unknown("the arguments of `dd` cannot be known".to_owned());
             }
+            if field.certainty == Certainty::Glob && !field.text.contains('=') {
+                // One of the names that `if=$(…)` may be.
+                self.reads(field, state);
+            }
             if let Some(path) = part("of=") {
                 self.writes(&path, run.name, state);
             }
             if let Some(path) = part("if=") {
                 self.reads(&path, state);
+                self.shown(&path, run.name, state);
             }
         }
     }
@@ -56,12 +61,24 @@ impl Reading<'_> {
         if let Some(base) = &base {
             there.place.cwd = if base.is_known() { state.place.cwd.below(&base.text) } else { Folders::ANY };
         }
-        let fetched = match arguments.value(&["-f", "--file"]).filter(|file| file.text != "-") {
-            Some(file) => self.content(file, state).is_some(),
-            None => state.stdin != crate::state::Stdin::Inherited,
-        };
-        let archive = arguments.value(&["-f", "--file"]).filter(|file| file.text != "-").cloned();
+        let fetched =
+            match arguments.value(&["-f", "--file"]).filter(|file| !["-", "/dev/stdout"].contains(&file.text.as_str()))
+            {
+                Some(file) => self.content(file, state).is_some(),
+                None => state.stdin != crate::state::Stdin::Inherited,
+            };
+        let archive = arguments
+            .value(&["-f", "--file"])
+            .filter(|file| !["-", "/dev/stdout"].contains(&file.text.as_str()))
+            .cloned();
         let makes = arguments.has(&["-c", "-r", "-u", "--create", "--append", "--update"]);
+        if let Some(list) = arguments.value(&["-T", "--files-from"]) {
+            self.reads(list, state);
+            if let (true, Some(Content::OneOf(texts))) = (makes, self.content(list, state)) {
+                texts.iter().flat_map(|text| text.lines()).for_each(|name| self.reads(&Field::known(name), &there));
+            }
+        }
+        let packed = archive.clone();
         if let Some(archive) = archive {
             if makes {
                 self.writes(&archive, run.name, state);
@@ -71,10 +88,15 @@ impl Reading<'_> {
         }
         if makes {
             arguments.operands.iter().for_each(|field| self.reads(field, &there));
+            self.packs(packed.as_ref(), &arguments.operands, (&there, state));
             if arguments.has(&["--remove-files"]) {
                 arguments.operands.iter().for_each(|field| self.deletes(field, run.name, &there));
             }
         } else if arguments.has(&["-x", "--extract", "--get"]) {
+            if arguments.has(&["-O", "--to-stdout"]) {
+                packed.iter().for_each(|archive| self.shown(archive, run.name, state));
+                arguments.operands.iter().for_each(|member| self.reads(member, state));
+            }
             if fetched {
                 self.unpacked_into(&base.clone().unwrap_or_else(|| Field::known(".")), state);
             }
@@ -132,6 +154,7 @@ impl Reading<'_> {
         }
         let Some((archive, sources)) = arguments.operands.split_first() else { return };
         self.writes(archive, run.name, state);
+        self.packs(Some(archive).filter(|archive| archive.text != "-"), sources, (state, state));
         for source in sources {
             self.reads(source, state);
             if arguments.has(&["-m", "--move"]) {
@@ -152,6 +175,7 @@ impl Reading<'_> {
             field.text.split('/').next().is_some_and(|first| first.contains(':')) || field.text.starts_with("rsync://")
         };
         let Some((target, sources)) = arguments.operands.split_last() else { return };
+        sources.iter().filter(|source| source.text.starts_with("rsync://")).for_each(|source| self.url(&source.text));
         for source in sources.iter().filter(|source| !is_remote(source)) {
             self.reads(source, state);
             if arguments.has(&["--remove-source-files", "--remove-sent-files"]) {

@@ -52,34 +52,8 @@ impl Reading<'_> {
         if RUN_BY_BUILDS.iter().any(|name| self.has_made(name)) {
             self.pipes(format!("`{}` runs what the text has just written", run.name));
         }
-        self.refuse_made(built(run.name), run);
-        for (index, field) in words.iter().enumerate() {
-            let text = field.text.as_str();
-            let odd = (text.starts_with("--ev") || (text.starts_with("-E") && run.name != "ctest"))
-                && !matches!(run.name, "cmake" | "rake" | "just")
-                || text.starts_with("SHELL=")
-                || text.starts_with(".SHELLFLAGS=")
-                || text.starts_with("MAKEFLAGS=");
-            if odd || (matches!(run.name, "make" | "gmake") && field.certainty == Certainty::Many) {
-                self.unknown(format!("what `{}` runs cannot be known", run.name));
-            }
-            let long = text.split_once('=').filter(|(name, _)| name.len() > 4);
-            let names = |name: &str| "--file".starts_with(name) || "--makefile".starts_with(name);
-            let file = if text == "-f" || (text.len() > 4 && names(text)) {
-                words.get(index + 1).cloned()
-            } else if let Some((_, file)) = long.filter(|(name, _)| names(name)) {
-                Some(Field::known(file))
-            } else {
-                text.strip_prefix("-f").map(Field::known)
-            };
-            if let Some(file) = file.filter(|_| matches!(run.name, "make" | "gmake" | "just" | "ninja")) {
-                if file.text == "-" || file.text.starts_with("/dev/") || self.content(&file, state).is_some() {
-                    self.pipes(format!("the rules of `{}` are not in a file of the workspace", run.name));
-                } else {
-                    self.script_outside(&file, run.name, state);
-                }
-            }
-        }
+        self.settings(run);
+        self.rule_files(run, state);
         for field in words.iter().filter(|_| matches!(run.name, "make" | "gmake")) {
             let value = field
                 .text
@@ -116,6 +90,57 @@ impl Reading<'_> {
         self.package_runner(run, state);
         if matches!(run.name, "cmake" | "ctest") {
             self.cmake(words, state);
+        }
+    }
+
+    /// What the text has just written and the program reads, and what a setting of it says from now on.
+    fn settings(&mut self, run: &Run<'_>) {
+        let words = &run.argv[1..];
+        self.refuse_made(built(run.name), run);
+        if matches!(run.name, "npm" | "npx" | "pnpm" | "yarn") && (self.has_made(".npmrc") || self.has_made(".yarnrc"))
+        {
+            self.unknown(format!("`{}` does what settings say that the text has just written", run.name));
+        }
+        if words.iter().any(|field| ["config", "set", "env"].contains(&field.text.as_str())) {
+            // A setting may name who is asked from now on.
+            for field in words {
+                let value = field.text.split_once('=').map_or(field.text.as_str(), |(_, value)| value);
+                if crate::paths::is_url(value) {
+                    self.url(value);
+                }
+            }
+        }
+    }
+
+    /// Where the rules come from: a file of the workspace, or the text itself.
+    fn rule_files(&mut self, run: &Run<'_>, state: &mut State) {
+        let words = &run.argv[1..];
+        for (index, field) in words.iter().enumerate() {
+            let text = field.text.as_str();
+            let odd = (text.starts_with("--ev") || (text.starts_with("-E") && run.name != "ctest"))
+                && !matches!(run.name, "cmake" | "rake" | "just")
+                || text.starts_with("SHELL=")
+                || text.starts_with(".SHELLFLAGS=")
+                || text.starts_with("MAKEFLAGS=");
+            if odd || (matches!(run.name, "make" | "gmake") && field.certainty == Certainty::Many) {
+                self.unknown(format!("what `{}` runs cannot be known", run.name));
+            }
+            let long = text.split_once('=').filter(|(name, _)| name.len() > 4);
+            let names = |name: &str| "--file".starts_with(name) || "--makefile".starts_with(name);
+            let file = if text == "-f" || (text.len() > 4 && names(text)) {
+                words.get(index + 1).cloned()
+            } else if let Some((_, file)) = long.filter(|(name, _)| names(name)) {
+                Some(Field::known(file))
+            } else {
+                text.strip_prefix("-f").map(Field::known)
+            };
+            if let Some(file) = file.filter(|_| matches!(run.name, "make" | "gmake" | "just" | "ninja")) {
+                if file.text == "-" || file.text.starts_with("/dev/") || self.content(&file, state).is_some() {
+                    self.pipes(format!("the rules of `{}` are not in a file of the workspace", run.name));
+                } else {
+                    self.script_outside(&file, run.name, state);
+                }
+            }
         }
     }
 
@@ -195,7 +220,9 @@ impl Reading<'_> {
             self.inner(rest, state);
         }
         if matches!(verb, "install" | "i" | "add") {
-            for field in rest[1..].iter().filter(|field| field.text.contains("://")) {
+            let names = |before: &Field| ["--proxy", "--https-proxy", "--registry"].contains(&before.text.as_str());
+            let packages = rest.windows(2).filter(|pair| !names(&pair[0])).map(|pair| &pair[1]);
+            for field in packages.filter(|field| field.text.contains("://")) {
                 self.pipes(format!("`{}` runs the installation of `{}`", run.name, field.text));
             }
         }

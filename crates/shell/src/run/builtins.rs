@@ -6,7 +6,7 @@ use crate::bounds;
 use crate::programs::Builtin;
 use crate::read::{Content, List, Reading};
 use crate::run::{How, Run};
-use crate::state::{Field, Flow, Folders, Meaning, Output, State, Stdin, Value};
+use crate::state::{Certainty, Field, Flow, Folders, Meaning, Output, State, Stdin, Value};
 
 impl Reading<'_> {
     pub(super) fn builtin(&mut self, run: &Run<'_>, builtin: Builtin, state: &mut State) -> Output {
@@ -27,9 +27,12 @@ impl Reading<'_> {
             Builtin::Trap => self.trap(words, state),
             Builtin::Unset => self.unset(words, run.name, state),
             Builtin::Silent if run.name == "wait" => self.wait(words, state),
-            Builtin::Silent => {}
+            Builtin::Silent => choose_globs(words, run.name, state),
         }
-        Output::nothing()
+        if own_jobs(words, run.name) {
+            return Output::Files(vec![Field { text: OWN_JOBS.to_owned(), certainty: Certainty::Glob }]);
+        }
+        if prints(words, run.name) { Output::Unknown } else { Output::nothing() }
     }
 
     fn change_folder(&mut self, words: &[Field], who: &str, state: &mut State) {
@@ -124,7 +127,7 @@ impl Reading<'_> {
         for field in words.iter().filter(|field| !field.text.starts_with('-')) {
             if crate::syntax::is_name(&field.text) {
                 let value = match &state.stdin {
-                    Stdin::Files(files) if who == "read" && files.len() == 1 => Value::Text(files[0].clone()),
+                    Stdin::Files(files) if who == "read" => one_of(files),
                     Stdin::Files(files) if who != "read" => Value::List(files.to_vec()),
                     Stdin::Files(_) | Stdin::Known(_) | Stdin::Inherited | Stdin::Unknown => Value::Unknown,
                 };
@@ -175,6 +178,9 @@ impl Reading<'_> {
                 state.exports.all = on && field.is_exact();
             }
         }
+        // `set -o globdots` of zsh, `set globdot` of tcsh.
+        let on = !words.first().is_some_and(|first| first.text.starts_with('+'));
+        words.iter().for_each(|field| state.scope.globs.choose(&field.text, on));
         if words[..options].iter().any(|field| !field.is_exact()) {
             state.failing.ends = false;
         }
@@ -200,7 +206,7 @@ impl Reading<'_> {
         }
         self.reads(file, state);
         match self.content(file, state) {
-            Some(Content::Unknown) => {
+            Some(Content::Unknown | Content::Names(_)) => {
                 self.pipes(format!("`{}` is run, and what it holds is not written in the text", file.text))
             }
             Some(Content::OneOf(texts)) => {
@@ -318,6 +324,61 @@ impl Reading<'_> {
             let gone: Option<Meaning<_>> = Rc::make_mut(&mut state.functions).remove(&field.text);
             drop(gone);
         }
+    }
+}
+
+/// `shopt -s dotglob` of bash, `setopt globdots` of zsh.
+fn choose_globs(words: &[Field], who: &str, state: &mut State) {
+    if !matches!(who, "shopt" | "setopt" | "unsetopt") {
+        return;
+    }
+    let on = match who {
+        "shopt" if words.iter().any(|field| field.text.starts_with('-') && field.text.contains('u')) => false,
+        "shopt" => {
+            let sets = |field: &Field| field.text.starts_with('-') && field.text.contains('s');
+            words.iter().any(|field| sets(field) || !field.is_exact())
+        }
+        _ => who == "setopt",
+    };
+    for field in words {
+        let name = if field.is_exact() { field.text.as_str() } else { "dotglob" };
+        if field.is_exact() || on {
+            state.scope.globs.choose(name, on);
+        }
+    }
+}
+
+/// The numbers of what the shell has started itself; they are not known, and nobody else's.
+pub(crate) const OWN_JOBS: &str = "$(jobs)";
+
+/// Whether the builtin `who` prints the numbers of its jobs alone.
+fn own_jobs(words: &[Field], who: &str) -> bool {
+    let options =
+        |field: &Field| field.text.strip_prefix('-').is_some_and(|all| all.bytes().all(|own| b"prs".contains(&own)));
+    who == "jobs" && words.iter().all(options) && words.iter().any(|field| field.text.contains('p'))
+}
+
+/// Whether the builtin `who` writes something, which may be what the text told it before.
+fn prints(words: &[Field], who: &str) -> bool {
+    match who {
+        "alias" => words.is_empty() || words.iter().any(|field| !field.text.contains('=')),
+        "set" | "umask" | "ulimit" => words.is_empty(),
+        "trap" => words.is_empty() || words[0].text.starts_with("-p"),
+        "cd" => words.iter().any(|field| field.text == "-" || !field.is_known()),
+        "shopt" => !words.iter().any(|field| ["-s", "-u", "-q"].contains(&field.text.as_str())),
+        "compgen" | "complete" | "bind" | "fc" | "dirs" | "jobs" | "pushd" | "popd" | "caller" => true,
+        _ => false,
+    }
+}
+
+/// The one of `files` that `read` gives: the hidden ones, if there are some, of which more is to be minded.
+fn one_of(files: &[Field]) -> Value {
+    match files {
+        [only] => Value::Text(only.clone()),
+        [shown, hidden] if hidden.text.strip_suffix(".*") == shown.text.strip_suffix('*') => {
+            Value::Text(hidden.clone())
+        }
+        _ => Value::Unknown,
     }
 }
 

@@ -23,6 +23,7 @@ impl Reading<'_> {
             self.unknown(format!("the arguments of `{}` cannot be known", run.name));
         }
         self.mounted(words, run.name, state);
+        self.given(words, state);
         let Some(start) = verb.map(|verb| verb + 1).or(bare.then_some(0)) else { return Output::Unknown };
         let words = &words[start..];
         let (arguments, end) = run.leading(words);
@@ -55,6 +56,42 @@ impl Reading<'_> {
             self.inner(&words[at..], state);
         }
         Output::Unknown
+    }
+
+    /// Files and variables of this machine that a container or its building is given.
+    fn given(&mut self, words: &[Field], state: &State) {
+        for (index, field) in words.iter().enumerate() {
+            let (name, value) = match field.text.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+                Some(_) | None => (field.text.as_str(), words.get(index + 1).map(|next| next.text.as_str())),
+            };
+            let Some(value) = value else { continue };
+            let pair = |part: &str| part.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+            match name {
+                "--secret" => {
+                    for (_, path) in
+                        value.split(',').filter_map(pair).filter(|(key, _)| key == "src" || key == "source")
+                    {
+                        self.reads(&Field { text: path, certainty: field.certainty }, state);
+                    }
+                }
+                "--build-arg" | "-e" | "--env" => {
+                    if let Some((key, value)) = pair(value)
+                        && matches!(programs::influence(&key), programs::Influence::Proxy)
+                    {
+                        self.host(&value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // `cp` takes files from here into a container, or out of one.
+        if let Some(at) = words.iter().take(2).position(|field| field.text == "cp")
+            && let Some(source) = words[at + 1..].iter().find(|field| !field.text.starts_with('-'))
+            && !source.text.split('/').next().is_some_and(|first| first.contains(':'))
+        {
+            self.reads(source, state);
+        }
     }
 
     /// A container without a command may be a shell that reads what comes in.

@@ -1,7 +1,7 @@
 //! Programs that talk to other machines.
 
 use crate::programs::Fetches;
-use crate::read::{List, Reading};
+use crate::read::{Content, List, Reading};
 use crate::run::Run;
 use crate::state::{Certainty, Field, Output, State};
 
@@ -39,22 +39,36 @@ impl Reading<'_> {
         }
     }
 
+    /// Notes the machine that `text` names, with or without a scheme, by which others are reached.
+    pub(crate) fn host(&mut self, text: &str) {
+        let host = text.split_once("://").map_or(text, |(_, host)| host);
+        if !host.is_empty() {
+            self.url(&format!("http://{host}"));
+        }
+    }
+
     /// Notes a URL, and the address that its host stands for if it is written as a number.
-    fn url(&mut self, text: &str) {
+    pub(crate) fn url(&mut self, text: &str) {
         self.note(List::Urls, text);
-        let host = text.split_once("://").map_or(text, |(_, rest)| rest).split('/').next().unwrap_or_default();
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let host = rest.split('/').next().unwrap_or_default();
         if host.contains(['{', '[']) && !host.contains("[:") && !host.starts_with('[') || host.contains('{') {
             self.unknown(format!("`{text}` stands for several hosts"));
         }
-        if let Ok(parsed) = url::Url::parse(text)
-            && let Some(url::Host::Ipv4(address)) = parsed.host()
-            && !host.contains(&address.to_string())
-        {
-            self.note(List::Urls, &format!("{}://{address}{}", parsed.scheme(), parsed.path()));
+        // Only of some schemes hosts are read as numbers.
+        let Ok(parsed) = url::Url::parse(&format!("http://{rest}")) else { return };
+        let address = match parsed.host() {
+            Some(url::Host::Ipv4(address)) => address.to_string(),
+            Some(url::Host::Ipv6(address)) => format!("[{address}]"),
+            Some(url::Host::Domain(_)) | None => return,
+        };
+        if !host.contains(&address) {
+            self.note(List::Urls, &format!("{}://{address}{}", scheme.to_ascii_lowercase(), parsed.path()));
         }
     }
 
     fn curl(&mut self, run: &Run<'_>, state: &mut State) {
+        self.home_of_client(state);
         let run = Run { argv: run.argv, name: run.name, valued: CURL };
         let arguments = run.arguments();
         if run.argv.iter().any(|field| field.certainty == Certainty::Many) {
@@ -82,6 +96,8 @@ impl Reading<'_> {
                 {
                     self.writes(value, run.name, state);
                 }
+                // Without `=` it is no cookie, but the name of a file that holds some.
+                "-b" | "--cookie" if !value.text.is_empty() && !value.text.contains('=') => self.reads(value, state),
                 "-T" | "--upload-file" | "--netrc-file" | "--key" | "--cert" | "-E" | "--cacert" => {
                     self.reads(value, state)
                 }
@@ -93,6 +109,9 @@ impl Reading<'_> {
                     self.unknown("`curl -w` writes to files".to_owned());
                 }
                 "-K" | "--config" => self.unknown("`curl -K` reads its arguments from a file".to_owned()),
+                "--url" if value.text.starts_with('@') => {
+                    self.unknown("`curl --url @` reads what it fetches from a file".to_owned());
+                }
                 "--url" => urls.push(value.clone()),
                 "--resolve" | "--connect-to" | "-x" | "--proxy" | "--socks5" | "--preproxy" | "--socks4"
                 | "--socks4a" | "--socks5-hostname" | "--proxy1.0" | "--doh-url" => {
@@ -103,10 +122,7 @@ impl Reading<'_> {
                     } else {
                         value.text.as_str()
                     };
-                    let host = host.split_once("://").map_or(host, |(_, host)| host);
-                    if !host.is_empty() {
-                        self.note(List::Urls, &format!("http://{host}"));
-                    }
+                    self.host(host);
                 }
                 _ => {}
             }
@@ -135,6 +151,8 @@ impl Reading<'_> {
     }
 
     fn wget(&mut self, run: &Run<'_>, state: &mut State) {
+        self.home_of_client(state);
+        self.proxied(run);
         let arguments = run.arguments();
         if run.argv.iter().any(|field| field.certainty == Certainty::Many) {
             self.unknown(format!("the arguments of `{}` cannot be known", run.name));
@@ -150,6 +168,9 @@ impl Reading<'_> {
         for name in ["--post-file", "--body-file", "-i", "--input-file"] {
             if let Some(file) = arguments.value(&[name]) {
                 self.reads(file, state);
+                if name.starts_with("-i") || name == "--input-file" {
+                    self.listed_urls(file, run, state);
+                }
             }
         }
         let browses = matches!(run.name, "lynx" | "w3m" | "links" | "links2" | "elinks");
@@ -193,19 +214,82 @@ impl Reading<'_> {
         }
     }
 
+    /// The URLs in a file that the text made; one of the workspace is as good as a script in it.
+    fn listed_urls(&mut self, file: &Field, run: &Run<'_>, state: &State) {
+        let stdin = (file.text == "-").then(|| crate::run::stdin_text(state));
+        if crate::paths::is_url(&file.text) {
+            self.url(&file.text);
+            return;
+        }
+        let texts = match (stdin, self.content(file, state)) {
+            (Some(Output::Known(text)), _) => vec![text],
+            (None, Some(Content::OneOf(texts))) => texts,
+            (None, None) => return,
+            (Some(Output::Files(_) | Output::Unknown), _) | (None, Some(Content::Names(_) | Content::Unknown)) => {
+                self.unknown(format!("what `{}` fetches cannot be known", run.name));
+                return;
+            }
+        };
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            self.spend(1);
+            self.urls(&[Field::known(line.trim())], true);
+        }
+    }
+
+    /// Options that lead to another machine, whatever the program: `--proxy`, `--https-proxy=…`, `--registry`.
+    pub(super) fn proxied(&mut self, run: &Run<'_>) {
+        for (index, field) in run.argv.iter().enumerate().filter(|(_, field)| field.text.starts_with("--")) {
+            let (name, attached) = match field.text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (field.text.as_str(), None),
+            };
+            let leads = ["proxy", "-registry", "-index", "-mirror"].iter().any(|end| name.ends_with(end))
+                || ["--registry", "--index-url", "--default-index", "--find-links", "--endpoint-url", "--server"]
+                    .contains(&name);
+            let value = attached.or(run.argv.get(index + 1).map(|next| next.text.as_str()));
+            if let Some(value) = value.filter(|value| leads && !name.contains("no-") && value.contains(['.', ':', 'x']))
+            {
+                self.host(value);
+            }
+        }
+    }
+
+    /// Programs that talk to the machines among their operands: `ping`, `nc`.
+    pub(super) fn contacts(&mut self, run: &Run<'_>) {
+        for field in run.argv[1..].iter().filter(|field| !field.text.starts_with('-') && field.is_known()) {
+            let text = match field.text.split_once(':') {
+                // `TCP:host:port` of `socat`.
+                Some((kind, rest)) if run.name == "socat" && !kind.contains('.') => {
+                    rest.split(',').next().unwrap_or(rest)
+                }
+                _ => field.text.as_str(),
+            };
+            let text = text.rsplit('@').next().unwrap_or(text);
+            let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+            // A port or a count is no address.
+            let number = text.parse::<u64>().is_ok_and(|number| number <= 0xffff);
+            let path = text.starts_with(['/', '.', '~']);
+            if !number && !path && text.contains(|letter: char| letter.is_ascii_digit() || letter == '.') {
+                let bare = text.contains("::") && !text.starts_with('[');
+                self.url(&if bare { format!("tcp://[{text}]") } else { format!("tcp://{text}") });
+            }
+        }
+    }
+
     /// `scp`, `sftp` and `pip`.
     fn remote(&mut self, run: &Run<'_>, state: &mut State) {
+        self.proxied(run);
         let arguments = run.arguments();
         for field in &arguments.operands {
             if field.is_known()
                 && (crate::paths::is_url(&field.text) || crate::paths::is_url(field.text.trim_start_matches("git+")))
             {
-                self.note(List::Urls, &field.text);
+                self.url(&field.text);
             }
         }
-        for name in ["-i", "--index-url", "--extra-index-url", "-t"] {
+        for name in ["-i", "--index-url", "--extra-index-url", "-t", "-f"] {
             if let Some(url) = arguments.value(&[name]).filter(|url| crate::paths::is_url(&url.text)) {
-                self.note(List::Urls, &url.text);
+                self.url(&url.text);
             }
         }
         if run.name == "sftp" && arguments.operands.len() > 1 {

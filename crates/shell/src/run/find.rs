@@ -146,11 +146,13 @@ impl Reading<'_> {
             (Run { argv: &run.argv[..=end.min(words.len())], name: run.name, valued: run.valued }.arguments(), ());
         let starts = arguments.operands.get(1..).unwrap_or_default();
         starts.iter().for_each(|start| self.reads(start, state));
+        let hidden = arguments.has(super::tables::HIDDEN_TOO) || arguments.has(&["-H"]);
+        let name = if hidden { "*" } else { "[^.]*" };
         let here = [Field::known(".")];
         let found: Vec<Field> = if starts.is_empty() { &here[..] } else { starts }
             .iter()
             .map(|start| Field {
-                text: format!("{}/**/*", start.text),
+                text: format!("{}/**/{name}", start.text),
                 certainty: start.certainty.max(Certainty::Glob),
             })
             .collect();
@@ -190,7 +192,11 @@ fn found_below(start: &Field, tests: &[Field]) -> Vec<Field> {
     let below =
         |pattern: &str| Field { text: format!("{root}/**/{pattern}"), certainty: start.certainty.max(Certainty::Glob) };
     if narrow {
-        return names.into_iter().map(|name| below(&name.text)).collect();
+        let lower = has("-iname").then(|| names.iter().map(|name| name.text.to_ascii_lowercase()).collect::<Vec<_>>());
+        let lower = lower.into_iter().flatten().filter(|lower| names.iter().all(|name| name.text != *lower));
+        let mut found: Vec<Field> = names.iter().map(|name| below(&name.text)).collect();
+        found.extend(lower.map(|name| below(&name)));
+        return found;
     }
     if !names.is_empty() || others {
         return vec![below("*")];

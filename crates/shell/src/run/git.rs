@@ -1,5 +1,7 @@
 //! `git`.
 
+mod settings;
+
 use crate::read::{List, Reading};
 use crate::run::Run;
 use crate::state::{Certainty, Field, Folders, Output, State};
@@ -176,6 +178,14 @@ impl Reading<'_> {
     /// What is printed by the commands that list names.
     fn git_prints(&self, command: &str, words: &[Field], inner: &State, state: &State) -> Output {
         let has = |word: &str| words.iter().any(|field| field.text == word);
+        let letter = |letter: char| {
+            let clusters = words.iter().filter_map(|field| field.text.strip_prefix('-'));
+            clusters.filter(|cluster| !cluster.starts_with('-')).any(|cluster| cluster.contains(letter))
+        };
+        // Files that git does not keep may be hidden ones that nobody is meant to read: above all those it ignores.
+        let ignored = letter('i') || has("--ignored");
+        let others =
+            command == "ls-files" && (ignored || ((letter('o') || has("--others")) && !has("--exclude-standard")));
         let named = match command {
             "ls-files" => true,
             "diff" | "show" | "diff-tree" => has("--name-only"),
@@ -183,10 +193,14 @@ impl Reading<'_> {
             _ => false,
         };
         if named && inner.place.cwd == state.place.cwd && words.iter().all(Field::is_known) {
-            let pattern = words
-                .iter()
-                .rfind(|field| command == "ls-files" && !field.text.starts_with('-'))
-                .map_or("*", |field| field.text.as_str());
+            let valued = |at: usize| {
+                at > 0 && ["-x", "-X", "--exclude", "--exclude-from"].contains(&words[at - 1].text.as_str())
+            };
+            let operands = words.iter().enumerate().filter(|(at, field)| !field.text.starts_with('-') && !valued(*at));
+            let pattern = operands
+                .map(|(_, field)| field)
+                .rfind(|_| command == "ls-files")
+                .map_or(if others { "*" } else { "[^.]*" }, |field| field.text.as_str());
             return Output::Files(vec![Field { text: format!("./**/{pattern}"), certainty: Certainty::Glob }]);
         }
         // The name of a branch is no option and leads nowhere else; it is not known all the same.
@@ -201,68 +215,6 @@ impl Reading<'_> {
             Output::Files(vec![Field { text: format!("$(git {command} {text})"), certainty: Certainty::Glob }])
         } else {
             Output::Unknown
-        }
-    }
-
-    /// `-c name=value` and `git config name value`.
-    fn git_setting(&mut self, field: &Field, state: &State) {
-        let (name, value) = field.text.split_once('=').unwrap_or((&field.text, ""));
-        let name = name.to_ascii_lowercase();
-        let (section, last) = (name.split('.').next().unwrap_or_default(), name.rsplit('.').next().unwrap_or_default());
-        let value = Field { text: value.to_owned(), certainty: field.certainty };
-        if section == "remote" && (last == "mirror" || (last == "push" && value.text.contains('+'))) {
-            self.unknown(format!("`{name}` changes what `git push` publishes"));
-        }
-        let runs = matches!(section, "pager" | "alias")
-            || matches!(
-                last,
-                "pager"
-                    | "editor"
-                    | "sshcommand"
-                    | "external"
-                    | "askpass"
-                    | "helper"
-                    | "command"
-                    | "textconv"
-                    | "driver"
-                    | "clean"
-                    | "smudge"
-                    | "process"
-                    | "program"
-                    | "cmd"
-                    | "uploadpack"
-                    | "receivepack"
-                    | "gitproxy"
-                    | "fsmonitor"
-                    | "browser"
-                    | "difffilter"
-                    | "sendmailcmd"
-                    | "vcs"
-                    | "defaultkeycommand"
-            );
-        let loads = last == "hookspath"
-            || section == "include"
-            || section == "includeif"
-            || section == "protocol"
-            || last == "attributesfile"
-            || last == "templatedir"
-            || last == "worktree"
-            || (section == "url" && last != "name");
-        if !field.is_known() {
-            self.unknown("a setting of `git` cannot be known".to_owned());
-        } else if loads && value.text != "/dev/null" {
-            self.unknown(format!("`{name}` makes `git` run something else"));
-        } else if section == "alias" {
-            match value.text.strip_prefix('!') {
-                Some(text) => {
-                    self.inner_text(&Field::known(text), "git", state);
-                }
-                None => {
-                    self.inner_text(&Field::known(format!("git {}", value.text)), "git", state);
-                }
-            }
-        } else if runs && !["", "true", "false", "store", "cache", "osxkeychain"].contains(&value.text.as_str()) {
-            self.inner_text(&Field::known(value.text.trim_start_matches('!')), "git", state);
         }
     }
 
@@ -302,6 +254,9 @@ impl Reading<'_> {
             "add" | "hash-object" | "blame" | "show" | "cat-file" | "diff" | "grep" => {
                 self.git_reads(command, words, state)
             }
+            "log" if words.iter().any(|field| ["-p", "-u", "--patch"].contains(&field.text.as_str())) => {
+                words.iter().skip_while(|field| field.text != "--").for_each(|field| self.reads(field, state));
+            }
             "apply" | "am" => {
                 operands().for_each(|field| self.reads(field, state));
                 if words.iter().any(|field| field.text.starts_with("--unsafe") || field.text.starts_with("--no-safe")) {
@@ -320,7 +275,7 @@ impl Reading<'_> {
         }
         for field in words {
             if crate::paths::is_url(&field.text) && field.is_known() {
-                self.note(List::Urls, &field.text);
+                self.url(&field.text);
             }
             if field.text.starts_with("ext::") || field.text.starts_with("fd::") {
                 self.unknown("a remote of `git` runs a command".to_owned());
@@ -353,7 +308,20 @@ impl Reading<'_> {
 
     /// Files whose text git shows.
     fn git_reads(&mut self, command: &str, words: &[Field], state: &State) {
-        for field in words.iter().filter(|field| !field.text.starts_with('-')) {
+        let has = |list: &[&str]| words.iter().any(|field| list.contains(&field.text.as_str()));
+        let wide = has(&[".", "./", ":/", "*", "-A", "--all", "-fA", "-Af"]);
+        // What git is told to ignore, it takes by force only.
+        let forced = command == "add" && has(&["-f", "--force", "-fA", "-Af"]);
+        if wide && (forced || (command == "diff" && has(&["--no-index"]))) {
+            self.hidden_here(state);
+        }
+        let untracked = has(&["--no-index", "--untracked", "--no-exclude-standard"]);
+        if command == "grep" && untracked && has(&["", ".", ".*", "^", "$", "=", "-v"]) {
+            self.hidden_here(state);
+        }
+        // The first operand of `grep` is a pattern, unless an option is.
+        let pattern = command == "grep" && !words.iter().any(|field| gives_pattern(&field.text));
+        for field in words.iter().filter(|field| !field.text.starts_with('-')).skip(usize::from(pattern)) {
             let path = match (command, field.text.split_once(':')) {
                 ("show" | "cat-file" | "diff", Some((_, path))) => path.trim_start_matches("./"),
                 ("show" | "cat-file", None) => continue,
@@ -496,4 +464,10 @@ impl Reading<'_> {
             }
         }
     }
+}
+
+/// Whether `option` of `git grep` gives the pattern, or a file of patterns.
+fn gives_pattern(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    letters.is_some_and(|letters| letters.contains(['e', 'f'])) || option == "--"
 }

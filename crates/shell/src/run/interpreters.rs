@@ -8,6 +8,32 @@ use crate::run::Run;
 use crate::run::shells::is_stdin;
 use crate::state::{Field, Output, State};
 
+/// Modules that come with Python; what is made under their names is read where it is made.
+const OF_PYTHON: &[&str] = &[
+    "json",
+    "http",
+    "venv",
+    "unittest",
+    "doctest",
+    "compileall",
+    "zipfile",
+    "tarfile",
+    "base64",
+    "calendar",
+    "ensurepip",
+    "py_compile",
+    "site",
+    "platform",
+    "sysconfig",
+    "pydoc",
+    "dis",
+    "ast",
+    "tokenize",
+    "webbrowser",
+    "gzip",
+    "asyncio",
+];
+
 /// Who runs a file by its first line.
 pub(super) enum Shebang {
     Shell,
@@ -91,7 +117,8 @@ impl Reading<'_> {
             return Output::Unknown;
         }
         if let Some((module, at)) = given.module {
-            self.module(&module, &run.argv[at..], run, state);
+            let argv: Vec<Field> = [module].into_iter().chain(run.argv[at..].iter().cloned()).collect();
+            self.module(&argv, run, state);
             return Output::Unknown;
         }
         let Some(file) = rest.first() else {
@@ -123,7 +150,7 @@ impl Reading<'_> {
         for (path, content) in self.made_with(endings) {
             match content {
                 Content::OneOf(texts) => texts.iter().for_each(|text| self.code(language, text, state)),
-                Content::Unknown => self
+                Content::Unknown | Content::Names(_) => self
                     .pipes(format!("`{}` may load `{path}`, and what it holds is not written in the text", run.name)),
             }
         }
@@ -170,7 +197,7 @@ impl Reading<'_> {
                     self.code(language, &text, state);
                 }
             }
-            Some(Content::Unknown) => {
+            Some(Content::Unknown | Content::Names(_)) => {
                 self.pipes(format!("`{}` is run, and what it holds is not written in the text", file.text));
             }
             None if !file.is_known() => {
@@ -208,7 +235,8 @@ impl Reading<'_> {
     }
 
     /// `python -m module`.
-    fn module(&mut self, module: &Field, argv: &[Field], run: &Run<'_>, state: &mut State) {
+    fn module(&mut self, argv: &[Field], run: &Run<'_>, state: &mut State) {
+        let module = &argv[0];
         let runs_code = [
             "timeit", "pdb", "code", "trace", "cProfile", "profile", "runpy", "idlelib", "IPython", "zipapp", "shutil",
             "pty",
@@ -218,6 +246,7 @@ impl Reading<'_> {
         } else if programs::find(&module.text).is_some() {
             self.inner(argv, state);
         } else {
+            self.made_module(module, run, state);
             let operands = argv[1..].iter().filter(|field| !field.text.starts_with('-'));
             // These write what they are given.
             let writes =
@@ -228,6 +257,21 @@ impl Reading<'_> {
                 if writes {
                     self.touches(field, run.name, state);
                 }
+            }
+        }
+    }
+
+    /// A module that the text made, or fetched.
+    fn made_module(&mut self, module: &Field, run: &Run<'_>, state: &State) {
+        let path = module.text.replace('.', "/");
+        let first = path.split('/').next().unwrap_or_default();
+        if first != path && OF_PYTHON.contains(&first) || OF_PYTHON.contains(&path.as_str()) {
+            return;
+        }
+        for name in [format!("{path}.py"), format!("{path}/__main__.py"), format!("{path}/__init__.py")] {
+            let file = Field::known(name);
+            if self.content(&file, state).is_some() {
+                self.code_file(Language::Python, &file, run, state);
             }
         }
     }
@@ -283,6 +327,13 @@ impl Reading<'_> {
     }
 }
 
+/// What stands behind `-m` in a word of short options, such as the `p` of `-Bmp`; nothing if there is no `-m`.
+fn module_of(text: &str) -> Option<&str> {
+    let letters = text.strip_prefix('-')?;
+    let at = letters.find(['m', 'c', 'W', 'X', 'Q'])?;
+    letters[at..].strip_prefix('m')
+}
+
 /// Sorts the options of the interpreter of `language`.
 fn given(run: &Run<'_>, language: Language) -> Given {
     let mut given = Given { rest: 1, ..Given::default() };
@@ -299,13 +350,11 @@ fn given(run: &Run<'_>, language: Language) -> Given {
         let next = run.argv.get(given.rest);
         if text.starts_with("--") {
             long_option(&mut given, run, field, next);
-        } else if language == Language::Python && text.starts_with("-m")
-            || language == Language::Python && text.ends_with('m') && !text.contains('c')
-        {
-            let attached = text.strip_prefix("-m").filter(|rest| !rest.is_empty());
-            let module = attached.map(Field::known).or_else(|| next.cloned());
-            // The command of the module begins where its name stands.
-            given.module = module.map(|module| (module, given.rest));
+        } else if let Some(attached) = module_of(text).filter(|_| language == Language::Python) {
+            let separate = attached.is_empty();
+            let module =
+                if separate { next.cloned() } else { Some(Field { text: attached.to_owned(), ..field.clone() }) };
+            given.module = module.map(|module| (module, given.rest + usize::from(separate)));
             given.rest = run.argv.len();
         } else {
             short_options(&mut given, language, field, next);

@@ -88,7 +88,8 @@ impl Run<'_> {
         let text = field.text.as_str();
         let whole = |value: &str| Field { text: value.to_owned(), certainty: field.certainty };
         if text.starts_with("--") {
-            for meant in self.valued.split(' ').filter(|option| shortened(text, option).is_some()) {
+            let own = self.takes_value(text.split('=').next().unwrap_or_default());
+            for meant in self.valued.split(' ').filter(|option| !own && shortened(text, option).is_some()) {
                 let value = text.split_once('=').map(|(_, value)| whole(value)).or_else(|| next.cloned());
                 into.push(Opt { name: meant.to_owned(), value });
             }

@@ -79,7 +79,8 @@ impl Reading<'_> {
         }
         match self.content(field, state) {
             Some(Content::OneOf(texts)) if texts.len() == 1 && field.is_exact() => Output::Known(texts[0].clone()),
-            _ => Output::Unknown,
+            Some(Content::Names(files)) => Output::Files(files),
+            Some(Content::OneOf(_) | Content::Unknown) | None => Output::Unknown,
         }
     }
 

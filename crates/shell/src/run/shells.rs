@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::paths;
 use crate::read::Reading;
 use crate::run::Run;
+use crate::run::options::Arguments;
 use crate::state::{Field, Output, State};
 use crate::syntax::Dialect;
 
@@ -16,6 +17,9 @@ impl Reading<'_> {
         // `sh +x -c text` switches something off.
         let mut arguments = arguments;
         while run.argv.get(1 + end).is_some_and(|field| field.text.starts_with('+')) {
+            // `+O name` takes a word.
+            let named = run.argv[1 + end].text.ends_with(['o', 'O']) && run.argv.len() > 2 + end;
+            end += usize::from(named);
             let (more, length) = run.leading(&run.argv[2 + end..]);
             arguments.options.extend(more.options);
             end += 1 + length;
@@ -34,6 +38,7 @@ impl Reading<'_> {
             let Some(text) = rest.first() else { return Output::nothing() };
             let mut inner = state.another_shell();
             inner.failing.ends = arguments.has(&["-e"]);
+            choose_globs(&arguments, run.name, &mut inner);
             return self.shell_text(text, &rest[1..], run, inner);
         }
         if arguments.has(&["-n", "--version", "--help"]) && !rest.iter().any(unsure) {
@@ -46,6 +51,7 @@ impl Reading<'_> {
                 Some(text) => {
                     let mut inner = state.another_shell();
                     inner.failing.ends = arguments.has(&["-e"]);
+                    choose_globs(&arguments, run.name, &mut inner);
                     self.text_in(&text, dialects(run.name), &inner)
                 }
                 None => Output::Unknown,
@@ -89,6 +95,21 @@ impl Reading<'_> {
                 self.run_content(content, file, state);
             }
             None => self.script_outside(file, run.name, state),
+        }
+    }
+}
+
+/// `bash -O dotglob`, `zsh -o globdots`, `zsh -4`.
+fn choose_globs(arguments: &Arguments, who: &str, state: &mut State) {
+    for option in &arguments.options {
+        match (&option.value, option.name.as_str()) {
+            (Some(value), "-O" | "-o") => {
+                let name = if value.is_exact() { value.text.as_str() } else { "dotglob" };
+                state.scope.globs.choose(name, true);
+            }
+            (None, "-4") if who == "zsh" => state.scope.globs.hidden = true,
+            (None, name) => state.scope.globs.choose(name.trim_start_matches('-'), true),
+            (Some(_), _) => {}
         }
     }
 }

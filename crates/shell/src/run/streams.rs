@@ -66,12 +66,7 @@ impl Reading<'_> {
         for script in scripts.iter().filter(|_| !harmless) {
             self.script_writes(script, run, state, code::look_sed);
         }
-        let in_place = run.argv.iter().any(|field| {
-            let cluster = field.text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'));
-            field.text.starts_with("--i")
-                || cluster
-                    .is_some_and(|cluster| cluster.split(['e', 'f']).next().is_some_and(|flags| flags.contains('i')))
-        });
+        let in_place = edits(run);
         if in_place && run.argv.iter().any(|field| field.text.starts_with("--i") && field.text.contains('/')) {
             self.unknown("`sed -i` keeps copies elsewhere".to_owned());
         }
@@ -90,7 +85,7 @@ impl Reading<'_> {
     fn script_texts(&mut self, file: &Field, run: &Run<'_>, state: &State, into: &mut Vec<Field>) {
         match self.content(file, state) {
             Some(crate::read::Content::OneOf(texts)) => into.extend(texts.into_iter().map(Field::known)),
-            Some(crate::read::Content::Unknown) => {
+            Some(crate::read::Content::Unknown | crate::read::Content::Names(_)) => {
                 self.unknown(format!("the script of `{}` cannot be known", run.name))
             }
             None if !file.is_known() || file.text == "-" || file.text.starts_with("/dev/") => {
@@ -147,6 +142,16 @@ impl Reading<'_> {
             self.reads(file, state);
         }
     }
+}
+
+/// Whether `sed` changes its files in place, and shows nothing of them.
+pub(super) fn edits(run: &Run<'_>) -> bool {
+    matches!(run.name, "sed" | "gsed")
+        && run.argv.iter().any(|field| {
+            let cluster = field.text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'));
+            let flags = cluster.and_then(|cluster| cluster.split(['e', 'f']).next());
+            field.text.starts_with("--i") || flags.is_some_and(|flags| flags.contains('i'))
+        })
 }
 
 fn without_suffix(field: &Field) -> Field {

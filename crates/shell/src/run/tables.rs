@@ -6,6 +6,26 @@ use crate::run::Run;
 use crate::run::options::Arguments;
 use crate::state::{Certainty, Field, Output, State};
 
+/// Options with which `ls` prints more than names.
+const LONG: &[&str] = &["-l", "-n", "-o", "-g", "-s", "-i", "-F", "-p", "-m"];
+
+/// Options with which a search prints names or numbers alone.
+const NAMES_ALONE: &[&str] = &[
+    "-l",
+    "-L",
+    "-c",
+    "-q",
+    "--files-with-matches",
+    "--files-without-match",
+    "--count",
+    "--quiet",
+    "--silent",
+    "--files",
+];
+
+/// Options with which `rg`, `ag` and `fd` look at hidden files too.
+pub(super) const HIDDEN_TOO: &[&str] = &["--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted"];
+
 impl Reading<'_> {
     pub(super) fn reading(&mut self, run: &Run<'_>, skip: usize, state: &mut State) -> Output {
         let arguments = run.arguments();
@@ -35,7 +55,18 @@ impl Reading<'_> {
         {
             self.touches(folder, run.name, state);
         }
+        if run.name == "unzip" && arguments.has(&["-p", "-c"]) {
+            arguments.operands.iter().for_each(|field| self.shown(field, run.name, state));
+        } else if run.name == "unzip"
+            && !arguments.has(&["-l", "-t", "-v", "-Z", "-z"])
+            && arguments.operands.first().is_some_and(|archive| self.content(archive, state).is_some())
+        {
+            // What comes out of an archive is not written in the text.
+            let folder = arguments.value(&["-d"]).cloned().unwrap_or_else(|| Field::known("."));
+            self.unpacked_into(&folder, state);
+        }
         self.searched(run, &arguments, skip, state);
+        self.shown_by_search(run, &arguments, skip, state);
         if run.name == "rg"
             && let Some(program) = super::option_values(&run.argv[1..], "--pre").first()
         {
@@ -43,8 +74,7 @@ impl Reading<'_> {
             let found = Field { text: "./**/*".to_owned(), certainty: Certainty::Glob };
             self.inner(&[program.clone(), found], state);
         }
-        if matches!(run.name, "jq" | "yq" | "gojq")
-            && run.argv.iter().any(|field| field.text.contains("$ENV") || field.text.contains("env"))
+        if matches!(run.name, "jq" | "yq" | "gojq" | "jaq") && run.argv.iter().any(|field| tells_variables(&field.text))
         {
             self.note(crate::read::List::Reads, "/proc/self/environ");
         }
@@ -72,6 +102,35 @@ impl Reading<'_> {
         }
     }
 
+    /// A search for what stands in every line shows all that it looks into.
+    fn shown_by_search(&mut self, run: &Run<'_>, arguments: &Arguments, skip: usize, state: &State) {
+        let greps = matches!(run.name, "grep" | "egrep" | "fgrep" | "ggrep");
+        if !(greps || matches!(run.name, "rg" | "ag" | "ack")) || arguments.has(NAMES_ALONE) {
+            return;
+        }
+        let pattern = arguments.value(&["-e", "--regexp"]).or(arguments.operands.first().filter(|_| skip > 0));
+        let every = |field: &Field| field.text.chars().all(|letter| ".*+?^$|(){}=".contains(letter));
+        let inverted = arguments.has(&["-v", "--invert-match"]);
+        if (!pattern.is_some_and(every) && !inverted) || picks_common(arguments) {
+            return;
+        }
+        let below = match greps {
+            true => arguments.has(&["-r", "-R", "--recursive", "--dereference-recursive"]),
+            false => arguments.has(HIDDEN_TOO),
+        };
+        let places = arguments.operands.get(skip..).unwrap_or_default();
+        if places.is_empty() && below {
+            self.shown(&Field::known("."), run.name, state);
+        }
+        for place in places {
+            // A folder is looked into only if it is told so, or if a search has found what is in it.
+            let found = place.text.ends_with("/**/*") || place.text == ".";
+            if below || found || !place.is_known() {
+                self.shown(place, run.name, state);
+            }
+        }
+    }
+
     /// What is printed, if that is names of files.
     fn listed(&mut self, run: &Run<'_>, arguments: &Arguments, skip: usize, state: &State) -> Output {
         let operands = arguments.operands.get(skip..).unwrap_or_default();
@@ -89,18 +148,25 @@ impl Reading<'_> {
         }
         let names = arguments.has(&["-l", "-L", "--files-with-matches", "--files-without-match", "--files"]);
         match run.name {
-            "ls" if operands.is_empty() && !arguments.has(&["-l", "-n", "-o", "-g", "-s", "-i", "-F", "-p", "-m"]) => {
+            "ls" if operands.is_empty() && !arguments.has(LONG) => {
                 let hidden = arguments.has(&["-a", "-A", "-f", "--all", "--almost-all"]);
                 files(if hidden { vec!["./*".to_owned(), "./.*".to_owned()] } else { vec!["./*".to_owned()] })
+            }
+            // What has such an ending is hardly a folder.
+            "ls" if !operands.is_empty() && !arguments.has(LONG) && operands.iter().all(is_files) => {
+                Output::Files(operands.to_vec())
             }
             "ls" if arguments.has(&["-d"]) && !arguments.has(&["-l"]) && operands.iter().all(Field::is_known) => {
                 Output::Files(operands.to_vec())
             }
             "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" if names && operands.iter().all(Field::is_known) => {
+                // All but `grep` leave out what is hidden, if nobody tells them otherwise.
+                let all = run.name.ends_with("grep") || arguments.has(HIDDEN_TOO);
+                let name = if all { "*" } else { "[^.]*" };
                 if operands.is_empty() {
-                    files(vec!["./**/*".to_owned()])
+                    files(vec![format!("./**/{name}")])
                 } else {
-                    files(operands.iter().map(|field| format!("{}/**/*", field.text)).collect())
+                    files(operands.iter().map(|field| format!("{}/**/{name}", field.text)).collect())
                 }
             }
             _ => Output::Unknown,
@@ -261,10 +327,42 @@ impl Reading<'_> {
     }
 }
 
+/// Whether `field` is a pattern for files of one kind, such as `logs/*.log`.
+fn is_files(field: &Field) -> bool {
+    let name = paths::base_name(&field.text);
+    let ending = name.rsplit_once('.').map(|(before, ending)| (before.ends_with('*'), ending));
+    field.certainty == Certainty::Glob
+        && ending.is_some_and(|(open, ending)| {
+            open && !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+}
+
 fn quiet(arguments: &Arguments) -> Output {
     if arguments.has(&["-v", "--verbose", "-c", "--stdout", "--help", "--version"]) {
         Output::Unknown
     } else {
         Output::nothing()
     }
+}
+
+/// Whether the filter `text` of `jq` or `yq` looks at the environment; `.env` is a field of what it reads.
+fn tells_variables(text: &str) -> bool {
+    let part = |letter: char| letter.is_ascii_alphanumeric() || "_-./$\"".contains(letter);
+    let alone = |(at, name): (usize, &str)| {
+        !text[..at].ends_with(part) && !text[at + name.len()..].starts_with(|next: char| next.is_ascii_alphanumeric())
+    };
+    ["$ENV", "strenv(", "envsubst"].iter().any(|name| text.contains(name)) || text.match_indices("env").any(alone)
+}
+
+/// Whether a search is told to look only into files whose names no hidden file has, such as `*.rs`.
+fn picks_common(arguments: &Arguments) -> bool {
+    let globs = arguments.options.iter().filter(|option| ["--include", "-g", "--glob"].contains(&option.name.as_str()));
+    let mut globs = globs.filter_map(|option| option.value.as_ref()).peekable();
+    let hidden = [".env", ".env.local", ".netrc"];
+    globs.peek().is_some()
+        && globs.all(|glob| {
+            !glob.text.starts_with('!')
+                && glob.text.contains('.')
+                && !hidden.iter().any(|name| paths::fits(&glob.text, name))
+        })
 }

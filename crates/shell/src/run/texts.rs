@@ -36,6 +36,9 @@ impl Reading<'_> {
             self.unknown(format!("`{}` runs what the text has just written", run.name));
         }
         self.runs_made(words, run, state);
+        if matches!(run.name, "uv" | "uvx" | "poetry" | "pipenv" | "hatch" | "pdm" | "rye") {
+            self.loads_made(programs::Language::Python, run, state);
+        }
         if matches!(run.name, "script" | "screen" | "tmux") && state.stdin != Stdin::Inherited {
             self.shell_of(run, state);
         }

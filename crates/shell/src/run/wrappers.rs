@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::programs::{Carries, Wrap};
-use crate::read::Reading;
+use crate::read::{Content, Reading};
 use crate::run::Run;
 use crate::state::{Certainty, Field, Folders, Output, State, Stdin, Value};
 
@@ -216,10 +216,16 @@ impl Reading<'_> {
             if option.name == "-I" {
                 self.unknown("`ssh -I` loads code".to_owned());
             }
-            if option.name == "-W"
-                && let Some(value) = &option.value
-            {
-                self.note(crate::read::List::Urls, &format!("http://{}", value.text));
+            match (option.name.as_str(), &option.value) {
+                ("-W" | "-J", Some(value)) => self.host(&value.text),
+                // The last two of `[address:]port:host:port`.
+                ("-L", Some(value)) => {
+                    let host = value.text.rsplitn(3, ':').take(2).collect::<Vec<_>>();
+                    if let [port, host] = host.as_slice() {
+                        self.url(&format!("tcp://{host}:{port}"));
+                    }
+                }
+                (_, _) => {}
             }
             if option.name == "-F" {
                 self.unknown("`ssh -F` reads a configuration that may run commands".to_owned());
@@ -360,13 +366,18 @@ impl Reading<'_> {
 
     /// The words that come in by the standard input or a file.
     fn fed(&mut self, arguments: &crate::run::options::Arguments, run: &Run<'_>, state: &State) -> Vec<Field> {
-        if arguments.has(&["-a", "--arg-file"]) {
-            return vec![Field { text: "…".to_owned(), certainty: Certainty::Many }];
-        }
-        if let Stdin::Files(files) = &state.stdin {
+        let stdin = match arguments.value(&["-a", "--arg-file"]) {
+            Some(file) => match self.content(file, state) {
+                Some(Content::OneOf(texts)) if texts.len() == 1 => Stdin::Known(texts[0].as_str().into()),
+                Some(Content::Names(files)) => Stdin::Files(files.into()),
+                Some(Content::OneOf(_) | Content::Unknown) | None => Stdin::Unknown,
+            },
+            None => state.stdin.clone(),
+        };
+        if let Stdin::Files(files) = &stdin {
             return files.to_vec();
         }
-        let Stdin::Known(text) = &state.stdin else {
+        let Stdin::Known(text) = &stdin else {
             return vec![Field { text: "…".to_owned(), certainty: Certainty::Many }];
         };
         let delimiter = match arguments.value(&["-d", "--delimiter"]) {

@@ -69,10 +69,13 @@ impl Reading<'_> {
             "meson" if has("setup") => operands[1..].iter().for_each(|field| self.goes_to(field, run, state)),
             "openssl" => {
                 for host in super::option_values(words, "-connect") {
-                    self.note(crate::read::List::Urls, &format!("https://{}", host.text));
+                    self.url(&format!("https://{}", host.text));
                 }
             }
             "uniq" => self.uniq(run, state),
+            "ping" | "ping6" | "fping" | "hping3" | "arping" | "traceroute" | "traceroute6" | "tracepath" | "mtr"
+            | "nmap" | "masscan" | "nc" | "ncat" | "netcat" | "telnet" | "socat" | "ftp" | "tftp" | "ab" | "wrk"
+            | "hey" | "siege" | "httping" | "tcping" | "grpcurl" | "websocat" => self.contacts(run),
             "envsubst" => self.substituted(state),
             _ => {}
         }
@@ -128,47 +131,90 @@ impl Reading<'_> {
 
     /// `cpio`, `ar`, `7z`, `pax`: a word says what they do.
     pub(super) fn packed(&mut self, run: &Run<'_>, state: &mut State) {
+        match run.name {
+            "cpio" | "pax" => self.listed_files_packed(run, state),
+            "ar" => self.library(run, state),
+            _ => self.seven_zip(run, state),
+        }
+    }
+
+    /// `cpio` and `pax`: which files, somebody else says, or the operands do.
+    fn listed_files_packed(&mut self, run: &Run<'_>, state: &mut State) {
         let arguments = run.arguments();
         let operands = &arguments.operands;
-        let here = Field::known(".");
-        match run.name {
-            "cpio" | "pax" => {
-                let passes = arguments.has(&["-p", "--pass-through"]) || (run.name == "pax" && arguments.has(&["-w"]));
-                let takes = arguments.has(&["-i", "--extract"]) || (run.name == "pax" && arguments.has(&["-r"]));
-                if passes && let Some(target) = operands.last() {
-                    self.touches(target, run.name, state);
+        let writes = run.name == "pax" && arguments.has(&["-w"]) && !arguments.has(&["-r"]);
+        if (run.name == "cpio" && arguments.has(&["-o", "--create"])) || (writes && operands.is_empty()) {
+            match &state.stdin {
+                crate::state::Stdin::Files(files) => {
+                    files.iter().for_each(|field| self.shown(field, run.name, state));
                 }
-                let tells = arguments.has(&["-t", "--list", "--to-stdout"]);
-                if takes && !tells && arguments.value(&["-D", "--directory"]).is_none() {
-                    if !arguments.has(&["--no-absolute-filenames"]) && !passes {
-                        self.unknown(format!("`{}` may unpack anywhere", run.name));
-                    }
-                    self.touches(&here, run.name, state);
+                crate::state::Stdin::Known(text) => {
+                    text.lines().for_each(|line| self.reads(&Field::known(line), state));
                 }
-                if let Some(archive) = arguments.value(&["-F", "-O", "-f", "--file"]) {
-                    self.touches(archive, run.name, state);
+                // Nobody types into it: names come out of a file that was there before.
+                crate::state::Stdin::Unknown | crate::state::Stdin::Inherited => {
+                    self.unknown(format!("what `{}` packs cannot be known", run.name))
                 }
             }
-            "ar" => {
-                let letters = run.argv.get(1).map(|field| field.text.trim_start_matches('-')).unwrap_or_default();
-                let archive = run.argv[1..].iter().find(|field| field.text.trim_start_matches('-') != letters);
-                if letters.contains(['r', 'q', 'd', 'm', 's', 'x']) {
-                    archive.into_iter().for_each(|field| self.touches(field, run.name, state));
-                } else {
-                    archive.into_iter().for_each(|field| self.reads(field, state));
-                }
+        }
+        if writes {
+            operands.iter().for_each(|field| self.reads(field, state));
+            self.packs(arguments.value(&["-f"]), operands, (state, state));
+        }
+        let both = run.name == "pax" && arguments.has(&["-w"]) && arguments.has(&["-r"]);
+        let passes = arguments.has(&["-p", "--pass-through"]) || both;
+        let takes = arguments.has(&["-i", "--extract"]) || (run.name == "pax" && arguments.has(&["-r"]));
+        if passes && let Some(target) = operands.last() {
+            self.touches(target, run.name, state);
+        }
+        let tells = arguments.has(&["-t", "--list", "--to-stdout"]);
+        if takes && !tells && arguments.value(&["-D", "--directory"]).is_none() {
+            if !arguments.has(&["--no-absolute-filenames"]) && !passes {
+                self.unknown(format!("`{}` may unpack anywhere", run.name));
             }
-            _ => {
-                let [verb, archive, files @ ..] = operands.as_slice() else { return };
-                self.reads(archive, state);
-                files.iter().for_each(|field| self.reads(field, state));
-                if matches!(verb.text.as_str(), "a" | "u" | "d" | "rn") {
-                    self.touches(archive, run.name, state);
-                }
-                if run.argv.iter().any(|field| field.text == "-sdel") {
-                    files.iter().for_each(|field| self.deletes(field, run.name, state));
-                }
+            self.touches(&Field::known("."), run.name, state);
+        }
+        if let Some(archive) = arguments.value(&["-F", "-O", "-f", "--file"]) {
+            self.touches(archive, run.name, state);
+        }
+    }
+
+    /// `ar`: letters say what it does.
+    fn library(&mut self, run: &Run<'_>, state: &mut State) {
+        let letters = run.argv.get(1).map(|field| field.text.trim_start_matches('-')).unwrap_or_default();
+        let archive = run.argv[1..].iter().find(|field| field.text.trim_start_matches('-') != letters);
+        if letters.contains(['r', 'q', 'd', 'm', 's', 'x']) {
+            archive.into_iter().for_each(|field| self.touches(field, run.name, state));
+        } else {
+            archive.into_iter().for_each(|field| self.reads(field, state));
+        }
+    }
+
+    /// `7z`: a word says what it does.
+    fn seven_zip(&mut self, run: &Run<'_>, state: &mut State) {
+        let arguments = run.arguments();
+        let operands = &arguments.operands;
+        let [verb, archive, files @ ..] = operands.as_slice() else { return };
+        self.reads(archive, state);
+        files.iter().for_each(|field| self.reads(field, state));
+        let to_output = run.argv.iter().any(|field| field.text == "-so");
+        match verb.text.as_str() {
+            "x" | "e" if to_output => self.shown(archive, run.name, state),
+            "x" | "e" if self.content(archive, state).is_some() => {
+                // What comes out of an archive is not written in the text.
+                self.unpacked_into(&Field::known("."), state);
             }
+            // It goes to whoever reads the output; a name of the archive may be missing.
+            "a" | "u" if to_output => self.packs(None, &operands[1..], (state, state)),
+            "a" | "u" => {
+                self.touches(archive, run.name, state);
+                self.packs(Some(archive), files, (state, state));
+            }
+            "d" | "rn" => self.touches(archive, run.name, state),
+            _ => {}
+        }
+        if run.argv.iter().any(|field| field.text == "-sdel") {
+            files.iter().for_each(|field| self.deletes(field, run.name, state));
         }
     }
 

@@ -72,6 +72,7 @@ fn outside(path: &str) -> bool {
 fn is_precious(path: &str) -> bool {
     let bare = path
         .strip_suffix("/**/*")
+        .or_else(|| path.strip_suffix("/**/[^.]*"))
         .or_else(|| path.strip_suffix("/*"))
         .or_else(|| path.strip_suffix("/**"))
         .unwrap_or(path);
@@ -189,8 +190,10 @@ const BY_WORD: &[(&str, &str, &str)] = &[
         "print-access-token get-secret-value token secrets secret configure get-session-token get-access-token export-credentials print-identity-token auth config config:get",
     ),
     ("secret", "docker podman", "inspect"),
+    ("secret", "systemctl", "show-environment"),
+    ("history", "patch", "-R"),
     ("secret", "getent", "shadow gshadow"),
-    ("secret", "ps", "eww auxe auxeww ewwwax e -E axe"),
+    ("secret", "ps", "eww auxe auxeww auxewww ewwwax e -E -wwE axe"),
     ("secret", "sops ansible-vault", "-d --decrypt view decrypt edit"),
 ];
 
@@ -233,6 +236,9 @@ const GIT: &[(&str, &str, &str)] = &[
     ("history destroy", "checkout switch", "-f --force --discard-changes -B -C"),
     ("history destroy", "checkout restore", ". :/ * :(top)"),
     ("history", "checkout restore", ":* *.* ./. .. /code/app ../app --pathspec*"),
+    ("history", "checkout restore", "-p --patch HEAD~* @{* topic src src/ --source* -s* [* ./**/*"),
+    ("history", "merge am cherry-pick revert", "--abort --skip"),
+    ("history", "mv apply archive", "-f --force -R --reverse HEAD"),
     ("history", "read-tree checkout-index", "*"),
     ("history", "submodule", "--force"),
     ("destroy", "rm", "-r"),
@@ -245,7 +251,7 @@ const GIT: &[(&str, &str, &str)] = &[
 
 /// Words that make a command of git harmless.
 const GIT_EXCUSES: &[(&str, &str)] =
-    &[("push", "--dry-run -n"), ("clean", "--dry-run -n"), ("rebase", "--abort --continue")];
+    &[("push", "--dry-run -n"), ("clean", "--dry-run -n"), ("rebase", "--continue --quit")];
 
 fn names(list: &str, word: &str) -> bool {
     list.split(' ').any(|known| known == word)

@@ -9,6 +9,8 @@ mod hostile;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod options;
+#[cfg(test)]
 mod reading;
 #[cfg(test)]
 mod real;

@@ -335,6 +335,18 @@ fn what_is_only_mentioned_is_not_run() {
 }
 
 #[test]
+fn what_a_shell_knows_at_its_end_is_what_its_trap_finds() {
+    let told = |text: &str| commands(text).iter().any(|command| command.ends_with(": rm a"));
+    assert!(told("x=ls; (trap '$x a' EXIT; x=rm); x=cat"));
+    assert!(told("x=ls; trap '$x a' EXIT; x=rm"));
+}
+
+#[test]
+fn all_arguments_in_quotes_are_one_word_though_there_are_none() {
+    assert_eq!(commands("set --; cat a \"$*\" \"$@\" b")[1], "0: cat a  b");
+}
+
+#[test]
 fn depth_counts_what_a_command_stands_in() {
     assert_eq!(
         commands("sudo sh -c 'ls; eval \"rm a\"'"),
@@ -382,9 +394,109 @@ fn secrets_of_the_environment_count_as_read() {
         assert!(facts(text).reads.contains(&"/proc/self/environ".to_owned()), "{text}");
     }
     assert!(facts("TOKEN=a; echo $TOKEN").reads.is_empty());
+    for text in ["jq .env x.json", "jq '.a.env[0]' x.json", "jq . environments.json", "yq .services.web.env x.yaml"] {
+        assert!(!facts(text).reads.contains(&"/proc/self/environ".to_owned()), "{text}");
+    }
 }
 
 #[test]
 fn addresses_in_odd_numbers_are_told_plainly_too() {
     assert_eq!(facts("curl http://0xa9fea9fe/x").urls, ["http://0xa9fea9fe/x", "http://169.254.169.254/x"]);
+}
+
+#[test]
+fn patterns_stand_for_hidden_files_where_the_shell_is_told_so() {
+    for text in [
+        "shopt -s dotglob; cat *",
+        "bash -O dotglob -c 'cat *'",
+        "GLOBIGNORE=x; cat *",
+        "zsh -o globdots -c 'cat *'",
+        "zsh -c 'setopt glob_dots; cat *'",
+        "if true; then shopt -s dotglob; fi; cat *",
+    ] {
+        assert!(facts(text).reads.contains(&"/code/app/.*".to_owned()), "{text}: {:?}", facts(text).reads);
+    }
+    for text in ["cat *", "shopt -s nullglob; cat *", "shopt -s dotglob; shopt -u dotglob; cat *", "GLOBIGNORE=; cat *"]
+    {
+        assert_eq!(facts(text).reads, ["/code/app/*"], "{text}");
+    }
+}
+
+#[test]
+fn hidden_files_are_read_where_all_that_is_found_is_shown() {
+    let hidden = "/code/app/**/.*".to_owned();
+    for text in [
+        "find . -type f | xargs cat",
+        "find . -newer x -exec head {} +",
+        "find . -type f > l; xargs cat < l",
+        "tar c . | base64",
+        "tar cf x.tar . && tar xOf x.tar",
+        "zip -qr x.zip . && unzip -p x.zip",
+        "7z a -so x .",
+        "7z a x.7z . && 7z x -so x.7z",
+        "grep -r . .",
+        "git ls-files -o | xargs cat",
+        "git add -f .",
+    ] {
+        assert!(facts(text).reads.contains(&hidden), "{text}: {:?}", facts(text).reads);
+    }
+    for text in [
+        "find . -type f | xargs wc -l",
+        "find . -name '*.rs' | xargs cat",
+        "git ls-files | xargs cat",
+        "rg -l x | xargs cat",
+        "tar cf x.tar .",
+        "7z a x.7z .",
+        "7z x -so x.7z",
+        "grep -rn fixme .",
+        "git add .",
+    ] {
+        assert!(!facts(text).reads.contains(&hidden), "{text}");
+    }
+}
+
+#[test]
+fn a_list_of_names_is_known_through_files() {
+    for text in [
+        "while read f; do cat \"$f\"; done < <(ls -a)",
+        "ls -A > l; while read -r f; do cat \"$f\"; done < l",
+        "ls -a > l; xargs -a l cat",
+        "mapfile -t a < <(ls -A); cat \"${a[@]}\"",
+        "ls -a > l; cat $(cat l)",
+    ] {
+        let facts = facts(text);
+        assert!(facts.reads.contains(&"/code/app/.*".to_owned()) && !facts.unknown, "{text}: {facts:?}");
+    }
+}
+
+#[test]
+fn a_shown_file_whose_name_is_computed_is_unknown() {
+    for text in ["cat $(echo vne. | rev)", "ls -l | awk '{print $9}' | xargs cat", "x=$(f); tail -5 \"$x\""] {
+        assert!(facts(text).unknown, "{text}");
+    }
+    for text in ["cat \"$f\"", "cat \"$(pwd)/a\"", "ls -t *.log | head -1 | xargs cat", "d=$(f); cat \"$d/a.md\""] {
+        assert!(!facts(text).unknown, "{text}: {}", facts(text).unknown_why);
+    }
+    assert_eq!(facts("cat \"$d/.env\" /proc/$p/environ").reads, ["/code/app/*/.env", "/proc/*/environ"]);
+}
+
+#[test]
+fn who_is_asked_in_the_end_is_told() {
+    let address = |text: &str| facts(text).urls.iter().any(|url| url.contains("//169.254.169.254"));
+    for text in [
+        "git -c http.proxy=2852039166:80 fetch",
+        "npm --proxy http://169.254.169.254 i",
+        "pip install --proxy=0xa9fea9fe:80 x",
+        "all_proxy=http://2852039166 curl http://example.com",
+        "npm_config_registry=http://169.254.169.254 npm i",
+        "ping 2852039166",
+        "nc 169.254.169.254 80",
+        "socat - TCP:169.254.169.254:80",
+        "cat < /dev/tcp/169.254.169.254/80",
+        "echo http://2852039166/x > u; wget -i u",
+    ] {
+        assert!(address(text), "{text}: {:?}", facts(text).urls);
+    }
+    assert!(facts("echo 'url=x' > .curlrc; CURL_HOME=. curl").unknown);
+    assert!(facts("ping -c 1 8.8.8.8; no_proxy=169.254.169.254 ls").urls == ["tcp://8.8.8.8"]);
 }

@@ -14,8 +14,11 @@ use self::jail::{Jail, Recorded, World};
 use crate::corpus::{Entry, entries};
 use crate::facts_as;
 
-/// Texts that run at once; each has a place of its own.
-const WORKERS: usize = 3;
+/// Texts that run at once; each has a place of its own. One more than there are cores: some wait for their place to be
+/// made empty.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get) + 1
+}
 
 /// The shells, and as what they are read.
 const REAL: [(&str, ShellKind); 2] = [("dash", ShellKind::Dash), ("bash", ShellKind::Bash)];
@@ -77,8 +80,14 @@ fn names(texts: &[Twin]) -> BTreeSet<String> {
 
 /// Whether `facts` name `run` of `text`: the program, its arguments and the folder.
 fn is_named(facts: &ShellFacts, run: &Recorded, text: &str) -> bool {
-    // For what cannot be known, its usual value is told, such as the `a` of `${x:-a}`.
-    let loose = text.contains("${");
+    // For what cannot be known, its usual value is told, such as the `a` of `${x:-a}`; for what `find` finds, the folder
+    // where it begins, which stands for any number of files.
+    let loose = ["${", "$(find ", "`find "].iter().any(|mark| text.contains(mark));
+    // A shell looks for a script elsewhere if it is not there.
+    let script = |told: &[String]| told.first().is_some_and(|shell| ["sh", "bash", "dash"].contains(&shell.as_str()));
+    if facts.commands.iter().any(|command| script(&command.argv) && command.argv[1..] == run.argv) {
+        return true;
+    }
     facts.commands.iter().any(|command| {
         let name = run.argv[0].rsplit('/').next().unwrap_or_default();
         // Which number a calculation comes to is not told.
@@ -100,7 +109,9 @@ fn fits(told: &str, real: &str) -> bool {
 /// As [`fits`], for all arguments; one that is not known may be any number of them.
 fn arguments_fit(told: &[String], real: &[String]) -> bool {
     // A word with a blank may be the usual value of what is not known, and so several words.
-    let open = |word: &String| word.contains(['$', '`', '*', '?', '[', '…', ' ']);
+    // A pattern of `extglob` is told as all that it may stand for.
+    let extended = |word: &String| ["@(", "+(", "!("].iter().any(|begin| word.contains(begin));
+    let open = |word: &String| word.contains(['$', '`', '*', '?', '[', '…', ' ']) || extended(word);
     match told.iter().position(open) {
         Some(_) if told == real => true,
         Some(open) => real.len() >= open && told[..open].iter().zip(real).all(|(told, real)| fits(told, real)),
@@ -113,20 +124,21 @@ fn named(facts: &ShellFacts) -> String {
     facts.commands.iter().map(|told| format!("\n    {:?} in {}", told.argv, told.cwd)).collect()
 }
 
-fn check(twin: &Twin, jail: &Jail, (shells, worlds): &(Vec<usize>, Vec<World>), tally: &mut Tally) {
+fn check(twin: &Twin, jail: &mut Jail, (shells, worlds): &(Vec<usize>, Vec<World>), tally: &mut Tally) {
     let text = harmless(&twin.text);
     for (shell, kind) in shells.iter().map(|shell| REAL[*shell]) {
         let facts = facts_as(kind, &text, &twin.cwd);
         let either = facts_as(ShellKind::Unknown, &text, &twin.cwd);
+        if facts.unknown {
+            // Whatever was run, the reader has said that it does not know.
+            tally.unknown += worlds.len();
+            continue;
+        }
         for world in worlds {
             let ran = jail.run(shell, &text, &twin.cwd, *world).unwrap_or_else(|e| panic!("{}: {e}", twin.name));
             tally.runs += 1;
             tally.programs += ran.runs.len();
             tally.unended += usize::from(!ran.ended);
-            if facts.unknown {
-                tally.unknown += 1;
-                continue;
-            }
             tally.named += 1;
             for (reading, facts) in [(kind, &facts), (ShellKind::Unknown, &either)] {
                 let missed: Vec<&Recorded> =
@@ -159,13 +171,13 @@ fn compare(what: &str, twins: Vec<Twin>, runs: impl Fn(usize) -> (Vec<usize>, Ve
     };
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Tally::default());
-    let work = |jail: Jail| {
+    let work = |mut jail: Jail| {
         let mut tally = Tally::default();
         while let Some(twin) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
             twins.get(index).map(|twin| (index, twin))
         } {
-            check(twin.1, &jail, &runs(twin.0), &mut tally);
+            check(twin.1, &mut jail, &runs(twin.0), &mut tally);
         }
         let mut all = all.lock().unwrap();
         all.runs += tally.runs;
@@ -177,7 +189,7 @@ fn compare(what: &str, twins: Vec<Twin>, runs: impl Fn(usize) -> (Vec<usize>, Ve
     };
     std::thread::scope(|scope| {
         let work = &work;
-        for _ in 1..WORKERS {
+        for _ in 1..workers() {
             scope.spawn(|| work(Jail::new(&names).unwrap()));
         }
         scope.spawn(move || work(first));
@@ -195,7 +207,8 @@ fn compare(what: &str, twins: Vec<Twin>, runs: impl Fn(usize) -> (Vec<usize>, Ve
         all.missed.len()
     );
     assert!(all.missed.is_empty(), "{} misses:\n{}", all.missed.len(), all.missed.concat());
-    assert!(all.programs > twins.len() / 2, "hardly anything was run");
+    // Of a long collection only some texts run, unless more time is given.
+    assert!(all.programs > (all.runs + all.unknown) / 3, "hardly anything was run");
 }
 
 /// The shells and the worlds of the text `index`: one world, or all if more time is given.

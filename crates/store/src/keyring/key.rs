@@ -10,6 +10,7 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::approval::ApprovalKey;
+use domain::audit::ChangeKey;
 use domain::history::HistoryKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
@@ -151,6 +152,8 @@ pub(super) struct Key {
     history: HistoryKey,
     /// As derived.
     approvals: ApprovalKey,
+    /// As derived.
+    changes: ChangeKey,
 }
 
 impl Key {
@@ -160,6 +163,7 @@ impl Key {
             cipher: Aes256Gcm::new(key.into()),
             history: HistoryKey::of(key),
             approvals: ApprovalKey::of(key),
+            changes: ChangeKey::of(key),
         }
     }
 
@@ -176,6 +180,11 @@ impl Key {
     /// The key that seals what persons are asked and say.
     pub(super) fn approvals(&self) -> &ApprovalKey {
         &self.approvals
+    }
+
+    /// The key that seals entries about rules.
+    pub(super) fn changes(&self) -> &ChangeKey {
+        &self.changes
     }
 
     /// `plain` sealed, with its tag; nothing if it is too long for the cipher.

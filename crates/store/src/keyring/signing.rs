@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::approval::ApprovalKey;
-use domain::audit::{AuditCheckpoint, ChainHead, Proof};
+use domain::audit::{AuditCheckpoint, ChainHead, ChangeKey, Proof};
 use domain::id::TenantId;
 use jiff::Timestamp;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
@@ -42,6 +42,8 @@ pub struct SigningKey {
     pair: Ed25519KeyPair,
     /// Derived from the seed; it signs nothing.
     approvals: ApprovalKey,
+    /// As derived.
+    changes: ChangeKey,
 }
 
 /// Why there is no key to sign with.
@@ -82,12 +84,18 @@ impl SigningKey {
 
     fn new(seed: &[u8]) -> Option<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
-        Some(Self { kid: kid(pair.public_key().as_ref()), pair, approvals: ApprovalKey::of(seed) })
+        let (approvals, changes) = (ApprovalKey::of(seed), ChangeKey::of(seed));
+        Some(Self { kid: kid(pair.public_key().as_ref()), pair, approvals, changes })
     }
 
     /// The key that seals what persons are asked and say, where nothing is encrypted.
     pub fn approval_key(&self) -> &ApprovalKey {
         &self.approvals
+    }
+
+    /// The key that seals entries about rules, where nothing is encrypted.
+    pub fn change_key(&self) -> &ChangeKey {
+        &self.changes
     }
 
     /// The id of the key: the first 8 hex digits of the SHA-256 of the public key.

@@ -10,7 +10,7 @@ use super::{Postgres, target};
 impl Postgres {
     /// Reads the tables `wanted` and counts those of `counted`, at one moment. See [`crate::foreign::read`].
     pub(crate) fn foreign(url: &str, wanted: &[&str], counted: &[&str]) -> Result<ForeignRows, StoreOpenError> {
-        let base = Base::new(target(url)?, Durability::Commit)?;
+        let base = Base::new(target(url)?.written("the URL that you gave"), Durability::Commit)?;
         let link = base.connect()?;
         let read = || {
             // The server itself sees to it that nothing is written.

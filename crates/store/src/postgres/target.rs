@@ -30,6 +30,8 @@ pub(super) struct Target {
     tls: MakeRustlsConnect,
     name: String,
     schema: Option<String>,
+    /// The place where somebody wrote its URL, for messages.
+    written: &'static str,
 }
 
 /// Its name only: the rest has a password.
@@ -66,7 +68,12 @@ impl Target {
         }
         config.connect_timeout(config.get_connect_timeout().map_or(CONNECT_TIMEOUT, |it| CONNECT_TIMEOUT.min(*it)));
         config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL).tcp_user_timeout(UNHEARD);
-        Ok(Self { tls: tls::connector(&trust)?, config, name, schema })
+        Ok(Self { tls: tls::connector(&trust)?, config, name, schema, written: "`store.url`" })
+    }
+
+    /// The same, whose URL stands in no configuration but where `written` says.
+    pub(super) fn written(self, written: &'static str) -> Self {
+        Self { written, ..self }
     }
 
     /// Host, port and database, for messages.
@@ -114,10 +121,10 @@ impl Target {
     }
 
     fn failed(&self, error: &Error) -> StoreError {
-        let name = &self.name;
+        let (name, written) = (&self.name, self.written);
         let Some(db) = error.as_db_error() else {
             return StoreError::Unavailable(format!(
-                "`{name}` cannot be reached: {}; check that the server runs, and `store.url`",
+                "`{name}` cannot be reached: {}; check that the server runs, and {written}",
                 reasons(error)
             ));
         };
@@ -128,13 +135,13 @@ impl Target {
             let seconds = LOCK_TIMEOUT.as_secs();
             format!("`{name}` was locked by another process for {seconds} s; find it in `pg_stat_activity`")
         } else if *code == SqlState::INVALID_CATALOG_NAME {
-            format!("`{name}`: {said}; make it with `createdb`, or name another one in `store.url`")
+            format!("`{name}`: {said}; make it with `createdb`, or name another one in {written}")
         } else if code.code().starts_with("28") {
-            format!("`{name}` lets nobody in: {said}; check user and password in `store.url`, and `pg_hba.conf`")
+            format!("`{name}` lets nobody in: {said}; check user and password in {written}, and `pg_hba.conf`")
         } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
             format!("`{name}`: {said}; give the user the right to make tables there (GRANT CREATE ON SCHEMA)")
         } else if *code == SqlState::DUPLICATE_TABLE || *code == SqlState::DUPLICATE_FUNCTION {
-            format!("`{name}` is another program's database ({said}); name an empty one in `store.url`")
+            format!("`{name}` is another program's database ({said}); name an empty one in {written}")
         } else {
             format!("`{name}`: {said} ({})", code.code())
         })

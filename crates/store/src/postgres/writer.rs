@@ -11,7 +11,7 @@ use super::holds::Holds;
 use super::link::Link;
 use super::target::{is_collision, passes};
 use crate::db::Dialect;
-use crate::rows::audit::{Sealer, seal_all, unsealed};
+use crate::rows::audit::{Sealer, Signer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use crate::rows::batch::{Batch, Rows, insert_all};
 use crate::rows::group::{Ready, next_group};
@@ -32,7 +32,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(base: Arc<Base>, holds: Arc<Holds>, link: Link, sealing: StoreKeys) -> Self {
-        let sealer = Sealer::new(sealing.signing.clone());
+        let sealer = Sealer::new(Signer::of(&sealing));
         Self { base, holds, link: Some(link), sealing, sealer }
     }
 
@@ -92,7 +92,7 @@ impl Writer {
     /// Signs whatever is not signed, as the store is dropped. One try, on the connection that is there: what stays
     /// unsigned is signed with what comes next.
     fn seal(&mut self) {
-        let Some(signing) = &self.sealing.signing else { return };
+        let Some(signing) = &Signer::of(&self.sealing) else { return };
         let Some(link) = self.link.as_ref().filter(|link| !link.is_broken()) else { return };
         let seal = || match unsealed(link)?.as_slice() {
             [] => Ok(Vec::new()),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{AuditCheckpoint, AuditEntry, ChainHead};
+use domain::audit::{AuditCheckpoint, AuditEntry, ChainHead, ChangeKey};
 use domain::id::TenantId;
 use domain::store::StoreError;
 use jiff::Timestamp;
@@ -19,9 +19,11 @@ use crate::db::{Cell, Columns, Db, Dialect, Exclusive, Failure, Statement, limit
 use crate::evidence::Note;
 use crate::refusal::swallowed;
 
+mod known;
 mod seal;
 
-pub(crate) use seal::{Sealer, seal_all, unsealed};
+pub(crate) use known::{chain_seen, doubt, store_id};
+pub(crate) use seal::{Sealer, Signer, seal_all, unsealed};
 
 /// A chain that grew.
 #[derive(Debug)]
@@ -35,6 +37,15 @@ pub(crate) struct ChainGrowth {
 
 /// Appends entries, those of one tenant in their order.
 pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth>, Failure> {
+    append_sealed(db, notes, None)
+}
+
+/// The same, each sealed with `key` if there is one.
+pub(crate) fn append_sealed(
+    db: &dyn Db,
+    notes: &[&Note],
+    key: Option<&ChangeKey>,
+) -> Result<Vec<ChainGrowth>, Failure> {
     let mut by_tenant: BTreeMap<&TenantId, Vec<&Note>> = BTreeMap::new();
     for note in notes {
         by_tenant.entry(note.draft.tenant_id()).or_default().push(note);
@@ -47,8 +58,10 @@ pub(crate) fn append_all(db: &dyn Db, notes: &[&Note]) -> Result<Vec<ChainGrowth
         for note in notes {
             // What was committed between them is gone: whoever verifies the chain is told which rows are missing.
             to.seq = to.seq.max(note.seq.map_or(0, |given| given.saturating_sub(1)));
-            let (entry, next) =
-                note.draft.append(&to).map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
+            let (entry, next) = note
+                .draft
+                .append_sealed(&to, key)
+                .map_err(|why| Failure::Said(StoreError::Unavailable(why.to_string())))?;
             statements.push(insert(tenant, entry, &note.at));
             to = next;
         }

@@ -8,6 +8,7 @@ mod columns;
 use std::collections::BTreeMap;
 
 use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
+use domain::audit::ChangeKey;
 use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
 use domain::json::{canonical, json};
@@ -80,14 +81,20 @@ fn row(db: &dyn Db, id: &HookId) -> Result<Rule, Failure> {
     by_id(db, id)?.ok_or_else(|| Failure::Said(rules::no_hook(id)))
 }
 
+/// Who changes rules, and what seals the entries about that.
+pub(crate) struct Changer<'a> {
+    pub(crate) by: &'a Actor,
+    pub(crate) key: Option<&'a ChangeKey>,
+}
+
 /// Carries `changes` out in their order.
-pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], by: &Actor) -> Result<RuleChangeResult, Failure> {
-    let epoch = epoch::raise(db)?;
+pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], changer: &Changer<'_>) -> Result<RuleChangeResult, Failure> {
+    let (epoch, by) = (epoch::raise(db)?, changer.by);
     let mut lines = Vec::with_capacity(changes.len());
     let versions = changes.iter().map(|change| one(db, change, by, &mut lines)).collect::<Result<_, _>>()?;
     let notes: Vec<Note> = lines.iter().map(|line| note(db, line, (epoch, by.at))).collect::<Result<_, _>>()?;
     // Last, after all locks of rows.
-    audit::append_all(db, &notes.iter().collect::<Vec<_>>())?;
+    audit::append_sealed(db, &notes.iter().collect::<Vec<_>>(), changer.key)?;
     Ok(RuleChangeResult { epoch, versions })
 }
 
@@ -187,9 +194,9 @@ fn insert_line(db: &dyn Db, line: LoggedChange, by: &Actor) -> Result<LoggedChan
 }
 
 /// The same, and an entry in the audit chain: where nothing else is to be changed.
-fn log_alone(db: &dyn Db, change: RowChange<'_>, (epoch, by): (u64, &Actor)) -> Result<(), Failure> {
-    let line = log(db, change, by)?;
-    audit::append_all(db, &[&note(db, &line, (epoch, by.at))?]).map(drop)
+fn log_alone(db: &dyn Db, change: RowChange<'_>, (epoch, changer): (u64, &Changer<'_>)) -> Result<(), Failure> {
+    let line = log(db, change, changer.by)?;
+    audit::append_sealed(db, &[&note(db, &line, (epoch, changer.by.at))?], changer.key).map(drop)
 }
 
 /// The entry of the audit chain about a change, with how the row was left: what is made of the row by other means is
@@ -204,13 +211,18 @@ fn note(db: &dyn Db, line: &LoggedChange, (epoch, at): (u64, Timestamp)) -> Resu
 }
 
 /// Takes rules as somebody else left them: a line and an entry for each that is in doubt.
-pub(crate) fn accept(db: &dyn Db, rules: &StoredRules, doubts: &[RuleDoubt], by: &Actor) -> Result<(), Failure> {
-    let epoch = epoch::raise(db)?;
+pub(crate) fn accept(
+    db: &dyn Db,
+    rules: &StoredRules,
+    doubts: &[RuleDoubt],
+    changer: &Changer<'_>,
+) -> Result<(), Failure> {
+    let (epoch, by) = (epoch::raise(db)?, changer.by);
     for doubt in doubts {
         let kept = rules.hooks.iter().find(|rule| rule.id == doubt.hook);
         let line = rules::taken(&doubt.rule, (&doubt.hook, kept), by);
         let line = insert_line(db, line, by)?;
-        audit::append_all(db, &[&note(db, &line, (epoch, by.at))?])?;
+        audit::append_sealed(db, &[&note(db, &line, (epoch, by.at))?], changer.key)?;
     }
     Ok(())
 }
@@ -235,7 +247,7 @@ pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<Logg
 }
 
 /// Opens a circuit breaker and clears the run; the epoch stays where nothing else changes.
-pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, Failure> {
+pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Changer<'_>) -> Result<u64, Failure> {
     let epoch = epoch::raise(db)?;
     let old = row(db, id)?;
     let opened = if rules::trips_itself(&old) {
@@ -247,25 +259,26 @@ pub(crate) fn trip(db: &dyn Db, id: &HookId, tenant: &TenantId, by: &Actor) -> R
     if opened { Ok(epoch) } else { epoch::lower(db, epoch) }
 }
 
-fn trip_row(db: &dyn Db, old: &Rule, (epoch, by): (u64, &Actor)) -> Result<bool, Failure> {
-    let Some(new) = rules::tripped(old, by.at) else { return Ok(false) };
+fn trip_row(db: &dyn Db, old: &Rule, (epoch, by): (u64, &Changer<'_>)) -> Result<bool, Failure> {
+    let Some(new) = rules::tripped(old, by.by.at) else { return Ok(false) };
     update(db, &new)?;
     log_alone(db, RowChange::of(&new, TRIPPED, rules::diff(Some(old), Some(&new))), (epoch, by))?;
     Ok(true)
 }
 
-fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, (epoch, by): (u64, &Actor)) -> Result<bool, Failure> {
+fn trip_beside(db: &dyn Db, old: &Rule, tenant: &TenantId, (epoch, by): (u64, &Changer<'_>)) -> Result<bool, Failure> {
+    let at = by.by.at;
     let tenant = tenants::spelled(tenant)?;
     let before = open_for(db, &old.id)?;
     if !old.enabled || before.contains_key(&tenant) {
-        keep_run(db, &old.id, &tenant, &BreakerRun::default(), by.at)?;
+        keep_run(db, &old.id, &tenant, &BreakerRun::default(), at)?;
         return Ok(false);
     }
     let rows = db.run(
         "INSERT INTO hook_breakers (hook_id, tenant_id, run, tripped_at, updated_at) VALUES (?1, ?2, '[]', ?3, ?4) \
          ON CONFLICT (hook_id, tenant_id) DO UPDATE SET run = '[]', tripped_at = excluded.tripped_at, \
          updated_at = excluded.updated_at",
-        &[old.id.as_str().into(), tenant.as_str().into(), rules::column(by.at).into(), rules::column(by.at).into()],
+        &[old.id.as_str().into(), tenant.as_str().into(), rules::column(at).into(), rules::column(at).into()],
     )?;
     whole(rows)?;
     let diff = rules::trips_diff(&before, &open_for(db, &old.id)?);
@@ -283,13 +296,13 @@ fn open_for(db: &dyn Db, id: &HookId) -> Result<BTreeMap<TenantId, String>, Fail
 
 /// Closes circuit breakers and clears runs; where there is nothing to close or to clear, nothing changes, and where
 /// something only counts, there is no line about it.
-pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, Failure> {
+pub(crate) fn reset(db: &dyn Db, id: &HookId, tenant: Option<&TenantId>, by: &Changer<'_>) -> Result<u64, Failure> {
     let epoch = epoch::raise(db)?;
     let old = row(db, id)?;
     let only = tenant.filter(|_| !rules::trips_itself(&old)).map(tenants::spelled).transpose()?;
     let before = open_for(db, &old.id)?;
     let forgotten = forget_breakers(db, &old.id, only.as_ref())?;
-    if let Some(new) = rules::closed(&old, by.at) {
+    if let Some(new) = rules::closed(&old, by.by.at) {
         update(db, &new)?;
         log_alone(db, RowChange::of(&new, RESET, rules::diff(Some(&old), Some(&new))), (epoch, by))?;
         return Ok(epoch);

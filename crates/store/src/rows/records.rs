@@ -253,12 +253,16 @@ pub(crate) fn forget(db: &dyn Db, before: Timestamp, limit: usize) -> Result<usi
 /// How long hooks took, over the newest `limit` events that are no tests.
 pub(crate) fn hook_timings(db: &dyn Db, limit: usize) -> Result<Vec<HookTiming>, Failure> {
     let mut timings = Timings::default();
-    let sql = format!("{FOUND} AND NOT t.is_test ORDER BY e.seq DESC LIMIT ?1");
-    db.each(&sql, &[limit_of(limit).into()], &mut |row| {
+    db.each(&timed(), &[limit_of(limit).into()], &mut |row| {
         timings.add(&moment_in(row, "at")?, hooks_in(row)?);
         Ok(())
     })?;
     Ok(timings.finish())
+}
+
+/// The statement for the newest events that are no tests. It reads no more of them than it returns, however many there are.
+fn timed() -> String {
+    format!("{FOUND} AND NOT t.is_test ORDER BY e.seq DESC LIMIT ?1")
 }
 
 fn event(row: &dyn Columns) -> Result<StoredEvent, Failure> {
@@ -312,4 +316,43 @@ fn moment_in(row: &dyn Columns, column: &str) -> Result<String, Failure> {
 
 fn unreadable(row: &dyn Columns, why: String) -> Failure {
     Failure::Foreign { what: format!("event `{}`", id_in(row, "event_id").unwrap_or_default()), why }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::id::TurnId;
+    use rusqlite::{Connection, StatementStatus};
+    use testkit::conformance::store::{event, keep};
+
+    use super::*;
+    use crate::{Durability, Sqlite};
+
+    /// The steps of the database in which it reads what `hooks list` shows of a store with `events`, in turns of ten.
+    fn steps(events: usize, limit: i64) -> i32 {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.db");
+        let store = Sqlite::open(&file, Durability::Commit).unwrap();
+        for _ in 0..events / 10 {
+            let turn = TurnId::fresh();
+            keep(&store, (0..10).map(|_| event(&turn)).collect()).unwrap();
+        }
+        drop(store);
+        let connection = Connection::open(&file).unwrap();
+        let mut statement = connection.prepare(&timed()).unwrap();
+        let mut rows = statement.query([limit]).unwrap();
+        let mut found = 0;
+        while rows.next().unwrap().is_some() {
+            found += 1;
+        }
+        assert_eq!(found, limit);
+        drop(rows);
+        statement.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn what_hooks_list_reads_does_not_grow_with_the_store() {
+        let (few, many) = (steps(200, 100), steps(4000, 100));
+        assert_eq!(few, many, "as many steps for the newest 100 of 200 events as of 4,000");
+        assert!(few > 100 * 5, "something was read: {few}");
+    }
 }

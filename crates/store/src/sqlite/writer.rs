@@ -13,7 +13,7 @@ use super::file::{self, Place};
 use super::pending::Tail;
 use crate::Durability;
 use crate::db::Dialect;
-use crate::rows::audit::{Sealer, seal_all, unsealed};
+use crate::rows::audit::{Sealer, Signer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use crate::rows::batch::tail::{self, TailRow};
 use crate::rows::batch::{Batch, Rows, insert_all};
@@ -48,7 +48,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(place: Arc<Place>, connection: Connection, sealing: StoreKeys, durability: Durability) -> Self {
-        let sealer = Sealer::new(sealing.signing.clone());
+        let sealer = Sealer::new(Signer::of(&sealing));
         let checkpoints = match durability {
             Durability::Commit => Some(Checkpoints::default()),
             Durability::BeforeEffect => None,
@@ -229,7 +229,7 @@ impl Writer {
     /// Signs whatever is not signed, as the store is dropped. One try: what stays unsigned is signed with what comes
     /// next.
     fn seal(&mut self) {
-        let Some(signing) = self.sealing.signing.clone() else { return };
+        let Some(signing) = Signer::of(&self.sealing) else { return };
         let _turn = self.place.turn();
         if self.place.check().is_err() {
             return;

@@ -12,6 +12,7 @@ use domain::rule::{HookScope, Rule};
 use domain::store::RuleChange;
 use domain::tool::CallPlace;
 use domain::verdict::VerdictKind;
+use pintle_store::AnchorFile;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -46,7 +47,6 @@ const TALK: &str = "a conversation: whatever is gone on with in it is cleared by
 const TAIL: &str = "a row waits there for a quarter of a second; the tests beside the writer edit it";
 const MONEY: &str = "a budget of tokens: raising it by SQL is a documented way, and a judge that is not asked refuses";
 const OBSERVED: &str = "what observers are still to be sent: they refuse nothing, and its payload is sealed";
-const UNSIGNED: &str = "a signature less: `verify` says that the rows before it are not proven, until the next one";
 const ANY_NAME: &str =
     "a store that has every guard is the one that was known, whatever it calls itself: its chains are compared";
 const SHOWN: &str = "shown, and nothing hangs on it";
@@ -68,8 +68,7 @@ const EXPECTED: &[(&str, &[&str], Comes)] = &[
     ("tenant_hook_budget", &["metadata", "updated_at"], Nothing(SHOWN)),
     ("hook_outbox", &["id", "tenant_id", "hook_id", "event_id", "payload", "attempts", "next_at"], Nothing(OBSERVED)),
     ("audit_log", &["tenant_id", "seq", "at", "kind", "body", "prev", "hash"], Verify),
-    ("audit_checkpoints", &["tenant_id"], Nothing(UNSIGNED)),
-    ("audit_checkpoints", &["seq", "hash", "at", "kid", "signature"], Verify),
+    ("audit_checkpoints", &["tenant_id", "seq", "hash", "at", "kid", "signature"], Verify),
     ("approvals", &["id", "state", "answered_by", "note", "body", "seal"], Void),
     ("approvals", &["seq", "tenant_id", "session_id", "turn_id", "tool_call_id"], Nothing(LOOKED_UP)),
     (
@@ -356,7 +355,7 @@ fn edit_row_of_server(world: &World<'_>, table: &str, column: &str) {
     let server = world.server.unwrap();
     let tell = |sql: &str| server.execute(&world.url, sql);
     let kind = tell(&format!(
-        "SELECT udt_name || '|' || is_identity FROM information_schema.columns \
+        "SELECT udt_name || '|' || coalesce(identity_generation, '') FROM information_schema.columns \
          WHERE table_schema = 'public' AND table_name = '{table}' AND column_name = '{column}'"
     ));
     let (kind, identity) = kind.trim().split_once('|').unwrap();
@@ -378,16 +377,26 @@ fn edit_row_of_server(world: &World<'_>, table: &str, column: &str) {
         }
         (text, _) => other(table, column, text),
     };
-    let identity = match identity {
-        "YES" => format!("ALTER TABLE {table} ALTER COLUMN {column} DROP IDENTITY;"),
-        _ => String::new(),
+    // Only the value is meant, so the shape is what it was afterwards, as whoever owns the server can have it.
+    let (identity, identity_again) = match identity {
+        "" => (String::new(), String::new()),
+        generated => {
+            let set = format!("ALTER TABLE {table} ALTER COLUMN {column} SET GENERATED");
+            (format!("{set} BY DEFAULT;"), format!("{set} {generated};"))
+        }
     };
     tell(&format!(
         "SET session_replication_role = replica; {identity} \
-         DO $$ DECLARE it record; BEGIN FOR it IN SELECT conname FROM pg_constraint \
-         WHERE conrelid = 'public.{table}'::regclass AND contype = 'c' \
-         LOOP EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT %I', it.conname); END LOOP; END $$; \
-         UPDATE {table} SET {column} = '{}'::{kind} WHERE {one}",
+         DO $$ DECLARE it record; again text := 'SELECT 1;'; BEGIN \
+         FOR it IN SELECT conname, pg_get_constraintdef(oid) AS def FROM pg_constraint \
+         WHERE conrelid = 'public.{table}'::regclass AND contype = 'c' LOOP \
+         EXECUTE format('ALTER TABLE {table} DROP CONSTRAINT %I', it.conname); \
+         again := again || format('ALTER TABLE {table} ADD CONSTRAINT %I %s NOT VALID;', it.conname, it.def); \
+         END LOOP; \
+         UPDATE {table} SET {column} = '{}'::{kind} WHERE {one}; \
+         EXECUTE again; \
+         UPDATE pg_constraint SET convalidated = true WHERE conrelid = 'public.{table}'::regclass; END $$; \
+         {identity_again}",
         after.replace('\'', "''")
     ));
 }
@@ -413,7 +422,13 @@ fn seen(world: &World<'_>) -> BTreeSet<Comes> {
             |tenant: &TenantId| store.audit_entries(tenant, 0, 99).is_ok() && store.checkpoints(tenant, 0, 99).is_ok();
         tenants.iter().all(readable).then(|| findings(&verified(&*store, &check)).is_empty())
     };
-    comes.extend((is_intact() != Some(true)).then_some(Verify));
+    let known = AnchorFile::beside(world.home.path(), &world.url).read().ok().flatten();
+    let is_unsigned = |tenant: &TenantId| {
+        let last = store.last_checkpoint(tenant).ok()?.map_or(0, |point| point.seq);
+        known.as_ref()?.unsigned(tenant, last)
+    };
+    let is_signed = known.iter().flat_map(|known| known.chains.keys()).all(|tenant| is_unsigned(tenant).is_none());
+    comes.extend((is_intact() != Some(true) || !is_signed).then_some(Verify));
     let gives_leave =
         store.approval("asked").ok().flatten().is_some_and(|it| it.state_at(moment(2)) == ApprovalState::Approved);
     comes.extend((!gives_leave).then_some(Void));

@@ -50,7 +50,7 @@ fn sealing(folder: &Path) -> StoreKeys {
     StoreKeys {
         keyring: Some(Arc::new(Keyring::open(&source).unwrap())),
         signing: Some(Arc::new(SigningKey::open_or_create(folder).unwrap())),
-        anchor: None,
+        ..StoreKeys::default()
     }
 }
 

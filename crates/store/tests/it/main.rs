@@ -21,3 +21,5 @@ mod random;
 mod rules;
 mod rules_outage;
 mod sealed_approvals;
+mod sealed_changes;
+mod unsigned;

@@ -55,7 +55,7 @@ pub(crate) fn sealing() -> StoreKeys {
         old: None,
         file: None,
     };
-    StoreKeys { keyring: Some(Arc::new(Keyring::open(&source).unwrap())), signing: None, anchor: None }
+    StoreKeys { keyring: Some(Arc::new(Keyring::open(&source).unwrap())), ..StoreKeys::default() }
 }
 
 #[test]

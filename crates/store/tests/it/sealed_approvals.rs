@@ -21,7 +21,7 @@ fn keys(folder: &Path, encrypts: bool) -> StoreKeys {
     StoreKeys {
         keyring: Some(Arc::new(Keyring::open(&source).unwrap())),
         signing: Some(Arc::new(SigningKey::open_or_create(folder).unwrap())),
-        anchor: None,
+        ..StoreKeys::default()
     }
 }
 

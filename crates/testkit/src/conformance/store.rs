@@ -10,7 +10,7 @@ use domain::hook::Family;
 use domain::id::{CallId, DEFAULT_TENANT, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
-use domain::record::{Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
+use domain::record::{BudgetNeed, Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
 use domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord};
 use domain::tool::{Digest, ToolCall};
 use domain::verdict::VerdictKind;
@@ -185,7 +185,10 @@ fn outcomes() -> Vec<(Record, StoredRecord)> {
 
 fn budget_spent() -> (HookOutcome, StoredRecord) {
     let (reason, value) = (Some("budget spent".into()), Some("9 tokens needed".into()));
-    (HookOutcome::NotRun(NotRun::BudgetSpent { needed: 9 }), StoredRecord { reason, value, ..StoredRecord::default() })
+    (
+        HookOutcome::NotRun(NotRun::BudgetSpent(BudgetNeed { needed: 9, left: None })),
+        StoredRecord { reason, value, ..StoredRecord::default() },
+    )
 }
 
 /// A hook that did not run, which counted for something all the same.
@@ -195,7 +198,8 @@ fn in_its_place() -> (Record, StoredRecord) {
         reason: Some("tenant budget exceeded".into()),
         took: Duration::ZERO,
     };
-    let account = Account { instead: Some(NotRun::BudgetSpent { needed: 9 }), ..Account::default() };
+    let account =
+        Account { instead: Some(NotRun::BudgetSpent(BudgetNeed { needed: 9, left: None })), ..Account::default() };
     let record = Record { account: Some(Box::new(account)), ..hook("judge", said) };
     let stored = StoredRecord {
         hook: "judge".into(),

@@ -63,6 +63,8 @@ impl RecordedTurn {
             | Fact::Injected { .. }
             | Fact::Interrupted
             | Fact::Replied { .. }
+            | Fact::Stopped { .. }
+            | Fact::TakenBack
             | Fact::Used { .. }
             | Fact::Rewritten { .. }
             | Fact::Answered { .. }
@@ -86,7 +88,7 @@ impl Rehearsal<'_> {
         let mut notes = Vec::new();
         for fact in recorded.facts.iter().cloned() {
             match &fact {
-                Fact::Planned { .. } | Fact::Replied { .. } => {
+                Fact::Planned { .. } | Fact::Replied { .. } | Fact::Stopped { .. } => {
                     if !self.reach(&mut turn, &mut seen, &mut notes) {
                         seen.unknown += 1;
                     }
@@ -114,6 +116,7 @@ impl Rehearsal<'_> {
                 | Fact::Queued(_)
                 | Fact::Injected { .. }
                 | Fact::Interrupted
+                | Fact::TakenBack
                 | Fact::Used { .. }
                 | Fact::Rewritten { .. }
                 | Fact::Answered { .. } => {}

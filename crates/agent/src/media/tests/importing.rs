@@ -6,11 +6,12 @@ use std::os::unix::net::UnixListener;
 use domain::tool::ToolOutput;
 
 use super::*;
+use crate::tools::{Guard, Protected};
 
 /// Imports `entry` for a hook whose folder is `bench.hook()`: the content and its type, or why not.
 fn imported(bench: &Bench, entry: &str) -> Result<(Vec<u8>, String), String> {
     let (turn, dir) = (bench.turn("t", "s"), bench.hook());
-    let reference = turn.import(&MediaOrigin { dir: Some(&dir), source: "h" }, entry).map_err(|said| {
+    let reference = turn.import(&MediaOrigin { dir: Some(&dir), hides: None, source: "h" }, entry).map_err(|said| {
         assert_eq!(said.entry, entry);
         said.why
     })?;
@@ -33,7 +34,7 @@ fn a_file_of_the_hook_is_copied() {
     let path = bench.file("shot.png", PNG);
     assert_eq!(imported(&bench, &path), Ok((PNG.to_vec(), "image/png".into())));
     let turn = bench.turn("t", "s");
-    let reference = turn.import(&MediaOrigin { dir: Some(&bench.hook()), source: "h" }, &path).unwrap();
+    let reference = turn.import(&MediaOrigin { dir: Some(&bench.hook()), hides: None, source: "h" }, &path).unwrap();
     fs::write(&path, "other").unwrap();
     let file = turn.resolve(&reference).unwrap();
     assert_eq!((fs::read(file.path).unwrap(), file.file_name.as_str()), (PNG.to_vec(), "shot.png"));
@@ -84,7 +85,7 @@ fn only_regular_files_are_opened() {
     assert_eq!(refused(&bench, &at("folder")), "expected a regular file, got a folder");
     assert_eq!(refused(&bench, &at("")), "expected a regular file, got a folder");
     let (turn, dir) = (bench.turn("t", "s"), PathBuf::from("/dev"));
-    let said = turn.import(&MediaOrigin { dir: Some(&dir), source: "h" }, "/dev/zero").unwrap_err();
+    let said = turn.import(&MediaOrigin { dir: Some(&dir), hides: None, source: "h" }, "/dev/zero").unwrap_err();
     assert_eq!(said.why, "expected a regular file, got a device");
     let sparse = bench.file("sparse", b"");
     fs::File::options().write(true).open(&sparse).unwrap().set_len(MAX_MEDIUM_BYTES + 1).unwrap();
@@ -127,12 +128,33 @@ fn a_file_that_is_swapped_meanwhile_leaks_nothing() {
     assert_eq!(seen[0] + seen[1], 500);
 }
 
+/// Whoever can write into the folder of a hook can give any file there a name.
+#[test]
+fn what_is_the_hosts_is_taken_under_no_name() {
+    let bench = Bench::new();
+    let (turn, dir, home) = (bench.turn("t", "s"), bench.hook(), bench.root.path().join("home"));
+    fs::create_dir(&home).unwrap();
+    for (file, link) in [("home/key", "key.txt"), ("pintle.toml", "notes.txt"), ("own", "own.txt")] {
+        fs::write(bench.root.path().join(file), "a secret").unwrap();
+        fs::hard_link(bench.root.path().join(file), dir.join(link)).unwrap();
+    }
+    let files = vec![bench.root.path().join("pintle.toml")];
+    let guard = Guard::new(&Protected { files, dirs: vec![home], ..Protected::default() });
+    let hides = |file: &File| guard.hides(file);
+    let taken = |name: &str| {
+        let from = MediaOrigin { dir: Some(&dir), hides: Some(&hides), source: "h" };
+        turn.import(&from, dir.join(name).to_str().unwrap()).map(drop).map_err(|said| said.why)
+    };
+    let refused = || Err("it is one of Pintle's own files, under another name".to_owned());
+    assert_eq!([taken("key.txt"), taken("notes.txt"), taken("own.txt")], [refused(), refused(), Ok(())]);
+}
+
 #[test]
 fn without_a_folder_no_path_is_taken() {
     let bench = Bench::new();
     let path = bench.file("a", b"a");
     let turn = bench.turn("t", "s");
-    let said = |dir: Option<&Path>| turn.import(&MediaOrigin { dir, source: "h" }, &path).unwrap_err().why;
+    let said = |dir: Option<&Path>| turn.import(&MediaOrigin { dir, hides: None, source: "h" }, &path).unwrap_err().why;
     assert_eq!(said(None), "a path is taken only from a hook whose `dir` is set");
     let gone = "the hook's `dir` cannot be used: No such file or directory (os error 2)";
     assert_eq!(said(Some(&bench.hook().join("gone"))), gone);
@@ -202,7 +224,7 @@ fn a_result_is_received_whole() {
     let foreign = bench.turn("t", "other").add(plain(b"foreign")).unwrap();
     let media = [&path, &own, &foreign, "data:,x", "/etc/passwd", &path, "x.png"].map(String::from);
     let output = ToolOutput { media: media.into(), artifact_tags: vec!["/p".into()], ..ToolOutput::ok("text") };
-    let (received, unusable) = turn.receive(&MediaOrigin { dir: Some(&dir), source: "h" }, output.clone());
+    let (received, unusable) = turn.receive(&MediaOrigin { dir: Some(&dir), hides: None, source: "h" }, output.clone());
     let contents: Vec<_> = received.media.iter().map(|r| fs::read(turn.resolve(r).unwrap().path).unwrap()).collect();
     assert_eq!(contents, [&b"a"[..], b"own", b"x"]);
     assert_eq!(received.media[1], own);
@@ -215,7 +237,7 @@ fn a_result_is_received_whole() {
     // As long as the turn runs they stay; a result without media costs nothing.
     bench.pass(60 * MINUTE);
     assert_eq!(bench.sweep(), 1);
-    let nothing = turn.receive(&MediaOrigin { dir: None, source: "h" }, ToolOutput::ok("x"));
+    let nothing = turn.receive(&MediaOrigin { dir: None, hides: None, source: "h" }, ToolOutput::ok("x"));
     assert_eq!(nothing, (ToolOutput::ok("x"), Vec::new()));
 }
 
@@ -225,7 +247,7 @@ fn a_flood_of_entries_ends_at_the_bound() {
     let turn = bench.turn("t", "s");
     let media = (0..100_000).map(|n| format!("data:,{n}")).collect();
     let output = ToolOutput { media, response_handled: true, ..ToolOutput::default() };
-    let (received, unusable) = turn.receive(&MediaOrigin { dir: None, source: "h" }, output);
+    let (received, unusable) = turn.receive(&MediaOrigin { dir: None, hides: None, source: "h" }, output);
     assert_eq!((received.media.len(), bench.stored()), (64, 64));
     let said: Vec<_> = unusable.iter().map(ToString::to_string).collect();
     assert_eq!(said, ["99936 more: a result carries at most 64 media"]);

@@ -103,11 +103,12 @@ fn not_a_bit_changes_on_the_way() {
     let bench = Bench::new();
     let (turn, dir) = (bench.turn("t", "s"), bench.hook());
     let bytes: Vec<u8> = PNG.iter().copied().chain((0..=255).cycle().take(100_003)).collect();
-    let reference = turn.import(&MediaOrigin { dir: Some(&dir), source: "h" }, &bench.file("a.png", &bytes)).unwrap();
+    let reference =
+        turn.import(&MediaOrigin { dir: Some(&dir), hides: None, source: "h" }, &bench.file("a.png", &bytes)).unwrap();
     let file = turn.resolve(&reference).unwrap();
     let copy = fs::read(turn.deliver(&reference, &bench.root.path().join("out")).unwrap()).unwrap();
     let sent = turn.in_request(&[with_media(Message::tool("c1", ""), &[&reference])], 0, MAX_MEDIUM_BYTES);
-    let back = turn.import(&MediaOrigin { dir: None, source: "h" }, &sent[0].get().media[0]).unwrap();
+    let back = turn.import(&MediaOrigin { dir: None, hides: None, source: "h" }, &sent[0].get().media[0]).unwrap();
     let hashes = [sha256(&bytes), file.sha256, sha256(&copy), turn.resolve(&back).unwrap().sha256];
     assert!(hashes.iter().all(|hash| *hash == hashes[0]), "{hashes:?}");
 }

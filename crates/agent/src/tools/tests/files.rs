@@ -166,6 +166,7 @@ fn what_is_protected_is_not_read_under_any_name() {
     let tree = Tree::new(&[("ws/a", "x\n")]);
     fs::hard_link(tree.at("home/db"), tree.at("ws/twin")).unwrap();
     fs::hard_link(tree.at("ws/a"), tree.at("ws/b")).unwrap();
+    fs::hard_link(tree.at("ws/pintle.toml"), tree.at("ws/notes.txt")).unwrap();
     let refused = |path: &str| {
         format!("error: `{path}` is protected: it belongs to the program that runs you and is not yours to read")
     };
@@ -174,6 +175,9 @@ fn what_is_protected_is_not_read_under_any_name() {
     // Two names for one's own file are nothing special, and the configuration may be read.
     assert_eq!(read(&tree, "b", None, None), "x\n");
     assert_eq!(read(&tree, "pintle.toml", None, None), "secret_of = 1\n");
+    // By its own name: another one was given to it for somebody who cannot reach it there.
+    assert_eq!(read(&tree, "notes.txt", None, None), refused("notes.txt"));
+    assert_eq!(search(&tree, pattern("secret_of")), "pintle.toml:1: secret_of = 1");
 }
 
 #[test]

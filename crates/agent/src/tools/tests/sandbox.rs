@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use landlock::{AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
@@ -140,32 +141,74 @@ fn helper_words() -> Option<Vec<OsString>> {
     words.iter().any(|word| word == "--command").then_some(words)
 }
 
+/// A tool whose helper is this test, named `test`.
+fn through_the_helper(tree: &Tree, test: &str, unconfined: bool) -> Exec {
+    let name = format!("tools::tests::sandbox::{test}");
+    let guard = ExecGuard {
+        program: std::env::current_exe().unwrap(),
+        args: ["--exact", &name, "--nocapture", "--"].map(Into::into).to_vec(),
+    };
+    Exec {
+        workspace: tree.at("ws"),
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        guard: Some(guard),
+        protected: tree.protected.clone(),
+        shell: ExecShell::default(),
+        unconfined,
+    }
+}
+
+fn ran(exec: &Exec, command: &str) -> String {
+    let asked = RunningExec { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm
+}
+
+/// Takes Landlock away from this thread and from all that it starts, as an older kernel would answer.
+fn without_landlock() {
+    // `landlock_create_ruleset` has this number everywhere.
+    let calls = [(444, Vec::new())].into();
+    let no_such_call = SeccompAction::Errno(nix::libc::ENOSYS.unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, no_such_call, arch).unwrap();
+    seccompiler::apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+    assert!(!kernel_has_landlock());
+}
+
+#[test]
+fn without_landlock_no_command_runs_unless_somebody_accepts_that() {
+    if let Some(words) = helper_words() {
+        std::process::exit(exec_helper_main(words).into());
+    }
+    let tree = tree();
+    let [refused, accepted] = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            without_landlock();
+            [false, true].map(|unconfined| {
+                let test = "without_landlock_no_command_runs_unless_somebody_accepts_that";
+                ran(&through_the_helper(&tree, test, unconfined), "echo ran > src/ran_$$; echo it ran; ls src")
+            })
+        });
+        thread.join().unwrap()
+    });
+    assert!(refused.contains("the command was not run: this kernel has no Landlock"), "{refused}");
+    assert!(refused.contains("unconfined = true") && refused.contains("[exit code 126]"), "{refused}");
+    assert!(!refused.contains("it ran"), "{refused}");
+    assert!(accepted.contains("it ran\n") && accepted.matches("ran_").count() == 1, "{accepted}");
+}
+
 /// Runs itself once more, as the helper that the binary is in real life.
 #[test]
 fn the_exec_tool_runs_commands_through_the_helper() {
     if let Some(words) = helper_words() {
         std::process::exit(exec_helper_main(words).into());
     }
-    let name = "tools::tests::sandbox::the_exec_tool_runs_commands_through_the_helper";
-    let guard = ExecGuard {
-        program: std::env::current_exe().unwrap(),
-        args: ["--exact", name, "--nocapture", "--"].map(Into::into).to_vec(),
-    };
     let tree = tree();
-    let exec = Exec {
-        workspace: tree.at("ws"),
-        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        guard: Some(guard),
-        protected: tree.protected.clone(),
-        shell: ExecShell::default(),
-        unconfined: true,
-    };
+    let exec = through_the_helper(&tree, "the_exec_tool_runs_commands_through_the_helper", true);
     let landlock = kernel_has_landlock();
     let command = "echo self $$ $(cut -d ' ' -f 6 /proc/$$/stat); echo ok > src/ok; cat pintle.toml; \
                    (echo evil > pintle.toml) 2>&1; cat ../home/db 2>&1; echo end; exit 7";
-    let asked = RunningExec { command, timeout: Duration::from_secs(600), grace: Duration::from_secs(600) };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let output = runtime.block_on(exec.exec(&asked, &CancellationToken::new())).for_llm;
+    let output = ran(&exec, command);
     assert!(
         output.contains("secret_of = 1\n")
             && output.contains("end\n[exit code 7]\n[These belong to the program that runs you"),

@@ -55,8 +55,21 @@ async fn killed_with_child(tool: &'static str, lives: usize, next: Next) -> bool
     while test_agents.go_on(&mut conversation).await.is_some() {}
     let lines = said(&conversation);
     assert!(valid(conversation.messages()), "{at}: {lines:?}");
-    if next == Next::Buries {
-        assert_eq!(machine.runs(), runs, "{at}: nobody goes on with a sub-agent whose process died");
+    let cut = lines.iter().filter(|line| line.contains("ended with the process that it ran in")).count();
+    match next {
+        Next::Buries => {
+            assert_eq!(machine.runs(), runs, "{at}: nobody goes on with a sub-agent whose process died");
+            assert_eq!(cut, if tool == "spawn" { left.len() } else { 0 }, "{at}: {lines:?}");
+        }
+        Next::Resumes => {
+            let ends = children(false).into_iter().filter(|row| left.iter().any(|it| it.session_id == row.session_id));
+            let ends: Vec<_> = ends.map(|row| row.last_end).collect();
+            assert!(ends.iter().all(|end| end.as_deref() == Some("done")), "{at}: {ends:?}");
+            assert_eq!(cut, 0, "{at}: {lines:?}");
+            // The call that waited for it has its answer.
+            let heard = lines.iter().filter(|line| *line == "c1: done").count();
+            assert!(tool == "spawn" || left.is_empty() || heard == 1, "{at}: {lines:?}");
+        }
     }
     assert!(machine.runs().iter().all(|(_, count)| *count == 1), "{at}: {:?}", machine.runs());
     let mut begun_turns = begun(&inner.journal(&key("s")).unwrap());
@@ -85,7 +98,7 @@ fn check_recovered(seen: &Seen, left: usize, at: &str) {
 }
 
 #[tokio::test]
-async fn sub_agents_of_a_killed_process_end_with_it() {
+async fn sub_agents_of_a_killed_process_end_with_it_or_go_on_with_their_session() {
     let ways = ["delegate", "spawn"].into_iter().flat_map(|tool| [(tool, Next::Buries), (tool, Next::Resumes)]);
     for (tool, next) in ways {
         let mut lives = 0;

@@ -13,12 +13,30 @@ use crate::process::frame::escape;
 ///
 /// `seq` counts the events of this hook, dropped ones too; only `hook.event` carries it.
 pub fn event_params(form: EventForm, notice: &Notice, seq: u64) -> Option<Vec<u8>> {
+    Some(numbered(form, &event_view(form, notice)?, seq))
+}
+
+/// What all hooks of one form are told of `notice` alike, for [`numbered`]; `None` if it is no runtime event.
+pub fn event_view(form: EventForm, notice: &Notice) -> Option<Vec<u8>> {
     let ObservedEvent::Runtime(event) = &notice.what else { return None };
     let json = match form {
-        EventForm::Hook => serde_json::to_vec(&HookEvent::of(notice, event, &event.kind().source(), seq)),
+        EventForm::Hook => serde_json::to_vec(&HookEvent::of(notice, event, &event.kind().source())),
         EventForm::Runtime => serde_json::to_vec(&Runtime::of(notice, event)),
     };
-    Some(escape(json.expect("our own types have string keys and no failing serialiser")))
+    let mut view = escape(json.expect("our own types have string keys and no failing serialiser"));
+    if form == EventForm::Hook {
+        // The number is the last member.
+        view.pop();
+    }
+    Some(view)
+}
+
+/// The params of one hook, of the view that all of its form share.
+pub fn numbered(form: EventForm, view: &[u8], seq: u64) -> Vec<u8> {
+    match form {
+        EventForm::Hook => [view, format!(r#","Seq":{seq}}}"#).as_bytes()].concat(),
+        EventForm::Runtime => view.to_vec(),
+    }
 }
 
 /// `TracePath` of an event: errors that a hook caused come from the hooks.
@@ -26,7 +44,7 @@ fn event_path(event: &RuntimeEvent, who: &Identity) -> &'static str {
     if matches!(event, RuntimeEvent::Error { stage, .. } if stage.starts_with("hook.")) { "hooks" } else { path(who) }
 }
 
-/// The params of `hook.event`.
+/// The params of `hook.event`, but for the number.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct HookEvent<'a> {
@@ -35,17 +53,15 @@ struct HookEvent<'a> {
     time: jiff::Timestamp,
     meta: Meta<'a>,
     payload: Payload<'a>,
-    seq: u64,
 }
 
 impl<'a> HookEvent<'a> {
-    fn of(notice: &'a Notice, event: &'a RuntimeEvent, source: &'a str, seq: u64) -> Self {
+    fn of(notice: &'a Notice, event: &'a RuntimeEvent, source: &'a str) -> Self {
         Self {
             kind: event.kind().name(),
             time: notice.at,
             meta: Meta::of(&notice.who, event_path(event, &notice.who), source),
             payload: Payload::of(event),
-            seq,
         }
     }
 }

@@ -105,7 +105,7 @@ pub(super) fn other_decision(json: &str) -> Option<&'static str> {
 pub(super) fn no_action(other: &str) -> String {
     format!(
         "result.{other} decides nothing in before_tool, which reads \"action\"; \
-         \"action\": \"deny_tool\" refuses, \"action\": \"continue\" lets pass"
+         \"action\": \"deny_tool\" refuses, \"action\": \"continue\" allows"
     )
 }
 

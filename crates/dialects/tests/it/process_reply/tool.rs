@@ -145,7 +145,7 @@ fn a_decision_in_the_words_of_another_system_is_no_permission() {
         let body = format!(r#"{{"{member}":{value},"reason":"no"}}"#);
         let word = if member == "Block" { "block" } else { member };
         let detail = format!(
-            r#"result.{word} decides nothing in before_tool, which reads "action"; "action": "deny_tool" refuses, "action": "continue" lets pass"#
+            r#"result.{word} decides nothing in before_tool, which reads "action"; "action": "deny_tool" refuses, "action": "continue" allows"#
         );
         check_broke(&before_tool(), &body, &detail);
         let with_action = format!(r#"{{"{member}":{value},"action":"deny_tool","reason":"no"}}"#);

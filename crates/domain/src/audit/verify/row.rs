@@ -115,6 +115,24 @@ impl ClaimedRow {
 
 /// Reads a body as [`append`](crate::audit::append) writes it.
 fn told(body: &str) -> Result<ClaimedRow, String> {
+    told_at_a_glance(body).map_or_else(|| told_by_parsing(body), Ok)
+}
+
+/// The claims of a body that has nothing out of the ordinary: a chain is long, and parsing takes most of its check.
+fn told_at_a_glance(body: &str) -> Option<ClaimedRow> {
+    let members = json::canonical_members(body)?;
+    let [("at", at), ("data", data), ("kind", kind), ("seq", seq), ("tenant_id", tenant_id)] = members[..] else {
+        return None;
+    };
+    let short = |quoted: &str| {
+        let text = quoted.strip_prefix('"')?.strip_suffix('"')?;
+        (text.len() <= MAX_WORD_BYTES && !text.contains('\\')).then(|| text.to_owned())
+    };
+    let seq = seq.parse().ok().filter(|seq| (1..=MAX_SEQ).contains(seq) && data.starts_with('{'))?;
+    Some(ClaimedRow { at: short(at)?, kind: short(kind)?, seq, tenant_id: short(tenant_id)? })
+}
+
+fn told_by_parsing(body: &str) -> Result<ClaimedRow, String> {
     let value = json::parse(body)?;
     if json::canonical(&value) != body {
         return Err("it is not in the canonical form".into());

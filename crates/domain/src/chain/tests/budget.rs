@@ -95,3 +95,19 @@ fn which_limit_cut_is_said_with_both() {
     let cut = "1s were left of the 10s that the hooks of one event have together; its own limit is 5s";
     assert_eq!(causes, [None, None, Some(cut.to_owned())]);
 }
+
+#[test]
+fn the_wait_for_a_place_is_of_the_chain_s_time_and_no_part_of_what_the_hook_took() {
+    let seconds = Duration::from_secs;
+    let roster = Arc::new(Roster::new(["a", "b"].map(|name| hook(name, &[AtPreToolUse])).into()));
+    let mut chain = Chain::new(roster, Agent::with(&[]), pre_tool_use());
+    assert_eq!(chain.next().unwrap().timeout, seconds(5));
+    let account = Some(Box::new(Account { slot_wait: seconds(8), ..Account::default() }));
+    chain.settle(HandlerAnswer { heard: Ok(PreToolUse::reply(Verdict::Continue)), account }, seconds(9));
+    assert_eq!(chain.next().unwrap().timeout, seconds(1), "nine of the ten seconds are over");
+    chain.settle(Ok(PreToolUse::reply(Verdict::Continue)), Duration::ZERO);
+    let records = chain.conclude().records.to_vec();
+    let stored = crate::store::StoredRecord::of(&records[0]);
+    assert_eq!((stored.duration_ms, stored.slot_wait_ms), (Some(1000.0), Some(8000.0)));
+    assert_eq!(crate::store::StoredRecord::of(&records[1]).slot_wait_ms, None);
+}

@@ -10,6 +10,7 @@ fn faults() -> Vec<(Fault, &'static str)> {
         (Fault::TimedOut { after: Duration::from_secs(5) }, "timed out after 5000 ms"),
         (Fault::Protocol(ProtocolBreach::Returned("boom".into())), "returned an error"),
         (Fault::broke("unknown action"), "broke the protocol"),
+        (Fault::Protocol(ProtocolBreach::Threw("Error: x".into())), "threw an error"),
         (Fault::Unreadable { cause: "line 1".into() }, "sent an unreadable reply"),
         (Fault::TooLarge { way: Direction::Reply, limit }, "sent a reply above 67108864 bytes"),
         (Fault::TooLarge { way: Direction::Call, limit }, "cannot take a call above 67108864 bytes"),

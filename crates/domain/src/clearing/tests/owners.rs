@@ -24,6 +24,38 @@ fn gates_rule_right_before_the_owner_and_not_again_on_the_same_input() {
 }
 
 #[test]
+fn a_gate_rules_on_the_name_that_an_answer_has_though_no_tool_has_it() {
+    let case = |gates: Vec<Hook>| {
+        let hooks = [before("a"), before("later").matching("^plugin$")].into_iter().chain(gates).collect();
+        Case::new(hooks)
+            .script(Script::default().says("a", respond(Some(patch(Some("plugin"), None)))).says("p", block()))
+    };
+    // The raw name stays the model's, so who guards that is asked about both.
+    case(vec![gate("g").matching("^exec$"), gate("q").matching("^plugin$")]).check(
+        "exec",
+        r#"
+        before_tool a sees exec {"cmd":"ls"}
+        pre_tool_use g sees exec {"cmd":"ls"}
+        pre_tool_use g sees plugin {"cmd":"ls"}
+        pre_tool_use q sees plugin {"cmd":"ls"}
+        => a answers plugin {"cmd":"ls"}: answer
+        before_tool a respond
+        before_tool later not run, decided by a
+        pre_tool_use g continue
+        pre_tool_use q not run, ^plugin$ does not match exec
+        pre_tool_use g again continue
+        pre_tool_use q again continue
+        "#,
+    );
+    let outcome = case(vec![gate("p").matching("^plugin$")]).clear(call("exec", "ls")).1;
+    assert_eq!(came_to(&outcome), "Hook blocked: pre_tool_use: p: no");
+    // A rename of a call that would run still needs a tool.
+    let script = Script::default().says("a", Verdict::<BeforeTool>::Modify(patch(Some("plugin"), None)));
+    let outcome = Case::new(vec![before("a")]).script(script).clear(call("exec", "ls")).1;
+    assert_eq!(came_to(&outcome), "Tool execution denied by hook: hook \"a\" broke the protocol");
+}
+
+#[test]
 fn a_blocked_owner_is_never_asked() {
     Case::new(vec![before("own"), gate("g"), approver("p")])
         .owned(&[("web", "own")])

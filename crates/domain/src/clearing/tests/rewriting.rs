@@ -61,6 +61,26 @@ fn who_was_passed_over_is_asked_once_a_call_has_its_name() {
 }
 
 #[test]
+fn a_matcher_meets_the_name_as_the_call_stands_and_the_one_that_the_model_wrote() {
+    let named = |name: &str, pattern: &str| before(name).matching(pattern);
+    let hooks = vec![before("a"), named("b", "^read$"), named("c", "^exec$"), named("d", "^web$")];
+    let rename = Verdict::<BeforeTool>::Modify(patch(Some("exec"), None));
+    Case::new(hooks).script(Script::default().says("a", rename)).check(
+        "read",
+        r#"
+        before_tool a sees read {"cmd":"ls"}
+        before_tool b sees exec {"cmd":"ls"}
+        before_tool c sees exec {"cmd":"ls"}
+        => run exec {"cmd":"ls"}
+        before_tool a modify [{"op":"replace","path":"/tool","value":"exec"}]
+        before_tool b continue
+        before_tool c continue
+        before_tool d not run, ^web$ does not match exec (read)
+        "#,
+    );
+}
+
+#[test]
 fn who_was_passed_over_is_asked_before_the_owner_of_a_renamed_tool() {
     let hooks = vec![before("a").matching("^web$"), before("r").matching("^read$"), before("z"), gate("g")];
     let script = || Script::default().says("r", Verdict::<BeforeTool>::Modify(patch(Some("web"), None)));

@@ -73,6 +73,8 @@ fn entries() -> Vec<JournalEntry> {
         ChangedMessage { place: 2, why: WithheldReason::Rewritten },
     ];
     let facts = vec![
+        Fact::TakenBack,
+        Fact::Stopped { iteration: 2, message: rich() },
         Fact::Recalled(RecalledHistory { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
         Fact::Recalled(RecalledHistory { keep: 3, messages: vec![from_a_hook], withheld }),
         Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },

@@ -41,7 +41,7 @@ fn an_end_during_a_handled_batch_stores_no_delivery() {
 }
 
 #[test]
-fn the_iteration_limit_ends_the_turn_as_an_error() {
+fn at_the_iteration_limit_the_model_sums_up_and_the_turn_ends_as_an_error() {
     let mut turn = asking(&["write"]);
     step(&mut turn);
     turn.answered(0, answer("one"));
@@ -49,9 +49,33 @@ fn the_iteration_limit_ends_the_turn_as_an_error() {
     turn.replied(calls(&["write"]), "m", |_| false);
     step(&mut turn);
     turn.answered(0, answer("two"));
+    assert_eq!(step(&mut turn), "model 3 last");
+    assert_eq!(turn.limit_reached(), Some(2));
+    turn.replied(LlmReply::text("so far: two"), "m", |_| false);
+    assert_eq!(turn.next(), TurnStep::End(TurnEnd::at_limit(2, "so far: two")));
     assert_eq!(step(&mut turn), "end Error llm: iteration limit 2 reached");
-    assert_eq!(turn.iteration(), 2);
-    assert_eq!(said(turn), ["hi", "c0", "c0: one", "c0", "c0: two"]);
+    assert_eq!(said(turn), ["hi", "c0", "c0: one", "call_2_0", "call_2_0: two", "so far: two"]);
+}
+
+#[test]
+fn a_call_in_the_last_words_at_the_limit_is_passed_over() {
+    let mut turn = turn(0);
+    assert_eq!(step(&mut turn), "model 1 last");
+    turn.replied(LlmReply { content: "one more".into(), ..calls(&["write"]) }, "m", |_| false);
+    report(&mut turn, "skip 0: iteration limit reached");
+    assert_eq!(turn.next(), TurnStep::End(TurnEnd::at_limit(0, "one more")));
+}
+
+#[test]
+fn an_answer_that_is_stopped_stands_as_far_as_it_came() {
+    let mut turn = asking(&["write"]);
+    step(&mut turn);
+    turn.answered(0, answer("one"));
+    assert_eq!(step(&mut turn), "model 2");
+    let message = Message::text(Role::Assistant, "so f").into();
+    turn.apply(Fact::Stopped { iteration: 2, message });
+    assert_eq!(step(&mut turn), "end Aborted \"\"");
+    assert_eq!(said(turn), ["hi", "c0", "c0: one", "so f"]);
 }
 
 #[test]

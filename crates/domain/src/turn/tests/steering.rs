@@ -119,6 +119,8 @@ fn at_the_iteration_limit_it_waits_for_the_next_turn() {
     turn.replied(calls(&["write"]), "m", |_| false);
     turn.apply(says("go on"));
     report(&mut turn, "skip 0: queued user steering message");
+    assert_eq!(step(&mut turn), "model 3 last");
+    turn.replied(LlmReply::text("so far"), "m", |_| false);
     assert_eq!(step(&mut turn), "end Error llm: iteration limit 2 reached");
     assert_eq!(waits(&turn), ["go on"]);
 }

@@ -53,7 +53,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
             TrustStanding::Unknown => {
                 let written = trusted.layer.value(&["agents", &name]);
                 let keys = written.as_object().into_iter().flat_map(domain::json::Object::keys).cloned();
-                left.add(format!("{path} ({})", keys.collect::<Vec<_>>().join(", ")));
+                left.add_of(path, &keys.collect::<Vec<_>>().join(", "));
             }
             // It was accepted with what it may do and what a person is asked about: nothing wider takes its place.
             TrustStanding::Changed { .. } => {
@@ -86,7 +86,7 @@ fn place_skills(
     for (name, why) in others {
         match why {
             "" => left.add(path_of(&name)),
-            why => left.add(format!("{} ({why})", path_of(&name))),
+            why => left.add_of(path_of(&name), why),
         }
     }
 }

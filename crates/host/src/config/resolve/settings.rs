@@ -9,7 +9,7 @@ use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
-use super::{LeftOut, Trusted};
+use super::{LeftOut, Trusted, gateway};
 use crate::config::found::{OwnConfig, can_count};
 use crate::config::places::Env;
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
@@ -35,7 +35,13 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         }
     }
     let mut problems = match trusted.own_word() {
-        Some(own) => own_settings(config, own),
+        Some(own) => {
+            let folder = trusted.layer.folder.clone();
+            gateway::lay_over(&mut config.gateway, &own.gateway, &folder)
+                .into_iter()
+                .chain(own_settings(config, own))
+                .collect()
+        }
         None => found_settings(config, trusted, left),
     };
     let folder = trusted.layer.folder.clone();

@@ -7,7 +7,7 @@ use agent::tools::ExecShell;
 
 use super::layers::{FOUND, OWN, Place};
 use super::*;
-use crate::config::trust::{TrustStanding, accept, before_spawn, survey};
+use crate::config::trust::{FileHashes, TrustStanding, accept, before_spawn, survey};
 
 const OWN_TEXT: &str = "\
 [providers.mine]
@@ -536,4 +536,26 @@ fn that_commands_may_run_unconfined_is_the_user_s_own_word() {
     assert!(!loaded.config.tools.exec_unconfined);
     let own = Place::with(&[(OWN, text)]);
     assert!(own.load().unwrap().config.tools.exec_unconfined);
+}
+
+#[test]
+fn a_file_that_many_hooks_name_is_read_once_in_one_look_and_anew_in_the_next() {
+    let place = Place::with(&[]);
+    let guard = place.path("guard.sh");
+    let hook = |name: &str| {
+        let command = format!("['sh', '{}', '{name}']", guard.display());
+        format!("[hooks.processes.{name}]\nenabled = true\ncommand = {command}\nintercept = ['before_tool']\n")
+    };
+    place.write(OWN, &(hook("a") + &hook("b")));
+    fs::write(&guard, "one").unwrap();
+    let hooks = place.load().unwrap().config.hooks;
+    let [a, b] = hooks.as_slice() else { panic!("two hooks: {hooks:?}") };
+    let mut hashes = FileHashes::default();
+    let alone = |hook: &LoadedHook| hook.digest(None, &mut FileHashes::default()).unwrap();
+    let (first, second) = (a.digest(None, &mut hashes).unwrap(), alone(b));
+    assert_ne!(first, second, "each is an entry of its own");
+    // Whatever happens to the file meanwhile, in this look it is what it was.
+    fs::write(&guard, "two").unwrap();
+    assert_eq!(b.digest(None, &mut hashes).unwrap(), second);
+    assert_ne!(alone(b), second);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::skills::SkillSeals;
 
 use super::skills::{FoundSkills, expanded, path_of};
-use super::{SpawnSeal, TrustStanding, TrustStore, entries, refused};
+use super::{FileHashes, SpawnSeal, TrustStanding, TrustStore, entries, refused};
 use crate::config::found::never_counting;
 use crate::config::layer::Layer;
 use crate::config::places::Env;
@@ -43,9 +43,10 @@ impl Acceptance {
         let file = &layer.document.file;
         let search_path = env.vars.get("PATH").cloned();
         let (mut standings, mut seals) = (BTreeMap::new(), BTreeMap::new());
+        let mut hashes = FileHashes::default();
         for entry in entries(layer) {
             let path = entry.path.clone();
-            standings.insert(path.clone(), store.check(file, &entry, search_path.as_deref()));
+            standings.insert(path.clone(), store.check(file, &entry, (search_path.as_deref(), &mut hashes)));
             if let Some(digest) = store.digest(file, &path) {
                 seals.insert(path, SpawnSeal::new(entry, digest.to_owned(), search_path.clone()));
             }
@@ -53,7 +54,7 @@ impl Acceptance {
         let dir_counts = standings.get("skills") == Some(&TrustStanding::Trusted);
         let skills = FoundSkills::of(layer, own_skills, dir_counts);
         for entry in skills.entries() {
-            let standing = store.check(file, &entry, None);
+            let standing = store.check(file, &entry, (None, &mut hashes));
             standings.insert(entry.path, standing);
         }
         let (known, never) = (store.knows(file), never_counting(&layer.document.root));

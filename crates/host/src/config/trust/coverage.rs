@@ -1,5 +1,6 @@
 //! What an entry is made of, as digests.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -23,6 +24,11 @@ pub struct Coverage {
     /// Whether a link leads to one of its places.
     pub(super) linked: bool,
 }
+
+/// The digests of the files that were read in one look at many entries: hooks often share an interpreter or a script, and
+/// are looked at in one moment. Whoever looks later begins anew.
+#[derive(Debug, Default)]
+pub struct FileHashes(BTreeMap<PathBuf, String>);
 
 /// Where an entry leads beside the program and the files of its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +75,12 @@ impl CoveredPlace {
         Self { kind, path }
     }
 
-    fn part(&self) -> CoveredPart {
+    fn part(&self, hashes: &mut FileHashes) -> CoveredPart {
         let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let what = format!("{} {}", self.kind.word(), real.display());
         match self.kind {
             PlaceKind::Dir | PlaceKind::Workspace => CoveredPart::of(what, real.as_os_str().as_bytes()),
-            PlaceKind::Script => CoveredPart::of_file(what, &real),
+            PlaceKind::Script => CoveredPart::of_file(what, &real, hashes),
         }
     }
 
@@ -112,16 +118,21 @@ impl Coverage {
 /// command, the content of each word that resolves, against its folder, to a regular file that the user can write, and
 /// the resolved places that it leads to.
 pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
+    covers_by(entry, inherited_path, &mut FileHashes::default())
+}
+
+/// The same for one of many entries that are looked at together: each file is read once.
+pub fn covers_by(entry: &TrustEntry, inherited_path: Option<&OsStr>, hashes: &mut FileHashes) -> Coverage {
     let mut parts = vec![CoveredPart::of("entry".to_owned(), canonical(&without_nulls(&entry.value)).as_bytes())];
     if let Some(command) = &entry.command {
         if let Some(program) = program(command, search_path(command, inherited_path)) {
             parts.push(CoveredPart::of(format!("program {}", program.display()), program.as_os_str().as_bytes()));
         }
         for word in &command.argv {
-            parts.extend(file(&command.dir.join(word)));
+            parts.extend(file(&command.dir.join(word), hashes));
         }
     }
-    parts.extend(entry.places.iter().map(CoveredPlace::part));
+    parts.extend(entry.places.iter().map(|place| place.part(hashes)));
     let linked = entry.places.iter().any(CoveredPlace::is_linked);
     Coverage { digest: digest_of(parts.iter()), parts, linked }
 }
@@ -161,11 +172,11 @@ fn program(command: &EntryCommand, search_path: Option<&OsStr>) -> Option<PathBu
     Some(found.canonicalize().unwrap_or(found))
 }
 
-fn file(path: &Path) -> Option<CoveredPart> {
+fn file(path: &Path, hashes: &mut FileHashes) -> Option<CoveredPart> {
     if !path.is_file() || !replaceable(path) {
         return None;
     }
-    Some(CoveredPart::of_file(format!("file {}", path.display()), path))
+    Some(CoveredPart::of_file(format!("file {}", path.display()), path, hashes))
 }
 
 /// Whether the user can write the file, or put another one in its place.
@@ -173,6 +184,20 @@ fn replaceable(path: &Path) -> bool {
     let writable = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     writable(&real) || [path, &real].iter().any(|path| path.parent().is_some_and(writable))
+}
+
+impl FileHashes {
+    fn of(&mut self, path: &Path) -> String {
+        if let Some(known) = self.0.get(path) {
+            return known.clone();
+        }
+        let sha256 = match path.is_file() {
+            true => content(path).unwrap_or_else(|why| why.kind().to_string()),
+            false => "no file".to_owned(),
+        };
+        self.0.insert(path.to_owned(), sha256.clone());
+        sha256
+    }
 }
 
 fn content(path: &Path) -> io::Result<String> {
@@ -188,12 +213,8 @@ impl CoveredPart {
 
     /// The content of the file at `path`. One that cannot be read now has no digest that one that can be read could
     /// have.
-    fn of_file(what: String, path: &Path) -> Self {
-        let sha256 = match path.is_file() {
-            true => content(path).unwrap_or_else(|why| why.kind().to_string()),
-            false => "no file".to_owned(),
-        };
-        Self { what, sha256 }
+    fn of_file(what: String, path: &Path, hashes: &mut FileHashes) -> Self {
+        Self { what, sha256: hashes.of(path) }
     }
 }
 

@@ -11,7 +11,7 @@ use domain::json::Value;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 
-use super::{Coverage, CoveredPart, TrustEntry, TrustStanding, covers};
+use super::{Coverage, CoveredPart, FileHashes, TrustEntry, TrustStanding, covers_by};
 use crate::config::places;
 use crate::error::HostError;
 
@@ -66,11 +66,16 @@ impl TrustStore {
         Ok(Self { file, accepted })
     }
 
-    /// How `entry` of `file` stands now.
-    pub fn check(&self, file: &Path, entry: &TrustEntry, search_path: Option<&OsStr>) -> TrustStanding {
+    /// How `entry` of `file` stands now, one of many that are looked at together.
+    pub fn check(
+        &self,
+        file: &Path,
+        entry: &TrustEntry,
+        (search_path, hashes): (Option<&OsStr>, &mut FileHashes),
+    ) -> TrustStanding {
         let accepted = self.accepted.files.get(&key(file)).and_then(|entries| entries.get(&entry.path));
         let Some(accepted) = accepted else { return TrustStanding::Unknown };
-        let now = covers(entry, search_path);
+        let now = covers_by(entry, search_path, hashes);
         if now.is(&accepted.digest) {
             return TrustStanding::Trusted;
         }

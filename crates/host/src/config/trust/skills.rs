@@ -14,6 +14,9 @@ use crate::config::layer::Layer;
 /// The folder of skills that counts where no file names one, beside the file that enables them.
 pub(in crate::config) const SKILLS: &str = "skills";
 
+/// Where a project keeps skills that it shares with other hosts.
+const SHARED: &str = ".agents/skills";
+
 /// The skills that the agents of a found file name and that lie where this file says.
 #[derive(Clone, Debug, Default)]
 pub(in crate::config) struct FoundSkills {
@@ -30,7 +33,7 @@ impl FoundSkills {
             layer.raw.agents.values().filter_map(|agent| agent.skills.as_ref()).flatten().collect();
         let dir = match layer.raw.skills_dir.as_ref().filter(|_| dir_counts) {
             Some(dir) => layer.folder.join(dir),
-            None if own.is_none() => layer.folder.join(SKILLS),
+            None if own.is_none() => beside(&layer.folder),
             None => return Self::default(),
         };
         let mut skills = BTreeMap::new();
@@ -56,6 +59,13 @@ impl FoundSkills {
         };
         good.map(entry).collect()
     }
+}
+
+/// The folder of skills of a found file in `folder` that names none: what the project shares with other hosts counts where
+/// it has none for this one alone. Either way nothing of it counts that nobody accepted.
+fn beside(folder: &Path) -> PathBuf {
+    let (own, shared) = (folder.join(SKILLS), folder.join(SHARED));
+    if !own.is_dir() && shared.is_dir() { shared } else { own }
 }
 
 /// `names` with the skills in `dir` that globs among them stand for.

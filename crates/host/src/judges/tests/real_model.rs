@@ -60,7 +60,7 @@ async fn a_real_model_decides() {
     let question = judge::request("Block what deletes files.", "pre_tool_use", "exec", Some(&input), 7).unwrap();
     let settings = JudgeSettings::default();
     let wanted = JudgeChoice { provider: None, model: "haiku", settings: &settings };
-    let Judgement { reply, model } = judges.judge(wanted, question).await.unwrap();
+    let Judgement { reply, model } = judges.judge(wanted, question, &QuestionSent::default()).await.unwrap();
     assert_eq!(model, "p/smollm2");
     assert!(reply.usage.is_some_and(|usage| usage.total_tokens > 0), "{reply:?}");
     let said = decide(&reply, InjectionEffect::Ignore).unwrap();

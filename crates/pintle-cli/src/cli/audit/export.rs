@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use store::keyring::signing::PUBLIC_KEY_FILE;
 
 use super::range::{Pages, Points, stretch, time};
-use super::{chains, failed, is_read, put};
+use super::{chains, failed, in_question, is_read, put};
+use crate::clean::prose;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use host::host::{load, open_store};
@@ -41,6 +42,11 @@ pub(super) fn run(global: &Global, args: &ExportArgs) -> Result<u8, CliError> {
     }
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
+    // What is exported is the same all the same: whoever looks into the matter needs it.
+    let doubts = in_question(&loaded.config, &*store).unwrap_or_else(|error| vec![error.to_string()]);
+    if let Some(why) = doubts.first() {
+        terminal::note(&format!("what is exported is in question: {}", prose(why)));
+    }
     let chains = chains(&*store, args.tenant.as_deref())?;
     let mut export = Export { store: &*store, since: args.since, until: args.until, rows: 0, points: 0 };
     let mut all = |out: &mut dyn Write| -> Result<(), CliError> {

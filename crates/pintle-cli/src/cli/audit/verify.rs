@@ -5,20 +5,21 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::{AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
+use domain::audit::{AuditEntry, AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
 use domain::id::TenantId;
-use domain::store::AuditStore;
+use domain::store::StoreError;
 use store::Store;
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
+use super::missing::MissingEvents;
 use super::range::{Pages, Points};
-use super::{chains, failed};
+use super::{ChainOf, chains, failed, unsigned};
 use crate::clean::prose;
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use host::config::Config;
 use host::host::load;
-use host::host_rules::{anchor, audit_term, in_doubt, open_known_store};
+use host::host_rules::{anchor, audit_term, event_term, in_doubt, open_known_store};
 
 /// What is read of a file at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -40,8 +41,8 @@ pub struct VerifyArgs {
 pub(super) fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CliError> {
     let (report, known) =
         if args.files.is_empty() { of_store(global, args)? } else { (of_files(global, args)?, Known::default()) };
-    terminal::say(&report.to_string())?;
-    known.wrong.iter().try_for_each(|line| terminal::say(&format!("{}\n", prose(line))))?;
+    terminal::tell(&report.to_string())?;
+    known.wrong.iter().try_for_each(|line| terminal::tell(&format!("{}\n", prose(line))))?;
     if report.tenants.iter().all(|tenant| tenant.rows == 0) && known.rows > 0 {
         return Err(CliError::usage(format!("there are no entries, and there were {} at least", known.rows)));
     }
@@ -74,7 +75,11 @@ impl Known {
         let unhashed = store.unhashed().map_err(failed)?.into_iter().map(tail);
         // Before the rules are read: where nothing is known, what is found then counts.
         let before = anchor.read().ok().flatten();
-        let wrong = in_doubt(&store.rules().map_err(failed)?).into_iter().chain(unhashed).collect();
+        let rules = store.rules().map_err(failed)?;
+        let mut wrong: Vec<String> = in_doubt(&rules).into_iter().chain(unhashed).collect();
+        if rules.shut.is_none() {
+            wrong.extend(unsigned(config, store).map_err(failed)?);
+        }
         let mut known = Self { rows: 0, wrong };
         let Some(before) = before else { return Ok(known) };
         known.rows = before.chains.values().map(|chain| chain.seq.saturating_sub(chain.cut)).sum();
@@ -153,37 +158,79 @@ fn read(file: &Path, mut each: impl FnMut(Result<AuditLine, AuditLineError>)) ->
 
 /// Checks the store itself.
 fn of_store(global: &Global, args: &VerifyArgs) -> Result<(VerifyReport, Known), CliError> {
-    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let own = loaded.config.home.join(PUBLIC_KEY_FILE);
     let keys = match &args.key {
         Some(file) => keys(file)?,
         None if own.is_file() => {
             terminal::note(
-                "the key is that of this machine; name one that was kept elsewhere with --key to trust less",
+                "the public key is the one of this machine, which whoever can write here could have replaced: `--key FILE` \
+                 checks against a copy that you keep elsewhere",
             );
             keys(&own)?
         }
         None => PublicKeys::default(),
     };
-    let store = open_known_store(&loaded.config)?;
+    let store = open_known_store(&loaded.config, &env)?;
+    let term = event_term(&loaded.config.agent_hooks.kept);
+    let young = jiff::Timestamp::now().checked_sub(term).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let mut missing = MissingEvents::new(&*store, young);
+    let chains = chains(&*store, None)?;
+    let mut report = report(&*store, &chains, &keys, &mut |entry| missing.note(entry))?;
+    let mut known = Known::of(&loaded.config, &*store, &report)?;
+    known.wrong.extend(missing.lines().map_err(failed)?);
+    name(&mut report, &chains);
+    Ok((report, known))
+}
+
+/// Called with every entry that is read.
+type OnEntry<'a> = dyn FnMut(&AuditEntry) -> Result<(), StoreError> + 'a;
+
+/// Checks `chains` of a store from their first entries on.
+fn report(
+    store: &dyn Store,
+    chains: &[ChainOf],
+    keys: &PublicKeys,
+    each: &mut OnEntry<'_>,
+) -> Result<VerifyReport, CliError> {
     let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
     let mut verifier = Verifier::new(&check);
-    let chains = chains(&*store, None)?;
-    for chain in &chains {
-        feed(&*store, &chain.tenant, &mut verifier)?;
+    for chain in chains {
+        feed(store, &chain.tenant, &mut verifier, each)?;
     }
-    let mut report = verifier.finish();
-    let known = Known::of(&loaded.config, &*store, &report)?;
+    Ok(verifier.finish())
+}
+
+/// Calls tenants as people do.
+fn name(report: &mut VerifyReport, chains: &[ChainOf]) {
     for tenant in &mut report.tenants {
         if let Some(chain) = chains.iter().find(|chain| chain.tenant == tenant.tenant_id) {
             tenant.tenant_id = TenantId::from(chain.slug.as_str());
         }
     }
-    Ok((report, known))
 }
 
-/// Hands one chain of a store to `verifier`, each checkpoint after its row.
-fn feed(store: &dyn AuditStore, tenant: &TenantId, verifier: &mut Verifier<'_>) -> Result<(), CliError> {
+/// The first thing that is wrong with the chains of a store, and how many more there are; nothing if they are intact.
+pub(in crate::cli) fn first_finding(store: &dyn Store, keys: &PublicKeys) -> Result<Option<String>, CliError> {
+    let chains = chains(store, None)?;
+    let mut report = report(store, &chains, keys, &mut |_| Ok(()))?;
+    name(&mut report, &chains);
+    let more: u64 = report.tenants.iter().map(|tenant| tenant.findings.len() as u64 + tenant.more_findings).sum();
+    let first = report.tenants.iter().find_map(|tenant| Some((tenant, tenant.findings.first()?)));
+    let more = match more.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(", and {more} more findings"),
+    };
+    Ok(first.map(|(tenant, finding)| format!("tenant {}: {finding}{more}", tenant.tenant_id)))
+}
+
+/// Hands one chain of a store to `verifier`, each checkpoint after its row, and to `each`.
+fn feed(
+    store: &dyn Store,
+    tenant: &TenantId,
+    verifier: &mut Verifier<'_>,
+    each: &mut OnEntry<'_>,
+) -> Result<(), CliError> {
     let mut points = Points::new(store, tenant).map_err(failed)?;
     let mut signed = |verifier: &mut Verifier<'_>, to: u64| -> Result<(), CliError> {
         while let Some(point) = points.up_to(to).map_err(failed)? {
@@ -200,6 +247,7 @@ fn feed(store: &dyn AuditStore, tenant: &TenantId, verifier: &mut Verifier<'_>) 
         for entry in page {
             let seq = entry.seq;
             signed(verifier, seq.saturating_sub(1))?;
+            each(&entry).map_err(failed)?;
             verifier.entry(entry);
             signed(verifier, seq)?;
         }

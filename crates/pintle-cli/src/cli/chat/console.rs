@@ -8,7 +8,7 @@ use domain::approval::PersonAnswer;
 use store::Store;
 
 use super::ask::{self, CHOICES, LineAnswer, Question, Questions};
-use super::input::{Input, InputPurpose, SentLine, TypedInput};
+use super::input::{Input, InputPurpose, SentLine, StopKey, TypedInput};
 use super::screen::{Prompt, Screen};
 use crate::clean::clean;
 use crate::cli::approvals::{MAX_NOTE_BYTES, person, shown_whole};
@@ -33,6 +33,8 @@ pub(super) enum PersonOrder {
     Say(SentLine),
     /// What is under way is to stop.
     Stop,
+    /// The same with nothing under way.
+    Again(StopKey),
     /// The whole program is to end.
     EndProgram,
     /// The conversation is to end.
@@ -134,7 +136,7 @@ impl ChatConsole {
             ConsoleEvent::Typed(TypedInput::Line(line)) if self.is_answer(&line) => self.answer(&line.text),
             ConsoleEvent::Typed(TypedInput::Line(line)) => return Some(PersonOrder::Say(line)),
             ConsoleEvent::Typed(TypedInput::Unusable(why)) => self.note(&why),
-            ConsoleEvent::Typed(TypedInput::Nothing) => self.note("Ctrl-D ends the conversation."),
+            ConsoleEvent::Typed(TypedInput::Again(key)) => return Some(PersonOrder::Again(key)),
             // At a question that nobody's turn waits for, there is nothing else to stop.
             ConsoleEvent::Stop(Stop::Turn) | ConsoleEvent::Typed(TypedInput::Stop) if self.is_asked_idly() => {
                 self.answer("later")

@@ -34,8 +34,8 @@ pub(super) enum TypedInput {
     Line(SentLine),
     /// Escape or Ctrl-C: what is under way is to stop.
     Stop,
-    /// Ctrl-C where nothing is under way and nothing is typed.
-    Nothing,
+    /// One of these keys where nothing is under way and nothing is typed.
+    Again(StopKey),
     /// Something is wrong with what was typed; in words.
     Unusable(String),
     /// Ctrl-\: the program is to end.
@@ -44,6 +44,15 @@ pub(super) enum TypedInput {
     End,
     /// The terminal is gone.
     Gone,
+}
+
+/// A key that stops what is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopKey {
+    /// Escape.
+    Escape,
+    /// Ctrl-C.
+    Interrupt,
 }
 
 /// A line that was sent off.
@@ -61,7 +70,7 @@ pub(super) struct SentLine {
 pub(super) enum InputPurpose {
     /// A message.
     Message,
-    /// Nothing: a turn is worked, and whoever types steers it.
+    /// Nothing: a turn is running, and whoever types steers it.
     Steering,
     /// The answer to a question.
     Answer,
@@ -246,7 +255,8 @@ impl Keys {
         match key {
             Key::Enter => return self.send(piece),
             Key::Interrupt | Key::Escape if self.awaited != InputPurpose::Message => return Some(TypedInput::Stop),
-            Key::Interrupt if self.line.is_empty() => return Some(TypedInput::Nothing),
+            Key::Interrupt if self.line.is_empty() => return Some(TypedInput::Again(StopKey::Interrupt)),
+            Key::Escape if self.line.is_empty() => return Some(TypedInput::Again(StopKey::Escape)),
             Key::Interrupt | Key::Escape => drop(self.line.take()),
             Key::End if self.line.is_empty() => return Some(TypedInput::End),
             Key::End => drop(self.line.edit(Key::Delete)),

@@ -96,11 +96,11 @@ enum Drawn {
 }
 
 /// The screen as the one of this process; given back when dropped.
-pub(super) struct Front;
+pub(in crate::cli) struct Front;
 
 impl Front {
     /// From now on everybody who writes goes through `screen`.
-    pub(super) fn take(screen: Arc<Screen>) -> Self {
+    pub(in crate::cli) fn take(screen: Arc<Screen>) -> Self {
         *FRONT.write().unwrap_or_else(PoisonError::into_inner) = Some(screen);
         Self
     }
@@ -125,7 +125,7 @@ impl Screen {
     }
 
     /// A piece of an answer.
-    pub(super) fn answer(&self, text: &str) {
+    pub(in crate::cli) fn answer(&self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -136,7 +136,7 @@ impl Screen {
     }
 
     /// Ends the line that an answer is in.
-    pub(super) fn end_line(&self) {
+    pub(in crate::cli) fn end_line(&self) {
         let mut state = self.state();
         if state.open {
             state.erase();
@@ -146,7 +146,7 @@ impl Screen {
     }
 
     /// Lines that go to stdout.
-    pub(super) fn say(&self, text: &str) {
+    pub(in crate::cli) fn say(&self, text: &str) {
         self.end_line();
         self.answer(&format!("{}\n", text.trim_end_matches('\n')));
     }

@@ -1,20 +1,20 @@
 //! One turn of a conversation, while the person at the terminal steers it, stops it, and is asked.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TurnHandle, TurnReport, UserOutput};
+use domain::store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::command::Command;
 use super::console::{ChatConsole, PersonOrder};
 use super::input::{InputPurpose, SentLine};
-use super::screen::{Prompt, Screen};
+use super::screen::Prompt;
 use crate::clean::prose;
+use crate::cli::live::LiveOutput;
 use crate::cli::session;
 use crate::text::clip;
-use host::files::delivered;
 use host::ready_agent::ReadyAgent;
 
 /// What is to be worked.
@@ -32,67 +32,25 @@ pub(super) enum Task {
 pub(super) struct WorkResult {
     /// What came of it; nothing if there was nothing to work.
     pub(super) report: Option<TurnReport>,
+    /// Everything that was said in it, if it was stopped and can still be undone.
+    pub(super) stopped: Option<Vec<String>>,
     /// The program is to end.
     pub(super) end_program: bool,
 }
 
-/// Shows an answer as it arrives.
-struct Live {
-    screen: Arc<Screen>,
-    /// The home folder, below which delivered files are put.
-    home: PathBuf,
-    /// While the turn is being undone, what it says of discarded messages: all of them are named at its end.
-    held: Mutex<Option<Vec<String>>>,
-}
-
-impl UserOutput for Live {
-    fn streams(&self) -> bool {
-        true
-    }
-
-    fn delta(&self, text: &str) {
-        self.screen.answer(text);
-    }
-
-    fn answered(&self) {
-        self.screen.end_line();
-    }
-
-    fn for_user(&self, text: &str) {
-        self.screen.say(text);
-    }
-
-    fn folder(&self) -> Option<PathBuf> {
-        Some(delivered(&self.home))
-    }
-
-    fn file(&self, path: &Path) {
-        self.screen.say(&path.display().to_string());
-    }
-
-    fn refused(&self, text: &str) {
-        let text = prose(text);
-        match &mut *self.held.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(held) => held.push(text),
-            None => self.screen.notice(&format!("{text}\n")),
-        }
-    }
-}
-
-impl Live {
-    fn hold(&self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
-    }
-
-    fn release(&self) -> Vec<String> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
-    }
+/// What a turn runs with.
+pub(super) struct WorkedWith<'a> {
+    pub(super) member: &'a ReadyAgent,
+    /// Everything that was begun in the conversation ends with it.
+    pub(super) cancel: &'a CancellationToken,
+    /// Whether what the model thinks is shown.
+    pub(super) thinking: bool,
 }
 
 /// What was ordered of the turn that is under way.
 struct Ordered<'a> {
     turn_handle: &'a TurnHandle,
-    live: &'a Live,
+    live: &'a LiveOutput,
     /// Lines that came with this piece wait for turns of their own.
     piece: Option<u64>,
     /// How often the turn was told to stop.
@@ -102,17 +60,16 @@ struct Ordered<'a> {
     end_program: bool,
 }
 
-/// Works `task` to its end. Everything that was begun in the conversation ends with `cancel`.
+/// Works `task` to its end.
 pub(super) async fn work(
     console: &mut ChatConsole,
-    member: &ReadyAgent,
     conversation: &mut Conversation,
     task: Task,
-    cancel: &CancellationToken,
+    with: WorkedWith<'_>,
 ) -> WorkResult {
+    let WorkedWith { member, cancel, thinking } = with;
     let turn_handle = TurnHandle::new(cancel);
-    let live =
-        Arc::new(Live { screen: console.screen.clone(), home: member.home().to_owned(), held: Mutex::default() });
+    let live = Arc::new(LiveOutput::new(console.screen.clone(), member.home(), thinking));
     let piece = if let Task::Say(sent) = &task { Some(sent.piece) } else { None };
     let said = said(conversation, &task);
     let mut ordered = Ordered { turn_handle: &turn_handle, live: &live, piece, stops: 0, said, end_program: false };
@@ -143,10 +100,11 @@ pub(super) async fn work(
     console.screen.end_line();
     console.tell_lost();
     let end_program = ordered.end_program;
-    if let Some(report) = &report {
-        ordered.tell_end(console, report);
-    }
-    WorkResult { report, end_program }
+    let stopped = match &report {
+        Some(report) => ordered.tell_end(console, conversation, report).await,
+        None => None,
+    };
+    WorkResult { report, stopped, end_program }
 }
 
 /// What a turn begins with, or began with.
@@ -164,7 +122,7 @@ impl Ordered<'_> {
         match order {
             PersonOrder::Say(sent) if self.piece == Some(sent.piece) => console.keep_ahead(sent),
             PersonOrder::Say(sent) => self.steer(console, sent),
-            PersonOrder::Stop => self.stop(console),
+            PersonOrder::Stop | PersonOrder::Again(_) => self.stop(),
             PersonOrder::End => {
                 console.end();
                 console.note("the conversation ends once this is done");
@@ -179,7 +137,11 @@ impl Ordered<'_> {
     fn steer(&mut self, console: &mut ChatConsole, sent: SentLine) {
         console.screen.keep(Prompt::Steering, &sent.text);
         match Command::read(&sent.text) {
-            Some(Command::Help) => return console.note(Command::HELP),
+            Some(Command::Help) => return console.note(Command::help(console.is_keys())),
+            Some(Command::Finish) => {
+                self.turn_handle.interrupt();
+                return console.note("finishing; Esc stops at once");
+            }
             Some(Command::Resume | Command::Quit | Command::Unknown(_)) => {
                 return console.note("a turn is under way: Esc stops it, and what you type goes into it; see /help");
             }
@@ -194,13 +156,10 @@ impl Ordered<'_> {
         }
     }
 
-    fn stop(&mut self, console: &ChatConsole) {
+    fn stop(&mut self) {
         self.stops += 1;
         match self.stops {
-            1 => {
-                self.turn_handle.interrupt();
-                console.note("finishing; again to stop at once, which undoes the turn");
-            }
+            1 => self.turn_handle.cancel(),
             2 => {
                 self.live.hold();
                 self.turn_handle.abort();
@@ -209,18 +168,42 @@ impl Ordered<'_> {
         }
     }
 
-    fn tell_end(self, console: &mut ChatConsole, report: &TurnReport) {
+    /// Says how the turn ended. What was said in it, if it can still be undone.
+    async fn tell_end(
+        self,
+        console: &mut ChatConsole,
+        conversation: &mut Conversation,
+        report: &TurnReport,
+    ) -> Option<Vec<String>> {
         let held = self.live.release();
-        if report.ending == TurnEnding::Cancelled && self.stops > 1 {
-            let mut text = "stopped: the conversation is as it was before this turn; discarded:".to_owned();
-            for line in self.said.into_iter().chain(console.drop_ahead()) {
-                text.push_str(&format!("\n  {}", clip(&line)));
-            }
-            return console.note(&text);
+        let stops = if report.ending == TurnEnding::Cancelled { self.stops } else { 0 };
+        if stops > 1 {
+            // The second order may have come when the end was decided already.
+            let taken_back = conversation.take_back().await;
+            let said = self.said.into_iter().chain(console.drop_ahead()).collect();
+            console.note(&taken_back.map_or_else(|why| not_undone(&why), |_| undone(said)));
+            return None;
         }
         held.iter().for_each(|text| console.note(text));
+        if stops == 1 && !self.end_program {
+            let undo = if console.is_keys() { "; Esc again undoes the turn" } else { "" };
+            console.note(&format!("stopped: what is there stays{undo}"));
+            return Some(self.said);
+        }
         if let (_, Some(complaint)) = session::verdict(report) {
             console.note(&complaint);
         }
+        None
     }
+}
+
+/// What is told where a turn stays, because that it is undone could not be written.
+pub(super) fn not_undone(why: &StoreError) -> String {
+    format!("the turn is not undone, what is there stays: {}", prose(&why.to_string()))
+}
+
+/// What is told where a turn is undone.
+pub(super) fn undone(said: Vec<String>) -> String {
+    let lines: String = said.iter().map(|line| format!("\n  {}", clip(line))).collect();
+    format!("undone: the conversation is as it was before this turn; discarded:{lines}")
 }

@@ -13,7 +13,7 @@ use domain::verdict::VerdictKind;
 use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
-use crate::text::time_column;
+use crate::text::time_said;
 use host::host::Host;
 use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 
@@ -21,7 +21,7 @@ use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, reque
 pub(super) const CANARY: &str = "pintle_canary";
 
 pub(super) fn answered(kind: CheckpointKind, word: VerdictKind, took: Duration) -> String {
-    format!("{} answered {} in {}", kind.name(), word.as_str(), time_column(took))
+    format!("{} answered {} in {}", kind.name(), word.as_str(), time_said(took))
 }
 
 /// Whether `word` refuses a call.
@@ -42,6 +42,8 @@ pub(super) fn identity() -> Identity {
 /// The tools that calls can be about.
 pub(super) struct Reachable<'a> {
     pub(super) host: &'a Host,
+    /// Whether models that judge are asked too.
+    pub(super) asks_judges: bool,
     pub(super) dispatcher: &'a Dispatcher,
     /// The tools that hooks bring; asked for only if a matcher is about nothing else.
     pub(super) brought: OnceCell<BTreeSet<String>>,

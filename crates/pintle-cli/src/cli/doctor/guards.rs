@@ -28,13 +28,13 @@ use host::host::Host;
 const MAX_STDERR_LINES: usize = 20;
 
 /// Checks every hook. The records are those of the canaries.
-pub(super) async fn prove(host: &Host) -> (Vec<Check>, Vec<Record>) {
+pub(super) async fn prove(host: &Host, asks_judges: bool) -> (Vec<Check>, Vec<Record>) {
     let down: BTreeMap<String, Fault> = host.ready().await.into_iter().collect();
     let dispatcher = host.engine.dispatcher(identity());
     let mut hooks = dispatcher.set().roster().hooks().to_vec();
     // Names of rules need not be unique, and they need more than others; they come by themselves.
     hooks.retain(|hook| hook.stored.is_none());
-    let tools = Reachable { host, dispatcher: &dispatcher, brought: OnceCell::new() };
+    let tools = Reachable { host, asks_judges, dispatcher: &dispatcher, brought: OnceCell::new() };
     let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
     let configured = futures_util::future::join_all(proofs);
     let (configured, (stored, canaries)) = tokio::join!(configured, stored::prove(host, &tools));

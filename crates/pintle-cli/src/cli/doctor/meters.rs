@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use store::Store;
 
 use super::{Check, State};
+use crate::text::jobs_waiting;
 use host::host::Host;
 
 /// How far back it is looked for executions that were dropped: what is older was seen, or does not matter any more.
@@ -38,12 +39,7 @@ pub(super) fn meters(host: &Host, store: &dyn Store) -> Vec<Check> {
 fn waiting(jobs: Result<u64, StoreError>) -> Option<Check> {
     match jobs {
         Ok(0) => None,
-        Ok(jobs) => {
-            let what = if jobs == 1 { "job of an observer waits" } else { "jobs of observers wait" };
-            let message =
-                format!("{jobs} {what} to be sent; `pintle chat`, and a run that takes a second, sends what is due");
-            Some(Check::new("outbox", "", State::Note, message))
-        }
+        Ok(jobs) => Some(Check::new("outbox", "", State::Note, jobs_waiting(jobs))),
         Err(error) => Some(Check::new("outbox", "", State::Failed, error.to_string())),
     }
 }

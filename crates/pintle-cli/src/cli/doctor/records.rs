@@ -4,8 +4,9 @@ use domain::audit::Proof;
 use store::Store;
 use store::keyring::signing::PUBLIC_KEY_FILE;
 
-use super::super::audit::keys;
+use super::super::audit::{first_finding, keys, unsigned};
 use super::{Check, State};
+use host::blind;
 use host::config::{Config, Env};
 use host::host::Host;
 use host::host_rules::{edition, keyring};
@@ -28,7 +29,12 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
         }
     });
     let doubts = host.host_rules.doubts();
-    let odd = odd.filter(|check| !doubts.contains(&check.message));
+    // A rule that is about no tool is named where it is proven.
+    let stored = host.host_rules.rule_cache().rules();
+    let blind: Vec<String> = blind::of_rules(&host.loaded.config, &stored.hooks, host.host_rules.rule_cache())
+        .map(|(_, line)| line)
+        .collect();
+    let odd = odd.filter(|check| !doubts.contains(&check.message) && !blind.contains(&check.message));
     let doubted =
         doubts.iter().map(|line| Check { guard: true, ..Check::new("rules", "", State::Failed, line.clone()) });
     folders.chain(odd).chain(doubted).collect()
@@ -62,13 +68,27 @@ pub(super) fn audit(config: &Config, store: &dyn Store) -> Check {
         Ok(keys) => keys,
         Err(error) => return check(State::Failed, error.message),
     };
+    match unsigned(config, store) {
+        Ok(why) if why.is_empty() => {}
+        Ok(why) => return check(State::Failed, why.join("; ")),
+        Err(error) => return check(State::Failed, error.to_string()),
+    }
     match signatures(store, |kid, message, signature| keys.verify(kid, message, signature)) {
-        Ok(0) => check(State::Ok, "nothing is signed yet".to_owned()),
-        Ok(chains) => {
-            let chains = if chains == 1 { "1 chain".to_owned() } else { format!("{chains} chains") };
-            check(State::Ok, format!("the last signature of {chains} is good"))
-        }
+        Ok(chains) => match first_finding(store, &keys) {
+            Ok(None) => check(State::Ok, intact(chains)),
+            Ok(Some(why)) => check(State::Failed, format!("{why}; see `pintle audit verify`")),
+            Err(error) => check(State::Failed, error.message),
+        },
         Err(why) => check(State::Failed, format!("{why}; see `pintle audit verify`")),
+    }
+}
+
+/// What is said of `signed` chains in which nothing is wrong.
+fn intact(signed: usize) -> String {
+    match signed {
+        0 => "nothing is signed yet".to_owned(),
+        1 => "the last signature of 1 chain is good".to_owned(),
+        chains => format!("the last signature of {chains} chains is good"),
     }
 }
 

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::canary::{CANARY, Reachable, answered, identity, refuses};
 use super::{Check, Proven, State, last_line};
 use crate::clean::clean;
+use crate::timeline::not_run;
 use host::host::Host;
 
 /// A row in force, for one tenant.
@@ -76,7 +77,7 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
     let proven = match ready(host, one).await {
         Err(unproven) => Err(unproven),
         Ok(()) if !is_gate => Ok(Proven { answers: "it is in force".to_owned(), refusal: None }),
-        Ok(()) => match canary(one, &mut record).await {
+        Ok(()) => match asked(tools, one, &mut record).await {
             Ok(said) => reached(tools, one).await.map(|()| said),
             Err(unproven) => Err(unproven),
         },
@@ -85,7 +86,22 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
         Health::Unproven { step, why } => Health::unproven(step, format!("{why}{}", whose(host, one))),
         Health::Armed(_) | Health::Disabled => health,
     });
-    (Some(Check::of_hook((what, name), is_gate, proven)), record)
+    let unasked = is_gate && record.is_none();
+    let check = Check::of_hook((what, name), is_gate, proven);
+    let state = if unasked && check.state == State::Ok { State::Note } else { check.state };
+    (Some(Check { state, ..check }), record)
+}
+
+/// What the gate answers to the canary. What a judge says costs tokens, so it is asked only where somebody wants that,
+/// and else proven up to its request.
+async fn asked(tools: &Reachable<'_>, one: &InForce, record: &mut Option<Record>) -> Result<Proven, Health> {
+    if tools.asks_judges {
+        return canary(one, record).await;
+    }
+    let Some(judge) = tools.host.host_rules.parts().judge_of(&one.row) else { return canary(one, record).await };
+    let model = judge.map_err(|why| Health::unproven(Step::Judge, why))?;
+    let answers = format!("not asked: {} would judge; `pintle doctor --judges` asks, and spends tokens", clean(&model));
+    Ok(Proven { answers, refusal: None })
 }
 
 /// The tenant that it is about, where that is not the first.
@@ -132,8 +148,8 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
     }
     let config = HandlerConfig::of(row.handler_type, &row.config)
         .map_err(|wrong| Health::unproven(Step::Configuration, wrong.message))?;
-    if config.asks_model() && parts.evaluator.is_none() {
-        return Err(Health::unproven(Step::Judge, "no provider is configured, so no model can judge".to_owned()));
+    if let Some(Err(why)) = parts.judge_of(row) {
+        return Err(Health::unproven(Step::Judge, why));
     }
     match config.script() {
         Some(source) => parts.scripts.check(source).await.map_err(|why| Health::unproven(Step::Script, why)),
@@ -164,8 +180,15 @@ fn secret(one: &InForce, path: &str, open: impl FnOnce(&str) -> Result<String, S
 async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, Health> {
     let kind = one.row.event;
     let began = Instant::now();
-    let (answer, said) = ask(one, kind).await;
+    let HandlerAnswer { heard, account } = ask(one, kind).await;
     let took = began.elapsed();
+    if let Some(why) = account.as_ref().and_then(|account| account.instead.as_ref()) {
+        // The answer is the host's own: nobody was asked, so nothing is proven.
+        return Err(Health::unproven(Step::Judge, not_run(why, false)));
+    }
+    let answer = heard.map(|reply| (reply.word(), reply.warnings().first().cloned()));
+    let stderr = account.and_then(|account| account.stderr);
+    let said = stderr.and_then(|text| last_line(&text)).map(|line| Cause::from(line).shown());
     let outcome = match &answer {
         Ok((word, _)) => HookOutcome::Said { word: *word, reason: None, took },
         Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
@@ -181,8 +204,8 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, He
     }
 }
 
-/// Its answer with the first likely mistake in it, and what it said last on its standard error.
-async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<(VerdictKind, Option<String>), Fault>, Option<String>) {
+/// Its answer to the canary, and how it came to it.
+async fn ask(one: &InForce, kind: CheckpointKind) -> HandlerAnswer {
     let hook = &one.mounted.hook;
     let (who, cancel) = (who(one), CancellationToken::new());
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
@@ -202,7 +225,7 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<(VerdictKind, Optio
         };
         one.mounted.handler.ask(call).await
     };
-    let HandlerAnswer { heard, account } = match RuleEvent::at(kind) {
+    match RuleEvent::at(kind) {
         Some(RuleEvent::UserPromptSubmit) => ask(UserPromptSubmit::first(CANARY).subject()).await,
         Some(RuleEvent::SubagentStart) => ask(SubagentStart::new(CANARY.into(), CANARY, 1, None).subject()).await,
         Some(
@@ -213,10 +236,7 @@ async fn ask(one: &InForce, kind: CheckpointKind) -> (Result<(VerdictKind, Optio
             | RuleEvent::Stop,
         )
         | None => ask(PreToolUse { call }.subject()).await,
-    };
-    let stderr = account.and_then(|account| account.stderr);
-    let said = stderr.and_then(|text| last_line(&text)).map(|line| Cause::from(line).shown());
-    (heard.map(|reply| (reply.word(), reply.warnings().first().cloned())), said)
+    }
 }
 
 /// Whose the canary is: the tenant's, and where the hook is about some agents, one of theirs.

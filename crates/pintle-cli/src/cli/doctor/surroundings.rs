@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::canary::{CANARY, identity};
 use super::{Check, State};
 use crate::text::counted;
-use host::config::{Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
+use host::config::{self, Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
 use host::host::Host;
 use host::skill_sets::scan;
 
@@ -28,10 +28,22 @@ const REACH_TIMEOUT: Duration = Duration::from_secs(3);
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Every mistake; where there is none, the files that were read.
-pub(super) fn configuration(loaded: &Loaded) -> Vec<Check> {
+pub(super) fn configuration(env: &Env, loaded: &Loaded) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.extend(loaded.diagnostics.iter().map(diagnosed));
-    checks.extend(loaded.left_out.iter().map(|line| Check::new("configuration", "", State::Note, line.clone())));
+    checks.extend(config::twins(&loaded.files).iter().map(diagnosed));
+    // What nobody accepted is left out, and may still be what somebody relies on: one that does not parse is a mistake.
+    let broken: Vec<String> = loaded
+        .files
+        .iter()
+        .filter(|file| config::parsed(env, file).is_err())
+        .map(|file| file.display().to_string())
+        .collect();
+    checks.extend(loaded.left_out.iter().map(|line| {
+        let is_broken = broken.iter().any(|file| line.contains(file));
+        let state = if is_broken { State::Failed } else { State::Note };
+        Check::new("configuration", "", state, line.clone())
+    }));
     if checks.is_empty() {
         let files: Vec<String> = loaded.files.iter().map(|file| file.display().to_string()).collect();
         let message = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
@@ -50,14 +62,15 @@ pub(super) fn diagnosed(diagnostic: &Diagnostic) -> Check {
 pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for agent in loaded.config.agents.values() {
-        let scan = scan(&loaded.config, agent);
+        let scan = scan(loaded, agent);
         let good = scan.skills.iter().filter(|skill| scan.findings.iter().all(|found| found.skill != skill.name));
         let mut found: Vec<Check> = good
             .map(|skill| {
                 let hooks = counted(skill.hooks.len(), "hook");
                 let told =
                     if skill.description.is_some() { "the model is told of it" } else { "the model is not told of it" };
-                Check::new("skill", &skill.name, State::Ok, format!("{hooks}, {told}"))
+                let armed = if skill.hooks.is_empty() { "" } else { "armed, " };
+                Check::new("skill", &skill.name, State::Ok, format!("{armed}{hooks}, {told}"))
             })
             .collect();
         found.extend(scan.findings.iter().map(|finding| {
@@ -119,10 +132,12 @@ async fn keep(store: Arc<dyn Store>, hooks: Vec<Record>) -> Result<(), String> {
     }
 }
 
-/// The home folder, if other users can look into it and it could not be closed.
-pub(super) fn home(host: &Host) -> Option<Check> {
-    let why = host::home::close(&host.loaded.config.home).err()?;
-    Some(Check::new("home", "", State::Note, why))
+/// The home folder, if other users can look into it and it could not be closed, what else of the host others may write,
+/// and what of it has a second name.
+pub(super) fn home(host: &Host, env: &Env) -> Vec<Check> {
+    let lines = host::home::close(&host.loaded.config.home).err().into_iter();
+    let lines = lines.chain(host::writers::keep_out(env, &host.loaded)).chain(host::links::second_names(&host.loaded));
+    lines.map(|why| Check::new("home", "", State::Note, why)).collect()
 }
 
 /// Asks every provider for its models.

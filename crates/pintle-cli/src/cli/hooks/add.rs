@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use domain::json::{Value, json};
 use domain::rule::HookScope;
 use rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
@@ -19,9 +19,10 @@ use host::rule_files::RecordsFile;
 
 /// Flags of `hooks add`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("records").required(true).args(["file", "starter"])))]
 pub struct AddArgs {
     /// A file with records: a JSON object or array; in TOML one record, or one [[hook]] for each; `-` for standard input
-    #[arg(value_name = "FILE", required_unless_present = "starter", conflicts_with = "starter")]
+    #[arg(value_name = "FILE")]
     file: Option<String>,
     /// Add the starter guards instead; those that are there already stay as they are
     #[arg(long)]
@@ -71,7 +72,7 @@ fn line(added: &AddedRule) -> String {
     let name = if added.name.is_empty() { "a hook without a name".to_owned() } else { clean(&added.name) };
     let what = match added.outcome {
         AddOutcome::Created => "is added",
-        AddOutcome::Same => "is there already, just so",
+        AddOutcome::Same => "is already there, unchanged",
         AddOutcome::Updated => "is changed",
     };
     format!("{name} at {} {what}", added.event.name())

@@ -9,14 +9,18 @@ use domain::rule::{AGENT_EVENTS, Decision};
 use jiff::{Span, Timestamp};
 use rules::admin::{AdminError, Caller, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, RuleAdmin};
 
+use super::super::command_line::again;
+use super::super::session::word;
 use super::super::{Global, terminal};
-use super::stored::{all, json, lookup, no_hook, refused, text, with_admin};
+use super::stored::{all, json, lookup, no_hook, refused, text, with_admin, with_admin_of};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::{moment_of, when};
 use crate::operator;
 use crate::table::{folded, out_columns};
-use crate::text::{millis_column, whole};
+use crate::text::{waited, whole, whole_millis_column};
+use host::config::Config;
+use host::host::load;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -45,7 +49,7 @@ pub struct HistoryArgs {
     /// Not before: a time (RFC 3339), a day, or how long ago, such as 2h
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Before: the same
+    /// Before this time, said in the same ways
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
     /// At most this many, up to 200
@@ -69,7 +73,9 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         return detail(global, id, args.json);
     }
     let query = query(args, Timestamp::now())?;
-    let page = with_admin(global, async |rule_admin, by| {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let config = loaded.config.clone();
+    let page = with_admin_of(env, loaded, async |rule_admin, by| {
         let mut query = query.clone();
         let Some(named) = &args.hook else {
             return rule_admin.history(by, &query).await.map_err(|why| about_flags(why, args));
@@ -84,7 +90,7 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         // Nobody was ever called so, as far as anything is kept: it is a slip of the pen.
         let is_nobody = query.deleted.is_some() && query.cursor.is_none() && page.executions.is_empty();
         if is_nobody && !has_rows(rule_admin, by, named).await? {
-            return Err(no_hook(&hooks, named));
+            return Err(of_configuration(&config, named).unwrap_or_else(|| no_hook(&hooks, named)));
         }
         Ok(page)
     })?;
@@ -94,17 +100,23 @@ pub(super) fn run(global: &Global, args: &HistoryArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     if page.executions.is_empty() {
-        terminal::note("no rule ran that these filters select");
+        terminal::note("no execution matches these filters");
     }
     terminal::say(&folded(&page.executions.iter().map(line).collect::<String>(), out_columns(), 4))?;
     if !page.next_cursor.is_empty() {
-        terminal::note(&format!(
-            "there is more: repeat the command with{} --cursor {}",
-            fixed(args, &query),
-            page.next_cursor
-        ));
+        let fixed = fixed(args, &query);
+        let mut flags: Vec<_> = fixed.iter().map(|(flag, at)| (*flag, Some(at.as_str()))).collect();
+        flags.push(("--cursor", Some(&page.next_cursor)));
+        terminal::note(&format!("there is more: `{}`", again(&flags)));
     }
     Ok(0)
+}
+
+/// `named` is a process hook: its records are those of turns.
+fn of_configuration(config: &Config, named: &str) -> Option<CliError> {
+    config.hooks.iter().find(|loaded| loaded.hook.name.as_str() == named)?;
+    let message = format!("\"{}\" is a process hook, and this is the history of rules", clean(named));
+    Some(CliError::usage(message).hint(format!("`pintle why --hook {}` shows what it did", word(named))))
 }
 
 /// Whether anything is kept of a deleted hook with this name, whatever else was asked for.
@@ -143,11 +155,11 @@ fn about_flags(why: AdminError, args: &HistoryArgs) -> CliError {
 }
 
 /// The times that were said relative to now, as they were meant: a cursor goes with exactly the same question.
-fn fixed(args: &HistoryArgs, query: &HistoryQuery) -> String {
+fn fixed(args: &HistoryArgs, query: &HistoryQuery) -> Vec<(&'static str, String)> {
     let times = [("--since", &args.since, query.since), ("--until", &args.until, query.until)];
     let relative =
         times.into_iter().filter(|(_, said, _)| said.as_ref().is_some_and(|said| said.parse::<Span>().is_ok()));
-    relative.filter_map(|(flag, _, at)| Some(format!(" {flag} {}", at?))).collect()
+    relative.filter_map(|(flag, _, at)| Some((flag, at?.to_string()))).collect()
 }
 
 fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
@@ -205,8 +217,9 @@ pub(super) fn line(row: &Value) -> String {
     let why = row["error"].as_str().or(row["reason"].as_str()).filter(|why| !why.is_empty());
     let why = why.map(|why| format!("  {}", whole(why))).unwrap_or_default();
     let dropped: String = dropped(&row["metadata"]).map(|what| format!("; dropped {what}")).collect();
-    let took = millis_column(row["duration_ms"].as_f64().unwrap_or_default());
-    format!("{line}  {DIM}{took}{DIM:#}{why}{dropped}\n")
+    let took = whole_millis_column(row["duration_ms"].as_f64().unwrap_or_default());
+    let waited = row["metadata"]["slot_wait_ms"].as_f64().map(|ms| format!(", {}", waited(ms))).unwrap_or_default();
+    format!("{line}  {DIM}{took}{waited}{DIM:#}{why}{dropped}\n")
 }
 
 /// What of an answer did not count.
@@ -250,5 +263,8 @@ mod tests {
         });
         let plain = anstream::adapter::strip_str(&folded(&line(&row), UNBOUNDED, 0)).to_string();
         assert_eq!(plain, "2026-11-22 06:44 UTC  block    no\\u{1b}rm  pre_tool_use exec     12 ms  two lines\n");
+        let mut row = row;
+        row["duration_ms"] = 0.into();
+        assert!(folded(&line(&row), UNBOUNDED, 0).contains("   <1 ms"), "a run below a millisecond took some time");
     }
 }

@@ -15,6 +15,7 @@ use domain::store::{StoredRules, Tenant};
 use rules::handler::is_script;
 use store::Store;
 
+use super::super::session::word;
 use super::super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, USAGE};
@@ -32,12 +33,21 @@ const MIXED: &str = "names of both forms; the hook is told `hook.event`, as with
 /// Flags of `hooks lint`.
 #[derive(Debug, Args)]
 pub struct LintArgs {
+    /// A file: the configuration names those that are looked at
+    #[arg(value_name = "FILE", hide = true)]
+    file: Option<PathBuf>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
+    if let Some(file) = &args.file {
+        let file = file.to_string_lossy();
+        return Err(CliError::usage(format!("lint takes no file, got \"{}\"", clean(&file)))
+            .hint(format!("`pintle hooks test --file {}` tries the rules of a file", word(&file)))
+            .hint("for another configuration: `pintle -c FILE hooks lint`"));
+    }
     let (env, loaded) = match load(global.config.as_deref(), global.home.as_deref()) {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -48,8 +58,12 @@ pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
         }
     };
     let found = findings(&env, loaded, global.home.as_deref())?;
-    let plain = || found.iter().map(|diagnostic| format!("{}\n", clean(&diagnostic.to_string()))).collect();
-    terminal::say(&if args.json { json(&found)? } else { plain() })?;
+    let plain = || found.iter().map(|found| format!("{}\n", clean(&found.to_string()))).collect::<String>();
+    if args.json {
+        terminal::say(&json(&found)?)?
+    } else {
+        terminal::tell(&plain())?
+    }
     if found.is_empty() && !args.json {
         terminal::note("no mistakes");
     }
@@ -64,6 +78,7 @@ fn json(found: &[Diagnostic]) -> Result<String, CliError> {
 /// Everything that is wrong, file by file.
 fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Diagnostic>, CliError> {
     let mut found = loaded.diagnostics;
+    found.extend(config::twins(&loaded.files));
     // What nobody accepted yet may bring the tools that a matcher is about, so these are looked for once more.
     let blind = blind::findings(env, &loaded.config, &loaded.files);
     found.retain(|diagnostic| !blind.contains(diagnostic));

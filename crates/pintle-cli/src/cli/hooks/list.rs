@@ -15,19 +15,23 @@ use jiff::Timestamp;
 use store::HookTiming;
 
 use self::rule::{Rules, origin};
+use self::skill::SkillRow;
+use super::super::command_line::complete;
 use super::super::{Global, terminal};
 use super::ListArgs;
 use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
-use crate::table::{Table, glued, out_columns};
-use crate::text::{counted, few_names, millis_column};
+use crate::table::{Table, glued, out_columns, padded};
+use crate::text::{counted, few_names, millis_said};
 use host::config::Config;
+use host::config::trust::FileHashes;
 use host::health::{HealthFile, standing};
 use host::host::{load, open_store};
 use host::tool_names::of_servers;
 
 pub(super) mod rule;
+mod skill;
 
 /// How many of the newest events the costs come from: some days of one person's work.
 const TIMED_EVENTS: usize = 5000;
@@ -43,9 +47,10 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
-        terminal::note(&format!("warning: {}", clean(&line)));
+        terminal::warn(&clean(&line));
     }
     let config = loaded.config.clone();
+    let skills = SkillRow::all(&loaded);
     let search_path = env.vars.get("PATH").cloned();
     // What the configuration says is listed even where the store cannot be read.
     let stored = with_rules_of(env, loaded, async |host_rules, by| {
@@ -57,6 +62,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
         rules: Rules::new(hooks, &config),
         health: health(&config, search_path.as_deref()),
+        skills,
     };
     if listing.is_shipped() && stored.is_ok() && !args.json {
         terminal::note(
@@ -85,9 +91,9 @@ fn timings(config: &Config) -> Timings {
 
 /// How the hooks of a configuration stand that have something to prove, as far as is known without starting any.
 fn health(config: &Config, search_path: Option<&OsStr>) -> BTreeMap<HookName, Health> {
-    let kept = HealthFile::open(&config.home);
+    let (kept, mut hashes) = (HealthFile::open(&config.home), FileHashes::default());
     let standing = config.hooks.iter().filter_map(|loaded| {
-        let digest = loaded.digest(search_path);
+        let digest = loaded.digest(search_path, &mut hashes);
         Some((loaded.hook.name.clone(), kept.of(config, (loaded, digest.as_deref()), None)?))
     });
     standing.collect()
@@ -107,6 +113,7 @@ struct Listing {
     roster: Roster,
     health: BTreeMap<HookName, Health>,
     rules: Rules,
+    skills: Vec<SkillRow>,
     timings: Timings,
 }
 
@@ -115,12 +122,19 @@ struct Chain<'a> {
     kind: Option<CheckpointKind>,
     configured: Vec<&'a Hook>,
     stored: Vec<&'a Value>,
+    skills: Vec<&'a SkillRow>,
+}
+
+impl Chain<'_> {
+    fn is_empty(&self) -> bool {
+        self.configured.is_empty() && self.stored.is_empty() && self.skills.is_empty()
+    }
 }
 
 impl Listing {
     /// Whether nobody has added anything yet.
     fn is_shipped(&self) -> bool {
-        self.roster.hooks().is_empty() && self.rules.are_shipped()
+        self.roster.hooks().is_empty() && self.rules.are_shipped() && self.skills.is_empty()
     }
 
     /// The chains, and last the hooks that act nowhere: bad ones and such as are switched off may name no checkpoint.
@@ -130,18 +144,26 @@ impl Listing {
             configured: self.roster.at(kind).iter().map(|number| self.roster.hook(*number).as_ref()).collect(),
             // Hooks of stores run after all others.
             stored: self.rules.at(kind).collect(),
+            skills: self.skills_at(Some(kind)),
         };
         let nowhere: Vec<&Hook> =
             self.roster.hooks().iter().map(AsRef::as_ref).filter(|hook| hook.stages.kinds().next().is_none()).collect();
-        let nowhere = (!nowhere.is_empty()).then_some(Chain { kind: None, configured: nowhere, stored: Vec::new() });
+        let nowhere = Chain { kind: None, configured: nowhere, stored: Vec::new(), skills: self.skills_at(None) };
         let chains = CHECKPOINTS.iter().map(move |row| own(row.kind));
-        chains.filter(|chain| !chain.configured.is_empty() || !chain.stored.is_empty()).chain(nowhere)
+        chains.chain([nowhere]).filter(|chain| !chain.is_empty())
+    }
+
+    /// The texts of skills that go in at `kind`; without one, what is wrong with others.
+    fn skills_at(&self, kind: Option<CheckpointKind>) -> Vec<&SkillRow> {
+        self.skills.iter().filter(|row| row.kind == kind).collect()
     }
 
     fn json(&self) -> Value {
         let chain = |chain: Chain<'_>| {
             let configured = chain.configured.iter().map(|hook| self.configured_json(hook, chain.kind));
-            let hooks: Vec<Value> = configured.chain(chain.stored.iter().map(|hook| self.stored_json(hook))).collect();
+            let stored = chain.stored.iter().map(|hook| self.stored_json(hook));
+            let hooks: Vec<Value> =
+                configured.chain(stored).chain(chain.skills.iter().map(|row| skill_json(row))).collect();
             domain::json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
         };
         self.chains().map(chain).collect()
@@ -154,12 +176,13 @@ impl Listing {
             table.line(format!("{BOLD}{head}{BOLD:#}"), 2);
             let configured = chain.configured.iter().map(|hook| self.configured_row(hook, chain.kind));
             let stored = chain.stored.iter().map(|hook| self.stored_row(hook, shown.ids));
-            let rows: Vec<Row> = configured.chain(stored).collect();
+            let rows: Vec<Row> =
+                configured.chain(stored).chain(chain.skills.iter().map(|row| skill_row(row))).collect();
             let digits = rows.len().to_string().len();
             for (place, Row { name, family, priority, terms, origin }) in rows.into_iter().enumerate() {
                 let place = place + 1;
                 let name = format!("{place:>digits$}. {name}");
-                table.row([name, family.to_owned(), format!("priority {priority}"), format!("{terms}  {origin}")]);
+                table.row([name, family.to_owned(), priority, format!("{terms}  {origin}")]);
             }
         }
         for (first, later) in self.roster.shadowed(tools) {
@@ -197,8 +220,8 @@ impl Listing {
             family: hook.family.word(),
             priority: match hook.priority {
                 // Nobody wrote this: it stands for a rule that cannot be read.
-                i32::MIN => "first".to_owned(),
-                priority => priority.to_string(),
+                i32::MIN => "priority first".to_owned(),
+                priority => format!("priority {priority}"),
             },
             terms: terms.collect::<Vec<_>>().join(", "),
             origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
@@ -216,6 +239,7 @@ impl Listing {
     fn stored_json(&self, hook: &Value) -> Value {
         let timing = self.stored_timing(hook);
         let mut row = self.rules.json(hook);
+        add_health(&mut row, self.rules.health(hook));
         row["runs"] = domain::json::json!(timing.map(|timing| timing.runs));
         row["p50_ms"] = domain::json::json!(timing.and_then(|timing| timing.p50_ms));
         row["p95_ms"] = domain::json::json!(timing.and_then(|timing| timing.p95_ms));
@@ -228,7 +252,7 @@ impl Listing {
         Row {
             name: clean(label(hook)),
             family: Family::Rule.word(),
-            priority: hook["priority"].to_string(),
+            priority: format!("priority {}", hook["priority"]),
             terms: self.rules.terms(hook),
             // A rule without a name is called by its id already.
             origin: match said(hook, "name") {
@@ -247,6 +271,23 @@ struct Row {
     priority: String,
     terms: String,
     origin: String,
+}
+
+fn skill_json(row: &SkillRow) -> Value {
+    let mut json = row.json();
+    add_health(&mut json, Some(&row.health));
+    json
+}
+
+/// Texts of skills go in in the order of the agent's skills.
+fn skill_row(row: &SkillRow) -> Row {
+    Row {
+        name: clean(&row.name),
+        family: Family::Skill.word(),
+        priority: String::new(),
+        terms: format!("of agent {}, {}", clean(&row.agents.join(", ")), shown(&row.health)),
+        origin: format!("{DIM}{}{DIM:#}", clean(&row.origin)),
+    }
 }
 
 fn timing<'a>(timings: &'a Timings, hook: &Hook, kind: Option<CheckpointKind>) -> Option<&'a HookTiming> {
@@ -275,7 +316,7 @@ pub(super) fn scope(scope: &Scope) -> Option<String> {
 
 /// How a hook stands, in the colour of what that means.
 fn shown(health: &Health) -> String {
-    let words = clean(&health.words(Timestamp::now()));
+    let words = complete(&clean(&health.words(Timestamp::now())));
     let style = match health {
         Health::Armed(_) => return proven(&words),
         Health::Disabled => DIM,
@@ -288,7 +329,7 @@ fn shown(health: &Health) -> String {
 /// The words of a proof, which take as much room whenever it was.
 fn proven(words: &str) -> String {
     match words.split_once("(proven ") {
-        Some((armed, ago)) => format!("{armed}{}", glued(&format!("{:<PROOF_COLUMNS$}", format!("(proven {ago}")))),
+        Some((armed, ago)) => format!("{armed}{}", padded(&format!("(proven {ago}"), PROOF_COLUMNS)),
         None => words.to_owned(),
     }
 }
@@ -296,7 +337,8 @@ fn proven(words: &str) -> String {
 fn cost(timing: &HookTiming) -> Option<String> {
     let (p50, p95) = (timing.p50_ms?, timing.p95_ms?);
     let runs = counted(timing.runs, "run");
-    Some(format!(", {runs}, p50 {}, p95 {}", millis_column(p50), millis_column(p95)))
+    let said = |name: &str, millis: f64| format!("{}{}", glued(&format!("{name} ")), millis_said(millis));
+    Some(format!(", {runs}, {}, {}", said("p50", p50), said("p95", p95)))
 }
 
 fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain::json::Value {

@@ -5,9 +5,10 @@ use domain::id::TenantId;
 use domain::json::{Value, json};
 
 use super::super::{Global, terminal};
-use super::stored::{called, find, json, refused, switched, text, with_admin};
+use super::stored::{called, find, json, refused, switched, text, warn_blind, with_admin, with_admin_of};
 use crate::error::CliError;
 use crate::operator;
+use host::host::load;
 
 /// The hook that is meant.
 #[derive(Debug, Args)]
@@ -36,11 +37,16 @@ pub struct ResetArgs {
 
 pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u8, CliError> {
     operator::require()?;
-    let (hook, enabled) = with_admin(global, async |rule_admin, by| {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let config = loaded.config.clone();
+    let (hook, enabled) = with_admin_of(env, loaded, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
         let enabled = rule_admin.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
         Ok((hook, enabled))
     })?;
+    if enabled {
+        warn_blind(&config, &hook);
+    }
     answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &switched(&hook, enabled))
 }
 
@@ -69,6 +75,10 @@ pub(super) fn reset(global: &Global, args: &ResetArgs) -> Result<u8, CliError> {
 }
 
 fn answer(as_json: bool, value: &Value, plain: &str) -> Result<u8, CliError> {
-    terminal::say(&if as_json { json(value)? } else { format!("{plain}\n") })?;
+    if as_json {
+        terminal::say(&json(value)?)?
+    } else {
+        terminal::tell(&format!("{plain}\n"))?
+    }
     Ok(0)
 }

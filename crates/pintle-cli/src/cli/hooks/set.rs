@@ -6,9 +6,10 @@ use domain::nearest::nearest;
 use rules::admin::{Caller, RuleAdmin, UpdatedRule};
 
 use super::super::{Global, terminal};
-use super::stored::{called, find, json, refused, switched, text, warn, with_admin};
+use super::stored::{called, find, json, refused, switched, text, warn, warn_blind, with_admin_of};
 use crate::error::CliError;
 use crate::operator;
+use host::host::load;
 
 /// Flags of `hooks set`.
 #[derive(Debug, Args)]
@@ -27,7 +28,9 @@ pub struct SetArgs {
 pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
     operator::require()?;
     let changes: Vec<Change<'_>> = args.changes.iter().map(|text| Change::read(text)).collect::<Result<_, _>>()?;
-    let Done { hook, updated, toggled } = with_admin(global, async |rule_admin, by| {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let config = loaded.config.clone();
+    let Done { hook, now, updated, toggled } = with_admin_of(env, loaded, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
         set(rule_admin, by, hook, &changes).await
     })?;
@@ -44,6 +47,9 @@ pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
         terminal::say(&json(&said)?)?;
         return Ok(0);
     }
+    if now["enabled"] == true {
+        warn_blind(&config, &now);
+    }
     if let Some(updated) = updated {
         warn(&updated.warnings);
         terminal::say(&format!("{} is version {} now\n", called(&hook), updated.version))?;
@@ -58,6 +64,8 @@ pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
 struct Done {
     /// As it was.
     hook: Value,
+    /// As it is.
+    now: Value,
     /// Its other settings, if any were set.
     updated: Option<UpdatedRule>,
     /// Whether it acts now, if it was switched.
@@ -70,7 +78,7 @@ async fn set(rule_admin: &RuleAdmin, by: &Caller, hook: Value, changes: &[Change
     let mut updates = updates(&hook, changes)?;
     let switch = updates.shift_remove("enabled").and_then(|enabled| enabled.as_bool());
     let id = text(&hook, "id").to_owned();
-    let mut done = Done { hook, updated: None, toggled: None };
+    let mut done = Done { now: Value::Null, hook, updated: None, toggled: None };
     // What is no longer to act is off before anything else changes; what is to act is as it will be first.
     if switch == Some(false) {
         done.toggled = Some(rule_admin.toggle(by, &id, false).await.map_err(refused)?);
@@ -84,6 +92,7 @@ async fn set(rule_admin: &RuleAdmin, by: &Caller, hook: Value, changes: &[Change
     if switch == Some(true) {
         done.toggled = Some(rule_admin.toggle(by, &id, true).await.map_err(refused)?);
     }
+    done.now = find(rule_admin, by, &id).await?;
     Ok(done)
 }
 

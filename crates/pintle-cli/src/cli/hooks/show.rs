@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use process::child_environment;
 
 use self::rule::RuleDetailsView;
+use super::super::command_line::complete;
 use super::super::{Global, terminal};
 use super::ShowArgs;
 use super::list::{add_health, scope, state_word};
@@ -16,6 +17,7 @@ use super::stored::{self, json, label, lookup, missing, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{folded, out_columns};
+use host::config::trust::FileHashes;
 use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
 use host::health::{HealthFile, standing};
 use host::host::load;
@@ -60,7 +62,7 @@ fn stored_one(args: &ShowArgs, env: Env, loaded: Loaded) -> Result<u8, CliError>
     match found {
         Found::Stored(shown) => {
             let text = if args.json {
-                json(&shown.json())?
+                json(&shown.json(&config))?
             } else {
                 folded(&shown.plain(&config), out_columns(), NAME_COLUMNS + 1)
             };
@@ -86,7 +88,7 @@ enum Found {
 fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> domain::json::Value {
     let mut facts = every(&loaded.hook);
     let kept = HealthFile::open(&config.home);
-    let digest = loaded.digest(env.vars.get("PATH").map(AsRef::as_ref));
+    let digest = loaded.digest(env.vars.get("PATH").map(AsRef::as_ref), &mut FileHashes::default());
     stands(&mut facts, kept.of(config, (loaded, digest.as_deref()), None).as_ref());
     if let Some(fall) = digest.and_then(|digest| kept.fall(loaded.hook.name.as_str(), &digest)) {
         facts["fault"] = domain::json::json!(fall.why);
@@ -183,7 +185,7 @@ fn plain(facts: &domain::json::Value) -> String {
             | domain::json::Value::Number(_)
             | domain::json::Value::Object(_) => value.to_string(),
         };
-        text.push_str(&format!("{name:<NAME_COLUMNS$} {}\n", clean(&value)));
+        text.push_str(&format!("{name:<NAME_COLUMNS$} {}\n", complete(&clean(&value))));
     }
     for stage in facts["stages"].as_array().into_iter().flatten() {
         let paired = if stage["paired"] == true { ", paired" } else { "" };

@@ -1,6 +1,7 @@
 //! What the commands about rules share: the rule admin where these are managed, how people name one, and what a
 //! refusal means here.
 
+use domain::checkpoint::CheckpointKind;
 use domain::json::Value;
 use domain::nearest::nearest;
 use rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
@@ -8,7 +9,8 @@ use rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
 use super::super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, USAGE};
-use host::config::{Env, Loaded};
+use host::blind::{self, BlindMatcher};
+use host::config::{Config, Env, Loaded};
 use host::host::{Host, load};
 use host::host_rules::HostRules;
 
@@ -46,8 +48,13 @@ pub(super) fn with_rules_of<T>(
     loaded.config.hooks.clear();
     terminal::runtime()?.block_on(async {
         let host = Host::open(env, loaded, Vec::new())?;
-        for line in &host.host_rules.diagnostics {
-            terminal::note(&format!("warning: {}", prose(line)));
+        // Without the hooks of the configuration nobody knows which tools they bring; who shows a rule says how it stands.
+        let rules = host.host_rules.rule_cache().rules();
+        let blind: Vec<String> = blind::of_rules(&host.loaded.config, &rules.hooks, host.host_rules.rule_cache())
+            .map(|(_, line)| line)
+            .collect();
+        for line in host.host_rules.diagnostics.iter().filter(|line| !blind.contains(line)) {
+            terminal::warn(&prose(line));
         }
         let done = work(&host.host_rules, &Caller::cli()).await;
         host.close().await;
@@ -168,7 +175,7 @@ const HINTS: [(&str, &str); 10] = [
     ),
     ("read-only except for the enabled toggle", "`pintle hooks enable` and `pintle hooks disable` work"),
     ("version conflict", "somebody changed it meanwhile: look at it with `pintle hooks show`, then try again"),
-    ("already and is another one", "`--update` writes the record over it; another name makes another hook"),
+    ("already and differs", "`--update` writes the record over it; another name makes another hook"),
     ("agent not found", "`agent_ids` takes the names of configured agents, or their ids"),
     ("runaway-cost guard", "add a matcher such as \"^exec$\", or an if_expr"),
 ];
@@ -176,9 +183,8 @@ const HINTS: [(&str, &str); 10] = [
 /// What a refusal of the rule admin is on the command line: what was asked is wrong, or could not be done.
 pub(super) fn refused(refused: AdminError) -> CliError {
     let error = match refused.code {
-        AdminErrorCode::InvalidRequest => CliError::usage(refused.message),
+        AdminErrorCode::InvalidRequest | AdminErrorCode::NotFound => CliError::usage(refused.message),
         AdminErrorCode::Unauthorized
-        | AdminErrorCode::NotFound
         | AdminErrorCode::FailedPrecondition
         | AdminErrorCode::ResourceExhausted
         | AdminErrorCode::Unavailable
@@ -202,10 +208,20 @@ pub(super) fn json(value: &Value) -> Result<String, CliError> {
     Ok(format!("{text}\n"))
 }
 
+/// The matcher of the rule `hook`, if it is about no tool.
+pub(super) fn blind(config: &Config, hook: &Value) -> Option<BlindMatcher> {
+    BlindMatcher::of_rule(config, CheckpointKind::named(text(hook, "event"))?, text(hook, "matcher"))
+}
+
+/// Says that the rule `hook`, which is to act, is about no tool.
+pub(super) fn warn_blind(config: &Config, hook: &Value) {
+    warn(&blind(config, hook).map(|blind| blind.sentence()).into_iter().collect::<Vec<_>>());
+}
+
 /// Says what is allowed in a record and probably not meant.
 pub(super) fn warn(warnings: &[String]) {
     for warning in warnings {
-        terminal::note(&format!("warning: {}", clean(warning)));
+        terminal::warn(&clean(warning));
     }
 }
 

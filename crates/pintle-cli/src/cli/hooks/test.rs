@@ -82,7 +82,12 @@ pub(super) fn run(global: &Global, args: &TestArgs) -> Result<u8, CliError> {
         Ok::<_, CliError>(came)
     })?;
     let answer = Answer::new(&found.hook, came);
-    terminal::say(&if args.json { answer.json()? } else { answer.plain(global.verbose > 0) })?;
+    let whole = global.verbose > 0;
+    if args.json {
+        terminal::say(&answer.json()?)?
+    } else {
+        terminal::tell(&answer.plain(whole))?
+    }
     if is_changed(&found) {
         terminal::note("  hint: `pintle trust` shows what changed, and accepts it");
     }

@@ -56,7 +56,7 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
     let agents = loaded.config.agents.keys().cloned().collect();
     let mut people = People::new(&source, edition, (rules.tenants.clone(), agents), now);
     let egress = Egress::new(loaded.config.agent_hooks.http_allow.clone());
-    let host = Host { edition, sealed: &sealed, egress: &egress, rules: &rules, now };
+    let host = Host { config: &loaded.config, edition, sealed: &sealed, egress: &egress, rules: &rules, now };
     let plan = plan(&source, &mut people, &host);
     if !args.dry_run {
         for tenant in &people.fresh {
@@ -67,7 +67,10 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
             store.change(changes, &Actor { name: ACTOR.to_owned(), at: now }).map_err(failed)?;
         }
     }
-    terminal::say(&if args.json { as_json(&plan, args.dry_run)? } else { plain(&plan, args.dry_run) })?;
+    match args.json {
+        true => terminal::say(&as_json(&plan, args.dry_run)?)?,
+        false => terminal::tell(&plain(&plan, args.dry_run))?,
+    }
     Ok(if plan.left.is_empty() { 0 } else { FAILED })
 }
 
@@ -90,7 +93,7 @@ fn as_json(plan: &Plan, dry_run: bool) -> Result<String, CliError> {
 }
 
 fn plain(plan: &Plan, dry_run: bool) -> String {
-    let done = if dry_run { "would be taken over" } else { "taken over" };
+    let done = if dry_run { "would be imported" } else { "imported" };
     let mut text = format!("{done}: {}\n", hooks(plan.hooks.len()));
     for hook in &plan.hooks {
         let off = if hook.enabled { "" } else { ", off" };
@@ -103,7 +106,7 @@ fn plain(plan: &Plan, dry_run: bool) -> String {
         ));
     }
     if !plan.present.is_empty() {
-        text.push_str(&format!("here already, and left as they are: {}\n", hooks(plan.present.len())));
+        text.push_str(&format!("already here, and left as they are: {}\n", hooks(plan.present.len())));
     }
     let mut list = |title: &str, remarks: &[Remark]| {
         if !remarks.is_empty() {
@@ -113,7 +116,7 @@ fn plain(plan: &Plan, dry_run: bool) -> String {
             text.push_str(&format!("  {}: {}\n", clean(what), clean(why)));
         }
     };
-    list("not taken over", &plan.left);
+    list("not imported", &plan.left);
     list("to know", &plan.notes);
     text
 }

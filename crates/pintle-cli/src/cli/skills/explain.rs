@@ -12,7 +12,7 @@ use super::super::{Global, terminal};
 use super::ExplainArgs;
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
-use host::config::{Config, Loaded};
+use host::config::Loaded;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
@@ -45,12 +45,12 @@ struct Explained {
 pub(super) fn run(global: &Global, args: &ExplainArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
-        terminal::note(&format!("warning: {}", clean(&line)));
+        terminal::warn(&clean(&line));
     }
     let wire = args.wire.as_deref().map(|name| Wire::resolve(&env, &loaded.config, name)).transpose()?;
     let (stage, went, turn) = match (&args.turn, args.last) {
         (None, false) => dry(&loaded, args)?,
-        (id, _) => replayed(&loaded.config, id.as_deref(), args.agent.as_deref())?,
+        (id, _) => replayed(&loaded, id.as_deref(), args.agent.as_deref())?,
     };
     stage.notes.iter().for_each(|note| terminal::note(&format!("note: {}", clean(note))));
     if went.skills.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn run(global: &Global, args: &ExplainArgs) -> Result<u8, CliError> {
 type Shown = (Stage, RehearsedTurn, Option<(String, String)>);
 
 fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
-    let stage = Stage::of(&loaded.config, loaded.config.agent(args.agent.as_deref())?)?;
+    let stage = Stage::of(loaded, loaded.config.agent(args.agent.as_deref())?)?;
     let script = match &args.script {
         Some(file) => Scripted::from_file(file),
         None => Scripted::from_json(&stage.script(), "of the dry run"),
@@ -86,11 +86,12 @@ fn dry(loaded: &Loaded, args: &ExplainArgs) -> Result<Shown, CliError> {
     Ok((stage, went, None))
 }
 
-fn replayed(config: &Config, id: Option<&str>, agent: Option<&str>) -> Result<Shown, CliError> {
+fn replayed(loaded: &Loaded, id: Option<&str>, agent: Option<&str>) -> Result<Shown, CliError> {
+    let config = &loaded.config;
     let store = open_store(config)?;
     let FoundTurn { row, recorded } = journal::find(&*open_sessions(config, &store)?, id, agent)?;
     let stage = match config.agents.get(&row.agent_id) {
-        Some(agent) => Stage::of(config, agent)?.recorded(),
+        Some(agent) => Stage::of(loaded, agent)?.recorded(),
         None => Stage::gone(&row.agent_id),
     };
     let mut went = Rehearsal::new(&stage.settings, stage.offered.clone(), stage.skills.clone()).replay(&recorded);

@@ -67,7 +67,7 @@ fn scans(env: &Env, loaded: &Loaded, args: &LintArgs) -> Result<Vec<Scan>, CliEr
         let dir = folder(env, loaded, None);
         return Ok(vec![alone(loaded, None, &dir, &folders(&dir))]);
     }
-    Ok(agents.into_iter().map(|agent| scan(config, agent)).collect())
+    Ok(agents.into_iter().map(|agent| scan(loaded, agent)).collect())
 }
 
 /// What is wrong with the skill that `asked` names: by its name, or by the path of its folder.

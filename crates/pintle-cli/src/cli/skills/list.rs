@@ -30,7 +30,7 @@ const SHOWN_CHARS: usize = 60;
 pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
-        terminal::note(&format!("warning: {}", clean(&line)));
+        terminal::warn(&clean(&line));
     }
     let listings: Vec<Listing> = chosen(&loaded.config, args.agent.as_deref())?
         .into_iter()
@@ -75,7 +75,7 @@ struct Listing {
 impl Listing {
     fn of(env: &Env, loaded: &Loaded, agent: &AgentConfig) -> Self {
         let dir = folder(env, loaded, Some(agent));
-        let scan = scan(&loaded.config, agent);
+        let scan = scan(loaded, agent);
         let is_other = |name: &String| {
             let is_named = agent.skills.iter().any(|named| named.text == *name);
             !is_named && scan.skill(name).is_none() && is_skill(&dir.join(name))

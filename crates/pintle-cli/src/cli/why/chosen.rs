@@ -56,7 +56,7 @@ pub(super) fn by_id(store: &dyn Store, id: &str, tool: Option<&str>) -> Result<C
         begin.into_iter().filter(|event| tool.is_none_or(|tool| is_about(event, tool))).collect();
     match (begin.pop(), turns.len()) {
         (None, 0) => {
-            Err(CliError::failed(format!("there is no record of an event, a turn, a session or a call `{id}`"))
+            Err(CliError::usage(format!("there is no record of an event, a turn, a session or a call `{id}`"))
                 .hint("`pintle why --list` shows the turns, `pintle why -v` the newest one with its events' ids"))
         }
         // Who names a tool means an event.
@@ -72,8 +72,10 @@ fn ambiguous(id: &str, newest: Option<&StoredEvent>, rest: &[StoredEvent], turns
     let turns = if turns > 0 { format!(" and {}", counted(turns, "turn")) } else { String::new() };
     let error =
         CliError::usage(format!("`{id}` is ambiguous: {least}{}{turns} begin with it", counted(events, "event")));
-    let named = newest.into_iter().chain(rest.first());
-    named.fold(error, |error, event| error.hint(candidate(event)))
+    // Of very many only the newest ones were looked at.
+    let other = if least.is_empty() { "oldest" } else { "also" };
+    let named = newest.map(|event| ("newest", event)).into_iter().chain(rest.first().map(|event| (other, event)));
+    named.fold(error, |error, (which, event)| error.hint(format!("{which}: {}", candidate(event))))
 }
 
 /// An event as one of several that may be meant.
@@ -86,7 +88,7 @@ fn one(event: StoredEvent, tool: Option<&str>) -> Result<StoredEvent, CliError> 
     match tool {
         Some(tool) if !is_about(&event, tool) => {
             let about = event.tool.as_ref().map_or_else(|| "no tool".to_owned(), |about| format!("the tool `{about}`"));
-            Err(CliError::failed(format!("the event `{}` is about {about}, not about `{tool}`", event.event_id)))
+            Err(CliError::usage(format!("the event `{}` is about {about}, not about `{tool}`", event.event_id)))
         }
         Some(_) | None => Ok(event),
     }
@@ -107,5 +109,5 @@ pub(super) fn of_tool(events: Vec<StoredEvent>, tool: Option<&str>) -> Result<Ve
         true => "its record names no tool".to_owned(),
         false => format!("its tools are {}", tools.into_iter().collect::<Vec<_>>().join(", ")),
     };
-    Err(CliError::failed(format!("the turn has no event about a tool `{tool}`; {about}")))
+    Err(CliError::usage(format!("the turn has no event about a tool `{tool}`; {about}")))
 }

@@ -9,7 +9,8 @@ use unicode_width::UnicodeWidthStr as _;
 use super::words::{is_text, skipped};
 use crate::clean::{clean, prose};
 use crate::moment::moment_of;
-use crate::text::{TIME_COLUMNS, millis_column, short_id};
+use crate::text::{TIME_COLUMNS, millis_column, short_id, waited};
+use crate::timeline::{fault_said, fault_word};
 
 /// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
 const NAME_COLUMNS: usize = 18;
@@ -64,9 +65,15 @@ fn is_made_up(key: &str) -> bool {
     key.rsplit(':').next().is_some_and(|end| uuid::Uuid::try_parse(end).is_ok())
 }
 
+/// Whether it says why its turn failed.
+pub(super) fn is_failure(event: &StoredEvent) -> bool {
+    event.event == "error" && event.text.is_some()
+}
+
 /// Whether a told event has anything to explain: a drop, or a hook that it was kept from for more than its filter.
 pub(super) fn says_something(event: &StoredEvent) -> bool {
-    event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
+    is_failure(event)
+        || event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
 }
 
 /// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
@@ -93,8 +100,13 @@ fn plain(event: &StoredEvent, everything: bool) -> String {
     }
     if event.hooks.is_empty() && !is_of_the_host(event) {
         let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
-        let nobody = if approves { "no approver is registered" } else { "no hook is told of it" };
-        lines.push(format!("  {DIM}{nobody}{DIM:#}"));
+        let nobody = match approves {
+            // It runs: no hook approves calls here, and none has to.
+            true if event.permit.is_some() => None,
+            true => Some("no hook approves calls here"),
+            false => Some("no hook is told of it"),
+        };
+        lines.extend(nobody.map(|nobody| format!("  {DIM}{nobody}{DIM:#}")));
     }
     let width = event.hooks.iter().map(|hook| clean(&hook.hook).width()).max().unwrap_or_default();
     for hook in &event.hooks {
@@ -112,7 +124,8 @@ pub(super) fn indented(text: &str) -> String {
 /// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
 pub(super) fn is_of_the_host(event: &StoredEvent) -> bool {
     let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
-    event.event != event.checkpoint && (texts || event.event == super::HISTORY_WITHHELD)
+    let told = [super::HISTORY_WITHHELD, super::TOOL_MISSING].contains(&event.event.as_str());
+    event.event != event.checkpoint && (texts || told)
 }
 
 /// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
@@ -144,6 +157,7 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
         (Some(fault), _) => {
             let became = hook.verdict.as_deref().unwrap_or_default();
             let detail = indented(&fault_text(hook).unwrap_or_default());
+            let fault = fault_word(fault, hook.fault_detail.as_deref().unwrap_or_default());
             lines.push(format!("{place} {BAD}{fault}{BAD:#} {took}  {detail} → {became}"));
         }
         (None, true) if is_text(hook) => {
@@ -164,6 +178,7 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
             });
         }
     }
+    lines.extend(hook.slot_wait_ms.map(|ms| format!("{below}{DIM}{}{DIM:#}", waited(ms))));
     lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
     lines.extend(hook.dropped.iter().map(|what| format!("{below}dropped: {}", indented(what))));
     if let Some(change) = hook.change.as_ref().filter(|_| everything || hook.fault.is_none()) {
@@ -176,6 +191,6 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
 
 /// A fault in all the words that are kept of it, for a person.
 pub(super) fn fault_text(hook: &StoredRecord) -> Option<String> {
-    let texts: Vec<&str> = hook.fault_detail.as_deref().into_iter().chain(hook.cause.as_deref()).collect();
-    (!texts.is_empty()).then(|| texts.join(": "))
+    let (phrase, cause) = (hook.fault_detail.as_deref(), hook.cause.as_deref());
+    phrase.map(|phrase| fault_said(phrase, cause)).or_else(|| cause.map(str::to_owned))
 }

@@ -1,10 +1,17 @@
 //! Lists: the turns that there were, and the events that stopped something.
 
-use domain::store::{StoredEvent, StoredTurn};
+use domain::store::{RecordQuery, StoredEvent, StoredTurn};
+use serde::Serialize;
+use store::Store;
 
-use super::detail::{BAD, BOLD, DIM, NOTE};
+use super::detail::{BAD, BOLD, DIM, NOTE, is_failure};
+use super::find;
+use super::questions::Questions;
+use super::stopped::{LastWord, Stopped};
 use super::summary::stopped_call;
 use crate::clean::clean;
+use crate::cli::command_line::complete;
+use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::table::{Table, folded};
 use crate::text::{counted, short_id};
@@ -15,13 +22,38 @@ const MAX_PROMPT: usize = 30;
 /// How far in the rest of a line stands that does not fit.
 const HANG: usize = 4;
 
+/// Among how many of the newest events of a turn the error is looked for that it ended with: it is told right before the
+/// end.
+const LAST_EVENTS: usize = 8;
+
+/// A turn, and how it failed.
+#[derive(Serialize)]
+pub(super) struct ListedTurn {
+    #[serde(flatten)]
+    turn: StoredTurn,
+    /// The error that it ended with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Each of `turns` with the error that it ended with.
+pub(super) fn listed(store: &dyn Store, turns: Vec<StoredTurn>) -> Result<Vec<ListedTurn>, CliError> {
+    let one = |turn: StoredTurn| {
+        let query = RecordQuery { turn: Some(turn.turn_id.clone()), limit: LAST_EVENTS, ..RecordQuery::default() };
+        let last = find(store, &query)?;
+        let error = last.into_iter().rev().find(is_failure).and_then(|event| event.text);
+        Ok(ListedTurn { turn, error })
+    };
+    turns.into_iter().map(one).collect()
+}
+
 /// A line for each turn.
-pub(super) fn turns(turns: &[StoredTurn], columns: usize) -> String {
+pub(super) fn turns(turns: &[ListedTurn], columns: usize) -> String {
     if turns.is_empty() {
-        return "no turn is recorded; start one: `pintle run \"hello\"`\n".into();
+        return complete("no turn is recorded; start one: `pintle run \"hello\"`\n");
     }
     let mut table = Table::indented(0);
-    for turn in turns {
+    for ListedTurn { turn, error } in turns {
         let prompt = clean(turn.prompt.as_deref().unwrap_or("-"));
         let prompt = match prompt.char_indices().nth(MAX_PROMPT) {
             Some((end, _)) => {
@@ -33,33 +65,36 @@ pub(super) fn turns(turns: &[StoredTurn], columns: usize) -> String {
             moment_of(&turn.began),
             format!("{BOLD}{}{BOLD:#}", short_id(&turn.turn_id)),
             clean(&turn.agent_id),
-            format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn)),
+            format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn, error.is_some())),
         ]);
     }
-    table.text(columns) + &format!("\n{DIM}`pintle why ID` explains a turn{DIM:#}\n")
+    table.text(columns) + &format!("\n{DIM}{}{DIM:#}\n", complete("`pintle why ID` explains a turn"))
 }
 
-/// How many calls there were, and what was stopped.
-fn came_to(turn: &StoredTurn) -> String {
+/// How many calls there were, what was stopped, and whether it failed.
+fn came_to(turn: &StoredTurn, failed: bool) -> String {
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let stopped = [(turn.refused, BAD, "blocked"), (turn.waiting, NOTE, "waiting")];
     let stopped = stopped.iter().filter(|(count, ..)| *count > 0);
     let stopped: String = stopped.map(|(count, style, word)| format!(", {style}{count} {word}{style:#}")).collect();
-    format!("{}{stopped}", counted(number(turn.calls), "call"))
+    let failed = if failed { format!(", {BAD}ended with an error{BAD:#}") } else { String::new() };
+    format!("{}{stopped}{failed}", counted(number(turn.calls), "call"))
 }
 
 /// What was stopped, newest first, each with its turn.
-pub(super) fn refusals(events: &[StoredEvent], columns: usize, ids: bool) -> String {
-    let line = |event: &StoredEvent| {
+pub(super) fn refusals(events: &[StoredEvent], questions: &Questions, (columns, ids): (usize, bool)) -> String {
+    let line = |(word, event): &(LastWord, &StoredEvent)| {
         format!(
             "{DIM}{}  turn {}{DIM:#}\n{}\n",
             moment_of(&event.at),
             short_id(&event.turn_id),
-            stopped_call(event, None, ids)
+            stopped_call(event, (*word, None), ids)
         )
     };
     match events.is_empty() {
         true => "nothing was blocked, and nothing waits for a person\n".into(),
-        false => folded(&events.iter().rev().map(line).collect::<String>(), columns, HANG),
+        false => {
+            folded(&Stopped::of(events, questions).open().iter().rev().map(line).collect::<String>(), columns, HANG)
+        }
     }
 }

@@ -66,6 +66,7 @@ fn executions(store: &dyn ExecutionStore, query: ExecutionQuery) -> Result<Vec<E
 
 fn complete(hook: &mut StoredRecord, row: &Execution) {
     hook.duration_ms = Some(f64::from(u32::try_from(row.duration_ms).unwrap_or(u32::MAX)));
+    hook.slot_wait_ms = row.metadata.get("slot_wait_ms").and_then(|ms| ms.as_f64());
     match row.decision {
         Decision::Allow => hook.reason.clone_from(&row.reason),
         // It decides nothing, so it is no verdict.

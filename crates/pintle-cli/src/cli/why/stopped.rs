@@ -3,6 +3,8 @@
 use domain::store::StoredEvent;
 use domain::verdict::VerdictKind;
 
+use super::questions::Questions;
+
 /// The last word on each call or text that did not simply go on, in the order in which they were stopped.
 #[derive(Default)]
 pub(super) struct Stopped<'a> {
@@ -16,17 +18,21 @@ pub(super) enum LastWord {
     Blocked,
     /// A person is asked about it.
     Waiting,
+    /// A person was asked, and the question is over without a use: void, expired, or refused.
+    Lapsed,
     /// A person was asked, and it went on.
     Approved,
 }
 
 impl<'a> Stopped<'a> {
-    /// Of `events`, oldest first.
-    pub(super) fn of(events: impl IntoIterator<Item = &'a StoredEvent>) -> Self {
+    /// Of `events`, oldest first, of which a person was asked `questions`.
+    pub(super) fn of(events: impl IntoIterator<Item = &'a StoredEvent>, questions: &Questions) -> Self {
         let mut stopped = Self::default();
         for event in events {
             stopped.take(event);
         }
+        let waiting = stopped.found.iter_mut().filter(|(word, _)| *word == LastWord::Waiting);
+        waiting.filter(|(_, event)| !questions.waits(event)).for_each(|(word, _)| *word = LastWord::Lapsed);
         stopped
     }
 
@@ -55,8 +61,8 @@ impl<'a> Stopped<'a> {
     }
 
     /// Those that did not go on.
-    pub(super) fn open(&self) -> Vec<&'a StoredEvent> {
-        self.found.iter().filter(|(last, _)| *last != LastWord::Approved).map(|(_, event)| *event).collect()
+    pub(super) fn open(&self) -> Vec<(LastWord, &'a StoredEvent)> {
+        self.found.iter().filter(|(last, _)| *last != LastWord::Approved).copied().collect()
     }
 }
 

@@ -4,16 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use domain::fault::FaultKind;
 use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 
-use super::detail::{BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_of_the_host};
+use super::detail::{
+    BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_failure, is_of_the_host,
+};
+use super::questions::Questions;
 use super::stopped::{LastWord, Stopped};
 use super::words::{in_short, is_text};
 use crate::clean::clean;
+use crate::cli::command_line::complete;
 use crate::table::folded;
-use crate::text::{counted, time_column, whole};
+use crate::text::{counted, time_said, whole};
 
 /// How far in the rest of a line stands that does not fit.
 const HANG: usize = 4;
@@ -25,10 +30,10 @@ const MAX_LINES: usize = 5;
 const MAX_REFUSALS: usize = 10;
 
 /// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
-pub(super) fn turns(events: &[StoredEvent], columns: usize) -> String {
+pub(super) fn turns(events: &[StoredEvent], questions: &Questions, columns: usize) -> String {
     let mut text = String::new();
     for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
-        let summary = Summary::of(turn);
+        let summary = Summary::of(turn, questions);
         if number > 0 && summary.is_quiet() {
             continue;
         }
@@ -40,9 +45,15 @@ pub(super) fn turns(events: &[StoredEvent], columns: usize) -> String {
     folded(&text, columns, HANG)
 }
 
+/// Why a turn failed, as far as no hook stopped it.
+fn failure(event: &StoredEvent) -> String {
+    format!("{BAD}✗ the turn failed:{BAD:#} {}", indented(event.text.as_deref().unwrap_or_default()))
+}
+
 /// What else can be asked.
 pub(super) fn more() -> String {
-    format!("\n{DIM}-v shows every hook at every event, with the ids for `pintle why EVENT_ID`{DIM:#}\n")
+    let more = complete("-v shows every hook at every event, with the ids for `pintle why EVENT_ID`");
+    format!("\n{DIM}{more}{DIM:#}\n")
 }
 
 /// The place of each call in its turn, from 1, in the order in which hooks were asked about them.
@@ -56,12 +67,12 @@ pub(super) fn call_numbers(events: &[StoredEvent]) -> BTreeMap<&str, usize> {
 }
 
 /// Something that was blocked, or that waits for a person or did; with its ids if they are wanted.
-pub(super) fn stopped_call(event: &StoredEvent, number: Option<usize>, ids: bool) -> String {
-    let asks = event.ruling == VerdictKind::Ask.as_str();
-    let (style, mark) = match (asks, super::stops(event)) {
-        (true, _) => (NOTE, "?"),
-        (false, true) => (BAD, "✗"),
-        (false, false) => (GOOD, "✓"),
+pub(super) fn stopped_call(event: &StoredEvent, (word, number): (LastWord, Option<usize>), ids: bool) -> String {
+    let (style, mark) = match word {
+        LastWord::Waiting => (NOTE, "?"),
+        LastWord::Lapsed => (DIM, "?"),
+        LastWord::Blocked => (BAD, "✗"),
+        LastWord::Approved => (GOOD, "✓"),
     };
     let what = match (&event.tool, &event.call) {
         (Some(tool), Some(call)) => format!("{BOLD}{}{BOLD:#} {}", clean(tool), clean(&call.shown())),
@@ -69,19 +80,34 @@ pub(super) fn stopped_call(event: &StoredEvent, number: Option<usize>, ids: bool
         (None, _) => format!("{BOLD}{}{BOLD:#}", event.event),
     };
     let number = number.map(|number| format!("{DIM}call {number}{DIM:#} ")).unwrap_or_default();
-    let text = match mark {
+    let text = match word {
         // The text that is kept names the approval, which nobody needs any more.
-        "✓" => "\n  approved by a person".to_owned(),
-        _ => event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default(),
+        LastWord::Approved => "\n  approved by a person".to_owned(),
+        LastWord::Lapsed => "\n  a person was asked, and the question is over: it did not run".to_owned(),
+        LastWord::Blocked | LastWord::Waiting => {
+            event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default()
+        }
     };
     let id = if ids { format!(", event {}", event.event_id) } else { String::new() };
     format!("{style}{mark}{style:#} {number}{what}{text}\n  {DIM}{}{id}{DIM:#}", event.checkpoint)
 }
 
+/// What hooks at `checkpoint` act on.
+fn subject(checkpoint: &str) -> &'static str {
+    match checkpoint {
+        "user_prompt_submit" => "the prompt",
+        "before_llm" => "the request to the model",
+        "after_llm" => "the model's answer",
+        "after_tool" | "post_tool_use" => "the result",
+        "subagent_start" => "the task",
+        _ => "it",
+    }
+}
+
 /// The hooks that ran.
 #[derive(Default)]
 struct HooksRan<'a> {
-    /// Those that were asked for a verdict.
+    /// Those that were asked for a verdict, or failed.
     asked: BTreeSet<&'a str>,
     /// How often they were.
     times: usize,
@@ -89,11 +115,30 @@ struct HooksRan<'a> {
     took: Duration,
 }
 
+impl<'a> HooksRan<'a> {
+    fn count(&mut self, hook: &'a StoredRecord) {
+        self.asked.insert(&hook.hook);
+        self.times += 1;
+    }
+
+    /// How many ran how often, and how long all of it took.
+    fn said(&self) -> String {
+        if self.times == 0 {
+            return "no hook ran".to_owned();
+        }
+        let hooks = counted(self.asked.len(), "hook");
+        let times = if self.times == 1 { "once".to_owned() } else { counted(self.times, "time") };
+        format!("{hooks} ran {times}, {}", time_said(self.took))
+    }
+}
+
 /// The findings about one turn.
 #[derive(Default)]
 struct Summary<'a> {
     calls: BTreeMap<&'a str, usize>,
     stopped: Stopped<'a>,
+    /// Why the turn failed.
+    failure: Option<&'a StoredEvent>,
     /// Changes, by who made them where.
     changed: BTreeMap<(&'a str, &'a str), Vec<&'a StoredEvent>>,
     /// Calls that a hook answered in the tool's place.
@@ -113,9 +158,13 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn of(events: &'a [StoredEvent]) -> Self {
-        let mut summary = Self { calls: call_numbers(events), stopped: Stopped::of(events), ..Self::default() };
+    fn of(events: &'a [StoredEvent], questions: &Questions) -> Self {
+        let stopped = Stopped::of(events, questions);
+        let mut summary = Self { calls: call_numbers(events), stopped, ..Self::default() };
         for event in events {
+            if is_failure(event) {
+                summary.failure = Some(event);
+            }
             if is_of_the_host(event) && event.text.is_some() {
                 summary.host.entry(&event.event).or_default().push(event);
             }
@@ -139,23 +188,27 @@ impl<'a> Summary<'a> {
         }
         match (&hook.fault, hook.ran, &hook.verdict) {
             (Some(fault), ..) => {
+                // What could not even be started did not run.
+                if hook.ran && *fault != FaultKind::CannotStart.word() {
+                    self.ran.count(hook);
+                }
                 let detail = fault_text(hook).unwrap_or_else(|| fault.clone());
                 self.fail(hook, fault, format!("{} → {}", clean(&detail), hook.verdict.as_deref().unwrap_or("told")));
             }
             (None, false, verdict) => {
                 let reason = hook.reason.as_deref().unwrap_or("unknown");
-                *self.not_run.entry(reason).or_default() += 1;
                 if let Some(became) = verdict {
                     let value = hook.value.as_deref().map(|value| format!(" ({value})")).unwrap_or_default();
                     let reason_shown = clean(in_short(reason));
                     self.fail(hook, reason, format!("skipped: {reason_shown}{} → {became}", clean(&value)));
+                } else {
+                    *self.not_run.entry(reason).or_default() += 1;
                 }
                 self.look_near(event, hook);
             }
             (None, true, verdict) => {
                 if let Some(verdict) = verdict {
-                    self.ran.asked.insert(&hook.hook);
-                    self.ran.times += 1;
+                    self.ran.count(hook);
                     if verdict == VerdictKind::Respond.as_str() && event.substituted {
                         self.answered.entry(&hook.hook).or_default().push(event);
                     }
@@ -190,21 +243,22 @@ impl<'a> Summary<'a> {
             && self.changed.is_empty()
             && self.answered.is_empty()
             && self.failed.is_empty()
+            && self.failure.is_none()
             && self.host.is_empty()
     }
 
     fn shown(&self) -> String {
-        let mut lines = vec![self.sentence()];
+        let mut lines: Vec<String> = self.failure.into_iter().map(failure).chain([self.sentence()]).collect();
         let more = |lines: &mut Vec<String>, count: usize, max: usize| {
             if count > max {
                 lines.push(format!("{DIM}… and {} more: -v{DIM:#}", count - max));
             }
         };
-        for word in [LastWord::Blocked, LastWord::Waiting, LastWord::Approved] {
+        for word in [LastWord::Blocked, LastWord::Waiting, LastWord::Lapsed, LastWord::Approved] {
             let found = self.stopped.with(word);
             for event in found.iter().take(MAX_REFUSALS) {
                 let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
-                lines.push(stopped_call(event, number, false));
+                lines.push(stopped_call(event, (word, number), false));
             }
             more(&mut lines, found.len(), MAX_REFUSALS);
         }
@@ -245,11 +299,12 @@ impl<'a> Summary<'a> {
 
     /// What some events are about: calls by their numbers, everything else by how often.
     fn about(&self, events: &[&StoredEvent]) -> String {
+        let what = events.first().map_or("it", |event| subject(&event.checkpoint));
         let number = |event: &&StoredEvent| event.tool_call_id.as_deref().and_then(|call| self.calls.get(call));
         let calls: BTreeSet<usize> = events.iter().filter_map(number).copied().collect();
         match (calls.first(), calls.len()) {
-            (None, _) if events.len() == 1 => "it once".into(),
-            (None, _) => format!("it {} times", events.len()),
+            (None, _) if events.len() == 1 => what.to_owned(),
+            (None, _) => format!("{what} {} times", events.len()),
             (Some(only), 1) => {
                 let tool = events[0].tool.as_deref().map(clean).unwrap_or_default();
                 format!("call {only} ({tool})")
@@ -262,13 +317,15 @@ impl<'a> Summary<'a> {
     fn sentence(&self) -> String {
         let stopped = |word| self.stopped.with(word).len();
         let changes = self.changed.values().map(Vec::len).sum();
+        let failures = self.failed.values().map(|(_, times)| times).sum();
         let counts = [
             (stopped(LastWord::Blocked), "blocked"),
             (stopped(LastWord::Waiting), "waiting for a person"),
+            (stopped(LastWord::Lapsed), "no longer waiting"),
             (stopped(LastWord::Approved), "approved by a person"),
             (self.answered.values().map(Vec::len).sum(), "answered by a hook"),
-            (changes, "changed"),
-            (self.failed.values().map(|(_, times)| times).sum(), "failed"),
+            (changes, if changes == 1 { "change by a hook" } else { "changes by hooks" }),
+            (failures, if failures == 1 { "failure of a hook" } else { "failures of hooks" }),
         ];
         let counts: Vec<String> =
             counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
@@ -280,13 +337,7 @@ impl<'a> Summary<'a> {
         if self.ran.times == 0 && self.is_quiet() {
             return format!("{NOBODY_ASKED}{texts}");
         }
-        let hooks = counted(self.ran.asked.len(), "hook");
-        let times = if self.ran.times == 1 { "once".to_owned() } else { counted(self.ran.times, "time") };
-        format!(
-            "{}, {counts}{texts}; {hooks} ran {times}, {}",
-            counted(self.calls.len(), "call"),
-            time_column(self.ran.took)
-        )
+        format!("{}, {counts}{texts}; {}", counted(self.calls.len(), "call"), self.ran.said())
     }
 
     /// The hooks that did not run, on one line.

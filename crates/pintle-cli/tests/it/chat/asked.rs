@@ -25,7 +25,10 @@ fn asked(env: &TestEnv, args: &[&str]) -> (Tty, String) {
 
 #[test]
 fn the_person_sees_exactly_what_would_run_and_says() {
-    for (answer, expected) in [("y", "It is done."), ("n", "So I do not."), ("No: use --dry-run", "As a trial then.")] {
+    let refused = Some("1 call, 1 blocked (why: ");
+    for (answer, expected, counts) in
+        [("y", "It is done.", None), ("n", "So I do not.", refused), ("No: use --dry-run", "As a trial then.", refused)]
+    {
         let env = asking("");
         let (mut chat, _) = asked(&env, &[]);
         chat.say(answer, expected);
@@ -35,6 +38,11 @@ fn the_person_sees_exactly_what_would_run_and_says() {
             assert!(shown.lines().any(|shown| shown == line), "{line} in {shown}");
         }
         assert!(!shown.contains('\u{202e}'), "{shown}");
+        let last = shown.lines().find(|line| line.starts_with("  1 call, ")).unwrap_or_else(|| panic!("{shown}"));
+        assert!(
+            !last.contains("waiting") && last.starts_with(&format!("  {}", counts.unwrap_or("1 call, 1 hook "))),
+            "{last}"
+        );
         assert_eq!((ended.code, ended.restored), (Some(0), true));
     }
 }
@@ -137,9 +145,8 @@ fn a_question_goes_away_with_its_turn() {
     let env = asking("");
     let (mut chat, _) = asked(&env, &[]);
     chat.press("\u{1b}");
-    chat.until("finishing; again to stop");
-    chat.press("\u{1b}");
-    chat.until("stopped: ");
+    let shown = chat.until("stopped: ");
+    assert!(shown.contains("1 call, 1 no longer waiting (why: "), "{shown}");
     // What is typed now is a message again.
     chat.say("/help", "/resume  go on");
     assert_eq!(chat.leave().code, Some(0));

@@ -49,7 +49,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 /// How long anything may take until it is seen: far more than it does on a machine that is busy.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// `pintle chat` on a terminal.
+/// `pintle` on a terminal, as a rule `pintle chat`.
 pub(crate) struct Tty {
     relay: Child,
     typed: Option<ChildStdin>,
@@ -84,8 +84,13 @@ impl Tty {
 
     /// The same, where `ahead` was typed before the program began.
     pub(crate) fn chat_after(env: &TestEnv, ahead: &str, args: &[&str]) -> Self {
+        Self::of(env, ahead, &[&["chat"], args].concat())
+    }
+
+    /// `pintle` with these arguments.
+    pub(crate) fn of(env: &TestEnv, ahead: &str, args: &[&str]) -> Self {
         let mut command = env.command("python3");
-        command.args(["-c", RELAY, ahead, PINTLE, "--color", "never", "chat"]).args(args).env("TERM", "xterm");
+        command.args(["-c", RELAY, ahead, PINTLE, "--color", "never"]).args(args).env("TERM", "xterm");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut relay = command.spawn().unwrap();
         let typed = relay.stdin.take();

@@ -1,15 +1,20 @@
 //! Guards and calls of tools that run no shell text.
 
-use domain::json::json;
+use domain::json::{Value, json};
 
 use super::{Said, guards, run};
 
 /// What the guards say to `tool` with `path`, of those whose matcher has the tool.
 fn check(tool: &str, path: &str) -> Vec<(String, Said)> {
+    check_call(tool, &json!({"path": path, "content": "rm -rf /"}))
+}
+
+/// What they say to `tool` with `arguments`.
+fn check_call(tool: &str, arguments: &Value) -> Vec<(String, Said)> {
     let event = json!({
         "hookEvent": "pre_tool_use",
         "toolName": tool,
-        "toolInput": {"path": path, "content": "rm -rf /"},
+        "toolInput": arguments,
         "rawInput": "",
         "shell": {
             "commands": [], "reads": [], "writes": [], "deletes": [], "urls": [], "outside": [],
@@ -39,7 +44,40 @@ fn tools_for_files_are_judged_by_their_path() {
     let outside = "starter-outside: changes src/../../other/x, which lies outside of the workspace";
     assert_eq!(refusal("edit_file", "src/../../other/x"), outside);
     assert_eq!(refusal("read_file", "config/.env"), "starter-secrets: reads config/.env, which may hold secrets");
+    let key = "starter-secrets: reads server.key, which may hold secrets";
+    assert_eq!(refusal("read_file", "server.key"), key);
     assert_eq!(refusal("read_file", "~/.aws/config"), "starter-secrets: reads ~/.aws/config, which may hold secrets");
+}
+
+#[test]
+fn tools_of_other_programs_are_judged_by_the_files_they_name() {
+    let said = |tool: &str, arguments: Value| {
+        let said = check_call(tool, &arguments).into_iter().find(|(_, word)| word.decision != "allow");
+        said.map(|(name, word)| format!("{name}: {}", word.reason))
+    };
+    for (tool, arguments, file) in [
+        ("mcp_files_read_file", json!({"path": ".env"}), ".env"),
+        ("mcp_files_read_text_file", json!({"path": "/code/app/server.pem"}), "/code/app/server.pem"),
+        ("mcp_files_read_multiple_files", json!({"paths": ["README.md", "config/.env"]}), "config/.env"),
+        ("mcp_files_move_file", json!({"source": ".env", "destination": "notes.txt"}), ".env"),
+        ("mcp_files_copy", json!({"from": "id_rsa", "to": "x"}), "id_rsa"),
+        ("mcp_web_open", json!({"uri": "file:///code/app/.env"}), "/code/app/.env"),
+        ("mcp_files_view", json!({"file_path": "~/.claude.json"}), "~/.claude.json"),
+    ] {
+        let expected = format!("starter-secrets: reads {file}, which may hold secrets");
+        assert_eq!(said(tool, arguments), Some(expected), "{tool}");
+    }
+    for (tool, arguments) in [
+        ("mcp_files_read_file", json!({"path": "src/main.rs"})),
+        ("mcp_files_read_file", json!({"path": ".env.example"})),
+        ("mcp_files_write_file", json!({"path": ".env", "content": "A=1"})),
+        ("mcp_files_get_file_info", json!({"path": ".env"})),
+        ("mcp_files_list_directory", json!({"path": "~/.ssh"})),
+        ("mcp_wiki_search", json!({"query": ".env"})),
+        ("mcp_web_open", json!({"uri": "https://x.test/a.env.html"})),
+    ] {
+        assert_eq!(said(tool, arguments), None, "{tool}");
+    }
 }
 
 #[test]
@@ -51,6 +89,7 @@ fn common_files_are_nobodys_matter() {
         ("write_file", ".git/info/exclude"),
         ("edit_file", "docs/../README.md"),
         ("read_file", ".env.example"),
+        ("read_file", "src/key.rs"),
         ("read_file", ".aws/task-definition.json"),
         ("read_file", "/usr/include/stdio.h"),
         ("search_text", "."),
@@ -59,5 +98,56 @@ fn common_files_are_nobodys_matter() {
         let words = check(tool, path);
         assert!(!words.is_empty(), "{tool} is nobody's");
         assert!(words.iter().all(|(_, word)| word.decision == "allow"), "{tool} {path}: {words:?}");
+    }
+}
+
+#[test]
+fn a_search_is_judged_by_what_it_would_show() {
+    let words = |arguments: Value| {
+        let said = check_call("search_text", &arguments);
+        assert!(!said.is_empty());
+        said.into_iter()
+            .find(|(_, word)| word.decision != "allow")
+            .map(|(name, word)| format!("{name}: {}", word.reason))
+    };
+    for glob in [".env", "**/*.env", ".e*", "{.env,.npmrc}", "src/*.key", "id_[er]*"] {
+        let expected = format!("starter-secrets: searches {glob}, which may hold secrets");
+        assert_eq!(words(json!({"pattern": "S=", "glob": glob})), Some(expected));
+    }
+    for pattern in [
+        ".",
+        "^",
+        "$",
+        ".*",
+        "\\w",
+        "\\S",
+        "x*",
+        ".{0}",
+        "[[:print:]]",
+        "(?:)",
+        "[^q]",
+        "(?s).",
+        "(?i)(?x)\\S",
+        "(?s:.)",
+        "(?P<a>.)",
+        "\\pL|=",
+        "[\\w--a]",
+    ] {
+        let expected = format!("starter-secrets: shows whatever is there, and secrets with it: {pattern}");
+        assert_eq!(words(json!({"pattern": pattern, "path": "."})), Some(expected));
+    }
+    for arguments in [
+        json!({"pattern": "fn main"}),
+        json!({"pattern": "retry", "path": "src"}),
+        json!({"pattern": "^use ", "glob": "*.rs"}),
+        json!({"pattern": ".", "glob": "*.rs"}),
+        json!({"pattern": "e"}),
+        json!({"pattern": "a=b", "glob": "*"}),
+        json!({"pattern": "name(", "glob": "["}),
+        json!({"pattern": "(?i)retry\\b"}),
+        json!({"pattern": "[\\w--a]name"}),
+        json!({"pattern": "name", "glob": "**/Cargo.toml"}),
+    ] {
+        assert_eq!(words(arguments.clone()), None, "{arguments}");
     }
 }

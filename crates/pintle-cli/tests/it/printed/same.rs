@@ -8,7 +8,7 @@ use regex::Regex;
 static DIFFERS: LazyLock<[(Regex, &str); 7]> = LazyLock::new(|| {
     [
         (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "ID"),
-        (r"\b\d+(\.\d+)? (µs|ms|s)\b", "TIME"),
+        (r"(<|\b)\d+(\.\d+)? (µs|ms|s)\b", "TIME"),
         (r"\b\d{4}-\d{2}-\d{2} \d{2}:\d{2}(:\d{2})? UTC", "AT"),
         (r"\bsha256[: ][0-9a-f]+", "DIGEST"),
         (r"\b[0-9a-f]{8}(-[0-9a-f]+)*(-…|\b)", "ID"),

@@ -169,11 +169,15 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
     let env = model.env("tools = ['exec']\n", judge);
     assert_eq!(env.on_terminal("", &["budget", "set", "0"]).code, Some(0));
     whole_turn(&env, "go");
-    assert_eq!(result(&model), "tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded");
+    let told = result(&model);
+    assert!(told.starts_with("tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded: "), "{told}");
     assert_eq!((ran(&env).as_str(), model.requests().len()), ("", 2), "nobody judged, and nothing ran");
     let why = env.raw(&["why", "-v", "--last"]);
     let line = "judge              agent    skipped: budget spent: ";
-    assert!(why.contains(line) && why.contains(" tokens needed → deny"), "{why}");
+    assert!(
+        why.contains(line) && why.contains(" tokens needed, ") && why.contains(" left to tenant default until "),
+        "{why}"
+    );
     let why: Value = serde_json::from_str(&env.raw(&["why", "--last", "--json"])).unwrap();
     let lines = why.as_array().unwrap().iter().flat_map(|event| event["hooks"].as_array().unwrap());
     let judged: Vec<&Value> = lines.filter(|line| line["hook"] == "judge").collect();
@@ -181,7 +185,8 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
                       "reason": "budget spent", "value": judged[0]["value"], "verdict": "deny"});
     assert_eq!(judged, [&line]);
     let row = history(&env).pop().unwrap();
-    assert_eq!([&row["decision"], &row["reason"]], ["block", "tenant budget exceeded"]);
+    let need = format!("tenant budget exceeded: {}", judged[0]["value"].as_str().unwrap());
+    assert_eq!([&row["decision"], &row["reason"]], ["block", need.as_str()]);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `pintle hooks add`.
 
-use super::{GUARD, add, listed, operate};
+use super::{GUARD, add, listed, operate, rows};
 use crate::env::TestEnv;
+use crate::run::{DONE, scripted};
 
 #[test]
 fn several_records_are_added_in_either_form_and_their_ids_printed() {
@@ -117,14 +118,14 @@ fn a_record_that_is_there_already_is_the_hook_that_it_is() {
     insta::assert_snapshot!(add(&env, GUARD), @r#"
     exit 0
     --- out
-    no-force at pre_tool_use is there already, just so
+    no-force at pre_tool_use is already there, unchanged
     [id]
     "#);
     let other = GUARD.replace("^exec$", "^(exec|spawn)$").replace("priority = 10", "priority = 20");
     insta::assert_snapshot!(add(&env, &other), @r#"
     exit 1
     --- out
-    error: hook "no-force" ([id]) is at pre_tool_use already and is another one: matcher is "^exec$", not "^(exec|spawn)$"; priority is 10, not 20
+    error: hook "no-force" ([id]) is at pre_tool_use already and differs: matcher is "^exec$", not "^(exec|spawn)$"; priority is 10, not 20
       hint: `--update` writes the record over it; another name makes another hook
     "#);
     assert_eq!((listed(&env).len(), &listed(&env)[0]["version"]), (1, &1.into()), "nothing is changed");
@@ -161,9 +162,9 @@ fn a_secret_that_is_another_one_is_not_shown() {
     };
     assert_eq!(add(&env, &record("Bearer one")).code, Some(0));
     let same = add(&env, &record("Bearer one"));
-    assert!(same.out.contains("ask at stop is there already, just so"), "{same}");
+    assert!(same.out.contains("ask at stop is already there, unchanged"), "{same}");
     let seen = add(&env, &record("Bearer two"));
-    assert!(seen.out.contains("another one: another secret in config.headers\n"), "{seen}");
+    assert!(seen.out.contains("differs: another secret in config.headers\n"), "{seen}");
     assert!(!seen.out.contains("Bearer"), "{seen}");
 }
 
@@ -182,6 +183,43 @@ fn a_matcher_that_is_about_no_tool_is_told_when_it_is_stored_and_by_lint() {
     );
     operate(&env, &["hooks", "set", "no-force", "matcher=^exec$"]);
     assert_eq!(env.pintle(&["hooks", "lint"]).err, "no mistakes\n");
+}
+
+#[test]
+fn a_rule_that_is_about_no_tool_says_so_wherever_it_is_shown_or_relied_on() {
+    let env = scripted(DONE, "tools = ['exec']\n");
+    add(&env, &GUARD.replace("^exec$", "^exce$"));
+    let health = "unproven: matches no tool; did you mean exec?";
+    let list = env.pintle(&["hooks", "list"]);
+    assert!(rows(&list.out).contains(&format!("priority 10   {health}, script")), "{list}");
+    assert_eq!(listed(&env)[0]["unproven"], "matches no tool; did you mean exec?");
+    let show = env.pintle(&["hooks", "show", "no-force"]);
+    assert!(show.out.contains(&format!("health           {health}\n")), "{show}");
+    assert_eq!((list.err.as_str(), show.err.as_str()), ("", ""), "it is said once");
+    let doctor = env.pintle(&["doctor"]);
+    assert!(doctor.code == Some(5) && doctor.out.contains("no-force  unproven at matcher: "), "{doctor}");
+    let sentence = "matcher `^exce$` matches no tool; did you mean `exec`?";
+    let run = env.pintle(&["run", "hello"]);
+    let warning = format!("warning: hook \"no-force\": {sentence}\n");
+    assert!(run.code == Some(0) && run.err.matches(&warning).count() == 1, "{run}");
+    let strict = env.pintle(&["run", "--strict", "hello"]);
+    assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: no-force\n"), "{strict}");
+    assert!(strict.err.contains(&warning), "{strict}");
+    // Whoever switches it off relies on it no more; whoever switches it on is told again.
+    assert!(!operate(&env, &["hooks", "disable", "no-force"]).out.contains("warning"));
+    assert_eq!(env.pintle(&["run", "--strict", "--quiet", "hello"]).code, Some(0));
+    let on = operate(&env, &["hooks", "enable", "no-force"]);
+    assert!(on.code == Some(0) && on.out.contains(&format!("warning: {sentence}")), "{on}");
+    let set = operate(&env, &["hooks", "set", "no-force", "matcher=^exec$"]);
+    assert!(set.code == Some(0) && !set.out.contains("warning"), "{set}");
+    assert!(rows(&env.pintle(&["hooks", "list"]).out).contains("priority 10   on, script"));
+}
+
+#[test]
+fn the_usage_names_both_ways_to_add() {
+    let env = TestEnv::new();
+    let seen = env.pintle(&["hooks", "add"]);
+    assert!(seen.code == Some(2) && seen.err.contains("<FILE|--starter>"), "{seen}");
 }
 
 #[test]

@@ -98,7 +98,8 @@ fn a_page_that_ends_before_the_end_says_how_to_go_on() {
     let words: Vec<&str> = seen.err.trim().split(' ').collect();
     let raw = env.command(PINTLE).args(["hooks", "history", "--limit", "2", "--since", "1h"]).output().unwrap();
     let note = String::from_utf8(raw.stderr).unwrap();
-    let flags: Vec<&str> = note.trim().split_once(" --since").unwrap().1.trim().split(' ').collect();
+    let flags: Vec<&str> =
+        note.trim().trim_end_matches('`').split_once(" --since").unwrap().1.trim().split(' ').collect();
     assert!(words.len() > 6, "{}", seen.err);
     let [since, _, cursor] = flags.as_slice() else { panic!("{note}") };
     let rest = env.pintle(&["hooks", "history", "--limit", "2", "--since", since, "--cursor", cursor]);
@@ -161,7 +162,7 @@ fn a_removed_hook_is_found_by_the_name_and_the_id_that_it_had() {
     let seen = env.pintle(&["hooks", "history", "no-forse"]);
     assert!(seen.code == Some(2) && seen.err.contains("there is no rule \"no-forse\""), "{seen}");
     let seen = env.pintle(&["hooks", "history", "0193a5b0-7000-7000-8000-0000000000ff"]);
-    assert!(seen.code == Some(1) && seen.err.contains("hook not found"), "{seen}");
+    assert!(seen.code == Some(2) && seen.err.contains("hook not found"), "{seen}");
     // One of the same name that is there now is another hook.
     add(&env, GUARD);
     assert_eq!((page(&env, &["no-force"]).0.len(), page(&env, &[&id]).0.len()), (0, 3));

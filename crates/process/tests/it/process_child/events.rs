@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent, RuntimeKind};
+use domain::hook::Family;
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::Value;
-use engine::handler::Handler as _;
+use engine::handler::{Handler as _, NoticeViews};
 use pintle_process::hook::ProcessHook;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, within};
@@ -28,7 +29,7 @@ fn error(message: &str) -> RuntimeEvent {
 }
 
 fn told(hook: &ProcessHook, event: &RuntimeEvent, times: usize) -> usize {
-    (0..times).filter(|_| hook.tell(&notice(event.clone()))).count()
+    (0..times).filter(|_| hook.tell(&notice(event.clone()), &NoticeViews::default())).count()
 }
 
 /// The methods and `Seq` numbers of what a child was sent.
@@ -61,12 +62,31 @@ async fn only_what_passes_the_filter_is_told_and_numbered() {
     spec.events = Some(BTreeSet::from([RuntimeKind::Error]));
     let hook = stage.start(spec);
     within(hook.ready()).await.unwrap();
-    assert!(hook.tell(&notice(ObservedEvent::SessionStart)));
+    assert!(hook.tell(&notice(ObservedEvent::SessionStart), &NoticeViews::default()));
     assert_eq!(told(&hook, &delta(), 5), 5);
     assert_eq!(told(&hook, &error("e"), 2), 2);
     stage.close(&hook).await;
     assert_eq!(sent(&stage), [("hook.event".to_owned(), 1), ("hook.event".to_owned(), 2)]);
-    assert!(!hook.tell(&notice(error("after the close"))));
+    assert!(!hook.tell(&notice(error("after the close")), &NoticeViews::default()));
+}
+
+#[tokio::test]
+async fn hooks_that_are_told_alike_share_what_they_are_sent_but_for_their_numbers() {
+    let stages = [Stage::new(), Stage::new()];
+    let hooks = [stages[0].hook("exec cat >sent").await, stages[1].hook("exec cat >sent").await];
+    assert_eq!(told(&hooks[1], &delta(), 1), 1, "the second one counts from 2");
+    let (notice, views) = (notice(error("e")), NoticeViews::default());
+    assert!(hooks.iter().all(|hook| hook.tell(&notice, &views)));
+    let shared = views.view(Family::Process, 0, || panic!("it was rendered already"));
+    for (number, (stage, hook)) in (1..).zip(stages.iter().zip(&hooks)) {
+        stage.close(hook).await;
+        let sent = stage.text("sent");
+        let last = format!(
+            r#"{{"jsonrpc":"2.0","method":"hook.event","params":{},"Seq":{number}}}}}"#,
+            String::from_utf8_lossy(shared)
+        );
+        assert_eq!(sent.lines().last(), Some(last.as_str()));
+    }
 }
 
 #[tokio::test]

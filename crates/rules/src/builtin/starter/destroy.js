@@ -13,7 +13,7 @@ function inScratch(path) {
 
 // Whether `path` is `folder`, holds it, or is all that one of them holds.
 function holds(path, folder) {
-  const bare = path.replace(/(\/\*+)+$/, "");
+  const bare = path.replace(/(\/(\*+|\[\^\.\]\*))+$/, "");
   return bare === "" || folder === bare || folder.startsWith(`${bare}/`);
 }
 

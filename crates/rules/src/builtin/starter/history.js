@@ -47,16 +47,21 @@ function push(words) {
   return words.some((word) => word.startsWith(":") && word.length > 1) ? "deletes what is published" : "";
 }
 
-// Whether `word` stands for all of the folder `cwd` or more: `.`, `..`, `*.*`, `:/`, `:!x`, the folder by its path.
+// Whether `word` stands for all of the folder `cwd` or more: `.`, `..`, `*.*`, `:/`, `:!x`, `src/..`, the folder by its
+// path.
 function wide(word, cwd) {
-  if (/^:($|\/$|\/?\*|\(|!|\^)/.test(word) || /^[.*?\/]+$/.test(word)) return true;
-  const parts = word.startsWith("/") ? [] : cwd.split("/");
-  for (const name of word.split("/")) {
+  if (/^:($|\/$|\/?\*|\(|!|\^)/.test(word) || /^(\[\^\.\]|[.*?\/])+$/.test(word)) return true;
+  // Where the command runs may not be known; a path that starts there leads back to it all the same.
+  const here = cwd === "" ? "/?" : cwd;
+  const parts = word.startsWith("/") ? [] : here.split("/").filter((name) => name !== "");
+  for (const name of word.replace(/^:\//, "").split("/")) {
     if (name === "..") parts.pop();
     else if (name !== "." && name !== "") parts.push(name);
   }
-  const path = `/${parts.filter((name) => name !== "").join("/")}`;
-  return cwd !== "" && /^(\/|\.\.\/)/.test(word) && (path === cwd || cwd.startsWith(`${path}/`));
+  const path = `/${parts.join("/")}`;
+  // `src/../*` is `*`.
+  if (path.startsWith(`${here}/`) && /^(\[\^\.\]|[.*?])+$/.test(path.slice(here.length + 1))) return true;
+  return word !== "" && (path === here || path === "/" || here.startsWith(`${path}/`));
 }
 
 function checkout({ name, words, cwd }) {
@@ -64,10 +69,34 @@ function checkout({ name, words, cwd }) {
     return "throws away changes that are not committed";
   }
   if (letter(words, name === "switch" ? "C" : "B", "")) return "moves a branch to another commit";
+  const own = words.slice(0, words.includes("--") ? words.indexOf("--") : undefined);
+  if (name !== "switch" && !staging(name, words) && (letter(own, "p", "bBs") || long(own, "--patch", 4))) {
+    return "throws away changes that are not committed";
+  }
   const all = words.some((word) => wide(word, cwd) || long([word], "--pathspec-from-file", 8));
-  const staged = name === "restore" && (letter(words, "S", "s") || long(words, "--staged", 4))
+  return all && !staging(name, words) ? "throws away changes that are not committed" : "";
+}
+
+// Whether `restore` changes only what is staged.
+function staging(name, words) {
+  return name === "restore" && (letter(words, "S", "s") || long(words, "--staged", 4))
     && !letter(words, "W", "s") && !long(words, "--worktree", 3);
-  return all && !staged ? "throws away changes that are not committed" : "";
+}
+
+// Whether files get what another commit has, or all of a folder what they had: a name with `/` at its end, or without
+// an ending and a capital.
+function overwrites({ name, words }) {
+  const dashes = words.indexOf("--");
+  const own = dashes < 0 ? words : words.slice(0, dashes);
+  if (staging(name, words) || letter(own, "bB", "s") || long(own, "--orphan", 4)) return false;
+  const all = plain(own).filter((word) => !/^(-s|--source)$/.test(own[own.indexOf(word) - 1]));
+  const tree = name === "restore"
+    ? own.map((word, at) => (/^(-s|--source)$/.test(own[at - 1]) ? word : (/^(--source=|-s)(.+)$/.exec(word) || [])[2])).find(Boolean)
+    : all[0];
+  const files = [...(dashes < 0 ? [] : words.slice(dashes + 1)), ...(name === "restore" ? all : all.slice(1))];
+  if (files.length === 0) return false;
+  const other = tree !== undefined && !/^(HEAD|@|--.*)$/.test(tree) && (name === "restore" || all.length > 0);
+  return other || files.some((file) => /\/\.*$|[*?[]/.test(file) || /^[a-z0-9_-]+$/.test(file.split("/").pop()));
 }
 
 // What each command of git loses with which arguments.
@@ -104,6 +133,9 @@ function loses(parts) {
       return any("expire", "delete") ? "deletes what could bring commits back" : "";
     case "gc":
       return words.some((word) => /^--prune=(?!\d+\.(day|week|month|year))/.test(word)) ? "deletes what could bring commits back" : "";
+    case "repack":
+      return (letter(words, "a", "") && letter(words, "d", "")) || words.some((word) => /^--(unpack-unreach|cruft-exp|expire-to)/.test(word))
+        ? "deletes what could bring commits back" : "";
     case "prune":
     case "filter-branch":
     case "filter-repo":
@@ -131,6 +163,16 @@ function loses(parts) {
 // What can be brought back, for a while.
 function rewrites({ name, words }) {
   switch (name) {
+    case "checkout":
+    case "restore":
+      return overwrites({ name, words }) ? "throws away changes that are not committed" : "";
+    case "mv":
+      return letter(words, "f", "") || long(words, "--force", 4) ? "throws away what lies in its way" : "";
+    case "merge":
+    case "am":
+    case "cherry-pick":
+    case "revert":
+      return long(words, "--abort", 4) || long(words, "--skip", 4) ? "throws away changes that are not committed" : "";
     case "commit":
       return long(words, "--amend", 4) ? "rewrites the last commit" : "";
     case "reset":
@@ -138,7 +180,8 @@ function rewrites({ name, words }) {
     case "branch":
       return letter(words, "M", "") ? "renames a branch, whatever has that name" : "";
     case "rebase":
-      return words.some((word) => /^--(abort|continue|skip|quit|show-current-patch|edit-todo)$/.test(word)) ? "" : "rewrites history";
+      if (words.some((word) => /^--(continue|quit|show-current-patch|edit-todo)$/.test(word))) return "";
+      return long(words, "--abort", 4) || long(words, "--skip", 4) ? "throws away changes that are not committed" : "rewrites history";
     default:
       return "";
   }
@@ -150,6 +193,7 @@ function settings(command, own) {
   const options = command.argv.filter((_, at) => command.argv[at - 1] === "-c" || command.argv[at - 1] === "--config");
   return [...given, ...options].some((text) => /^remote\.[^=]*\.push=(\+|[^=]*=\+)/i.test(text)
     || /^remote\.[^=]*\.mirror=(true|yes|on|1)/i.test(text)
+    || /^clean\.requireforce=(false|no|off|0)/i.test(text)
     || /^gc\.(reflogexpire|reflogexpireunreachable|pruneexpire)=(now|all|0)/i.test(text));
 }
 
@@ -174,7 +218,8 @@ function others(command) {
         return method("DELETE") || rest.includes("force=true") || (method("PATCH") && rest.some((word) => /\/git\/refs\b/.test(word)))
           || rest.some((word) => /\b(delete|update)Refs?\b/.test(word));
       }
-      return (command.name === "hub" && words[0] === "delete") || /^delete/.test(words[1]) || (words[0] === "repo" && words[1] === "archive") || (words[1] === "sync" && has(command, "--force"));
+      return (command.name === "hub" && words[0] === "delete") || /^delete/.test(words[1]) || (words[0] === "repo" && words[1] === "archive") || (words[1] === "sync" && has(command, "--force"))
+        || (/(^| )(pr (checkout|co)|co)( |$)/.test(words.join(" ")) && (short(command, "f") || has(command, "--force")));
     case "bfg":
       return true;
     case "java":
@@ -191,21 +236,121 @@ function own(event) {
   return all.map((command) => [command, git(command)]).filter(([, { words }]) => !words.includes("--help") && !words.includes("-h"));
 }
 
+// Whether a patch is put on the files here, rather than looked at.
+function patches(command) {
+  const applies = /^git(-apply)?$/.test(command.name) && git(command).name === "apply";
+  return (applies || command.name === "patch") && !command.argv.some((word) => /^--(check|stat|numstat|summary|cached|dry-run|help)$/.test(word));
+}
+
+// Whether it is put on the wrong way round.
+function reverses(command) {
+  const words = command.argv.slice(1);
+  return patches(command) && (letter(words, "R", "p") || long(words, "--reverse", 5));
+}
+
+// Whether the archive that `git archive` makes is unpacked over what it was made of.
+function unpacks(command, archive) {
+  const words = command.argv.slice(1);
+  const into = (option) => {
+    const folder = words.map((word, at) => (option.test(words[at - 1]) ? word : (/^(?:--directory=|-[oC])(.+)/.exec(word) || [])[1]))
+      .filter(Boolean).pop() || ".";
+    const path = folder.startsWith("/") ? folder : `${command.cwd}/${folder}`;
+    // A folder below is another place, unless it alone is in the archive.
+    const part = folder === "." || archive.words.some((word) => /.:./.test(word));
+    return command.cwd === "" || wide(path, archive.cwd) || (part && path.startsWith(`${archive.cwd}/`));
+  };
+  // A folder of its own in the archive is another place too.
+  const prefix = (/^--prefix=(.+)\/$/.exec(archive.words.find((word) => /^--prefix=/.test(word)) || "") || [])[1];
+  const same = words.some((word) => /^(--(strip|transform|xform)|-s|-j|-C|-d|--dir)/.test(word)) || archive.words.some((word) => /:|[$`…]/.test(word));
+  if (prefix !== undefined && !same && !/^\/|(^|\/)\.*(\/|$)/.test(prefix)) return false;
+  if (command.name === "unzip") return !short(command, "ltpvzZ") && into(/^-d$/);
+  if (/^7z[az]?$/.test(command.name)) return /^[xe]$/.test(words[0]) && into(/^$/);
+  const extracts = /^[A-Za-z]*x[A-Za-z]*$/.test(words[0]) || words.some((word) => /^-[A-Za-z]*x|^--extract|^--get/.test(word));
+  return /^(bsd|g)?tar$/.test(command.name) && extracts && !has(command, "-O", "--to-stdout") && into(/^(-C|--directory)$/);
+}
+
+// What puts back over the files here what git has: the reverse of a difference, or an archive of a commit.
+function takesBack(event, mine) {
+  const told = mine.map(([, parts]) => parts);
+  const differs = told.filter(({ name }) => /^diff(-files|-index|-tree)?$/.test(name));
+  const shows = ({ name, words }) => /^(diff(-files|-index|-tree)?|show|log)$/.test(name) || (name === "stash" && words[0] === "show");
+  const turned = told.filter(shows).some(({ words }) => letter(words, "R", "GOSUl"));
+  const packed = told.filter(({ name }) => name === "archive");
+  return commands(event).find((command) => (turned && patches(command)) || (differs.length > 0 && reverses(command))
+    || packed.some((archive) => unpacks(command, archive)));
+}
+
+// Whether `git diff` is told the newer commit first, so that its patch takes back what lies between the two.
+function backwards({ name, words }) {
+  if (name !== "diff") return false;
+  const [from, to = ""] = plain(words).flatMap((word) => word.split(/\.\.+/));
+  const before = (commit) => [...commit.matchAll(/~(\d*)|\^|@\{(\d+)\}/g)].reduce((sum, [, back, moved]) => sum + Number(back || moved || 1), 0);
+  return from !== undefined && !to.includes("/") && before(to) > before(from);
+}
+
+// `word` as a path from the root, as far as it can be known.
+function absolute(word, cwd) {
+  const parts = [];
+  for (const name of (/^[~/]/.test(word) ? word : `${cwd}/${word}`).split("/")) {
+    if (name === "..") parts.pop();
+    else if (name !== "." && name !== "") parts.push(name);
+  }
+  return `/${parts.join("/")}`;
+}
+
+// Folders that the text fills with what git has, and whether it comes from the repository here.
+function filled(mine) {
+  return mine.flatMap(([, { name, words, cwd }]) => {
+    const [first, second] = plain(words.filter((_, at) => !/^(-[bBco]|--(branch|config|depth|origin|reason))$/.test(words[at - 1])));
+    if (name === "worktree" && first === "add" && second !== undefined) return [{ folder: absolute(second, cwd), here: true }];
+    if (name !== "clone" || first === undefined) return [];
+    const folder = second || first.replace(/\/+$|\.git\/*$/g, "").split(/[/:]/).pop();
+    return [{ folder: absolute(folder, cwd), here: /^[.~/]|^file:/.test(first) }];
+  });
+}
+
+// What copies out of such a folder over the files here: all of them, or some.
+function copiesBack(event, mine, wholly) {
+  const folders = filled(mine);
+  return folders.length === 0 ? undefined : commands(event).find((command) => {
+    const words = plain(command.argv.slice(1));
+    const below = (word, folder) => `${absolute(word, command.cwd)}/`.startsWith(`${folder}/`);
+    const packs = /^(bsd|g)?tar$/.test(command.name);
+    if (!packs && (!/^(cp|mv|rsync|install|ditto|ln)$/.test(command.name) || words.length < 2)) return false;
+    const target = packs ? "." : words[words.length - 1];
+    const unpacked = () => commands(event).some((other) => unpacks(other, { words: [], cwd: event.shell.commands[0].cwd }));
+    return folders.some(({ folder, here }) => {
+      const sources = packs ? words : words.slice(0, -1);
+      if (!sources.some((word) => below(word, folder)) || below(target, folder)) return false;
+      const start = event.shell.commands[0].cwd;
+      const path = absolute(target, command.cwd);
+      if (packs ? unpacked() : path === start || start.startsWith(`${path}/`)) return true;
+      return !wholly && here && !packs && path.startsWith(`${start}/`);
+    });
+  });
+}
+
 function danger(event) {
-  for (const [command, parts] of own(event)) {
+  const mine = own(event);
+  for (const [command, parts] of mine) {
     const why = loses(parts) || (settings(command, parts) ? "makes git force or forget" : "");
     if (why) return `${why}: ${line(command)}`;
   }
+  const back = mine.length > 0 && (takesBack(event, mine) || copiesBack(event, mine, true));
+  if (back) return `throws away changes that are not committed: ${line(back)}`;
   const other = commands(event).find(others);
   return other === undefined ? "" : `rewrites or deletes history: ${line(other)}`;
 }
 
 function doubt(event) {
-  for (const [command, parts] of own(event)) {
+  const mine = own(event);
+  for (const [command, parts] of mine) {
     const why = rewrites(parts);
     if (why) return `${why}: ${line(command)}`;
   }
-  return "";
+  const turned = mine.some(([, parts]) => backwards(parts));
+  const back = commands(event).find((command) => reverses(command) || (turned && patches(command))) || copiesBack(event, mine, false);
+  return back === undefined ? "" : `takes changes back: ${line(back)}`;
 }
 
 function handle(event) {

@@ -1,7 +1,7 @@
 // Refuses to end what the command itself has not started: other processes, services, containers, the machine.
 
 // What `kill` may name: jobs of this shell, and what it started last.
-const OWN = /^(%.*|\$!|\$\{!\})$/;
+const OWN = /^(%.*|\$!|\$\{!\}|\$\(jobs\))$/;
 
 // Programs that do nothing else.
 const ENDS = /^(pkill|killall|killall5|skill|xkill|kill-port|fkill|shutdown|reboot|poweroff|halt|kexec)$/;

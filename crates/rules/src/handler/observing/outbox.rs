@@ -5,7 +5,7 @@
 //! the store is nobody's, and a look at it now and then finds what is left, whoever left it.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use domain::checkpoint::Notice;
@@ -22,11 +22,11 @@ use engine::live_rules::LiveRules;
 
 /// How long a job that was taken is this process's: far more than one attempt takes, and what a restart waits at most
 /// for what was left behind.
-pub const LEASE: SignedDuration = SignedDuration::from_secs(30);
+pub const LEASE: SignedDuration = SignedDuration::from_secs(45);
 
-/// The part of a lease that must be left when an attempt begins: what a hook may take at most, and as much time again
-/// to write down what came of it. With less it is left to whoever takes the job next.
-const ATTEMPT: SignedDuration = SignedDuration::from_secs(20);
+/// The part of a lease that must be left when an attempt begins: what a hook may wait for a place, what it may take at
+/// most, and as much time again to write down what came of it. With less it is left to whoever takes the job next.
+const ATTEMPT: SignedDuration = SignedDuration::from_secs(30);
 
 /// The number of times that a job is tried. Source: the published format of rules.
 pub const ATTEMPTS: u32 = 5;
@@ -37,6 +37,10 @@ pub const PAUSES_SECONDS: [i64; ATTEMPTS as usize - 1] = [1, 7, 45, 300];
 
 /// How often it is looked for what is due: the shortest pause.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The time in which a program that is about to end begins what others left: no more than whoever waits for the program
+/// forgives. What has begun has its own time.
+pub const SEND_TIME: Duration = Duration::from_secs(2);
 
 /// How many jobs one look takes at most: some for every worker, and no more than one transaction should write.
 const PAGE: usize = 64;
@@ -55,6 +59,8 @@ pub(super) struct Lease {
     /// How many attempts failed.
     attempts: u32,
     until: Timestamp,
+    /// Whether it was found in the store: whoever ends leaves it there.
+    is_found: bool,
 }
 
 /// A job as a store kept it, taken by this process.
@@ -64,6 +70,11 @@ pub struct TakenJob {
 }
 
 impl Lease {
+    /// Whether the job was found in the store, and is not of this process's own events.
+    pub(super) fn is_found(&self) -> bool {
+        self.is_found
+    }
+
     /// How often the job was tried again, the attempt that is under way included.
     pub(super) fn retries(&self) -> u32 {
         self.attempts
@@ -96,6 +107,15 @@ impl Outbox {
         let id = lease.id.clone();
         if let Err(error) = self.blocking(move |store| store.finish(&id)).await {
             tracing::error!(job = lease.id, "hooks.outbox_write_failed: {error}; the job is done once more");
+        }
+    }
+
+    /// The job is due again for whoever looks next, as if it had not been taken.
+    pub(super) async fn give_back(&self, lease: Lease) {
+        let (id, attempts, now) = (lease.id.clone(), lease.attempts, self.clock.now());
+        if let Err(error) = self.blocking(move |store| store.try_again(&id, attempts, now)).await {
+            // Then it is due when its lease is over.
+            tracing::error!(job = lease.id, "hooks.outbox_write_failed: {error}");
         }
     }
 
@@ -149,7 +169,7 @@ impl ObserverPool {
         // The waiting task may have been ended; then the job is found when its lease is over.
         outbox.store.enqueue(vec![job], Box::new(move |how| drop(sender.send(how))));
         let (pool, about) = (self.clone(), about.clone());
-        let lease = Lease { id, attempts: 0, until };
+        let lease = Lease { id, attempts: 0, until, is_found: false };
         self.tasks.spawn(async move {
             let kept = kept.await.unwrap_or_else(|_| Err(StoreError::Unavailable("its writer is gone".into())));
             pool.written(about, telling, kept.map(|()| lease));
@@ -198,6 +218,31 @@ impl ObserverPool {
         }
     }
 
+    /// Sends what is due, for a program that is about to end: what begins within [`SEND_TIME`]. The rest is left for
+    /// whoever comes next, and no attempt of it counts. What has begun goes on until the pool closes, in the time of its
+    /// hook: an attempt that every such program broke off would never come to its end.
+    pub async fn send_due(self: &Arc<Self>) {
+        let (Some(outbox), Some(live)) = (&self.outbox, self.looking.get().and_then(Weak::upgrade)) else { return };
+        let sent = async {
+            loop {
+                let may_be_more = self.look(outbox, &live).await;
+                self.drained().await;
+                match may_be_more {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => return tracing::error!("hooks.outbox_read_failed: {error}"),
+                }
+            }
+        };
+        if tokio::time::timeout(SEND_TIME, sent).await.is_ok() {
+            return;
+        }
+        let waiting = self.waiting().queue.take_out(Job::is_found);
+        for lease in waiting.into_iter().filter_map(|job| job.lease) {
+            outbox.give_back(lease).await;
+        }
+    }
+
     /// Takes what is due, as far as there is room. Says whether there may be more.
     async fn look(self: &Arc<Self>, outbox: &Outbox, live: &LiveRules) -> Result<bool, StoreError> {
         let limit = self.waiting().queue.free().min(PAGE);
@@ -208,14 +253,17 @@ impl ObserverPool {
         let until = now + LEASE;
         let due = outbox.blocking(move |store| store.take_due(now, until, limit)).await?;
         if self.ending.is_cancelled() {
-            // Whoever comes next does them.
+            // Whoever comes next does them, and need not wait for the end of a lease.
+            for OutboxJob { id, attempts, .. } in due {
+                outbox.give_back(Lease { id, attempts, until, is_found: true }).await;
+            }
             return Ok(false);
         }
         let is_full = due.len() == limit;
         for job in due {
             if let Err((id, why)) = take_up(live, job, until) {
                 tracing::warn!(job = id, "hooks.outbox_job_ended: {why}");
-                outbox.finish(Lease { id, attempts: 0, until }).await;
+                outbox.finish(Lease { id, attempts: 0, until, is_found: true }).await;
             }
         }
         Ok(is_full)
@@ -249,7 +297,7 @@ fn take_up(live: &LiveRules, job: OutboxJob, until: Timestamp) -> Result<(), (St
             format!("no longer observes `{}`", telling.event.name())
         }
         HookState::Armed => {
-            let lease = Lease { id: id.clone(), attempts, until };
+            let lease = Lease { id: id.clone(), attempts, until, is_found: true };
             let handler: &dyn Any = &*mounted.handler;
             if let Some(handler) = handler.downcast_ref::<RuleHandler>() {
                 handler.resume(TakenJob { telling, lease });

@@ -71,6 +71,14 @@ impl<J> Queue<J> {
         less(&mut self.running, tenant);
     }
 
+    /// What waits and is `meant`; it waits no more.
+    pub(super) fn take_out(&mut self, meant: impl Fn(&J) -> bool) -> Vec<J> {
+        let (out, left): (VecDeque<_>, VecDeque<_>) = self.jobs.drain(..).partition(|(_, job)| meant(job));
+        self.jobs = left;
+        out.iter().for_each(|(tenant, _)| less(&mut self.waiting, tenant));
+        out.into_iter().map(|(_, job)| job).collect()
+    }
+
     /// Everything that waits; nothing waits then.
     pub(super) fn clear(&mut self) -> Vec<J> {
         self.waiting.clear();
@@ -112,6 +120,10 @@ mod tests {
         queue.ended(&loud);
         assert_eq!(taken(&mut queue), [2]);
         assert!(queue.has_room(&loud));
+        assert_eq!(
+            (queue.push(&quiet, 101), queue.take_out(|job| *job > 100), queue.waiting.len()),
+            (Ok(()), vec![101], 1)
+        );
         assert_eq!(queue.clear(), [3, 4]);
         assert_eq!((taken(&mut queue), queue.free()), (vec![], 10));
     }

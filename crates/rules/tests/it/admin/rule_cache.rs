@@ -5,8 +5,9 @@ use std::sync::Arc;
 use domain::id::{HookId, TenantId};
 use domain::json::json;
 use domain::rule::Rule;
-use domain::store::{RuleChange, RuleStore as _, Tenant};
+use domain::store::{RuleChange, RuleStore as _, StoredRules, Tenant};
 use pintle_rules::admin::CallerRole;
+use pintle_rules::cache::{AgentNames, RuleCache};
 use testkit::log::Log;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +48,27 @@ async fn another_process_is_noticed_by_the_epoch() {
     assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
     assert_eq!(stage.rule_cache.refresh(), Ok(true));
     assert_eq!(stage.gate(DEFAULT, "exec").await, "block: new");
+}
+
+#[tokio::test]
+async fn rules_that_somebody_just_read_are_read_again_only_if_they_changed() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    stage.create(&admin, script("tenant", "guard", "block")).await;
+    let read = stage.store.rules().unwrap();
+    let begin = |read: StoredRules| {
+        let before = stage.store.calls();
+        let agents: AgentNames = Arc::new(Vec::new);
+        let (live, parts) = (stage.engine.live().clone(), stage.parts.clone());
+        let (rule_cache, begun) = RuleCache::open_read(stage.store.clone(), live, parts, agents, Some(read));
+        begun.unwrap();
+        let names: Vec<String> = rule_cache.rules().hooks.iter().map(|rule| rule.name.clone()).collect();
+        (names, stage.store.calls() - before)
+    };
+    assert_eq!(begin(read.clone()), (vec!["guard".to_owned()], 1), "the epoch alone is asked for");
+    let id = read.hooks[0].id.clone();
+    stage.write(RuleChange::Delete(id));
+    assert_eq!(begin(read), (vec![], 2), "somebody deleted it meanwhile");
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,6 +139,22 @@ async fn who_is_told_looks_less_often_until_the_line_is_cut() {
         stage.store.tell(false);
         pass(20).await;
         assert!((20..=21).contains(&looks(before)), "{} looks, one for the cut and one each second", looks(before));
+        cancel.cancel();
+    };
+    tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_program_that_the_system_tells_looks_once_a_minute() {
+    let stage = Stage::new();
+    let cancel = CancellationToken::new();
+    stage.store.tell_steadily();
+    let story = async {
+        stage.store.tell(true);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        let before = stage.store.calls();
+        tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+        assert_eq!(stage.store.calls() - before, 10);
         cancel.cancel();
     };
     tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);

@@ -19,8 +19,8 @@ use futures_util::future::BoxFuture;
 use pintle_rules::admin::{Caller, CallerRole, RuleAdmin, RuleAdminServices, SealingVault, UnknownAgent};
 use pintle_rules::cache::RuleCache;
 use pintle_rules::handler::{
-    CommandEnv, Evaluator, JudgeChoice, Judgement, ObserverPool, PoolLimits, RuleServices, ScriptCall, ScriptFailure,
-    ScriptResult, Scripts, Vault,
+    CommandEnv, Evaluator, JudgeChoice, Judgement, ObserverPool, PoolLimits, QuestionSent, RuleServices, ScriptCall,
+    ScriptFailure, ScriptResult, Scripts, Vault,
 };
 use pintle_rules::http::HttpSender;
 use pintle_rules::judge::JudgeQuestion;
@@ -97,12 +97,12 @@ impl Scripts for Returning {
                 let said = json!({"decision": if is_last { "block" } else { "allow" }});
                 Ok(said.as_object().unwrap().clone())
             }
-            Ok(object) if object.contains_key("throw") => Err(ScriptFailure::Failed("Error: thrown".into())),
+            Ok(object) if object.contains_key("throw") => Err(ScriptFailure::Threw("Error: thrown".into())),
             Ok(object) if object.contains_key("hang") => Err(ScriptFailure::TimedOut { after: call.timeout }),
             Ok(object) => Ok(object),
             Err(why) => Err(ScriptFailure::Failed(why)),
         };
-        Box::pin(async { ScriptResult { returned, log: "log: seen".into() } })
+        Box::pin(async { ScriptResult { returned, log: "log: seen".into(), waited: std::time::Duration::ZERO } })
     }
 
     fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>> {
@@ -122,6 +122,7 @@ impl Evaluator for Stern {
         &'a self,
         wanted: JudgeChoice<'a>,
         question: JudgeQuestion,
+        _sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>> {
         let request = question.to(wanted.model);
         self.asked.lock().unwrap().push(json!(request.messages).to_string());
@@ -140,6 +141,7 @@ impl Evaluator for Stern {
 pub(crate) struct Stage {
     pub(crate) store: Arc<MemoryRules>,
     pub(crate) engine: Engine,
+    pub(crate) parts: Arc<RuleServices>,
     pub(crate) rule_cache: Arc<RuleCache>,
     pub(crate) rule_admin: RuleAdmin,
     pub(crate) clock: Arc<StillClock>,
@@ -197,7 +199,7 @@ impl Stage {
             executions: store.clone(),
             budgets: store.clone(),
             rule_cache: rule_cache.clone(),
-            parts,
+            parts: parts.clone(),
             vault: safe.clone(),
             agents: Arc::new(agents),
             known_of: Arc::new(|tenant, agent| {
@@ -209,7 +211,7 @@ impl Stage {
             owns_session: Arc::new(|by, session| session.starts_with(&format!("{}:", by.name))),
             clock: clock.clone(),
         });
-        Self { store, engine, rule_cache, rule_admin, clock, safe, scripts, judge, folder }
+        Self { store, engine, parts, rule_cache, rule_admin, clock, safe, scripts, judge, folder }
     }
 
     /// A tool call of an agent of `tenant` at its gates: what came of it, in words.

@@ -15,7 +15,7 @@ use domain::store::{BudgetStore as _, RuleChange};
 use domain::tool::ToolCall;
 use engine::{Clock as _, domain};
 use futures_util::future::BoxFuture;
-use pintle_rules::handler::{Evaluator, JudgeChoice, Judgement};
+use pintle_rules::handler::{Evaluator, JudgeChoice, Judgement, QuestionSent};
 use pintle_rules::judge::JudgeQuestion;
 use testkit::log::Log;
 
@@ -30,6 +30,7 @@ impl Evaluator for Mild {
         &'a self,
         _wanted: JudgeChoice<'a>,
         _question: JudgeQuestion,
+        _sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let reply = called("decide", r#"{"decision":"allow","reason":"fine"}"#);
@@ -56,10 +57,36 @@ impl Evaluator for Says {
         &'a self,
         _wanted: JudgeChoice<'a>,
         _question: JudgeQuestion,
+        _sent: &'a QuestionSent,
     ) -> BoxFuture<'a, Result<Judgement, String>> {
         self.1.fetch_add(1, Ordering::SeqCst);
         let reply = self.0.lock().unwrap().clone().unwrap();
         Box::pin(async move { Ok(Judgement { reply, model: "fake/judge".into() }) })
+    }
+}
+
+/// A judge that fails, or never answers, before its question leaves or after.
+struct Fails {
+    leaves: bool,
+    hangs: bool,
+}
+
+impl Evaluator for Fails {
+    fn judge<'a>(
+        &'a self,
+        _wanted: JudgeChoice<'a>,
+        _question: JudgeQuestion,
+        sent: &'a QuestionSent,
+    ) -> BoxFuture<'a, Result<Judgement, String>> {
+        Box::pin(async move {
+            if self.leaves {
+                sent.mark();
+            }
+            if self.hangs {
+                std::future::pending::<()>().await;
+            }
+            Err("no answer".to_owned())
+        })
     }
 }
 
@@ -106,7 +133,8 @@ async fn only_calls_of_the_judge_count() {
     let (turn, tenant) = (TurnId::fresh(), TenantId::default_tenant());
     world.store.set_budget(&tenant, 0, host.clock.now()).unwrap();
     for _ in 0..3 {
-        assert_eq!(gate(&host, &turn, "a").await, "tenant budget exceeded");
+        let said = gate(&host, &turn, "a").await;
+        assert!(said.starts_with("tenant budget exceeded: ") && said.contains(", 0 of 0 left to tenant "), "{said}");
     }
     world.store.break_down("the disk is gone");
     assert!(gate(&host, &turn, "a").await.contains("failed"));
@@ -183,7 +211,9 @@ async fn without_a_word_on_what_it_cost_the_estimate_stands() {
     assert!(used > 512 + 300, "{used}");
     // What would not fit is not asked.
     world.store.set_budget(&tenant, used * 2 - 1, host.clock.now()).unwrap();
-    assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "tenant budget exceeded");
+    let said = gate(&host, &TurnId::fresh(), "b").await;
+    let left = format!(", {} of {} left to tenant {DEFAULT_TENANT} until ", used - 1, used * 2 - 1);
+    assert!(said.starts_with("tenant budget exceeded: ") && said.contains(&left), "{said}");
     world.store.set_budget(&tenant, used * 2, host.clock.now()).unwrap();
     assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow");
     assert_eq!(judge.asked(), 2);
@@ -207,4 +237,52 @@ async fn no_claim_of_a_judge_spends_the_month() {
     let used = world.store.budget(&tenant, host.clock.now()).unwrap().used;
     assert!((1_000..20_000).contains(&used), "{used}");
     assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow", "the month is not spent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_booked_for_a_question_that_never_left() {
+    for (leaves, hangs, cancelled) in [
+        (false, false, false),
+        (false, true, false),
+        (false, true, true),
+        (true, false, false),
+        (true, true, false),
+        (true, true, true),
+    ] {
+        let world = World::new();
+        world.judged(1);
+        let judge = Arc::new(Fails { leaves, hangs });
+        let host = world.host(Plan { durable: false, judge: Some(judge), ..Plan::default() });
+        let turn = TurnId::fresh();
+        let asked = gate(&host, &turn, "a");
+        if cancelled {
+            tokio::time::timeout(std::time::Duration::from_secs(1), asked).await.unwrap_err();
+        } else {
+            let said = asked.await;
+            // What hangs times out, and this rule lets that pass.
+            assert!(if hangs { said == "allow" } else { said.contains("failed: ") }, "{said}");
+        }
+        host.engine.tasks().close();
+        host.pool.close();
+        host.engine.close().await;
+        let used = world.store.budget(&TenantId::default_tenant(), host.clock.now()).unwrap().used;
+        assert_eq!(used > 512, leaves, "leaves {leaves}, hangs {hangs}, cancelled {cancelled}: {used}");
+        assert!(leaves || used == 0, "{used}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cap_counts_no_question_that_never_left() {
+    for leaves in [false, true] {
+        let world = World::new();
+        world.judged(1);
+        let host = world.host(Plan {
+            durable: false,
+            judge: Some(Arc::new(Fails { leaves, hangs: false })),
+            ..Plan::default()
+        });
+        let turn = TurnId::fresh();
+        assert!(gate(&host, &turn, "a").await.contains("failed: "));
+        assert_eq!(gate(&host, &turn, "a").await.contains("max_invocations_per_turn (1) reached"), leaves);
+    }
 }

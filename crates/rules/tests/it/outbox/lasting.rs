@@ -1,10 +1,12 @@
 //! Jobs outlive processes, and are tried again.
 
+use std::collections::BTreeSet;
+
 use domain::id::DEFAULT_TENANT;
 use domain::rule::{Decision, Rule};
 use domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
-use pintle_rules::handler::{ATTEMPTS, LEASE, PAUSES_SECONDS};
-use tokio::time::sleep;
+use pintle_rules::handler::{ATTEMPTS, LEASE, PAUSES_SECONDS, PoolLimits, SEND_TIME};
+use tokio::time::{Instant, sleep};
 
 use super::stage::{Plan, World, process, secs};
 
@@ -30,6 +32,69 @@ fn a_job_outlives_the_end_of_its_process_before_it_ran() {
     assert_eq!(rows[0].session_id.as_deref(), Some("s"));
     assert_eq!(world.runs().len(), 1);
     assert_eq!(world.runs()[0].event_id, rows[0].event_id);
+    assert_eq!(world.left(), []);
+}
+
+#[test]
+fn a_program_that_is_about_to_end_sends_what_is_due_and_ends_what_it_began() {
+    for (source, seconds, more) in [("ok", 0, 0), ("sleep 9", SEND_TIME.as_secs(), 7)] {
+        let world = World::new();
+        world.hook(DEFAULT_TENANT, source);
+        process(async {
+            let host = world.host(Plan::default());
+            host.stop(DEFAULT_TENANT);
+        });
+        process(async {
+            let host = world.host(Plan { after: RESTART, ..Plan::default() });
+            let began = Instant::now();
+            host.pool.send_due().await;
+            assert_eq!((began.elapsed().as_secs(), host.close().await), (seconds, more), "{source}");
+        });
+        assert_eq!(world.decisions(), [(Decision::Allow, 0, None)], "{source}");
+        assert_eq!((world.runs().len(), world.left().len()), (1, 0), "{source}");
+    }
+}
+
+#[test]
+fn what_a_program_that_is_about_to_end_has_not_begun_is_due_at_once_for_the_next() {
+    let one = PoolLimits { workers: 1, queue: 16 };
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "sleep 9");
+    process(async {
+        let host = world.host(Plan::default());
+        (0..2).for_each(|_| host.stop(DEFAULT_TENANT));
+    });
+    process(async {
+        let host = world.host(Plan { after: RESTART, limits: one, ..Plan::default() });
+        host.pool.send_due().await;
+        assert_eq!((host.close().await, world.rows().len(), world.store.jobs_left().unwrap()), (7, 1, 1));
+    });
+    process(async {
+        let _host = world.host(Plan { after: RESTART + 9, ..Plan::default() });
+        sleep(secs(12)).await;
+    });
+    assert_eq!(world.decisions(), vec![(Decision::Allow, 0, None); 2], "no attempt was broken off");
+    assert_eq!((world.runs().len(), world.left().len()), (2, 0));
+}
+
+#[test]
+fn a_job_that_takes_longer_than_its_hook_may_is_over_after_its_attempts_in_short_programs_too() {
+    let world = World::new();
+    world.hook(DEFAULT_TENANT, "sleep 60");
+    process(async {
+        let host = world.host(Plan::default());
+        host.stop(DEFAULT_TENANT);
+    });
+    for number in 1..=u64::from(ATTEMPTS) {
+        process(async {
+            let host = world.host(Plan { after: number * 400, ..Plan::default() });
+            host.pool.send_due().await;
+            host.close().await;
+        });
+    }
+    let mut rows: Vec<_> = world.decisions().into_iter().map(|(decision, retry, _)| (decision, retry)).collect();
+    rows.sort();
+    assert_eq!(rows, (0..ATTEMPTS).map(|retry| (Decision::Timeout, retry)).collect::<Vec<_>>());
     assert_eq!(world.left(), []);
 }
 
@@ -61,7 +126,7 @@ fn five_attempts_with_longer_and_longer_pauses_across_restarts() {
         sleep(secs(20)).await;
         host.close().await;
     });
-    assert_eq!((world.runs().len(), world.rows().len()), (3, 0), "a row comes with the last attempt");
+    assert_eq!((world.runs().len(), world.rows().len()), (3, 3), "each attempt that failed has a row");
     process(async {
         let _host = world.host(Plan { after: 20, ..Plan::default() });
         sleep(secs(1000)).await;
@@ -69,8 +134,11 @@ fn five_attempts_with_longer_and_longer_pauses_across_restarts() {
     let gaps = world.gaps();
     let fits = gaps.iter().zip(PAUSES_SECONDS).all(|(gap, pause)| (pause..pause + 2).contains(gap));
     assert!(fits && gaps.len() + 1 == ATTEMPTS as usize, "{gaps:?}");
-    assert_eq!(world.decisions(), [(Decision::Error, ATTEMPTS - 1, Some("Error: no".into()))]);
-    assert_eq!(world.left(), []);
+    let mut rows = world.decisions();
+    rows.sort();
+    assert_eq!(rows, (0..ATTEMPTS).map(|retry| (Decision::Error, retry, Some("Error: no".into()))).collect::<Vec<_>>());
+    let keys: BTreeSet<_> = world.rows().into_iter().map(|row| row.dedup_key).collect();
+    assert_eq!((keys.len(), world.left()), (ATTEMPTS as usize, vec![]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +149,9 @@ async fn what_succeeds_at_the_third_attempt_is_over() {
     host.stop(DEFAULT_TENANT);
     sleep(secs(1000)).await;
     assert_eq!(world.runs().len(), 3);
-    assert_eq!(world.decisions(), [(Decision::Allow, 2, None)]);
+    let mut rows: Vec<_> = world.decisions().into_iter().map(|(decision, retry, _)| (retry, decision)).collect();
+    rows.sort();
+    assert_eq!(rows, [(0, Decision::Error), (1, Decision::Error), (2, Decision::Allow)]);
     assert_eq!(world.left(), []);
 }
 
@@ -95,8 +165,9 @@ async fn a_timeout_and_a_panic_are_tried_again() {
         let host = world.host(Plan::default());
         host.stop(DEFAULT_TENANT);
         sleep(secs(1000)).await;
-        let rows: Vec<_> = world.decisions().into_iter().map(|(decision, retry, _)| (decision, retry)).collect();
-        assert_eq!((rows, world.runs().len()), (vec![(decision, 4)], 5), "{source}");
+        let mut rows: Vec<_> = world.decisions().into_iter().map(|(decision, retry, _)| (decision, retry)).collect();
+        rows.sort();
+        assert_eq!((rows, world.runs().len()), ((0..5).map(|retry| (decision, retry)).collect(), 5), "{source}");
     }
 }
 
@@ -131,7 +202,7 @@ async fn the_jobs_of_a_hook_that_is_gone_are_over() {
         blow(&world, hook);
         host.rule_cache.refresh().unwrap();
         sleep(secs(1000)).await;
-        assert_eq!((world.runs().len(), world.rows(), world.left()), (1, vec![], vec![]), "{number}");
+        assert_eq!((world.runs().len(), world.rows().len(), world.left()), (1, 1, vec![]), "{number}");
     }
 }
 
@@ -168,6 +239,7 @@ async fn a_store_that_is_down_for_a_while_loses_no_job() {
     world.store.mend();
     sleep(secs(1000)).await;
     assert_eq!(world.runs().len(), 2);
+    // The row of the attempt that failed came while the store was down.
     assert_eq!((world.rows().len(), world.left()), (1, vec![]));
 }
 

@@ -115,7 +115,7 @@ impl Scripts for Plays {
             if word == "says" {
                 let wants = json!({"decision": number, "additionalContext": "look", "updatedInput": {"rawInput": "x"}});
                 let Value::Object(wants) = wants else { unreachable!() };
-                return ScriptResult { returned: Ok(wants), log: String::new() };
+                return ScriptResult { returned: Ok(wants), log: String::new(), waited: Duration::ZERO };
             }
             let number: u64 = number.parse().unwrap();
             let failed = || Err(ScriptFailure::Failed("Error: no".into()));
@@ -131,7 +131,7 @@ impl Scripts for Plays {
                 _ => allow(),
             };
             drop(active);
-            ScriptResult { returned, log: String::new() }
+            ScriptResult { returned, log: String::new(), waited: Duration::ZERO }
         })
     }
 

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
@@ -27,8 +28,9 @@ const NOBODY: &str = "--userspec=61173:61173";
 /// How long one text may take; most take a few milliseconds.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Most processes at once, longest file in bytes, seconds of work, open files, bytes of memory.
-const LIMITS: [&str; 6] = ["--nproc=48", "--fsize=262144", "--cpu=2", "--nofile=64", "--as=268435456", "--core=0"];
+/// Most processes at once, longest file in bytes, seconds of work of the first process (a text has two), open files,
+/// bytes of memory.
+const LIMITS: [&str; 6] = ["--nproc=48", "--fsize=262144", "--cpu=600", "--nofile=64", "--as=268435456", "--core=0"];
 
 /// What stands in the place of every program: it writes down where it was run, as whom and on what. A few also give
 /// the output that the reader knows of them; none of them does anything else.
@@ -48,9 +50,18 @@ read -r status < /harness/status
 exit "$status"
 "#;
 
-/// The first process inside: it stays until nobody is left who holds its output.
-const FIRST: &str =
-    r#"export PATH=/bin; { cd "$1" && unset OLDPWD && shift && "$@" 2> /dev/null; } | while read -r line; do :; done"#;
+/// The first process inside: it lets a shell run one text after the other, and for each stays until nobody is left who
+/// holds its output. Then it ends whoever is left, and says so.
+const FIRST: &str = r#"export PATH=/bin
+exec 3<&0 < /harness/empty
+while read -r order <&3; do
+    . /harness/order
+    { ulimit -t 2; cd "$folder" && unset OLDPWD && exec "/bin/$shell" -c "$text"; } 2> /dev/null 3<&- |
+        while read -r line; do :; done
+    while kill -9 -1; do (:); done 2> /dev/null
+    echo ended
+done
+"#;
 
 /// One run of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +91,8 @@ pub(super) struct Ran {
 pub(super) struct Jail {
     root: TempDir,
     enter: Vec<String>,
+    /// The place, while it is entered.
+    session: Option<Session>,
 }
 
 impl Jail {
@@ -104,6 +117,7 @@ impl Jail {
                 fs::copy(&real, at(copy)).map_err(|e| e.to_string())?;
             }
         }
+        fs::write(at("harness/empty"), "").map_err(|e| e.to_string())?;
         let recorder = at("harness/recorder");
         fs::write(&recorder, RECORDER).map_err(|e| e.to_string())?;
         fs::set_permissions(&recorder, fs::Permissions::from_mode(0o555)).map_err(|e| e.to_string())?;
@@ -113,20 +127,23 @@ impl Jail {
                 fs::hard_link(&recorder, path).map_err(|e| format!("{name}: {e}"))?;
             }
         }
-        let mut jail = Jail { root, enter: Vec::new() };
+        let mut jail = Jail { root, enter: Vec::new(), session: None };
         let mut why = String::new();
         for enter in ways_in() {
             jail.enter = enter;
             match jail.proves_itself() {
                 Ok(()) => return Ok(jail),
-                Err(problem) => why.push_str(&format!("{}: {problem}; ", jail.enter.join(" "))),
+                Err(problem) => {
+                    jail.session.take().map(Session::end);
+                    why.push_str(&format!("{}: {problem}; ", jail.enter.join(" ")));
+                }
             }
         }
         Err(why)
     }
 
     /// Runs a text that shows whether the jail holds.
-    fn proves_itself(&self) -> Result<(), String> {
+    fn proves_itself(&mut self) -> Result<(), String> {
         let outside = TempDir::new().map_err(|e| e.to_string())?;
         let file = outside.path().join("file");
         let text = format!(
@@ -179,34 +196,118 @@ impl Jail {
     }
 
     /// Lets `shell` run `text` in the folder `cwd`, and says which programs were run.
-    pub(super) fn run(&self, shell: &str, text: &str, cwd: &str, world: World) -> Result<Ran, String> {
+    pub(super) fn run(&mut self, shell: &str, text: &str, cwd: &str, world: World) -> Result<Ran, String> {
         self.clean(world, &folders_of(text), cwd).map_err(|e| format!("the jail cannot be cleaned: {e}"))?;
         // `sh` is the shell itself: the text is the same one all the way down.
         let sh = self.at("bin/sh");
         drop(fs::remove_file(&sh));
         std::os::unix::fs::symlink(shell, &sh).map_err(|e| e.to_string())?;
+        let order = format!("folder={}\nshell={}\ntext={}\n", quoted(cwd), quoted(shell), quoted(text));
+        fs::write(self.at("harness/order"), order).map_err(|e| e.to_string())?;
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.enter().map_err(|e| e.to_string())?,
+        };
+        let answer = session.ask();
+        let log = fs::read(self.at("harness/log/runs")).map_err(|e| e.to_string())?;
+        let said = match answer {
+            Answer::Ended => {
+                self.session = Some(session);
+                String::new()
+            }
+            // The next text begins with a place of its own.
+            Answer::Gone | Answer::Late => session.end(),
+        };
+        Ok(Ran { runs: records(&log), ended: answer != Answer::Late, said })
+    }
+
+    /// Goes in.
+    fn enter(&self) -> std::io::Result<Session> {
         let mut child = Command::new(&self.enter[0])
             .args(&self.enter[1..])
             .args(LIMITS)
             .arg("chroot")
             .args(self.enter.iter().all(|word| word != "--user").then_some(NOBODY))
             .arg(self.root.path())
-            .args(["/harness/dash", "-c", FIRST, "first", cwd])
-            .args([&format!("/bin/{shell}"), "-c", text])
+            .args(["/harness/dash", "-c", FIRST, "first"])
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", "/root")
             .env("LC_ALL", "C.UTF-8")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .spawn()
-            .map_err(|e| e.to_string())?;
-        let (ended, said) = wait(&mut child);
-        let log = fs::read(self.at("harness/log/runs")).map_err(|e| e.to_string())?;
-        Ok(Ran { runs: records(&log), ended, said })
+            .spawn()?;
+        let (told, answers) = mpsc::channel();
+        let stdout = child.stdout.take().expect("it is piped");
+        let reader = std::thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).take_while(|_| told.send(()).is_ok()).for_each(drop);
+        });
+        let mut stderr = child.stderr.take().expect("it is piped");
+        let listener = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            drop(stderr.by_ref().take(4096).read_to_end(&mut text));
+            drop(std::io::copy(&mut stderr, &mut std::io::sink()));
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let orders = child.stdin.take().expect("it is piped");
+        Ok(Session { child, orders, answers, reader, listener })
     }
+}
+
+/// What the first process said of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Ended,
+    /// It has ended itself.
+    Gone,
+    /// Nothing, and the time is over.
+    Late,
+}
+
+/// A place that was entered.
+struct Session {
+    child: Child,
+    orders: ChildStdin,
+    answers: mpsc::Receiver<()>,
+    reader: JoinHandle<()>,
+    listener: JoinHandle<String>,
+}
+
+impl Session {
+    /// Lets the text run that lies there.
+    fn ask(&mut self) -> Answer {
+        if self.orders.write_all(b"go\n").is_err() {
+            return Answer::Gone;
+        }
+        match self.answers.recv_timeout(TIME) {
+            Ok(()) => Answer::Ended,
+            Err(mpsc::RecvTimeoutError::Timeout) => Answer::Late,
+            Err(mpsc::RecvTimeoutError::Disconnected) => Answer::Gone,
+        }
+    }
+
+    /// Ends all that is inside; what was said there.
+    fn end(mut self) -> String {
+        // The first process inside belongs to the group, and all others end with it.
+        let group = i32::try_from(self.child.id()).expect("a process id fits");
+        killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
+        drop(self.child.wait());
+        drop(self.reader.join());
+        self.listener.join().unwrap_or_default()
+    }
+}
+
+impl Drop for Jail {
+    fn drop(&mut self) {
+        self.session.take().map(Session::end);
+    }
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// How a place of its own can be entered, by who runs the tests. The program `prlimit` comes last, without its limits.
@@ -216,28 +317,6 @@ fn ways_in() -> Vec<Vec<String>> {
         ["unshare"].iter().chain(own).chain(&common).map(|word| (*word).to_owned()).collect::<Vec<String>>()
     };
     vec![with(&[]), with(&["--user", "--map-root-user"])]
-}
-
-/// Waits for the first process, and ends it when its time is over.
-fn wait(child: &mut Child) -> (bool, String) {
-    let mut stderr = child.stderr.take().expect("it is piped");
-    let (done, over) = mpsc::channel();
-    // The pipe closes when the last process inside has ended.
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        drop(stderr.by_ref().take(4096).read_to_end(&mut text));
-        drop(std::io::copy(&mut stderr, &mut std::io::sink()));
-        done.send(()).ok();
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let ended = over.recv_timeout(TIME).is_ok();
-    if !ended {
-        // The first process inside belongs to the group, and all others end with it.
-        let group = i32::try_from(child.id()).expect("a process id fits");
-        killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
-    }
-    drop(child.wait());
-    (ended, reader.join().unwrap_or_default())
 }
 
 /// Copies `program` and the libraries that it needs; where it lies now.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::approval::{Approval, ApprovalFlaw, ApprovalState, used_approval};
+use domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw, ApprovalState, used_approval};
 use domain::audit::{AuditKind, ChainHead, Hash};
 use domain::id::TenantId;
 use domain::json::{Object, canonical};
@@ -64,7 +64,7 @@ fn since(db: &dyn Db, proofs: &Proofs, tenant: &TenantId, first: Timestamp) -> R
     let Some(signing) = &proofs.signing else {
         let sql = "SELECT body FROM audit_log WHERE tenant_id = ?1 AND kind IN ('change', 'trip')";
         db.each(sql, &[tenant.as_str().into()], &mut |row| {
-            since.used.extend(use_in(&row.text("body")?));
+            since.take(&row.text("body")?);
             Ok(())
         })?;
         return Ok(since);
@@ -80,6 +80,10 @@ fn since(db: &dyn Db, proofs: &Proofs, tenant: &TenantId, first: Timestamp) -> R
         point.as_ref().is_some_and(|it| signing.checkpoint(tenant, from, it.at).signature == it.signature)
     };
     since.is_broken = from.as_ref().is_some_and(|from| !is_signed(from));
+    // Whoever forges the rest of a chain deletes the signatures over it.
+    if let Some(anchor) = &proofs.anchor {
+        since.is_broken |= audit::doubt(db, anchor, tenant)?.is_some();
+    }
     let from = match from {
         Some(from) => from,
         None => beginning(db, tenant)?,
@@ -92,7 +96,7 @@ fn since(db: &dyn Db, proofs: &Proofs, tenant: &TenantId, first: Timestamp) -> R
         let follows = last.is_some() && prev == last;
         let is_whole = prev.is_some_and(|prev| hash == Some(Hash::of(&prev, &body)));
         since.is_broken |= !follows || !is_whole;
-        since.used.extend(use_in(&body));
+        since.take(&body);
         last = hash;
         Ok(())
     })?;
@@ -109,11 +113,16 @@ fn beginning(db: &dyn Db, tenant: &TenantId) -> Result<ChainHead, Failure> {
     Ok(oldest.filter(is_cut).unwrap_or(ChainHead::GENESIS))
 }
 
-fn use_in(body: &str) -> Option<String> {
-    // Nearly every entry is about something else, and need not be read.
-    if !body.contains(domain::approval::APPROVAL_USED) {
-        return None;
+impl Since {
+    /// Takes what the body of an entry says of a use. One that says something of the kind and cannot be read hides a use.
+    fn take(&mut self, body: &str) {
+        // Nearly every entry is about something else, and need not be read.
+        if !body.contains(APPROVAL_USED) {
+            return;
+        }
+        match body::read::<Object>(body) {
+            Ok(body) => self.used.extend(used_approval(&body).map(str::to_owned)),
+            Err(_) => self.is_broken = true,
+        }
     }
-    let body: Object = body::read(body).ok()?;
-    used_approval(&body).map(str::to_owned)
 }

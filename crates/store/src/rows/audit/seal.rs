@@ -12,10 +12,12 @@ use domain::store::StoreError;
 use jiff::Timestamp;
 
 use super::super::records::KnownRows;
-use super::{ChainGrowth, audited, head, last_signed, lock_head, number};
+use super::{ChainGrowth, audited, doubt, head, last_signed, lock_head, number};
+use crate::anchor_file::AnchorFile;
 use crate::db::{Db, Failure, moment};
 use crate::keyring::signing::SigningKey;
 use crate::refusal::swallowed;
+use crate::sealing::StoreKeys;
 
 /// Most chains that are watched at once. A chain that is not watched any more is looked up again when it grows.
 const MAX_WATCHED: usize = 10_000;
@@ -28,7 +30,7 @@ const MAX_AT_STOP: usize = 1000;
 /// not see: then there is a checkpoint more than need be.
 #[derive(Debug)]
 pub(crate) struct Sealer {
-    signing: Option<Arc<SigningKey>>,
+    signing: Option<Signer>,
     chains: HashMap<TenantId, Watched>,
     /// What was signed in the transaction that is under way, or in the last one.
     signed: Vec<(TenantId, ChainHead)>,
@@ -54,7 +56,7 @@ impl Watched {
 
 impl Sealer {
     /// Signs with `signing`; without it, never.
-    pub(crate) fn new(signing: Option<Arc<SigningKey>>) -> Self {
+    pub(crate) fn new(signing: Option<Signer>) -> Self {
         Self { signing, chains: HashMap::new(), signed: Vec::new(), known: KnownRows::default() }
     }
 
@@ -72,9 +74,13 @@ impl Sealer {
             }
             watched.end = to.seq;
             if watched.is_due(now) {
-                sign(db, &signing, tenant, to)?;
-                self.signed.push((tenant.clone(), *to));
-                watched.signed = to.seq;
+                match signing.sign(db, tenant, to)? {
+                    true => {
+                        self.signed.push((tenant.clone(), *to));
+                        watched.signed = to.seq;
+                    }
+                    false => watched.since = now,
+                }
             }
             if self.chains.len() >= MAX_WATCHED {
                 self.chains.clear();
@@ -110,9 +116,14 @@ impl Sealer {
         waiting.sort_by(|a, b| a.0.cmp(b.0));
         for (tenant, watched) in waiting {
             let end = lock_head(db, tenant)?;
-            sign(db, &signing, tenant, &end)?;
-            self.signed.push((tenant.clone(), end));
-            *watched = Watched { signed: end.seq, end: end.seq, since: now };
+            let signed = match signing.sign(db, tenant, &end)? {
+                true => {
+                    self.signed.push((tenant.clone(), end));
+                    end.seq
+                }
+                false => watched.signed,
+            };
+            *watched = Watched { signed, end: end.seq, since: now };
         }
         Ok(())
     }
@@ -123,6 +134,35 @@ fn first_sight(db: &dyn Db, tenant: &TenantId, end: &ChainHead, now: Instant) ->
     let signed = last_signed(db, tenant)?.map_or(0, |link| link.seq);
     let since = if signed < end.seq { now.checked_sub(CHECKPOINT_EVERY).unwrap_or(now) } else { now };
     Ok(Watched { signed, end: end.seq, since })
+}
+
+/// Signs chains that are what the anchor of their store knows, and no other: a signature says that rows are those that
+/// were written.
+#[derive(Clone, Debug)]
+pub(crate) struct Signer {
+    key: Arc<SigningKey>,
+    anchor: Option<Arc<AnchorFile>>,
+}
+
+impl Signer {
+    /// What signs with `keys`; nothing if none of them does.
+    pub(crate) fn of(keys: &StoreKeys) -> Option<Self> {
+        keys.signing.clone().map(|key| Self { key, anchor: keys.anchor.clone() })
+    }
+
+    /// Signs the end of the chain of `tenant`, whose lock is held. Says whether it may.
+    fn sign(&self, db: &dyn Db, tenant: &TenantId, end: &ChainHead) -> Result<bool, Failure> {
+        let doubt = self.anchor.as_ref().map(|file| doubt(db, &file.now(), tenant)).transpose()?.flatten();
+        if let Some(why) = doubt {
+            // Each commit tries again, and a person reads it once.
+            if self.anchor.as_ref().is_some_and(|file| file.is_news(&why)) {
+                tracing::warn!("security.audit.not_sealed: {why}; nothing of it is signed until `pintle store accept`");
+            }
+            return Ok(false);
+        }
+        sign(db, &self.key, tenant, end)?;
+        Ok(true)
+    }
 }
 
 fn sign(db: &dyn Db, signing: &SigningKey, tenant: &TenantId, end: &ChainHead) -> Result<(), Failure> {
@@ -165,14 +205,15 @@ pub(crate) fn unsealed(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
 /// Signs the ends of `chains`, which stand in the order of their names, and says which these are.
 pub(crate) fn seal_all(
     db: &dyn Db,
-    signing: &SigningKey,
+    signing: &Signer,
     chains: &[TenantId],
 ) -> Result<Vec<(TenantId, ChainHead)>, Failure> {
     let mut signed = Vec::with_capacity(chains.len());
     for tenant in chains {
         let end = lock_head(db, tenant)?;
-        sign(db, signing, tenant, &end)?;
-        signed.push((tenant.clone(), end));
+        if signing.sign(db, tenant, &end)? {
+            signed.push((tenant.clone(), end));
+        }
     }
     Ok(signed)
 }

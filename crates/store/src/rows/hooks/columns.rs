@@ -67,39 +67,83 @@ pub(super) fn hook(dialect: Dialect, row: &dyn Columns) -> Result<Rule, Failure>
 }
 
 fn settings(dialect: Dialect, row: &dyn Columns, id: &HookId) -> Result<Rule, Failure> {
-    let broken = |column: &str, why: String| Failure::Foreign { what: format!("column `{column}`"), why };
-    let object = |column: &str| match jsonb::read(dialect, &row.text(column)?) {
-        Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(broken(column, "it is no JSON object".to_owned())),
-        Err(why) => Err(broken(column, why)),
+    let object = |column: &'static str| {
+        read(row, (column, "a JSON object"), || match jsonb::read(dialect, &row.text(column)?) {
+            Ok(Value::Object(members)) => Ok(members),
+            Ok(_) => Err(Failure::Foreign { what: String::new(), why: "it is JSON of another kind".to_owned() }),
+            Err(why) => Err(Failure::Foreign { what: String::new(), why }),
+        })
     };
+    let text = |column: &'static str| read(row, (column, "a text"), || row.string(column));
+    let maybe_text = |column: &'static str| read(row, (column, "a text"), || row.maybe_string(column));
+    let flag = |column: &'static str| read(row, (column, "true or false"), || row.flag(column));
+    let at = |column: &'static str| read(row, (column, MOMENT), || moment(&row.text(column)?));
+    let agents = || body::read(&row.text("agent_ids")?).map_err(|why| Failure::Foreign { what: String::new(), why });
     Ok(Rule {
-        tenant_id: TenantId::new(row.string("tenant_id")?),
-        agent_ids: body::read(&row.text("agent_ids")?).map_err(|why| broken("agent_ids", why))?,
-        event: word(row, "event", CheckpointKind::named)?,
-        handler_type: word(row, "handler_type", HandlerType::named)?,
-        scope: word(row, "scope", HookScope::named)?,
-        name: row.maybe_string("name")?.unwrap_or_default(),
+        tenant_id: TenantId::new(text("tenant_id")?),
+        agent_ids: read(row, ("agent_ids", "a JSON array of texts"), agents)?,
+        event: word(row, ("event", "the name of an event"), CheckpointKind::named)?,
+        handler_type: word(row, ("handler_type", "a way of running hooks"), HandlerType::named)?,
+        scope: word(row, ("scope", "`global`, `tenant` or `agent`"), HookScope::named)?,
+        name: maybe_text("name")?.unwrap_or_default(),
         config: object("config")?,
-        matcher: row.maybe_string("matcher")?.unwrap_or_default(),
-        if_expr: row.maybe_string("if_expr")?.unwrap_or_default(),
-        timeout_ms: number(row, "timeout_ms")?,
-        on_timeout: word(row, "on_timeout", Fallback::named)?,
-        priority: number(row, "priority")?,
-        enabled: row.flag("enabled")?,
-        version: number(row, "version")?,
-        source: word(row, "source", Source::named)?,
-        may_rewrite: row.flag("may_rewrite")?,
-        breaker: word(row, "breaker", BreakerPolicy::named)?,
-        on_trip: word(row, "on_trip", Fallback::named)?,
-        tripped_at: row.maybe_text("tripped_at")?.map(|text| moment(&text)).transpose()?,
-        disabled_reason: row.string("disabled_reason")?,
+        matcher: maybe_text("matcher")?.unwrap_or_default(),
+        if_expr: maybe_text("if_expr")?.unwrap_or_default(),
+        timeout_ms: bounded(row, "timeout_ms")?,
+        on_timeout: word(row, ("on_timeout", "`block` or `allow`"), Fallback::named)?,
+        priority: bounded(row, "priority")?,
+        enabled: flag("enabled")?,
+        version: bounded(row, "version")?,
+        source: word(row, ("source", "where a rule comes from"), Source::named)?,
+        may_rewrite: flag("may_rewrite")?,
+        breaker: word(row, ("breaker", "a word for a breaker"), BreakerPolicy::named)?,
+        on_trip: word(row, ("on_trip", "`block` or `allow`"), Fallback::named)?,
+        tripped_at: read(row, ("tripped_at", MOMENT), || {
+            row.maybe_text("tripped_at")?.map(|text| moment(&text)).transpose()
+        })?,
+        disabled_reason: text("disabled_reason")?,
         metadata: object("metadata")?,
-        created_by: row.maybe_string("created_by")?,
-        created_at: moment(&row.text("created_at")?)?,
-        updated_at: moment(&row.text("updated_at")?)?,
+        created_by: maybe_text("created_by")?,
+        created_at: at("created_at")?,
+        updated_at: at("updated_at")?,
         id: id.clone(),
     })
+}
+
+/// What a column with a time holds.
+const MOMENT: &str = "a moment";
+
+/// The longest value of a column that a message repeats, in characters.
+const MAX_SHOWN: usize = 60;
+
+/// What `read` makes of a column. If that is nothing, it is said where, what belongs there, and what is there.
+fn read<T>(
+    row: &dyn Columns,
+    (column, expected): (&str, &str),
+    read: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    read().map_err(|why| {
+        let found = found(row, column).unwrap_or_else(|| match why {
+            Failure::Foreign { why, .. } => format!("something else: {why}"),
+            other @ (Failure::Sqlite(_) | Failure::Postgres(_) | Failure::Silence | Failure::Said(_)) => {
+                format!("something else: {}", said(&other))
+            }
+        });
+        let what = format!("column `{column}` of `agent_hooks`");
+        Failure::Foreign { what, why: format!("{expected} belongs there, and what is there is {found}") }
+    })
+}
+
+/// What is in a column in words, if anything can be said. What may hold secrets, or is long, is not repeated.
+fn found(row: &dyn Columns, column: &str) -> Option<String> {
+    let text = match (row.maybe_text(column), row.maybe_int(column)) {
+        (Ok(None), _) | (_, Ok(None)) => return Some("NULL".to_owned()),
+        (_, Ok(Some(number))) => number.to_string(),
+        (Ok(Some(text)), Err(_)) => text.into_owned(),
+        (Err(_), Err(_)) => return None,
+    };
+    let repeats = !["config", "metadata", "agent_ids"].contains(&column) && text.chars().count() <= MAX_SHOWN;
+    repeats.then(|| format!("`{}`", text.escape_debug()))
 }
 
 /// What can be said of a row that is no rule, because of `why`: what it was to guard stays shut, as far as that can be
@@ -161,9 +205,20 @@ pub(super) fn number<T: TryFrom<i64>>(row: &dyn Columns, column: &str) -> Result
     T::try_from(found).map_err(|_| unread(&format!("column `{column}`"), &found.to_string(), &"out of bounds"))
 }
 
-fn word<T>(row: &dyn Columns, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T, Failure> {
-    let found = row.text(column)?;
-    named(&found).ok_or_else(|| unread(&format!("column `{column}`"), &found, &"an unknown word"))
+/// The number in a column of a rule.
+fn bounded<T: TryFrom<i64>>(row: &dyn Columns, column: &'static str) -> Result<T, Failure> {
+    read(row, (column, "a number within its bounds"), || number(row, column))
+}
+
+fn word<T>(
+    row: &dyn Columns,
+    (column, expected): (&'static str, &str),
+    named: impl Fn(&str) -> Option<T>,
+) -> Result<T, Failure> {
+    read(row, (column, expected), || {
+        let found = row.text(column)?;
+        named(&found).ok_or_else(|| unread(&format!("column `{column}`"), &found, &"an unknown word"))
+    })
 }
 
 fn unread(what: &str, found: &str, why: &dyn Display) -> Failure {

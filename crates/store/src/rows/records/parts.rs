@@ -36,6 +36,8 @@ struct HookTexts {
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot_wait_ms: Option<f64>,
 }
 
 /// Both halves as JSON; the second is nothing where no hook took time or said anything.
@@ -56,6 +58,7 @@ pub(super) fn split(hooks: Vec<StoredRecord>) -> (String, Option<String>) {
             change: hook.change.take(),
             warnings: std::mem::take(&mut hook.warnings),
             dropped: std::mem::take(&mut hook.dropped),
+            slot_wait_ms: hook.slot_wait_ms.take(),
         };
         if texts != HookTexts::default() {
             details.at.insert(place, texts);
@@ -85,6 +88,7 @@ pub(super) fn joined(common: &str, details: Option<&str>) -> Result<Vec<StoredRe
         hook.reason = texts.reason.or_else(|| hook.reason.take());
         (hook.fault_detail, hook.cause, hook.change) = (texts.fault, texts.cause, texts.change);
         (hook.warnings, hook.dropped) = (texts.warnings, texts.dropped);
+        hook.slot_wait_ms = texts.slot_wait_ms;
     }
     Ok(hooks)
 }
@@ -102,6 +106,7 @@ mod tests {
             reason: Some("why".into()),
             verdict: Some("deny".into()),
             duration_ms: Some(0.812),
+            slot_wait_ms: Some(31.5),
             warnings: vec!["w".into()],
             dropped: vec!["context: nothing is added here".into()],
             change: Some(domain::json::json!([{"op": "remove", "path": "/x"}])),
@@ -116,7 +121,7 @@ mod tests {
         };
         let hooks = vec![passed_over.clone(), said, passed_over.clone(), failed];
         let (common, details) = split(hooks.clone());
-        for own in ["why", "0.812", "after 2 s", "last line", "\"w\"", "remove"] {
+        for own in ["why", "0.812", "31.5", "after 2 s", "last line", "\"w\"", "remove"] {
             assert!(!common.contains(own) && details.as_ref().unwrap().contains(own), "{own}");
         }
         assert_eq!(joined(&common, details.as_deref()).unwrap(), hooks);

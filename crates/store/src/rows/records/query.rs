@@ -1,13 +1,16 @@
 //! Events and turns by what is asked of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use domain::id::TenantId;
+use domain::id::{EventId, TenantId};
 use domain::store::{RecordQuery, StoredEvent, StoredTurn};
 use jiff::Timestamp;
 
 use super::{FOUND, STOPS, event, id_in, ids, moment_in, nanos_of};
 use crate::db::{Cell, Db, Dialect, Failure, limit_of};
+
+/// The most ids in one statement.
+const MAX_IDS: usize = 200;
 
 /// The most turns that one question is about.
 const MAX_TURNS: usize = 1000;
@@ -69,6 +72,33 @@ pub(crate) fn find(db: &dyn Db, query: &RecordQuery) -> Result<Vec<StoredEvent>,
     found.sort_by_key(|(seq, _)| *seq);
     let rest = found.len().saturating_sub(query.limit);
     Ok(found.into_iter().skip(rest).map(|(_, event)| event).collect())
+}
+
+/// Which of the events `told`, each with when it was, are gone though an older one is there.
+pub(crate) fn missing(db: &dyn Db, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, Failure> {
+    let oldest = db.one("SELECT at FROM events ORDER BY seq LIMIT 1", &[], |row| row.int("at"))?;
+    let Some(oldest) = oldest else { return Ok(Vec::new()) };
+    let young: Vec<&EventId> = told.iter().filter(|(_, at)| nanos_of(*at) > oldest).map(|(id, _)| id).collect();
+    // What the condition compares.
+    let looked_at = match db.dialect() {
+        Dialect::Sqlite => usize::MAX,
+        Dialect::Postgres => ids::INDEXED_BYTES,
+    };
+    let mut gone = Vec::new();
+    for some in young.chunks(MAX_IDS) {
+        let bytes: Vec<Vec<u8>> = some.iter().map(|id| ids::bytes_of(id.as_str())).collect();
+        let cells: Vec<Cell<'_>> = bytes.iter().map(|id| Cell::Bytes(id[..id.len().min(looked_at)].into())).collect();
+        let numbers: Vec<String> = (1..=cells.len()).map(|number| format!("?{number}")).collect();
+        let sql = format!(
+            "SELECT event_id FROM events WHERE {} IN ({})",
+            indexed(db.dialect(), "event_id"),
+            numbers.join(", ")
+        );
+        let there: HashSet<Vec<u8>> =
+            db.all(&sql, &cells, |row| Ok(row.maybe_bytes("event_id")?.unwrap_or_default()))?.into_iter().collect();
+        gone.extend(some.iter().zip(&bytes).filter(|(_, id)| !there.contains(*id)).map(|(id, _)| (*id).clone()));
+    }
+    Ok(gone)
 }
 
 /// `column`, as far as there is an index of it.

@@ -75,6 +75,8 @@ fn every_entry() -> Vec<JournalEntry> {
         Fact::Equipped { with: Box::new(equipment()) },
         Fact::Planned { message: full.clone().into(), need_tool: true },
         Fact::Announced { upto: MsgId::default() },
+        Fact::Stopped { iteration: 2, message: full.clone().into() },
+        Fact::TakenBack,
         Fact::Queued(waiting("also")),
         Fact::Injected { count: 1 },
         Fact::Interrupted,

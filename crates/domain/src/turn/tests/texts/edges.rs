@@ -89,8 +89,10 @@ fn the_limit_counts_rounds_and_not_the_plan() {
     assert_eq!(step(&mut turn), "model 1");
     turn.apply(asks(1, &["read_file"]));
     answer_all(&mut turn, &[("read_file", "T1")]);
+    assert_eq!(step(&mut turn), "model 2 last");
+    turn.replied(LlmReply::text("A2"), "m", |_| false);
     assert_eq!(step(&mut turn), "end Error llm: iteration limit 1 reached");
-    assert_eq!(written(&turn.into_messages()), "S0 U1 tone A1 T1");
+    assert_eq!(written(&turn.into_messages()), "S0 U1 tone A1 T1 A2");
 }
 
 #[test]

@@ -131,12 +131,13 @@ impl Oracle<'_> {
             }
         }
         loop {
-            if iteration == self.script.limit {
-                break;
-            }
+            // With all rounds spent one more call sums up, and nothing that waits is taken in.
+            let last = iteration == self.script.limit;
             iteration += 1;
-            for text in waiting.drain(..) {
-                self.append(Role::User, &text);
+            if !last {
+                for text in waiting.drain(..) {
+                    self.append(Role::User, &text);
+                }
             }
             self.remove(Timing::BeforeEachAgent);
             self.inject(Timing::BeforeEachAgent, &[]);
@@ -148,7 +149,7 @@ impl Oracle<'_> {
             prompts.extend(step);
             first = false;
             self.call();
-            let Some(asked) = rounds.next() else {
+            let Some(asked) = rounds.next().filter(|_| !last) else {
                 step.into_iter().for_each(|step| self.delete(step));
                 prompts.clear();
                 self.append(Role::Assistant, &format!("A{iteration}"));
@@ -271,7 +272,7 @@ impl Played<'_> {
                 let message = Message::text(Role::Assistant, self.script.plan).into();
                 self.note_or_die(Fact::Planned { message, need_tool: self.script.need_tool });
             }
-            TurnStep::CallModel { iteration, .. } => self.model(iteration),
+            TurnStep::CallModel { iteration, terminal } => self.model(iteration, terminal),
             TurnStep::Inject { waiting } => drop(self.note_or_die(Fact::Injected { count: waiting.len() })),
             TurnStep::Skip { call, why, .. } => self.answered(call, ModelAnswer::not_run(why.text())),
             TurnStep::Clear { call, .. } => self.tool(call),
@@ -297,9 +298,9 @@ impl Played<'_> {
         self.script.rounds.get(self.turn.iteration() as usize - 1)
     }
 
-    fn model(&mut self, iteration: u32) {
+    fn model(&mut self, iteration: u32, terminal: bool) {
         self.call();
-        let asked = self.round().cloned();
+        let asked = self.round().cloned().filter(|_| !terminal);
         let parts = asked.iter().flat_map(|asked| &asked.calls).enumerate();
         let parts = parts.map(|(i, call)| CallPart::new(&format!("c{i}"), call.raw, "{}")).collect();
         let message = Message { tool_calls: parts, ..Message::text(Role::Assistant, format!("A{iteration}")) };
@@ -307,7 +308,7 @@ impl Played<'_> {
             self.note(brings(&format!("B{iteration}")));
         }
         let (message, read_only, owners) = (message.into(), Vec::new(), BTreeMap::new());
-        let replied = Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false };
+        let replied = Fact::Replied { iteration, message, read_only, terminal, owners, cut: false };
         if asked.is_some_and(|asked| asked.steered_after == Some(0)) {
             self.note(replied);
             self.note_or_die(says(&format!("W{iteration}")));

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::CheckpointKind;
+use domain::health::{Health, Step};
+use domain::hook::HookState;
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
 use domain::json::{Value, json};
+use jiff::Timestamp;
 use rules::condition;
 
-use super::super::stored::{label, text};
+use super::super::stored::{blind, label, text};
 use crate::clean::clean;
+use crate::cli::command_line::complete;
 use crate::moment::moment_of;
 use host::config::Config;
 
@@ -21,6 +25,8 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 /// The rules of a listing, in running order.
 pub(in super::super) struct Rules {
     hooks: Vec<Value>,
+    /// How each stands that is known not to do its work, by its id.
+    health: BTreeMap<String, Health>,
     /// The configured agents, by what rules know them as.
     agents: BTreeMap<String, String>,
 }
@@ -33,7 +39,9 @@ impl Rules {
             config.agents.keys().map(move |key| (agent_uuid(&tenant, key), key.clone()))
         };
         let agents = tenants.iter().flat_map(of).collect();
-        Self { hooks, agents }
+        let of = |hook: &Value| standing(hook, || Some(blind(config, hook)?.health()));
+        let health = hooks.iter().filter_map(|hook| Some((text(hook, "id").to_owned(), of(hook)?))).collect();
+        Self { health, agents, hooks }
     }
 
     /// Whether there are none but builtins.
@@ -48,7 +56,7 @@ impl Rules {
 
     /// What stands after the priority: whether it acts, and when.
     pub(super) fn terms(&self, hook: &Value) -> String {
-        let mut terms = vec![state(hook), text(hook, "handler_type").to_owned(), self.scope(hook)];
+        let mut terms = vec![state(hook, self.health(hook)), text(hook, "handler_type").to_owned(), self.scope(hook)];
         let tenant = text(hook, "tenant_id");
         if ![DEFAULT_TENANT, SENTINEL_TENANT].contains(&tenant) {
             terms.push(format!("tenant {}", clean(tenant)));
@@ -62,6 +70,11 @@ impl Rules {
         }
         terms.push(format!("version {}", hook["version"]));
         terms.join(", ")
+    }
+
+    /// How a rule stands, as far as is known without asking it; none for one that can do its work.
+    pub(in super::super) fn health(&self, hook: &Value) -> Option<&Health> {
+        self.health.get(text(hook, "id"))
     }
 
     /// Whose turns it is about.
@@ -126,17 +139,29 @@ pub(in super::super) fn state_word(hook: &Value) -> &'static str {
     }
 }
 
+/// How the rule `hook` stands, whose matcher may be `blind`, as far as is known without asking it; none for one that can
+/// do its work.
+fn standing(hook: &Value, blind: impl FnOnce() -> Option<Health>) -> Option<Health> {
+    match state_word(hook) {
+        "tripped" => Health::standing(&HookState::Tripped { since: moment_of(text(hook, "tripped_at")) }, None),
+        "disabled" => Some(Health::Disabled),
+        _ => match fault(hook) {
+            Some(why) => Some(Health::unproven(Step::Condition, why)),
+            None => blind(),
+        },
+    }
+}
+
 /// The state for people.
-fn state(hook: &Value) -> String {
+fn state(hook: &Value, health: Option<&Health>) -> String {
     let trips = hook["trips"].as_array().map(Vec::len).unwrap_or_default();
-    match (state_word(hook), text(hook, "disabled_reason")) {
-        ("tripped", _) => format!("{BAD}tripped since {}{BAD:#}", moment_of(text(hook, "tripped_at"))),
-        ("disabled", "") => format!("{DIM}off{DIM:#}"),
-        ("disabled", why) => format!("{NOTE}off: {}{NOTE:#}", clean(why)),
-        ("broken", _) => format!("{BAD}on, and fails: {}{BAD:#}", clean(&fault(hook).unwrap_or_default())),
-        (_, _) if trips == 1 => format!("{BAD}on, tripped for 1 tenant{BAD:#}"),
-        (_, _) if trips > 1 => format!("{BAD}on, tripped for {trips} tenants{BAD:#}"),
-        (_, _) => format!("{GOOD}on{GOOD:#}"),
+    match (health, text(hook, "disabled_reason")) {
+        (Some(Health::Disabled), "") => format!("{DIM}off{DIM:#}"),
+        (Some(Health::Disabled), why) => format!("{NOTE}off: {}{NOTE:#}", clean(why)),
+        (Some(health), _) => format!("{BAD}{}{BAD:#}", complete(&clean(&health.words(Timestamp::now())))),
+        (None, _) if trips == 1 => format!("{BAD}on, tripped for 1 tenant{BAD:#}"),
+        (None, _) if trips > 1 => format!("{BAD}on, tripped for {trips} tenants{BAD:#}"),
+        (None, _) => format!("{GOOD}on{GOOD:#}"),
     }
 }
 
@@ -161,17 +186,19 @@ mod tests {
     #[test]
     fn the_state_says_why_a_hook_does_not_act() {
         let check = |hook: Value, word: &str, shown: &str| {
-            assert_eq!((state_word(&hook), plain(&state(&hook)).as_str()), (word, shown), "{hook}");
+            let health = standing(&hook, || None);
+            assert_eq!((state_word(&hook), plain(&state(&hook, health.as_ref())).as_str()), (word, shown), "{hook}");
         };
         check(json!({"enabled": true}), "armed", "on");
         check(json!({"enabled": false}), "disabled", "off");
         check(json!({"enabled": false, "disabled_reason": "no_agents"}), "disabled", "off: no_agents");
         check(json!({"enabled": false, "disabled_reason": "edition"}), "disabled", "off: edition");
         let tripped = json!({"enabled": false, "disabled_reason": "breaker", "tripped_at": "2026-11-22T06:44:00Z"});
-        check(tripped, "tripped", "tripped since 2026-11-22 06:44 UTC");
+        check(tripped, "tripped", "unproven: its circuit breaker is open since 2026-11-22 06:44 UTC");
         check(json!({"enabled": true, "trips": [{}]}), "armed", "on, tripped for 1 tenant");
         let broken = json!({"enabled": true, "if_expr": "size("});
+        let health = standing(&broken, || None);
         assert_eq!(state_word(&broken), "broken");
-        assert!(plain(&state(&broken)).starts_with("on, and fails: "), "{}", state(&broken));
+        assert!(plain(&state(&broken, health.as_ref())).starts_with("unproven: "), "{health:?}");
     }
 }

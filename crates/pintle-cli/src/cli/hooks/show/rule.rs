@@ -1,11 +1,16 @@
 //! `pintle hooks show` for a rule: its record, its breaker, who changed it, what it did last.
 
 use anstyle::{AnsiColor, Style};
+use domain::health::Health;
 use domain::json::{Value, json};
 use domain::shown_url::shown_url;
+use jiff::Timestamp;
 use rules::admin::{Caller, HistoryQuery, RuleAdmin};
 
+use super::super::super::command_line::complete;
+use super::super::super::session::word;
 use super::super::history::line;
+use super::super::list::add_health;
 use super::super::list::rule::{Rules, fault};
 use super::super::stored::{called, label, refused, text as said};
 use crate::clean::{clean, prose};
@@ -41,8 +46,12 @@ impl RuleDetailsView {
         Ok(Self { changes: changes.iter().map(|change| json!(change)).collect(), executions, hook })
     }
 
-    pub(super) fn json(&self) -> Value {
-        json!({"hook": self.hook, "fault": fault(&self.hook), "changes": self.changes, "executions": self.executions})
+    pub(super) fn json(&self, config: &Config) -> Value {
+        let mut shown = json!({
+            "hook": self.hook, "fault": fault(&self.hook), "changes": self.changes, "executions": self.executions,
+        });
+        add_health(&mut shown, Rules::new(vec![self.hook.clone()], config).health(&self.hook));
+        shown
     }
 
     pub(super) fn plain(&self, config: &Config) -> String {
@@ -53,8 +62,9 @@ impl RuleDetailsView {
         row("family", "agent");
         row("scope", &rules.scope(hook));
         row("breaker state", &breaker(hook));
-        if let Some(fault) = fault(hook) {
-            row("fault", &format!("{BAD}{}{BAD:#}", clean(&fault)));
+        // That it is switched off stands among its settings.
+        if let Some(health) = rules.health(hook).filter(|health| **health != Health::Disabled) {
+            row("health", &format!("{BAD}{}{BAD:#}", clean(&health.words(Timestamp::now()))));
         }
         for (name, value) in hook.as_object().into_iter().flatten().filter(|(name, value)| is_shown(name, value)) {
             match value.as_str() {
@@ -90,7 +100,8 @@ impl RuleDetailsView {
             text.push_str(&format!("  {}", line(row)));
         }
         if self.executions.len() == EXECUTIONS {
-            text.push_str(&format!("  {DIM}pintle hooks history {} shows more{DIM:#}\n", clean(label(&self.hook))));
+            let more = complete(&format!("`pintle hooks history {}` shows more", word(&clean(label(&self.hook)))));
+            text.push_str(&format!("  {DIM}{more}{DIM:#}\n"));
         }
     }
 }
@@ -106,7 +117,7 @@ fn is_shown(name: &str, value: &Value) -> bool {
 fn breaker(hook: &Value) -> String {
     if hook["tripped_at"].is_string() {
         let since = moment_of(said(hook, "tripped_at"));
-        return format!("{BAD}open since {since}; `pintle hooks reset` closes it{BAD:#}");
+        return format!("{BAD}open since {since}; {}{BAD:#}", complete("`pintle hooks reset` closes it"));
     }
     let trips: Vec<String> = hook["trips"]
         .as_array()

@@ -218,15 +218,18 @@ impl Answer {
                 // An alias stands there with the name that it means.
                 let is_known = BUILTIN.into_iter().any(|tool| value.split(' ').next() == Some(tool));
                 let slip = nearest_builtin(value).filter(|_| !is_known && !is_mcp(value));
-                let slip = slip.map(|tool| format!(", which is no tool; the nearest is `{tool}`"));
-                format!("/{pattern}/ does not match `{value}`{}{about}", slip.unwrap_or_default())
+                let mismatch = format!("/{pattern}/ does not match `{value}`{about}");
+                match slip {
+                    Some(tool) => format!("there is no tool `{value}`; did you mean `{tool}`? {mismatch}"),
+                    None => mismatch,
+                }
             }
             NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
             NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
             NotRun::ChainTimeSpent { .. } => "the time of its chain is spent".to_owned(),
-            NotRun::BudgetSpent { .. } => "its budget is spent".to_owned(),
+            NotRun::BudgetSpent(need) => format!("the budget of judges is spent: {need}"),
             NotRun::CapReached { cap } => format!("it was asked {cap} times in this turn, as often as it may be"),
             NotRun::OutOfScope | NotRun::Decided { .. } | NotRun::Dropped => "it is not asked here".to_owned(),
         };

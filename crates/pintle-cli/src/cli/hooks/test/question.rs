@@ -62,10 +62,10 @@ impl TestQuestion {
                 told(first.unwrap_or(RuntimeKind::TurnStart), hook, &text, args)
             }
             (None, Duty::Injector) => {
-                Err(CliError::usage(format!("`{}` takes texts of skills, and asks nobody", kind.name())))
+                Err(CliError::usage(format!("no hook is asked at `{}`: texts of skills go in there", kind.name())))
             }
             (None, Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Approver) => {
-                Err(CliError::usage(format!("`{}` only tells, and only native hooks", kind.name())))
+                Err(CliError::usage(format!("only native hooks are told at `{}`, and nobody is asked", kind.name())))
             }
         }
     }
@@ -184,6 +184,7 @@ fn sample(kind: RuntimeKind, text: &str, call: ToolCall) -> Option<RuntimeEvent>
             r#async: false,
             tool_call_id,
             hook: None,
+            error: None,
         },
         RuntimeKind::ToolExecSkipped => RuntimeEvent::ToolExecSkipped { tool, reason: text, tool_call_id, hook: None },
         RuntimeKind::InterruptReceived => RuntimeEvent::InterruptReceived {

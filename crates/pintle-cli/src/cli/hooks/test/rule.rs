@@ -125,7 +125,12 @@ async fn asked(
 }
 
 fn say(global: &Global, args: &TestArgs, answer: &Answer) -> Result<u8, CliError> {
-    terminal::say(&if args.json { json(answer.result())? } else { answer.plain(global.verbose > 0) })?;
+    let whole = global.verbose > 0;
+    if args.json {
+        terminal::say(&json(answer.result())?)?
+    } else {
+        terminal::tell(&answer.plain(whole))?
+    }
     Ok(answer.code())
 }
 

@@ -1,4 +1,4 @@
-//! What is to be taken over: each row of the other program as a hook of this one, or why it cannot be.
+//! What is to be imported: each row of the other program as a hook of this one, or why it cannot be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,14 @@ use super::gates::gates;
 use super::people::{People, key_of};
 use super::source::{Source, flag, list, moment, number, object, text, word};
 use host::KeyringVault;
+use host::blind::BlindMatcher;
+use host::config::Config;
 use host::scripts::check_script;
 
 /// What the host has to say about records.
 pub(super) struct Host<'a> {
+    /// The configuration.
+    pub(super) config: &'a Config,
     /// The kind of host.
     pub(super) edition: Edition,
     /// Opens and seals secrets.
@@ -266,7 +270,7 @@ impl Planner<'_, '_> {
             // Of two layouts the older one is what is left over.
             Some(earlier) if earlier != draft.table => return false,
             Some(_) => {
-                self.leave(draft.what, format!("another row has its id, {}, and was taken first", draft.id));
+                self.leave(draft.what, format!("another record has its id, {}, and was imported first", draft.id));
                 return false;
             }
             None => {
@@ -281,7 +285,9 @@ impl Planner<'_, '_> {
         match self.hook(draft) {
             Ok((hook, warnings)) => {
                 *self.counts.entry(hook.tenant_id.clone()).or_default() += 1;
-                warnings.into_iter().for_each(|warning| self.note(what.clone(), warning));
+                let blind = BlindMatcher::of_rule(self.host.config, hook.event, &hook.matcher);
+                let warnings = warnings.into_iter().chain(blind.map(|blind| blind.sentence()));
+                warnings.for_each(|warning| self.note(what.clone(), warning));
                 self.plan.hooks.push(hook);
                 true
             }
@@ -475,10 +481,15 @@ fn changed_meanings(record: &Value) -> Vec<&'static str> {
     if has("if_expr") && gates {
         differs.push("its `if_expr` blocks where a member that it names is absent: ask for it with has(…) first");
     }
-    if record["handler_type"] == "script" && gates {
+    // A judge says yes or no; whatever else answers may change the input and add a text.
+    let answers = ["script", "command", "http"].iter().any(|kind| record["handler_type"] == *kind);
+    if answers && gates {
         differs.push(
             "what it changes counts only as `updatedInput: {toolInput: …}` or `{rawInput: …}`, and with `may_rewrite`",
         );
+    }
+    if answers && !gates {
+        differs.push("it observes: what it adds (`additionalContext`) lands nowhere, and what it changes neither");
     }
     differs
 }

@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use store::StoreOpenError;
 use store::foreign;
 
+use crate::cli::session::word as word_of;
 use crate::error::CliError;
 use crate::text::clip;
 
@@ -68,6 +69,10 @@ impl Source {
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let value = domain::json::parse(text).map_err(|why| neither(&why))?;
+        if is_picoclaw(&value) {
+            let message = format!("{} is a configuration of PicoClaw, not of GoClaw", file.display());
+            return Err(CliError::usage(message).hint(format!("`pintle import picoclaw {}`", word_of(source))));
+        }
         let read = Self::of_export(value);
         read.map_err(|why| CliError::usage(format!("{}: {why}", file.display())))?.ok_or_else(|| nothing(source))
     }
@@ -131,6 +136,12 @@ impl Source {
     pub(super) fn table(&self, name: &str) -> &[Object] {
         self.tables.get(name).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether it is PicoClaw's configuration: its hooks are sections by their kinds.
+fn is_picoclaw(value: &Value) -> bool {
+    let Some(hooks) = value.get("hooks").and_then(Value::as_object) else { return false };
+    ["processes", "builtins", "defaults"].iter().any(|section| hooks.get(section).is_some_and(Value::is_object))
 }
 
 /// `members` as a list of one hook, if they are one, by itself or in a request of `hooks.create`; else as they are.

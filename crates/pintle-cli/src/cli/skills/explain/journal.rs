@@ -77,7 +77,7 @@ fn named(store: &dyn SessionStore, rows: impl Iterator<Item = SessionRow>, id: &
         None => None,
     };
     recorded.ok_or_else(|| {
-        CliError::failed(format!("there is no record of a turn `{id}`"))
+        CliError::usage(format!("there is no record of a turn `{id}`"))
             .hint("`pintle why` shows the id of the newest turn, --last explains it")
     })
 }

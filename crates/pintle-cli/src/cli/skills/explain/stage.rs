@@ -8,7 +8,7 @@ use domain::skill::Skills;
 use egress::Egress;
 
 use crate::error::CliError;
-use host::config::{AgentConfig, Config, FlowConfig};
+use host::config::{AgentConfig, Config, FlowConfig, Loaded};
 use host::host::{builtin_names, others};
 use host::mcp_names::is_mcp;
 use host::ready_agent;
@@ -33,8 +33,8 @@ impl Stage {
     ///
     /// # Errors
     /// Its tools cannot be had.
-    pub(super) fn of(config: &Config, agent: &AgentConfig) -> Result<Self, CliError> {
-        let scan = scan(config, agent);
+    pub(super) fn of(loaded: &Loaded, agent: &AgentConfig) -> Result<Self, CliError> {
+        let (config, scan) = (&loaded.config, scan(loaded, agent));
         let model = config.models(agent, None).ok().and_then(|models| models.into_iter().next());
         let model = model.map_or_else(|| NO_MODEL.to_owned(), |model| format!("{}/{}", model.provider, model.model));
         let bad = |error: &dyn std::fmt::Display| CliError::usage(format!("agents.{}.tools: {error}", agent.name));
@@ -80,7 +80,7 @@ impl Stage {
         }
     }
 
-    /// The same for a turn that was worked before.
+    /// The same for a turn that ran before.
     pub(super) fn recorded(mut self) -> Self {
         self.notes.insert(0, "the system text and the tools are those of now: a journal does not keep them".to_owned());
         self

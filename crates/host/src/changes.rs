@@ -1,4 +1,4 @@
-//! Changes of configuration files, of files with rules, and of skills, while a conversation goes on.
+//! Changes of configuration files, of files with rules, and of skills, while a program goes on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,15 @@ use notify::Watcher as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::cli::terminal;
-use crate::error::CliError;
-use host::host::Host;
-use host::rule_files::is_rules;
+use crate::error::HostError;
+use crate::host::Host;
+use crate::rule_files::is_rules;
 
 /// How long a burst of changes to a file may go on before it is read: editors write twice and rename.
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// Says when the configuration is to be read again.
-pub(super) struct Changes {
+pub struct Changes {
     hang_ups: Signal,
     changes: mpsc::Receiver<()>,
     changed: mpsc::Sender<()>,
@@ -29,7 +28,7 @@ impl Changes {
     ///
     /// # Errors
     /// The system lets nobody watch, or no signal be handled.
-    pub(super) fn of(host: &Host) -> Result<Self, CliError> {
+    pub fn of(host: &Host) -> Result<Self, HostError> {
         let (changed, changes) = mpsc::channel(1);
         // The watch reports absolute paths, and one that was given with -c may be relative.
         let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
@@ -55,14 +54,14 @@ impl Changes {
                 bell.try_send(()).ok();
             }
         })
-        .map_err(|error| CliError::failed(format!("configuration files cannot be watched: {error}")))?;
+        .map_err(|error| HostError::failed(format!("configuration files cannot be watched: {error}")))?;
         for folder in folders {
             if let Err(error) = watch.watch(&folder, notify::RecursiveMode::NonRecursive) {
-                terminal::note(&format!("warning: changes in {} are not seen: {error}", folder.display()));
+                tracing::warn!("changes in {} are not seen: {error}", folder.display());
             }
         }
         let hang_ups = signal(SignalKind::hangup())
-            .map_err(|error| CliError::failed(format!("SIGHUP cannot be handled: {error}")))?;
+            .map_err(|error| HostError::failed(format!("SIGHUP cannot be handled: {error}")))?;
         Ok(Self { hang_ups, changes, changed, _watch: watch })
     }
 
@@ -70,7 +69,7 @@ impl Changes {
     ///
     /// # Errors
     /// As [`Self::of`]; what was looked at before still is.
-    pub(super) fn follow(&mut self, host: &Host) -> Result<(), CliError> {
+    pub fn follow(&mut self, host: &Host) -> Result<(), HostError> {
         let new = Self::of(host)?;
         if self.changes.try_recv().is_ok() {
             // What changed meanwhile was seen by the old watch; a full queue holds a change already.
@@ -81,7 +80,7 @@ impl Changes {
     }
 
     /// Waits for the next change.
-    pub(super) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         tokio::select! {
             Some(()) = self.hang_ups.recv() => {}
             Some(()) = self.changes.recv() => {}
@@ -90,7 +89,7 @@ impl Changes {
     }
 
     /// Waits until a burst of changes is over.
-    pub(super) async fn settle(&mut self) {
+    pub async fn settle(&mut self) {
         tokio::time::sleep(SETTLE).await;
         while self.changes.try_recv().is_ok() {}
     }

@@ -1,0 +1,47 @@
+//! The agents of the configuration in force, made ready once and shared by all turns.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use host::Host;
+use host::config::{AgentConfig, Config};
+use host::ready_agent::ReadyAgent;
+
+use crate::error::{ApiError, ErrorCode};
+
+/// Another word for the agent that is meant without a name. Source: the published protocol.
+const DEFAULT: &str = "default";
+
+/// An agent, and the model in place of its own.
+type Wanted = (String, Option<String>);
+
+/// Agents that are ready to work.
+#[derive(Default)]
+pub(crate) struct Agents(Mutex<HashMap<Wanted, Arc<ReadyAgent>>>);
+
+impl Agents {
+    /// The agent called `name` of `host`, with `model` in place of its own.
+    pub(crate) fn ready(&self, host: &Host, name: &str, model: Option<&str>) -> Result<Arc<ReadyAgent>, ApiError> {
+        let wanted = (name.to_owned(), model.map(str::to_owned));
+        let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agent) = ready.get(&wanted).filter(|agent| !host.has_other_tools(agent)) {
+            return Ok(agent.clone());
+        }
+        let made = host.runner(Some(name), model);
+        let agent = Arc::new(made.map_err(|error| ApiError::new(ErrorCode::Unavailable, error.message))?);
+        ready.insert(wanted, agent.clone());
+        Ok(agent)
+    }
+
+    /// Another configuration is in force.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The agent that a client means by `name`.
+pub(crate) fn named<'a>(config: &'a Config, name: Option<&str>) -> Result<&'a AgentConfig, ApiError> {
+    let name = name.filter(|name| *name != DEFAULT || config.agents.contains_key(DEFAULT));
+    let found = config.agent(name);
+    found.map_err(|_| ApiError::new(ErrorCode::NotFound, format!("agent not found: {}", name.unwrap_or(DEFAULT))))
+}

@@ -1,0 +1,277 @@
+//! Who may knock at all: what a request says of where it comes from, before anybody asks who it is. Pure.
+//!
+//! A browser sends requests for any page that a person has open, and a server on this machine is within its reach. So a
+//! server that only this machine reaches answers only under a name of this machine, and no page of another origin gets
+//! an answer.
+
+use std::net::IpAddr;
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+use url::{Host, Origin, Url};
+
+/// The headers of a proxy. Whoever sends one is not alone on this machine.
+const FORWARDED: [&str; 2] = ["forwarded", "via"];
+
+/// The beginning of the names of the others.
+const X_FORWARDED: &str = "x-forwarded-";
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Over the network.
+    Address {
+        /// Of whoever connected.
+        from: IpAddr,
+        /// Whether only this machine reaches the address that it connected to.
+        to_loopback: bool,
+        /// Whether it is encrypted.
+        encrypted: bool,
+    },
+    /// Over a socket in the file system.
+    Unix {
+        /// Whether it is of the user of this process.
+        own: bool,
+    },
+}
+
+/// A request that was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    /// The address that it comes from, past proxies that are trusted.
+    pub(crate) from: Option<IpAddr>,
+    /// Whether it comes from this machine, and from nobody else through it.
+    pub(crate) is_local: bool,
+}
+
+/// Why a request is turned away: the text of a 403.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TurnedAway(pub(crate) String);
+
+/// Decides it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Door {
+    /// The origins of other pages that are let in.
+    pub(crate) allowed: Vec<Url>,
+    /// The address under which people know this server.
+    pub(crate) public: Option<Url>,
+    /// The proxies that are believed.
+    pub(crate) proxies: Vec<IpNet>,
+}
+
+impl Door {
+    /// Lets a request in, or turns it away.
+    pub(crate) fn enter(&self, peer: Peer, headers: &HeaderMap) -> Result<Visit, TurnedAway> {
+        let host = text(headers, "host");
+        if let Peer::Address { to_loopback: true, .. } = peer
+            && !host.is_some_and(is_local_name)
+        {
+            let host = host.unwrap_or("none");
+            return Err(TurnedAway(format!(
+                "this server is on this machine only, and `Host: {host}` is no name of it; use localhost"
+            )));
+        }
+        self.check_origin(peer, headers, host)?;
+        let through =
+            headers.keys().any(|name| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with(X_FORWARDED));
+        let is_local = !through
+            && match peer {
+                Peer::Address { from, to_loopback, .. } => to_loopback && from.is_loopback(),
+                Peer::Unix { own } => own,
+            };
+        Ok(Visit { from: self.address(peer, headers), is_local })
+    }
+
+    /// Turns away what a page of another origin sent.
+    fn check_origin(&self, peer: Peer, headers: &HeaderMap, host: Option<&str>) -> Result<(), TurnedAway> {
+        match text(headers, "origin") {
+            Some(origin) => {
+                let Some(given) = Url::parse(origin).ok().map(|url| url.origin()).filter(Origin::is_tuple) else {
+                    return Err(TurnedAway(format!("the origin `{origin}` is not this server's")));
+                };
+                let is_allowed = self.allowed.iter().any(|url| url.origin() == given);
+                if is_allowed || self.is_own(peer, &given, host) {
+                    return Ok(());
+                }
+                Err(TurnedAway(format!(
+                    "the origin `{origin}` is not this server's; `gateway.allowed_origins` lets others in"
+                )))
+            }
+            None => match text(headers, "sec-fetch-site") {
+                None | Some("same-origin" | "none") => Ok(()),
+                Some(site) => Err(TurnedAway(format!("a page of another origin sent it (`Sec-Fetch-Site: {site}`)"))),
+            },
+        }
+    }
+
+    /// Whether a page of `given` is one of this server's.
+    fn is_own(&self, peer: Peer, given: &Origin, host: Option<&str>) -> bool {
+        if self.public.as_ref().is_some_and(|public| public.origin() == *given) {
+            return true;
+        }
+        // Under a public address only that one counts, but for whoever sits at this machine.
+        let to_loopback = matches!(peer, Peer::Address { to_loopback: true, .. });
+        if self.public.is_some() && !to_loopback {
+            return false;
+        }
+        let encrypted = matches!(peer, Peer::Address { encrypted: true, .. });
+        let scheme = if encrypted { "https" } else { "http" };
+        let own = host.and_then(|host| Url::parse(&format!("{scheme}://{host}")).ok());
+        own.is_some_and(|own| own.origin() == *given)
+    }
+
+    /// The address of whoever asks: the last one in `X-Forwarded-For` that is no trusted proxy, if one of these brings it.
+    fn address(&self, peer: Peer, headers: &HeaderMap) -> Option<IpAddr> {
+        let Peer::Address { from, .. } = peer else { return None };
+        let trusted = |address: &IpAddr| self.proxies.iter().any(|net| net.contains(address));
+        if !trusted(&from) {
+            return Some(from);
+        }
+        let hops = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+        let hops: Vec<&str> = hops.flat_map(|value| value.split(',')).map(str::trim).collect();
+        let mut known = from;
+        for hop in hops.into_iter().rev() {
+            let Ok(address) = hop.parse() else { break };
+            known = address;
+            if !trusted(&address) {
+                break;
+            }
+        }
+        Some(known)
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("what is no text"))
+}
+
+/// Whether a `Host` names this machine and no other.
+fn is_local_name(host: &str) -> bool {
+    // As a browser would read it, so that nothing else is let in than what it would reach.
+    let Ok(url) = Url::parse(&format!("http://{host}/")) else { return false };
+    if !url.username().is_empty() || url.password().is_some() || url.path() != "/" {
+        return false;
+    }
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+        lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
+    }
+
+    fn local() -> Peer {
+        Peer::Address { from: Ipv4Addr::LOCALHOST.into(), to_loopback: true, encrypted: false }
+    }
+
+    fn remote() -> Peer {
+        Peer::Address { from: Ipv4Addr::new(203, 0, 113, 9).into(), to_loopback: false, encrypted: true }
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_server_of_this_machine_answers_only_under_a_name_of_it() {
+        let door = Door::default();
+        let enters = |host: &str| door.enter(local(), &headers(&[("host", host)])).is_ok();
+        for host in ["localhost", "localhost:18790", "127.0.0.1:1", "[::1]:18790", "127.9.9.9", "pintle.localhost:1"] {
+            assert!(enters(host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "a@localhost/x",
+            "localhost@evil.example",
+            "",
+            "notlocalhost",
+        ] {
+            assert!(!enters(host), "{host}");
+        }
+        assert!(door.enter(local(), &HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn no_page_of_another_origin_gets_in() {
+        let door = Door { allowed: vec![url("https://chat.example")], ..Door::default() };
+        let enters = |lines: &[(&'static str, &str)]| {
+            let lines: Vec<_> = [("host", "localhost:18790")].into_iter().chain(lines.iter().copied()).collect();
+            door.enter(local(), &headers(&lines)).is_ok()
+        };
+        assert!(enters(&[]));
+        assert!(enters(&[("origin", "http://localhost:18790")]));
+        assert!(enters(&[("origin", "https://chat.example")]));
+        assert!(enters(&[("sec-fetch-site", "same-origin")]));
+        assert!(enters(&[("sec-fetch-site", "none")]));
+        assert!(enters(&[("origin", "https://chat.example"), ("sec-fetch-site", "cross-site")]));
+        for origin in [
+            "http://localhost:3000",
+            "https://localhost:18790",
+            "http://evil.example",
+            "null",
+            "",
+            "file://",
+            "http://localhost:18790.evil.example",
+        ] {
+            assert!(!enters(&[("origin", origin)]), "{origin}");
+        }
+        assert!(!enters(&[("sec-fetch-site", "same-site")]));
+        assert!(!enters(&[("sec-fetch-site", "cross-site")]));
+    }
+
+    #[test]
+    fn under_a_public_address_only_that_one_counts() {
+        let door = Door { public: Some(url("https://pintle.example/")), ..Door::default() };
+        let enters =
+            |origin: &str| door.enter(remote(), &headers(&[("host", "other.example"), ("origin", origin)])).is_ok();
+        assert!(enters("https://pintle.example"));
+        assert!(!enters("https://other.example"));
+        let unnamed = Door::default();
+        let lines = headers(&[("host", "other.example"), ("origin", "https://other.example")]);
+        assert!(unnamed.enter(remote(), &lines).is_ok());
+    }
+
+    #[test]
+    fn what_a_proxy_brings_is_nobodys_own() {
+        let door = Door::default();
+        let is_local = |name: &'static str| {
+            door.enter(local(), &headers(&[("host", "localhost"), (name, "203.0.113.1")])).unwrap().is_local
+        };
+        assert!(is_local("accept"));
+        for name in ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-anything"] {
+            assert!(!is_local(name), "{name}");
+        }
+        assert!(!door.enter(remote(), &headers(&[("host", "localhost")])).unwrap().is_local);
+        for own in [true, false] {
+            assert_eq!(door.enter(Peer::Unix { own }, &HeaderMap::new()).unwrap().is_local, own);
+        }
+    }
+
+    #[test]
+    fn an_address_is_taken_only_from_a_proxy_that_is_trusted() {
+        let door = Door { proxies: vec!["203.0.113.0/24".parse().unwrap()], ..Door::default() };
+        let seen = |door: &Door, hops: &str| {
+            let lines = headers(&[("host", "x.example"), ("x-forwarded-for", hops)]);
+            door.enter(remote(), &lines).unwrap().from.unwrap().to_string()
+        };
+        assert_eq!(seen(&Door::default(), "198.51.100.7"), "203.0.113.9");
+        assert_eq!(seen(&door, "198.51.100.7"), "198.51.100.7");
+        assert_eq!(seen(&door, "6.6.6.6, 198.51.100.7, 203.0.113.4"), "198.51.100.7");
+        assert_eq!(seen(&door, "what is none"), "203.0.113.9");
+    }
+}

@@ -1,0 +1,156 @@
+//! Why a request is refused: one table of codes, for the socket and for HTTP.
+
+use domain::json::{Value, json};
+use domain::store::StoreError;
+use rules::admin::{AdminError, AdminErrorCode};
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal, $status:literal;)*) => {
+        /// The kind of a refusal. Source: the published protocol.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorCode {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the protocol.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The word on the wire.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+
+            /// The status of an answer over HTTP.
+            pub fn status(self) -> u16 {
+                match self {
+                    $(Self::$variant => $status,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request is wrong.
+    InvalidRequest = "INVALID_REQUEST", 400;
+    /// It cannot be done now; it may be later.
+    Unavailable = "UNAVAILABLE", 503;
+    /// Of the protocol; this host never says it.
+    NotLinked = "NOT_LINKED", 400;
+    /// Of the protocol; this host never says it.
+    NotPaired = "NOT_PAIRED", 400;
+    /// An agent took too long.
+    AgentTimeout = "AGENT_TIMEOUT", 504;
+    /// Nobody knows who asks, or they may not.
+    Unauthorized = "UNAUTHORIZED", 401;
+    /// It is not there, or not theirs.
+    NotFound = "NOT_FOUND", 404;
+    /// It is there already.
+    AlreadyExists = "ALREADY_EXISTS", 409;
+    /// Too often, too many, or too much.
+    ResourceExhausted = "RESOURCE_EXHAUSTED", 429;
+    /// The state of things does not allow it.
+    FailedPrecondition = "FAILED_PRECONDITION", 409;
+    /// Nobody who asks is at fault.
+    Internal = "INTERNAL", 500;
+    /// There is no such tenant, or it is not theirs.
+    TenantAccessRevoked = "TENANT_ACCESS_REVOKED", 403;
+    /// This host does not do it.
+    NotImplemented = "NOT_IMPLEMENTED", 501;
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The kind, for programs.
+    pub code: ErrorCode,
+    /// The whole text, for people.
+    pub message: String,
+    /// More of it, for programs.
+    pub details: Option<Value>,
+    /// How long to wait before the same is tried again, in milliseconds; then it may succeed.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl ApiError {
+    /// A refusal.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), details: None, retry_after_ms: None }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Unauthorized, message)
+    }
+
+    pub(crate) fn precondition(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::FailedPrecondition, message)
+    }
+
+    pub(crate) fn exhausted(message: impl Into<String>, retry_after_ms: u64) -> Self {
+        Self { retry_after_ms: Some(retry_after_ms), ..Self::new(ErrorCode::ResourceExhausted, message) }
+    }
+
+    pub(crate) fn session_not_found(key: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("session not found: {key}"))
+    }
+
+    #[must_use]
+    pub(crate) fn with_details(self, details: Value) -> Self {
+        Self { details: Some(details), ..self }
+    }
+
+    /// Whether the same may succeed when it is tried again.
+    pub fn retryable(&self) -> bool {
+        self.retry_after_ms.is_some() || matches!(self.code, ErrorCode::Unavailable | ErrorCode::ResourceExhausted)
+    }
+
+    /// The member `error` of a response.
+    pub fn to_json(&self) -> Value {
+        let mut error = json!({ "code": self.code.word(), "message": self.message });
+        if let Some(details) = &self.details {
+            error["details"] = details.clone();
+        }
+        if self.retryable() {
+            error["retryable"] = json!(true);
+        }
+        if let Some(wait) = self.retry_after_ms {
+            error["retryAfterMs"] = json!(wait);
+        }
+        error
+    }
+}
+
+impl From<AdminError> for ApiError {
+    fn from(error: AdminError) -> Self {
+        let code = match error.code {
+            AdminErrorCode::InvalidRequest => ErrorCode::InvalidRequest,
+            AdminErrorCode::Unauthorized => ErrorCode::Unauthorized,
+            AdminErrorCode::NotFound => ErrorCode::NotFound,
+            AdminErrorCode::FailedPrecondition => ErrorCode::FailedPrecondition,
+            AdminErrorCode::ResourceExhausted => ErrorCode::ResourceExhausted,
+            AdminErrorCode::Unavailable => ErrorCode::Unavailable,
+            AdminErrorCode::Internal => ErrorCode::Internal,
+        };
+        Self::new(code, error.message)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::Unavailable(_) => ErrorCode::Unavailable,
+            StoreError::Corrupt(_) => ErrorCode::Internal,
+            StoreError::NotFound(_) => ErrorCode::NotFound,
+            StoreError::Conflict(_) => ErrorCode::FailedPrecondition,
+        };
+        Self::new(code, error.to_string())
+    }
+}

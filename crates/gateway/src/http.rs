@@ -1,0 +1,95 @@
+//! What is served over HTTP: the socket, and whether the server is alive and ready.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{DefaultBodyLimit, Extension, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+use domain::json::json;
+
+mod models;
+mod reply;
+mod talk;
+
+use reply::{answer, refusal};
+
+use crate::Shared;
+use crate::door::{Door, Peer, TurnedAway, Visit};
+use crate::socket::{self, MAX_MESSAGE_BYTES};
+
+/// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
+/// connection.
+const SOCKET_BUFFER: usize = 4 << 10;
+
+/// Longest body of a request, in bytes. Source: the page of the gateway.
+const MAX_BODY: usize = 10 << 20;
+
+/// Everything that is served.
+pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
+    let door = Arc::new(door);
+    Router::new()
+        .route("/healthz", get(alive))
+        .route("/readyz", get(ready))
+        .route("/ws", get(upgrade))
+        .route("/v1/models", get(models::list))
+        .route("/v1/chat/completions", post(talk::completions))
+        .route("/v1/messages", post(talk::messages))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .fallback(nothing_here)
+        .layer(middleware::from_fn(move |request: Request, next: Next| enter(door.clone(), request, next)))
+        .with_state(shared)
+}
+
+/// Lets a request in, or answers it with why not; every answer has an id.
+async fn enter(door: Arc<Door>, mut request: Request, next: Next) -> Result<Response, Infallible> {
+    let id = uuid::Uuid::now_v7().to_string();
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false });
+    let mut response = match door.enter(peer, request.headers()) {
+        Ok(visit) => {
+            request.extensions_mut().insert(visit);
+            next.run(request).await
+        }
+        Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, "forbidden_origin", &why),
+    };
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert("x-request-id", id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Ok(response)
+}
+
+async fn alive() -> Response {
+    answer(StatusCode::OK, &json!({ "status": "ok" }))
+}
+
+/// Whether turns can be begun: the parts by name.
+async fn ready(State(shared): State<Arc<Shared>>) -> Response {
+    let store = shared.blocking(|shared| Ok(shared.store.epoch()?)).await.is_ok();
+    let goes = !shared.life.not_ready.is_cancelled();
+    let status = if store && goes { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let word = |good: bool| if good { "ok" } else { "not ok" };
+    answer(status, &json!({ "store": word(store), "serving": word(goes) }))
+}
+
+async fn upgrade(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let upgrade = upgrade
+        .max_message_size(MAX_MESSAGE_BYTES)
+        .max_frame_size(MAX_MESSAGE_BYTES)
+        .read_buffer_size(SOCKET_BUFFER)
+        .write_buffer_size(0);
+    upgrade.on_upgrade(move |socket| socket::serve(shared, socket, visit))
+}
+
+async fn nothing_here(request: Request) -> Response {
+    refusal(StatusCode::NOT_FOUND, "not_found", &format!("there is nothing at {}", request.uri().path()))
+}

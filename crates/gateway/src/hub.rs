@@ -1,0 +1,122 @@
+//! The open connections, and who of them hears of what.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use domain::id::TenantId;
+use domain::json::{Object, Value};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::ApiError;
+use crate::frame;
+use crate::principal::Principal;
+use crate::queue::{Queue, TooSlow};
+
+/// One open connection.
+pub(crate) struct Connection {
+    pub(crate) id: u64,
+    pub(crate) who: Principal,
+    queue: Mutex<Queue>,
+    /// Rung when there is something to write.
+    pub(crate) bell: Notify,
+    /// Set when it is to be closed.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Connection {
+    /// Answers the request `id`.
+    pub(crate) fn respond(&self, id: &str, outcome: &Result<Value, ApiError>) {
+        let text = frame::response(id, outcome);
+        self.write(|queue| queue.response(text));
+    }
+
+    /// Tells of an event.
+    pub(crate) fn tell(&self, head: &str) {
+        self.write(|queue| queue.event(head));
+    }
+
+    /// Hands over the text of a hook that stays, if the connection is still there.
+    pub(crate) fn hook(&self, hook: &Object) -> bool {
+        let head = frame::hook_head(hook);
+        self.write(|queue| queue.hook(&head));
+        !self.closing.is_cancelled()
+    }
+
+    fn write(&self, push: impl FnOnce(&mut Queue) -> Result<(), TooSlow>) {
+        let pushed = push(&mut lock(&self.queue));
+        if pushed.is_err() {
+            self.closing.cancel();
+        }
+        self.bell.notify_one();
+    }
+
+    /// The next frame to write.
+    pub(crate) fn next_frame(&self) -> Option<String> {
+        lock(&self.queue).pop()
+    }
+}
+
+/// Every open connection, by tenant.
+#[derive(Default)]
+pub(crate) struct Hub {
+    connections: Mutex<BTreeMap<TenantId, BTreeMap<u64, Arc<Connection>>>>,
+    last: AtomicU64,
+}
+
+impl Hub {
+    /// Somebody connected.
+    pub(crate) fn open(self: &Arc<Self>, who: Principal, closing: CancellationToken) -> OpenConnection {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let queue = Mutex::default();
+        let connection = Arc::new(Connection { id, who, queue, bell: Notify::new(), closing });
+        let mut connections = lock(&self.connections);
+        connections.entry(connection.who.tenant.clone()).or_default().insert(id, connection.clone());
+        OpenConnection { connection, hub: Arc::downgrade(self) }
+    }
+
+    /// Those of `tenant` that `wanted` picks.
+    pub(crate) fn of(&self, tenant: &TenantId, wanted: impl Fn(&Connection) -> bool) -> Vec<Arc<Connection>> {
+        let connections = lock(&self.connections);
+        let of_tenant = connections.get(tenant).into_iter().flat_map(BTreeMap::values);
+        of_tenant.filter(|connection| wanted(connection)).cloned().collect()
+    }
+
+    /// Those of any tenant.
+    pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
+        lock(&self.connections).values().flat_map(BTreeMap::values).cloned().collect()
+    }
+
+    /// Tells all of `tenant` of an event, or everybody where it is about all tenants.
+    pub(crate) fn tell(&self, tenant: &TenantId, event: &str, payload: &Value) {
+        let told = if *tenant == TenantId::sentinel() { self.all() } else { self.of(tenant, |_| true) };
+        let head = frame::event_head(event, payload);
+        told.iter().for_each(|connection| connection.tell(&head));
+    }
+}
+
+/// A connection that is open for as long as this lives.
+pub(crate) struct OpenConnection {
+    pub(crate) connection: Arc<Connection>,
+    hub: Weak<Hub>,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.connection.closing.cancel();
+        let Some(hub) = self.hub.upgrade() else { return };
+        let mut connections = lock(&hub.connections);
+        let tenant = &self.connection.who.tenant;
+        if let Some(of_tenant) = connections.get_mut(tenant) {
+            of_tenant.remove(&self.connection.id);
+            if of_tenant.is_empty() {
+                connections.remove(tenant);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

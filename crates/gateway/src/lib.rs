@@ -1,0 +1,227 @@
+//! Pintle as a service: agents and rules over WebSocket and HTTP.
+//!
+//! [`Gateway`] is one process that serves one configuration. It has no rule about what hooks decide; who may do what
+//! stands in one table here and, for rules, in [`rules::admin`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::approval::ApprovalMode;
+use domain::rule::Edition;
+use domain::store::SessionStore;
+use engine::Watcher;
+use host::Host;
+use host::error::HostError;
+use host::reload::{ConfigSource, reload_all};
+use rules::admin::RuleAdmin;
+use store::Store;
+use tokio::sync::{Notify, RwLock};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+mod agents;
+mod door;
+mod error;
+mod frame;
+mod http;
+mod hub;
+mod lanes;
+mod listening;
+mod methods;
+mod params;
+mod principal;
+mod queue;
+mod rates;
+pub mod reference;
+mod roles;
+mod run;
+mod run_output;
+mod runs;
+mod session_name;
+mod settings;
+mod sign_in;
+mod socket;
+mod wire;
+mod working;
+
+pub use error::{ApiError, ErrorCode};
+pub use listening::Listening;
+pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
+
+use agents::Agents;
+use hub::Hub;
+use lanes::Lanes;
+use rates::Rates;
+use runs::Runs;
+use sign_in::KnownBy;
+
+/// How long turns have to end by themselves after they were asked to sum up, and then to end at all.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) host: RwLock<Host>,
+    pub(crate) edition: Edition,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) rule_admin: RuleAdmin,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) lanes: Lanes,
+    pub(crate) agents: Agents,
+    pub(crate) guests: Guests,
+    /// Rung when somebody answered an approval here.
+    pub(crate) answers: Notify,
+    pub(crate) life: Life,
+}
+
+/// Who is let in, and how often.
+pub(crate) struct Guests {
+    pub(crate) known_by: KnownBy,
+    pub(crate) rates: Rates,
+}
+
+/// What is under way, and how far the end has come.
+#[derive(Default)]
+pub(crate) struct Life {
+    pub(crate) tasks: TaskTracker,
+    /// The requests that are being answered.
+    pub(crate) requests: TaskTracker,
+    /// It is about to end: `/readyz` says so.
+    pub(crate) not_ready: CancellationToken,
+    /// Nothing new is begun.
+    pub(crate) draining: CancellationToken,
+    /// What waits for a person is left.
+    pub(crate) leaving: CancellationToken,
+    /// Connections are closed.
+    pub(crate) hard_stop: CancellationToken,
+}
+
+/// What the engine tells of the turns that it works, on its way to those who asked for them.
+#[derive(Default)]
+pub struct News(Arc<Runs>);
+
+impl News {
+    /// Hears what the engine tells: one of those that a host is opened with.
+    pub fn watcher(&self) -> Arc<dyn Watcher> {
+        self.0.clone()
+    }
+}
+
+/// A host that others talk to.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    settings: GatewaySettings,
+}
+
+impl Gateway {
+    /// Serves `host`, which is ready: its hooks and servers are up, and it was opened with the watcher of `news`.
+    pub fn new(mut host: Host, news: News, settings: GatewaySettings) -> Self {
+        host.ask_in(ApprovalMode::Run, None);
+        let shared = Shared {
+            edition: host.host_rules.edition(),
+            store: host.store.clone(),
+            sessions: host.sessions.clone(),
+            rule_admin: host.rule_admin().clone(),
+            host: RwLock::new(host),
+            hub: Arc::default(),
+            runs: news.0,
+            lanes: Lanes::default(),
+            agents: Agents::default(),
+            guests: Guests { known_by: settings.known_by.clone(), rates: Rates::default() },
+            answers: Notify::new(),
+            life: Life::default(),
+        };
+        Self { shared: Arc::new(shared), settings }
+    }
+
+    /// The configuration in force, for whoever prints what there is. Nobody else may hold it for long.
+    pub async fn host(&self) -> tokio::sync::RwLockReadGuard<'_, Host> {
+        self.shared.host.read().await
+    }
+
+    /// The edition.
+    pub fn edition(&self) -> Edition {
+        self.shared.edition
+    }
+
+    /// What it was told.
+    pub fn settings(&self) -> &GatewaySettings {
+        &self.settings
+    }
+
+    /// Puts the configuration in force as it is now; what became of it, a line each.
+    ///
+    /// # Errors
+    /// What is bad; the one before stays.
+    pub async fn reload(&self, source: ConfigSource<'_>) -> Result<Vec<String>, HostError> {
+        let mut host = self.shared.host.write().await;
+        let reloaded = reload_all(&mut host, source).await?;
+        self.shared.agents.clear();
+        let mut lines: Vec<String> = reloaded
+            .children
+            .words()
+            .into_iter()
+            .map(|(word, names)| format!("{word}: {}", names.join(", ")))
+            .collect();
+        if !reloaded.later.is_empty() {
+            lines.push(format!("waits for a restart: {}", reloaded.later.join(", ")));
+        }
+        Ok(lines)
+    }
+
+    /// Ends: goes on as before for a while, lets turns end, stops them, and closes everything. A `hurry` that is set
+    /// meanwhile stops them at once. How many turns were cut.
+    pub async fn drain(&self, hurry: &CancellationToken) -> usize {
+        let (shared, life) = (&self.shared, &self.shared.life);
+        life.not_ready.cancel();
+        wait(self.settings.drain_delay, hurry).await;
+        life.draining.cancel();
+        shared.say_goodbye(self.settings.drain);
+        // What waits for a person is kept, and goes on after the next start.
+        life.leaving.cancel();
+        self.until_idle(self.settings.drain, hurry).await;
+        let left = shared.lanes.all();
+        left.iter().for_each(|run| run.handle.interrupt());
+        if !left.is_empty() {
+            self.until_idle(LAST_WORDS, hurry).await;
+        }
+        let cut = shared.lanes.all();
+        cut.iter().for_each(|run| run.handle.cancel());
+        if !cut.is_empty() {
+            self.until_idle(LAST_WORDS, &CancellationToken::new()).await;
+        }
+        life.requests.close();
+        if tokio::time::timeout(LAST_WORDS, life.requests.wait()).await.is_err() {
+            tracing::debug!("some requests were not answered");
+        }
+        life.hard_stop.cancel();
+        life.tasks.close();
+        if tokio::time::timeout(LAST_WORDS, life.tasks.wait()).await.is_err() {
+            tracing::warn!("some clients were not answered to the end");
+        }
+        shared.host.read().await.close().await;
+        cut.len()
+    }
+
+    /// Waits until no run is under way, but not longer than `time`.
+    async fn until_idle(&self, time: Duration, hurry: &CancellationToken) {
+        let idle = async {
+            for run in self.shared.lanes.all() {
+                run.outcome().await;
+            }
+        };
+        tokio::select! {
+            () = idle => {}
+            () = tokio::time::sleep(time) => {}
+            () = hurry.cancelled() => {}
+        }
+    }
+}
+
+async fn wait(time: Duration, hurry: &CancellationToken) {
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        () = hurry.cancelled() => {}
+    }
+}

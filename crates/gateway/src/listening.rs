@@ -1,0 +1,209 @@
+//! Sockets, and the connections that come in over them.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
+
+use crate::door::Peer;
+use crate::http::router;
+use crate::settings::Address;
+use crate::{BadSettings, Gateway, Shared};
+use host::config::TlsFiles;
+
+/// How long the head of a request may take. Source: the published protocol.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long a handshake may take.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How often what users did long ago is forgotten: their rates are counted by the minute.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// How long to wait where the system has no room for another connection.
+const BREATHER: Duration = Duration::from_millis(100);
+
+/// An address that is listened at.
+pub struct Listening {
+    listener: Listener,
+    /// Where: with the port that the system chose, if it was to.
+    pub address: Address,
+}
+
+enum Listener {
+    Network(TcpListener, Option<TlsAcceptor>),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Gateway {
+    /// Listens at every address; nothing is answered yet.
+    ///
+    /// # Errors
+    /// An address cannot be had, or a certificate cannot be read.
+    pub async fn listen(&self) -> Result<Vec<Listening>, BadSettings> {
+        let tls = self.settings.tls.as_ref().map(acceptor).transpose()?;
+        let mut all = Vec::new();
+        for address in &self.settings.addresses {
+            let listening = match address {
+                Address::Network(wanted) => match TcpListener::bind(wanted).await {
+                    Ok(listener) => {
+                        let address = Address::Network(listener.local_addr().unwrap_or(*wanted));
+                        Ok(Listening { listener: Listener::Network(listener, tls.clone()), address })
+                    }
+                    Err(error) => Err(error),
+                },
+                Address::Unix(path) => bind_unix(path).map(|listener| Listening {
+                    listener: Listener::Unix(listener, path.clone()),
+                    address: address.clone(),
+                }),
+            };
+            all.push(listening.map_err(|error| cannot_listen(address, &error))?);
+        }
+        Ok(all)
+    }
+
+    /// Answers whoever comes to `all`, until the gateway is closed.
+    pub fn serve(&self, all: Vec<Listening>) {
+        let router = router(self.shared.clone(), self.settings.door.clone());
+        self.shared.life.tasks.spawn(sweep(self.shared.clone()));
+        for listening in all {
+            let (router, stop, tasks) =
+                (router.clone(), self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
+            self.shared.life.tasks.spawn(async move {
+                tokio::select! {
+                    () = accept(&listening.listener, &router, &tasks, &stop) => {}
+                    () = stop.cancelled() => {}
+                }
+                if let Listener::Unix(_, path) = &listening.listener
+                    && let Err(error) = std::fs::remove_file(path)
+                {
+                    tracing::debug!(%error, "the socket is left behind");
+                }
+            });
+        }
+    }
+}
+
+async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::TaskTracker, stop: &CancellationToken) {
+    loop {
+        let accepted = match listener {
+            Listener::Network(listener, tls) => listener.accept().await.map(|(stream, from)| {
+                let to_loopback = stream.local_addr().is_ok_and(|to| to.ip().is_loopback());
+                let peer = Peer::Address { from: from.ip(), to_loopback, encrypted: tls.is_some() };
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "small frames may be late");
+                }
+                let (router, stop) = (router.clone(), stop.clone());
+                match tls.clone() {
+                    None => drop(tasks.spawn(converse(stream, router, peer, stop))),
+                    Some(tls) => drop(tasks.spawn(async move {
+                        // Whoever does not shake hands in time is gone.
+                        if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
+                            converse(stream, router, peer, stop).await;
+                        }
+                    })),
+                }
+            }),
+            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
+                let own = stream.peer_cred().is_ok_and(|peer| peer.uid() == nix::unistd::getuid().as_raw());
+                drop(tasks.spawn(converse(stream, router.clone(), Peer::Unix { own }, stop.clone())));
+            }),
+        };
+        if let Err(error) = accepted {
+            tracing::warn!(%error, "a connection could not be taken");
+            tokio::time::sleep(BREATHER).await;
+        }
+    }
+}
+
+/// Forgets now and then what users did long ago.
+async fn sweep(shared: Arc<Shared>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SWEEP_EVERY) => shared.guests.rates.sweep(),
+            () = shared.life.hard_stop.cancelled() => return,
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+async fn converse<S>(stream: S, router: Router, peer: Peer, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let mut router = router.clone();
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        async move { router.call(request).await }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// A socket that only its owner can connect to. One that nobody listens at any more gives way.
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+        && std::os::unix::net::UnixStream::connect(path).is_err()
+    {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {
+    let is = |kind| error.kind() == kind;
+    let hint = if is(io::ErrorKind::AddrInUse) {
+        "another program listens there; stop it, or take another with `--listen`"
+    } else if is(io::ErrorKind::PermissionDenied) {
+        "ports below 1024 need rights; take another with `--listen`"
+    } else {
+        "take an address of this machine with `--listen`"
+    };
+    BadSettings { message: format!("cannot listen at {address}: {error}"), hint: hint.to_owned() }
+}
+
+/// What encrypts connections with the certificate of `files`.
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, BadSettings> {
+    let bad = |file: &Path, why: String| BadSettings {
+        message: format!("gateway.tls: {}: {why}", file.display()),
+        hint: "`cert` is a chain of certificates in PEM, `key` its private key".to_owned(),
+    };
+    let chain = CertificateDer::pem_file_iter(&files.cert).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+    let chain = chain.map_err(|error| bad(&files.cert, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| bad(&files.key, error.to_string()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| bad(&files.cert, error.to_string()))?.with_no_client_auth();
+    let mut config = config.with_single_cert(chain, key).map_err(|error| bad(&files.cert, error.to_string()))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -1,0 +1,56 @@
+//! The methods of the protocol: who may is asked here, once, and each group has a file.
+
+use std::sync::Arc;
+
+use domain::json::Value;
+
+use crate::Shared;
+use crate::error::ApiError;
+use crate::hub::Connection;
+use crate::{frame, roles};
+
+mod agents;
+mod approvals;
+mod chat;
+mod sessions;
+
+pub(crate) use chat::going_away;
+
+impl Shared {
+    /// Does what `request` asks for, if `connection` may.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        request: &frame::Request,
+    ) -> Result<Value, ApiError> {
+        let who = &connection.who;
+        let method = roles::allow(who, &request.method)?;
+        let params = &request.params;
+        match method.name {
+            "agents.list" => self.agents_list(who, params).await,
+            "sessions.list" => self.sessions_list(who, params).await,
+            "sessions.preview" => self.sessions_preview(who, params).await,
+            "sessions.delete" => self.sessions_delete(who, params).await,
+            "chat.history" => self.chat_history(who, params).await,
+            "chat.session.status" => self.chat_status(who, params).await,
+            "chat.send" => self.chat_send(connection, params).await,
+            "chat.inject" => self.chat_inject(who, params).await,
+            "chat.abort" => self.chat_abort(who, params).await,
+            "approvals.list" => self.approvals_list(who, params).await,
+            "approvals.get" => self.approvals_get(who, params).await,
+            "approvals.approve" => self.approvals_answer(who, params, true).await,
+            "approvals.refuse" => self.approvals_answer(who, params, false).await,
+            rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
+        }
+    }
+
+    /// Does something with the store that blocks.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let shared = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|error| Err(ApiError::new(crate::error::ErrorCode::Internal, error.to_string())))
+    }
+}

@@ -1,0 +1,40 @@
+//! `agents.list`.
+
+use domain::id::agent_uuid;
+use domain::json::{Value, json};
+use host::config::{AgentConfig, Config};
+
+use crate::Shared;
+use crate::error::ApiError;
+use crate::params::Params;
+use crate::principal::Principal;
+
+impl Shared {
+    pub(super) async fn agents_list(&self, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        Params::of(params, &[])?;
+        let at_work = self.lanes.all();
+        let host = self.host.read().await;
+        let config = &host.loaded.config;
+        let shown = |agent: &AgentConfig| {
+            let works = |run: &crate::run::Run| run.key.tenant == who.tenant && run.name.agent == agent.name;
+            let (provider, model) = model(config, agent);
+            json!({
+                "id": agent.name,
+                "uuid": agent_uuid(&who.tenant, &agent.name),
+                "name": agent.name,
+                "model": model,
+                "provider": provider,
+                "agentType": "predefined",
+                "status": "active",
+                "isRunning": at_work.iter().any(|run| works(run)),
+            })
+        };
+        Ok(json!({ "agents": config.agents.values().map(shown).collect::<Vec<_>>() }))
+    }
+}
+
+/// The provider and the model of an agent, as far as they are known.
+fn model(config: &Config, agent: &AgentConfig) -> (Option<String>, Option<String>) {
+    let first = config.models(agent, None).ok().and_then(|models| models.into_iter().next());
+    first.map(|found| (Some(found.provider), Some(found.model))).unwrap_or_default()
+}

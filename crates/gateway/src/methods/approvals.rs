@@ -1,0 +1,120 @@
+//! `approvals.*`: calls that wait for a person, and what they say.
+
+use std::sync::Arc;
+
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::json::{Value, json, to_value};
+use domain::store::{ApprovalQuery, StoreError};
+
+use crate::Shared;
+use crate::error::{ApiError, ErrorCode};
+use crate::frame;
+use crate::hub::Connection;
+use crate::params::Params;
+use crate::principal::Principal;
+use crate::session_name::{SessionName, user_of};
+
+/// Most approvals that are listed: more than a person reads.
+const MAX_LISTED: usize = 500;
+
+/// Longest reason, in bytes: a paragraph; the model reads it.
+const MAX_REASON_BYTES: usize = 4096;
+
+impl Shared {
+    pub(super) async fn approvals_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["all"])?;
+        let waiting_only = !params.flag("all")?.unwrap_or(false);
+        let who = who.clone();
+        self.blocking(move |shared| {
+            let tenant = Some(who.tenant.clone());
+            let query = ApprovalQuery { tenant, waiting_only, ..ApprovalQuery::newest(MAX_LISTED) };
+            let now = jiff::Timestamp::now();
+            let mut found = shared.store.approvals(&query)?;
+            found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
+            found.retain(|it| may_see(&who, it) && (!waiting_only || it.state == ApprovalState::Waiting));
+            Ok(json!({ "approvals": found.iter().map(|it| shown(it, &who)).collect::<Vec<_>>() }))
+        })
+        .await
+    }
+
+    pub(super) async fn approvals_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["id"])?;
+        let (id, who) = (params.needed("id")?.to_owned(), who.clone());
+        self.blocking(move |shared| Ok(json!({ "approval": shown(&shared.approval_of(&who, &id)?, &who) }))).await
+    }
+
+    pub(super) async fn approvals_answer(
+        self: &Arc<Self>,
+        who: &Principal,
+        params: &Value,
+        approve: bool,
+    ) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["id", "reason"])?;
+        let (id, reason) = (params.needed("id")?.to_owned(), params.text("reason")?.unwrap_or_default().to_owned());
+        if reason.len() > MAX_REASON_BYTES {
+            return Err(ApiError::invalid(format!("reason exceeds {MAX_REASON_BYTES} bytes (got {})", reason.len())));
+        }
+        let who = who.clone();
+        let answered = self
+            .blocking(move |shared| {
+                let approval = shared.approval_of(&who, &id)?;
+                let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
+                match shared.store.answer_shown(&approval, said, jiff::Timestamp::now()) {
+                    Ok(answered) => Ok(json!({ "approval": shown(&answered, &who) })),
+                    Err(StoreError::Conflict(why)) => Err(shared.too_late(&approval, why)),
+                    Err(other) => Err(other.into()),
+                }
+            })
+            .await;
+        self.answers.notify_waiters();
+        answered
+    }
+
+    /// The approval `id`, if it is one that `who` may see.
+    fn approval_of(&self, who: &Principal, id: &str) -> Result<Approval, ApiError> {
+        let not_found = || ApiError::new(ErrorCode::NotFound, format!("approval not found: {id}"));
+        let mut found = self.store.approval(id)?.filter(|it| may_see(who, it)).ok_or_else(not_found)?;
+        found.state = found.state_at(jiff::Timestamp::now());
+        Ok(found)
+    }
+
+    /// The refusal of an answer that came after another one.
+    fn too_late(&self, approval: &Approval, why: String) -> ApiError {
+        let Ok(Some(now)) = self.store.approval(&approval.id) else { return ApiError::precondition(why) };
+        let by = now.answered_by.clone().unwrap_or_default();
+        match now.state {
+            ApprovalState::Approved | ApprovalState::Used => {
+                ApiError::precondition(format!("already approved by {by}"))
+            }
+            ApprovalState::Refused => ApiError::precondition(format!("already refused by {by}")),
+            ApprovalState::Waiting | ApprovalState::Void | ApprovalState::Expired => ApiError::precondition(why),
+        }
+    }
+
+    /// Tells those who may answer `approval` what became of it.
+    pub(crate) fn announce(&self, event: &str, approval: &Approval) {
+        let may = |it: &Connection| may_see(&it.who, approval) && crate::roles::allow(&it.who, "approvals.get").is_ok();
+        for connection in self.hub.of(&approval.tenant_id, may) {
+            connection.tell(&frame::event_head(event, &shown(approval, &connection.who)));
+        }
+    }
+}
+
+/// Whether a question is about `who`'s own session, or they see those of others.
+fn may_see(who: &Principal, approval: &Approval) -> bool {
+    let own = || user_of(approval.session_id.as_str()).is_some_and(|user| user == who.user);
+    approval.tenant_id == who.tenant && (who.sees_others() || own())
+}
+
+/// An approval as `who` is shown it: everything that a person has to know before they answer.
+fn shown(approval: &Approval, who: &Principal) -> Value {
+    let mut shown = to_value(approval).unwrap_or_else(|_| json!({ "id": approval.id }));
+    let name = SessionName::kept(approval.session_id.as_str().split('/').next().unwrap_or_default());
+    if let Some(name) = name {
+        shown["sessionKey"] = json!(name.shown_to(who));
+    }
+    if let Value::Object(members) = &mut shown {
+        members.shift_remove("tenant_id");
+    }
+    shown
+}

@@ -1,0 +1,145 @@
+//! `chat.send`, `chat.inject`, `chat.abort`.
+
+use std::sync::Arc;
+
+use domain::history::HistoryMessage;
+use domain::id::TurnId;
+use domain::json::{Value, from_value, json};
+use domain::store::SessionKey;
+
+use super::sessions::session;
+use crate::Shared;
+use crate::agents::named;
+use crate::error::{ApiError, ErrorCode};
+use crate::hub::Connection;
+use crate::params::{Params, wrong};
+use crate::principal::Principal;
+use crate::run::{Run, RunAnswer, RunOutcome, RunParts};
+use crate::working::Errand;
+
+/// Longest message, in characters. Source: the published protocol.
+const MAX_MESSAGE: usize = 32_000;
+
+/// The members of `chat.send`.
+const SEND: [&str; 8] =
+    ["agentId", "sessionKey", "message", "stream", "modelOverride", "history", "skills", "enableTools"];
+
+impl Shared {
+    pub(super) async fn chat_send(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        params: &Value,
+    ) -> Result<Value, ApiError> {
+        let params = Params::of(params, &SEND)?;
+        let who = &connection.who;
+        let message = message(&params)?;
+        let history = history(&params)?;
+        self.guests.rates.check(who)?;
+        let name = self.meant(who, &params).await?;
+        if name.user != who.user {
+            return Err(ApiError::unauthorized("permission denied: it is the conversation of another user"));
+        }
+        let agent = {
+            let host = self.host.read().await;
+            let agent = named(&host.loaded.config, Some(&name.agent))?.name.clone();
+            self.agents.ready(&host, &agent, params.text("modelOverride")?)?
+        };
+        let skills = params.texts("skills")?;
+        let enable_tools = params.flag("enableTools")?.unwrap_or(true);
+        let run = Run::new(RunParts {
+            name,
+            tenant: who.tenant.clone(),
+            prompt: message.to_owned(),
+            stream: params.flag("stream")?.unwrap_or(false),
+            origin: Arc::downgrade(connection),
+            listener: None,
+            hub: self.hub.clone(),
+        });
+        if self.life.draining.is_cancelled() {
+            return Err(ApiError { retry_after_ms: Some(1000), ..going_away() });
+        }
+        if let Err(at_work) = self.lanes.take(&run) {
+            return inject(&at_work, message).map(|_| json!({ "injected": true, "runId": at_work.id() }));
+        }
+        self.start(run.clone(), Errand { agent, skills, enable_tools, history });
+        answer(&run.outcome().await)
+    }
+
+    pub(super) async fn chat_inject(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["sessionKey", "message", "label"])?;
+        let name = session(params.needed("sessionKey")?, who)?;
+        let message = message(&params)?;
+        let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
+        let run = run.ok_or_else(|| ApiError::precondition("the session is idle: send the message with chat.send"))?;
+        inject(&run, message)?;
+        Ok(json!({ "ok": true, "messageId": TurnId::fresh() }))
+    }
+
+    pub(super) async fn chat_abort(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["sessionKey", "runId"])?;
+        let (key, id) = (params.text("sessionKey")?, params.text("runId")?);
+        let name = key.map(|key| session(key, who)).transpose()?;
+        if name.is_none() && id.is_none() {
+            return Err(ApiError::invalid("sessionKey or runId is required"));
+        }
+        let meant = |run: &Arc<Run>| {
+            run.key.tenant == who.tenant
+                && (run.name.user == who.user || who.sees_others())
+                && name.as_ref().is_none_or(|name| run.name == *name)
+                && id.is_none_or(|id| run.id().is_some_and(|run| run.as_str() == id))
+        };
+        let stopped: Vec<Arc<Run>> = self.lanes.all().into_iter().filter(meant).collect();
+        stopped.iter().for_each(|run| run.handle.cancel());
+        let ids: Vec<_> = stopped.iter().filter_map(|run| run.id()).collect();
+        Ok(json!({ "ok": true, "aborted": !stopped.is_empty(), "runIds": ids }))
+    }
+}
+
+/// Says something to a run that is under way.
+fn inject(run: &Run, message: &str) -> Result<(), ApiError> {
+    if let Some(approval) = run.waits() {
+        let details = json!({ "kind": "approval_pending", "approvalIds": [approval], "runId": run.id() });
+        return Err(ApiError::precondition("the session waits for an approval; decide it, or stop it with chat.abort")
+            .with_details(details));
+    }
+    let busy = || ApiError { retry_after_ms: Some(250), ..ApiError::precondition("the session is busy") };
+    run.handle.steer(message).map_err(|_| busy())
+}
+
+/// What `chat.send` answers when the run is over.
+fn answer(outcome: &RunOutcome) -> Result<Value, ApiError> {
+    match outcome {
+        RunOutcome::Completed(RunAnswer { run_id, content, usage, thinking }) => {
+            let mut payload = json!({ "runId": run_id, "content": content, "usage": usage });
+            if let Some(thinking) = thinking {
+                payload["thinking"] = json!(thinking);
+            }
+            Ok(payload)
+        }
+        RunOutcome::Failed(error) => Err(error.clone()),
+        RunOutcome::Cancelled => Ok(json!({ "cancelled": true })),
+        RunOutcome::Parked(ids) => Ok(json!({ "parked": true, "approvalIds": ids })),
+    }
+}
+
+fn message<'a>(params: &Params<'a>) -> Result<&'a str, ApiError> {
+    let message = params.needed("message")?;
+    let length = message.chars().count();
+    if length > MAX_MESSAGE {
+        return Err(ApiError::invalid(format!("message exceeds {MAX_MESSAGE} characters (got {length})")));
+    }
+    Ok(message)
+}
+
+fn history(params: &Params<'_>) -> Result<Option<Vec<HistoryMessage>>, ApiError> {
+    let read = |value: &Value| {
+        let history: Result<Vec<HistoryMessage>, _> = from_value(value.clone());
+        history.map_err(|error| wrong("history", &format!("a list of messages: {error}")))
+    };
+    params.get("history").map(read).transpose()
+}
+
+/// The host takes nothing new.
+pub(crate) fn going_away() -> ApiError {
+    ApiError::new(ErrorCode::Unavailable, "the server is going away: try again in a moment")
+}

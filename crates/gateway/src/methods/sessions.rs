@@ -1,0 +1,158 @@
+//! `sessions.*`, `chat.history` and `chat.session.status`: what was said, and what is being done.
+
+use std::sync::Arc;
+
+use domain::json::{Value, json};
+use domain::message::{FROM_HOOK, Message, Role};
+use domain::session::Session;
+use domain::store::{SessionKey, SessionRow};
+
+use crate::Shared;
+use crate::error::ApiError;
+use crate::params::Params;
+use crate::principal::Principal;
+use crate::session_name::{Channel, SessionName};
+
+/// Sessions in a page unless it is said. Source: the published protocol.
+const PAGE: usize = 20;
+
+/// Most sessions in a page.
+const MAX_PAGE: usize = 200;
+
+impl Shared {
+    pub(super) async fn sessions_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["agentId", "channel", "limit", "offset"])?;
+        let agent = params.text("agentId")?.map(str::to_owned);
+        let channel = params.text("channel")?.map(str::to_owned);
+        let limit = params.count("limit", MAX_PAGE)?.filter(|limit| *limit > 0).unwrap_or(PAGE);
+        let offset = params.count("offset", usize::MAX)?.unwrap_or(0);
+        let who = who.clone();
+        self.blocking(move |shared| {
+            let rows = shared.sessions.sessions(&who.tenant)?;
+            let wanted = |row: &SessionRow| {
+                let name = SessionName::kept(&row.session_id)?;
+                let mine = name.user == who.user || who.sees_others();
+                let fits = agent.as_ref().is_none_or(|agent| name.agent == *agent)
+                    && channel.as_ref().is_none_or(|channel| name.channel.word() == channel);
+                (mine && fits).then_some(name)
+            };
+            let found: Vec<(SessionName, SessionRow)> =
+                rows.into_iter().filter_map(|row| Some((wanted(&row)?, row))).collect();
+            let total = found.len();
+            let page = found.into_iter().skip(offset).take(limit);
+            let page: Vec<Value> = page.map(|(name, row)| shown(&name, &row, &who)).collect();
+            Ok(json!({ "sessions": page, "total": total, "limit": limit, "offset": offset }))
+        })
+        .await
+    }
+
+    pub(super) async fn sessions_preview(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["key"])?;
+        let name = session(params.needed("key")?, who)?;
+        let (session, key) = (self.session(who, &name).await?, name.shown_to(who));
+        let messages: Vec<Value> = messages(&session);
+        Ok(json!({ "key": key, "messages": messages, "summary": "" }))
+    }
+
+    pub(super) async fn sessions_delete(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["key"])?;
+        let name = session(params.needed("key")?, who)?;
+        let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
+        self.blocking(move |shared| match shared.sessions.delete(&key)? {
+            true => Ok(json!({ "ok": true })),
+            false => Err(ApiError::session_not_found(&shown)),
+        })
+        .await
+    }
+
+    pub(super) async fn chat_history(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["agentId", "sessionKey"])?;
+        let name = self.meant(who, &params).await?;
+        let session = self.session(who, &name).await?;
+        Ok(json!({ "messages": messages(&session) }))
+    }
+
+    pub(super) async fn chat_status(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["agentId", "sessionKey"])?;
+        let name = self.meant(who, &params).await?;
+        let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
+        let Some(run) = run else {
+            // Nobody learns of a session that is not theirs or not there.
+            self.session(who, &name).await?;
+            return Ok(json!({ "isRunning": false, "runId": null, "activity": null }));
+        };
+        Ok(json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() }))
+    }
+
+    /// The session that params mean: the one that they name, or the first conversation with an agent.
+    pub(super) async fn meant(&self, who: &Principal, params: &Params<'_>) -> Result<SessionName, ApiError> {
+        let agent = params.text("agentId")?;
+        match params.text("sessionKey")? {
+            Some(key) => session(key, who),
+            None => {
+                let host = self.host.read().await;
+                let agent = crate::agents::named(&host.loaded.config, agent)?.name.clone();
+                let (user, conversation) = (who.user.clone(), "main".to_owned());
+                Ok(SessionName { agent, channel: Channel::Socket, user, conversation })
+            }
+        }
+    }
+
+    /// What stands in a session.
+    async fn session(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<Session, ApiError> {
+        let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
+        self.blocking(move |shared| match shared.sessions.journal(&key)? {
+            entries if entries.is_empty() => Err(ApiError::session_not_found(&shown)),
+            entries => Ok(Session::fold(entries)),
+        })
+        .await
+    }
+}
+
+/// The session that a client calls `key`.
+pub(super) fn session(key: &str, who: &Principal) -> Result<SessionName, ApiError> {
+    SessionName::read(key, who).map_err(|bad| ApiError::invalid(format!("invalid session key: {}", bad.0)))
+}
+
+/// A session in a listing.
+fn shown(name: &SessionName, row: &SessionRow, who: &Principal) -> Value {
+    let mut session = json!({
+        "key": name.shown_to(who),
+        "messageCount": row.turns,
+        "created": row.created_at,
+        "updated": row.updated_at,
+        "label": row.title,
+        "agentId": row.agent_id,
+        "channel": name.channel.word(),
+        "waiting": row.waiting,
+    });
+    if name.user != who.user {
+        session["userId"] = json!(name.user);
+    }
+    session
+}
+
+/// The messages that a client is shown.
+fn messages(session: &Session) -> Vec<Value> {
+    session.said().map(message).collect()
+}
+
+fn message(message: &Message) -> Value {
+    let mut shown = json!({ "role": message.role, "content": message.content });
+    if !message.reasoning_content.is_empty() {
+        shown["thinking"] = json!(message.reasoning_content);
+    }
+    if !message.tool_calls.is_empty() {
+        shown["tool_calls"] = json!(message.tool_calls);
+    }
+    if message.role == Role::Tool {
+        shown["tool_call_id"] = json!(message.tool_call_id);
+    }
+    if message.origin == FROM_HOOK {
+        shown["origin"] = json!(message.origin);
+    }
+    if let Some(at) = &message.created_at {
+        shown["created_at"] = json!(at);
+    }
+    shown
+}

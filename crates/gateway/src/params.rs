@@ -1,0 +1,68 @@
+//! The params of a method: typed, and nothing in them that nobody reads.
+
+use domain::json::{Object, Value};
+
+use crate::error::ApiError;
+
+/// Params, of which all members are known.
+pub(crate) struct Params<'a>(Option<&'a Object>);
+
+impl<'a> Params<'a> {
+    pub(crate) fn of(params: &'a Value, known: &[&str]) -> Result<Self, ApiError> {
+        match params {
+            Value::Null => Ok(Self(None)),
+            Value::Object(members) => match members.keys().find(|name| !known.contains(&name.as_str())) {
+                None => Ok(Self(Some(members))),
+                Some(other) => Err(ApiError::invalid(format!("invalid request: unknown field {other:?}"))),
+            },
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(ApiError::invalid("invalid request: params must be an object"))
+            }
+        }
+    }
+
+    /// A member; `null` is like none.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.0?.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A text; the empty one is like none.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, ApiError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(_) => Err(wrong(name, "a string")),
+        }
+    }
+
+    /// A text that must be there.
+    pub(crate) fn needed(&self, name: &str) -> Result<&'a str, ApiError> {
+        self.text(name)?.ok_or_else(|| ApiError::invalid(format!("{name} is required")))
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
+        self.get(name).map(|value| value.as_bool().ok_or_else(|| wrong(name, "true or false"))).transpose()
+    }
+
+    /// A number from 0 to `most`.
+    pub(crate) fn count(&self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
+        let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
+        let good = |value: &Value| count(value).filter(|count| *count <= most);
+        self.get(name)
+            .map(|value| good(value).ok_or_else(|| wrong(name, &format!("a number up to {most}"))))
+            .transpose()
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, ApiError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let texts = value
+            .as_array()
+            .and_then(|all| all.iter().map(|one| one.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>());
+        texts.map(Some).ok_or_else(|| wrong(name, "a list of strings"))
+    }
+}
+
+pub(crate) fn wrong(name: &str, expected: &str) -> ApiError {
+    ApiError::invalid(format!("invalid request: field {name:?} must be {expected}"))
+}

@@ -1,0 +1,311 @@
+//! One run: a prompt that is worked for somebody, with everything that they hear of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use agent::TurnHandle;
+use domain::id::{TenantId, TurnId};
+use domain::json::{Object, Value, json};
+use domain::llm::Usage;
+use domain::store::SessionKey;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use crate::error::ApiError;
+use crate::frame;
+use crate::hub::{Connection, Hub};
+use crate::session_name::SessionName;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RunOutcome {
+    Completed(RunAnswer),
+    Failed(ApiError),
+    Cancelled,
+    /// The host goes away, and the turn waits for a person: it goes on at the next start.
+    Parked(Vec<String>),
+}
+
+/// What a run brought.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunAnswer {
+    pub(crate) run_id: TurnId,
+    pub(crate) content: String,
+    pub(crate) usage: Usage,
+    pub(crate) thinking: Option<String>,
+}
+
+/// What somebody hears of a run who waits for its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// The gates let the prompt pass.
+    Started {
+        /// What they left of it.
+        content: String,
+        /// The host's signature on that.
+        sig: String,
+    },
+    /// A piece of an answer.
+    Text(String),
+    /// The text of a hook that stays.
+    Hook(Object),
+}
+
+/// Between two answers of one turn.
+const BETWEEN: &str = "\n\n";
+
+/// One run.
+pub(crate) struct Run {
+    pub(crate) name: SessionName,
+    pub(crate) key: SessionKey,
+    pub(crate) prompt: String,
+    /// Steers its turn.
+    pub(crate) handle: TurnHandle,
+    /// Whether pieces of answers are wanted.
+    pub(crate) stream: bool,
+    /// The connection that asked, which keeps the conversation.
+    origin: Weak<Connection>,
+    /// Whoever waits for the answer; gone with the end of the run.
+    listener: Mutex<Option<UnboundedSender<Heard>>>,
+    hub: Arc<Hub>,
+    id: OnceLock<TurnId>,
+    state: Mutex<RunState>,
+    outcome: watch::Sender<Option<RunOutcome>>,
+}
+
+#[derive(Default)]
+struct RunState {
+    usage: Usage,
+    /// How long hooks took.
+    hooks: Duration,
+    /// Whether an answer was told before the one that comes.
+    spoke: bool,
+    thinking: String,
+    /// The answer that is being told, or was told last.
+    text: String,
+    /// Whether it is complete; what follows is another one.
+    complete: bool,
+    /// What it does, for whoever asks.
+    activity: Option<Value>,
+    /// The approval that it waits for.
+    waits: Option<String>,
+}
+
+/// What a run is made of.
+pub(crate) struct RunParts {
+    pub(crate) name: SessionName,
+    pub(crate) tenant: TenantId,
+    pub(crate) prompt: String,
+    pub(crate) stream: bool,
+    pub(crate) origin: Weak<Connection>,
+    pub(crate) listener: Option<UnboundedSender<Heard>>,
+    pub(crate) hub: Arc<Hub>,
+}
+
+impl Run {
+    pub(crate) fn new(parts: RunParts) -> Arc<Self> {
+        let RunParts { name, tenant, prompt, stream, origin, listener, hub } = parts;
+        Arc::new(Self {
+            key: SessionKey { tenant, session: name.id() },
+            name,
+            prompt,
+            handle: TurnHandle::default(),
+            stream,
+            origin,
+            listener: Mutex::new(listener),
+            hub,
+            id: OnceLock::new(),
+            state: Mutex::default(),
+            outcome: watch::Sender::new(None),
+        })
+    }
+
+    /// Its turn, once that has begun.
+    pub(crate) fn id(&self) -> Option<&TurnId> {
+        self.id.get()
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn outcome(&self) -> RunOutcome {
+        let mut outcome = self.outcome.subscribe();
+        let ended = outcome.wait_for(Option::is_some).await;
+        let ended = ended.ok().and_then(|outcome| outcome.clone());
+        ended.unwrap_or_else(|| {
+            RunOutcome::Failed(ApiError::new(crate::error::ErrorCode::Internal, "the run was dropped"))
+        })
+    }
+
+    /// It is over.
+    pub(crate) fn end(&self, outcome: RunOutcome) {
+        match &outcome {
+            RunOutcome::Completed(answer) => {
+                let mut payload = json!({ "content": answer.content });
+                payload["usage"] = json!(answer.usage);
+                self.event("run.completed", Some(payload));
+            }
+            RunOutcome::Failed(error) => self.event("run.failed", Some(json!({ "error": error.message }))),
+            RunOutcome::Cancelled => self.event("run.cancelled", None),
+            RunOutcome::Parked(_) => {}
+        }
+        drop(self.listener().take());
+        self.outcome.send_replace(Some(outcome));
+    }
+
+    pub(crate) fn used(&self, usage: Usage) {
+        let total = &mut self.state().usage;
+        total.prompt_tokens = total.prompt_tokens.saturating_add(usage.prompt_tokens);
+        total.completion_tokens = total.completion_tokens.saturating_add(usage.completion_tokens);
+        total.total_tokens = total.total_tokens.saturating_add(usage.total_tokens);
+    }
+
+    /// What it cost so far.
+    pub(crate) fn cost(&self) -> Usage {
+        self.state().usage
+    }
+
+    /// How long its hooks took so far, in milliseconds.
+    pub(crate) fn hook_ms(&self) -> u64 {
+        u64::try_from(self.state().hooks.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn hooks_took(&self, time: Duration) {
+        self.state().hooks += time;
+    }
+
+    /// Tells whoever waits for the answer.
+    pub(crate) fn hears(&self, heard: Heard) {
+        if let Some(listener) = &*self.listener() {
+            // Whoever waited may be gone.
+            drop(listener.send(heard));
+        }
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<UnboundedSender<Heard>>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it brought, with `content` as the answer.
+    pub(crate) fn answer(&self, run_id: TurnId, content: String) -> RunAnswer {
+        let state = self.state();
+        let thinking = Some(state.thinking.clone()).filter(|thinking| !thinking.is_empty());
+        RunAnswer { run_id, content, usage: state.usage, thinking }
+    }
+
+    /// The approval that it waits for.
+    pub(crate) fn waits(&self) -> Option<String> {
+        self.state().waits.clone()
+    }
+
+    pub(crate) fn now_waits(&self, approval: Option<String>) {
+        self.state().waits = approval;
+    }
+
+    /// What it does.
+    pub(crate) fn activity(&self) -> Option<Value> {
+        self.state().activity.clone()
+    }
+
+    pub(crate) fn does(&self, activity: Value) {
+        self.state().activity = Some(activity.clone());
+        self.event("activity", Some(activity));
+    }
+
+    /// An answer that was followed by calls of tools was no last word.
+    pub(crate) fn was_intermediate(&self) {
+        let text = {
+            let mut state = self.state();
+            let is_told = std::mem::replace(&mut state.complete, false);
+            if is_told { std::mem::take(&mut state.text) } else { String::new() }
+        };
+        if !text.is_empty() {
+            self.event("block.reply", Some(json!({ "content": text })));
+        }
+    }
+
+    /// A piece of an answer, or all of it.
+    pub(crate) fn piece(&self, text: &str) {
+        let begins = {
+            let state = self.state();
+            state.complete || state.text.is_empty()
+        };
+        self.was_intermediate();
+        let spoke = {
+            let mut state = self.state();
+            state.text.push_str(text);
+            std::mem::replace(&mut state.spoke, true)
+        };
+        if begins && spoke {
+            self.hears(Heard::Text(BETWEEN.to_owned()));
+        }
+        self.hears(Heard::Text(text.to_owned()));
+    }
+
+    /// Tells of it whoever may hear: its user, and those who see what others do.
+    pub(crate) fn event(&self, kind: &str, payload: Option<Value>) {
+        self.event_of(kind, payload, None);
+    }
+
+    /// The same, about a sub-agent of it.
+    pub(crate) fn event_of(&self, kind: &str, payload: Option<Value>, below: Option<(&str, &TurnId)>) {
+        let mut heads: [Option<String>; 2] = [None, None];
+        let hears = |it: &Connection| it.who.user == self.name.user || it.who.sees_others();
+        for connection in self.hub.of(&self.key.tenant, hears) {
+            let own = usize::from(connection.who.user == self.name.user);
+            let head = heads[own].get_or_insert_with(|| {
+                let key = self.name.shown_to(&connection.who);
+                frame::event_head("agent", &self.payload(kind, payload.as_ref(), (&key, below)))
+            });
+            connection.tell(head);
+        }
+    }
+
+    fn payload(&self, kind: &str, payload: Option<&Value>, (key, below): (&str, Option<(&str, &TurnId)>)) -> Value {
+        let (agent, run) = below.unwrap_or((&self.name.agent, self.id.get_or_init(TurnId::fresh)));
+        let mut event = json!({ "type": kind, "agentId": agent, "runId": run, "sessionKey": key });
+        if let Some(payload) = payload {
+            event["payload"] = payload.clone();
+        }
+        if below.is_some() {
+            event["parentAgentId"] = json!(self.name.agent);
+            event["delegationId"] = json!(run);
+        }
+        event["userId"] = json!(self.name.user);
+        event["channel"] = json!(self.name.channel.word());
+        event["chatId"] = json!(self.name.conversation);
+        event
+    }
+
+    /// Its turn is `turn_id`, unless it had one already.
+    pub(crate) fn begins(&self, turn_id: &TurnId) -> &TurnId {
+        self.id.get_or_init(|| turn_id.clone())
+    }
+
+    /// The text of a hook that stays, for whoever keeps the conversation, if anybody does.
+    pub(crate) fn keeps(&self, mut hook: Object) -> bool {
+        if self.listener().is_some() {
+            self.hears(Heard::Hook(hook));
+            return true;
+        }
+        let Some(origin) = self.origin.upgrade() else { return false };
+        hook.insert("sessionKey".to_owned(), json!(self.name.shown_to(&origin.who)));
+        hook.insert("runId".to_owned(), json!(self.id.get_or_init(TurnId::fresh)));
+        origin.hook(&hook)
+    }
+
+    /// The answer that was told last is complete, or stands otherwise than it was told.
+    pub(crate) fn answered(&self, instead: Option<&str>) {
+        let mut state = self.state();
+        state.complete |= instead.is_none();
+        if let Some(text) = instead {
+            text.clone_into(&mut state.text);
+        }
+    }
+
+    pub(crate) fn thinks(&self, text: &str) {
+        self.state().thinking.push_str(text);
+    }
+
+    fn state(&self) -> MutexGuard<'_, RunState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

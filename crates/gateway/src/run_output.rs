@@ -1,0 +1,75 @@
+//! What a turn tells its user, on its way to those who hear of its run.
+
+use std::sync::Arc;
+
+use agent::UserOutput;
+use domain::id::TurnId;
+use domain::json::{Object, Value, json};
+use domain::ledger::HookChunk;
+
+use crate::run::{Heard, Run};
+use crate::runs::Runs;
+
+/// What a run tells of the turn that it works.
+pub(crate) struct RunOutput {
+    pub(crate) run: Arc<Run>,
+    pub(crate) runs: Arc<Runs>,
+}
+
+impl UserOutput for RunOutput {
+    fn begins(&self, turn_id: &TurnId) {
+        self.runs.remember(self.run.begins(turn_id), &self.run);
+    }
+
+    fn streams(&self) -> bool {
+        self.run.stream
+    }
+
+    fn delta(&self, text: &str) {
+        self.run.piece(text);
+        self.run.event("chunk", Some(json!({ "content": text })));
+    }
+
+    fn said(&self, text: &str) {
+        if !text.is_empty() {
+            self.run.piece(text);
+            self.run.answered(None);
+        }
+    }
+
+    fn thought(&self, text: &str) {
+        self.run.thinks(text);
+        self.run.event("thinking", Some(json!({ "content": text })));
+    }
+
+    fn answered(&self) {
+        self.run.answered(None);
+    }
+
+    fn rewritten(&self, text: &str) {
+        // What clients keep is what `run.completed` or `block.reply` has.
+        self.run.answered(Some(text));
+    }
+
+    fn for_user(&self, text: &str) {
+        self.run.event("block.reply", Some(json!({ "content": text })));
+    }
+
+    fn hook(&self, chunk: &HookChunk, sig: &str) -> bool {
+        let mut hook = Object::new();
+        let mut put = |name: &str, value: Value| drop(hook.insert(name.to_owned(), value));
+        put("name", json!(chunk.name));
+        put("role", json!(chunk.role));
+        put("content", json!(chunk.content));
+        put("skill", json!(chunk.skill));
+        put("timing", json!(chunk.timing));
+        put("id", json!(chunk.id));
+        put("sig", json!(sig));
+        self.run.keeps(hook)
+    }
+
+    fn started(&self, text: &str, sig: &str) {
+        self.run.hears(Heard::Started { content: text.to_owned(), sig: sig.to_owned() });
+        self.run.event("run.started", Some(json!({ "message": text, "sig": sig })));
+    }
+}

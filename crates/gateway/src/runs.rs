@@ -1,0 +1,174 @@
+//! The runs that are worked now, by their turns: what the engine tells of a turn finds whoever is to hear it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
+use domain::id::TurnId;
+use domain::identity::Identity;
+use domain::json::{Value, json};
+use domain::llm::Usage;
+use domain::record::{EventRecord, HookOutcome, Record};
+use domain::verdict::VerdictKind;
+use engine::Watcher;
+
+use crate::run::Run;
+
+/// How much of the result of a tool clients are told, in characters. Source: the published protocol.
+const MAX_RESULT_CHARS: usize = 1000;
+
+/// The turns at work, those of sub-agents too.
+#[derive(Default)]
+pub(crate) struct Runs {
+    turns: Mutex<HashMap<TurnId, Arc<Run>>>,
+}
+
+impl Runs {
+    /// `turn` is worked for `run`.
+    pub(crate) fn remember(&self, turn: &TurnId, run: &Arc<Run>) {
+        self.turns().insert(turn.clone(), run.clone());
+    }
+
+    /// The run is over, and with it everybody who worked for it.
+    pub(crate) fn forget(&self, turn: &TurnId) {
+        let mut turns = self.turns();
+        let Some(run) = turns.remove(turn) else { return };
+        turns.retain(|_, other| !Arc::ptr_eq(other, &run));
+    }
+
+    /// The run that the turn of `who` belongs to.
+    fn of(&self, who: &Identity) -> Option<Arc<Run>> {
+        let mut turns = self.turns();
+        if let Some(run) = turns.get(&who.turn_id) {
+            return Some(run.clone());
+        }
+        let run = turns.get(who.parent_turn_id.as_ref()?)?.clone();
+        turns.insert(who.turn_id.clone(), run.clone());
+        Some(run)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<TurnId, Arc<Run>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher for Runs {
+    fn noticed(&self, notice: &Notice) {
+        let Some(run) = self.of(&notice.who) else { return };
+        let below = below(&notice.who);
+        let Some(told) = told(notice) else { return };
+        match told {
+            Told::Event { kind, payload } => run.event_of(kind, Some(payload), below),
+            Told::Call(payload) => {
+                if below.is_none() {
+                    run.was_intermediate();
+                }
+                run.event_of("tool.call", Some(payload), below);
+            }
+            Told::Activity(activity) if below.is_none() => run.does(activity),
+            Told::Activity(activity) => run.event_of("activity", Some(activity), below),
+        }
+    }
+
+    fn recorded(&self, record: &EventRecord) {
+        let Some(run) = self.of(&record.who) else { return };
+        run.hooks_took(record.hooks.iter().filter_map(|hook| hook.took()).sum());
+        if let Some(payload) = blocked(record) {
+            run.event_of("hook.blocked", Some(payload), below(&record.who));
+        }
+    }
+
+    fn used(&self, who: &Identity, usage: Usage) {
+        if let Some(run) = self.of(who) {
+            run.used(usage);
+        }
+    }
+}
+
+/// The agent and turn of a sub-agent.
+fn below(who: &Identity) -> Option<(&str, &TurnId)> {
+    (who.depth > 0).then(|| (who.agent_id.as_str(), &who.turn_id))
+}
+
+/// What a client is told.
+enum Told {
+    Event { kind: &'static str, payload: Value },
+    Call(Value),
+    Activity(Value),
+}
+
+fn told(notice: &Notice) -> Option<Told> {
+    let iteration = notice.who.iteration;
+    let event = |kind, payload| Some(Told::Event { kind, payload });
+    match &notice.what {
+        ObservedEvent::PostToolUse { call, output, .. } => {
+            let result: String = output.for_llm.chars().take(MAX_RESULT_CHARS).collect();
+            event(
+                "tool.result",
+                json!({ "name": call.tool, "id": call.id, "is_error": output.is_error, "arguments": call.arguments, "result": result }),
+            )
+        }
+        ObservedEvent::SessionStart | ObservedEvent::SubagentStop { .. } | ObservedEvent::Stop { .. } => None,
+        ObservedEvent::Runtime(what) => match what {
+            RuntimeEvent::LlmRequest { .. } => {
+                Some(Told::Activity(json!({ "phase": "thinking", "iteration": iteration })))
+            }
+            RuntimeEvent::ToolExecStart { tool, arguments, tool_call_id, .. } => {
+                Some(Told::Call(json!({ "name": tool, "id": tool_call_id, "arguments": arguments })))
+            }
+            RuntimeEvent::ContextCompress { .. } | RuntimeEvent::SessionSummarize { .. } => {
+                Some(Told::Activity(json!({ "phase": "compacting", "iteration": iteration })))
+            }
+            RuntimeEvent::LlmRetry { attempt, max_retries, .. } => {
+                event("run.retrying", json!({ "attempt": attempt, "maxAttempts": max_retries }))
+            }
+            RuntimeEvent::TurnStart { .. }
+            | RuntimeEvent::TurnEnd { .. }
+            | RuntimeEvent::LlmDelta { .. }
+            | RuntimeEvent::LlmResponse { .. }
+            | RuntimeEvent::ToolExecEnd { .. }
+            | RuntimeEvent::ToolExecSkipped { .. }
+            | RuntimeEvent::SteeringInjected { .. }
+            | RuntimeEvent::FollowUpQueued { .. }
+            | RuntimeEvent::SubturnSpawn { .. }
+            | RuntimeEvent::SubturnEnd { .. }
+            | RuntimeEvent::SubturnResultDelivered { .. }
+            | RuntimeEvent::SubturnOrphan { .. }
+            | RuntimeEvent::InterruptReceived { .. }
+            | RuntimeEvent::Error { .. } => None,
+        },
+    }
+}
+
+/// The hook that stopped what an event was about.
+fn blocked(record: &EventRecord) -> Option<Value> {
+    let stops = |word: VerdictKind| matches!(word, VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort);
+    if !stops(record.ruling.word) {
+        return None;
+    }
+    let by = record.hooks.iter().find_map(|hook| {
+        let reason = match &hook.outcome {
+            HookOutcome::Said { word, reason, .. } if stops(*word) => reason.clone(),
+            HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.explained().to_string()),
+            HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+                return None;
+            }
+        };
+        Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
+    });
+    let text = record.ruling.text.clone().unwrap_or_default();
+    let (id, name, at, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
+    let mut payload = json!({ "hookId": id, "name": name, "event": at_name(at), "reason": reason.unwrap_or(text) });
+    if let Some(call) = &record.who.tool_call_id {
+        payload["toolCallId"] = json!(call);
+    }
+    Some(payload)
+}
+
+fn hook_id(record: &Record) -> Option<String> {
+    record.stored.as_ref().map(|stored| stored.id.to_string())
+}
+
+fn at_name(at: CheckpointKind) -> &'static str {
+    at.name()
+}

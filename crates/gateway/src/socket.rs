@@ -1,0 +1,220 @@
+//! One WebSocket connection, from its first frame to its last.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use domain::id::TenantId;
+use domain::json::{Value, json};
+use domain::rule::Edition;
+use rules::admin::CallerRole;
+use tokio::time::{Instant, timeout};
+
+use crate::Shared;
+use crate::door::Visit;
+use crate::error::{ApiError, ErrorCode};
+use crate::frame::{self, BadFrame, Request};
+use crate::hub::Connection;
+use crate::principal::Principal;
+use crate::sign_in::{Claim, PROTOCOL};
+
+/// Longest message that comes in, in bytes. Source: the published protocol.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 512 << 10;
+/// Requests of one connection that are worked at once. Source: the published protocol.
+const MAX_IN_FLIGHT: usize = 16;
+/// How often a quiet client is asked whether it is there. Source: the published protocol.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// How long a client may say nothing. Source: the published protocol.
+const READ_TIME: Duration = Duration::from_secs(60);
+/// How long one frame may take to be written. Source: the published protocol.
+const WRITE_TIME: Duration = Duration::from_secs(10);
+/// How often somebody may say wrongly who they are, in one connection.
+const MAX_TRIES: usize = 5;
+
+/// Why a connection ends, as far as the client is told.
+struct Ending {
+    code: u16,
+    why: &'static str,
+}
+
+const GOING_AWAY: Ending = Ending { code: close_code::AWAY, why: "the server is going away" };
+const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "what is sent is not taken" };
+const SILENT: Ending = Ending { code: close_code::POLICY, why: "nothing was said for 60 seconds" };
+const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are text" };
+const NOBODY: Ending = Ending { code: close_code::POLICY, why: "too many failed sign-ins" };
+
+/// Serves one connection to its end.
+pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, visit: Visit) {
+    let Some((who, id)) = sign_in(&shared, &mut socket, visit).await else { return };
+    let closing = shared.life.hard_stop.child_token();
+    let open = shared.hub.open(who.clone(), closing);
+    let connection = &open.connection;
+    connection.respond(&id, &Ok(shared.welcome(&who)));
+    let ending = converse(&shared, &mut socket, connection).await;
+    if let Some(Ending { code, why }) = ending {
+        close(&mut socket, code, why).await;
+    }
+}
+
+/// Waits until the client has said who it is.
+async fn sign_in(shared: &Arc<Shared>, socket: &mut WebSocket, visit: Visit) -> Option<(Principal, String)> {
+    let deadline = Instant::now() + READ_TIME;
+    for _ in 0..MAX_TRIES {
+        let message = tokio::select! {
+            message = tokio::time::timeout_at(deadline, next_text(socket)) => message.ok()??,
+            () = shared.life.hard_stop.cancelled() => return None,
+        };
+        let (id, refused) = match frame::read(&message) {
+            Err(BadFrame { id, error }) => (id, *error),
+            Ok(Request { id, method, .. }) if method != "connect" => {
+                (id, ApiError::unauthorized("first request must be 'connect'"))
+            }
+            Ok(Request { id, params, .. }) => match shared.connect(&params, visit).await {
+                Ok(who) => return Some((who, id)),
+                Err(error) => (id, error),
+            },
+        };
+        let text = frame::response(&id, &Err(refused));
+        timeout(WRITE_TIME, socket.send(Message::Text(text.into()))).await.ok()?.ok()?;
+    }
+    close(socket, NOBODY.code, NOBODY.why).await;
+    None
+}
+
+/// The next text of a client; nothing where it goes, or sends what is none.
+async fn next_text(socket: &mut WebSocket) -> Option<String> {
+    loop {
+        match socket.recv().await?.ok()? {
+            Message::Text(text) => return Some(text.to_string()),
+            Message::Ping(_) | Message::Pong(_) => {}
+            Message::Binary(_) | Message::Close(_) => return None,
+        }
+    }
+}
+
+/// Answers what the client asks, and tells it what happens, until one of both goes.
+async fn converse(shared: &Arc<Shared>, socket: &mut WebSocket, connection: &Arc<Connection>) -> Option<Ending> {
+    let in_flight = Arc::new(AtomicUsize::new(0));
+    let mut heard = Instant::now();
+    let mut ping = tokio::time::interval_at(heard + PING_EVERY, PING_EVERY);
+    loop {
+        if let Err(ending) = write(socket, connection).await {
+            return ending;
+        }
+        tokio::select! {
+            biased;
+            () = connection.closing.cancelled() => {
+                if !shared.life.hard_stop.is_cancelled() {
+                    return Some(TOO_SLOW);
+                }
+                return write(socket, connection).await.err().unwrap_or(Some(GOING_AWAY));
+            }
+            () = connection.bell.notified() => {}
+            message = socket.recv() => {
+                heard = Instant::now();
+                match message?.ok()? {
+                    Message::Text(text) => take(shared, connection, &in_flight, &text),
+                    Message::Binary(_) => return Some(NO_TEXT),
+                    Message::Ping(_) | Message::Pong(_) => {}
+                    Message::Close(_) => return None,
+                }
+            }
+            _ = ping.tick() => {
+                if heard.elapsed() >= READ_TIME {
+                    return Some(SILENT);
+                }
+                timeout(WRITE_TIME, socket.send(Message::Ping(Vec::new().into()))).await.ok()?.ok()?;
+            }
+        }
+    }
+}
+
+/// Writes what waits; why the connection ends, if it does.
+async fn write(socket: &mut WebSocket, connection: &Connection) -> Result<(), Option<Ending>> {
+    while let Some(text) = connection.next_frame() {
+        match timeout(WRITE_TIME, socket.send(Message::Text(text.into()))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_gone)) => return Err(None),
+            Err(_elapsed) => return Err(Some(TOO_SLOW)),
+        }
+    }
+    Ok(())
+}
+
+/// Works a request in a task of its own: they are answered as they finish.
+fn take(shared: &Arc<Shared>, connection: &Arc<Connection>, in_flight: &Arc<AtomicUsize>, text: &str) {
+    let request = match frame::read(text) {
+        Ok(request) => request,
+        Err(BadFrame { id, error }) => return connection.respond(&id, &Err(*error)),
+    };
+    if request.method == "connect" {
+        return connection.respond(&request.id, &Err(ApiError::precondition("already connected")));
+    }
+    if in_flight.fetch_add(1, Ordering::AcqRel) >= MAX_IN_FLIGHT {
+        in_flight.fetch_sub(1, Ordering::AcqRel);
+        let error = ApiError::exhausted(format!("too many requests in flight: at most {MAX_IN_FLIGHT}"), 100);
+        return connection.respond(&request.id, &Err(error));
+    }
+    let (shared, connection, in_flight) = (shared.clone(), connection.clone(), in_flight.clone());
+    shared.life.requests.clone().spawn(async move {
+        let outcome = shared.call(&connection, &request).await;
+        in_flight.fetch_sub(1, Ordering::AcqRel);
+        connection.respond(&request.id, &outcome);
+    });
+}
+
+async fn close(socket: &mut WebSocket, code: u16, why: &'static str) {
+    let frame = Message::Close(Some(CloseFrame { code, reason: why.into() }));
+    if timeout(WRITE_TIME, socket.send(frame)).await.is_err() {
+        tracing::debug!("a client took no word of goodbye");
+    }
+}
+
+impl Shared {
+    /// Who it is that says `params`.
+    pub(crate) async fn connect(self: &Arc<Self>, params: &Value, visit: Visit) -> Result<Principal, ApiError> {
+        self.known(Claim::read(params)?, visit).await
+    }
+
+    /// Who it is that claims this.
+    pub(crate) async fn known(self: &Arc<Self>, claim: Claim, visit: Visit) -> Result<Principal, ApiError> {
+        let found = self
+            .blocking(move |shared| shared.guests.known_by.principal(&claim, visit, || shared.store.tenants()))
+            .await;
+        if let Err(error) = &found
+            && error.code == ErrorCode::Unauthorized
+        {
+            let from = visit.from.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
+            tracing::warn!(%from, "security.sign_in_failed: {error}");
+            self.guests.rates.sign_in_failed(&from)?;
+        }
+        found
+    }
+
+    /// What somebody is told who is let in.
+    fn welcome(&self, who: &Principal) -> Value {
+        json!({
+            "protocol": PROTOCOL,
+            "role": who.role.word(),
+            "user_id": who.user,
+            "tenant_id": who.tenant,
+            "is_owner": who.role == CallerRole::Owner,
+            "is_master_scope": who.role == CallerRole::Owner,
+            "edition": edition_word(self.edition),
+            "server": { "name": "pintle", "version": env!("CARGO_PKG_VERSION") },
+            "tenant_name": who.tenant_name,
+            "tenant_slug": who.slug,
+        })
+    }
+
+    /// Tells everybody that the host goes away, and when.
+    pub(crate) fn say_goodbye(&self, deadline: Duration) {
+        let millis = u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX);
+        self.hub.tell(&TenantId::sentinel(), "shutdown", &json!({ "deadlineMs": millis }));
+    }
+}
+
+fn edition_word(edition: Edition) -> &'static str {
+    edition.word()
+}

@@ -1,0 +1,150 @@
+//! Messages. Source: the published API of Anthropic.
+
+use domain::history::HistoryMessage;
+use domain::json::{Value, json};
+use domain::llm::Usage;
+use domain::message::Role;
+
+use super::{Asked, Member, check_members, content, error_type, flag, kept, needed, prompt, skills};
+use crate::error::ApiError;
+
+/// The members of a request.
+pub(crate) const MEMBERS: &[(&str, Member)] = &[
+    ("cache_control", Member::Ignored),
+    ("container", Member::OnlyDefault),
+    ("context_management", Member::OnlyDefault),
+    ("max_tokens", Member::Ignored),
+    ("mcp_servers", Member::OnlyDefault),
+    ("messages", Member::Read),
+    ("metadata", Member::Ignored),
+    ("model", Member::Read),
+    ("service_tier", Member::Ignored),
+    ("skills", Member::Read),
+    ("stop_sequences", Member::OnlyDefault),
+    ("stream", Member::Read),
+    ("system", Member::Read),
+    ("temperature", Member::Ignored),
+    ("thinking", Member::Ignored),
+    ("tool_choice", Member::OnlyDefault),
+    ("tools", Member::OnlyDefault),
+    ("top_k", Member::Ignored),
+    ("top_p", Member::Ignored),
+];
+
+/// Reads a request.
+pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
+    let body = body.as_object().ok_or_else(|| ApiError::invalid("the body must be a JSON object"))?;
+    check_members(body, MEMBERS)?;
+    let agent = needed(body, "model")?.to_owned();
+    let list = body.get("messages").and_then(Value::as_array);
+    let list = list.ok_or_else(|| ApiError::invalid("`messages` must be a list"))?;
+    let system = content(body.get("system"), "system")?;
+    let system = (!system.is_empty()).then(|| HistoryMessage::text(Role::System, system));
+    let messages: Result<Vec<_>, _> = list.iter().enumerate().map(|(i, one)| message(one, i)).collect();
+    let (history, prompt) = prompt(system.into_iter().chain(messages?).collect())?;
+    Ok(Asked { agent, history, prompt, stream: flag(body, "stream")?, usage_in_stream: true, skills: skills(body)? })
+}
+
+fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
+    let at = format!("messages[{i}]");
+    let message = value.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
+    let role = match (message.get("role").and_then(Value::as_str), message.contains_key("_hook")) {
+        (Some("user"), _) => Role::User,
+        (Some("assistant"), _) => Role::Assistant,
+        // The dialect has no such role; a text of a hook that comes back has.
+        (Some("system"), true) => Role::System,
+        (Some(other), _) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
+        (None, _) => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
+    };
+    Ok(kept(message, role, content(message.get("content"), &at)?))
+}
+
+fn cost(usage: Usage) -> Value {
+    json!({ "input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens })
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended<'a> {
+    pub(crate) reason: &'a str,
+    pub(crate) usage: Usage,
+}
+
+/// The whole answer.
+pub(crate) fn answer(id: &str, model: &str, content: &str, ended: Ended<'_>, pintle: Value) -> Value {
+    json!({
+        "id": id,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [{ "type": "text", "text": content }],
+        "stop_reason": ended.reason,
+        "stop_sequence": null,
+        "usage": cost(ended.usage),
+        "pintle": pintle,
+    })
+}
+
+/// The events before the first piece.
+pub(crate) fn begin(id: &str, model: &str) -> [Value; 2] {
+    let message = json!({
+        "id": id, "type": "message", "role": "assistant", "model": model, "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": cost(Usage::default()),
+    });
+    [
+        json!({ "type": "message_start", "message": message }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
+    ]
+}
+
+/// A piece.
+pub(crate) fn piece(text: &str) -> Value {
+    json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } })
+}
+
+/// What only Pintle's clients read, in its place among the pieces: a piece without text.
+pub(crate) fn aside(pintle: Value) -> Value {
+    let mut piece = piece("");
+    piece["pintle"] = pintle;
+    piece
+}
+
+/// The events after the last piece.
+pub(crate) fn end(ended: &str, usage: Usage) -> [Value; 3] {
+    [
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({
+            "type": "message_delta", "delta": { "stop_reason": ended, "stop_sequence": null }, "usage": cost(usage),
+        }),
+        json!({ "type": "message_stop" }),
+    ]
+}
+
+/// A refusal.
+pub(crate) fn error(error: &ApiError, code: &str) -> Value {
+    json!({ "type": "error", "error": { "type": error_type(error.code), "message": error.message, "code": code } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_conversation_and_a_prompt() {
+        let body = json!({
+            "model": "main", "max_tokens": 1024, "system": [{ "type": "text", "text": "be kind" }],
+            "messages": [
+                { "role": "user", "content": "hello" },
+                { "role": "assistant", "content": [{ "type": "text", "text": "hi" }] },
+                { "role": "system", "content": "tone", "_hook": "tone" },
+                { "role": "user", "content": "and now?" }
+            ]
+        });
+        let asked = read(&body).unwrap();
+        assert_eq!(asked.prompt, "and now?");
+        let roles: Vec<Role> = asked.history.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::System]);
+        let nobody = json!({ "model": "m", "messages": [{ "role": "system", "content": "x" }] });
+        assert_eq!(read(&nobody).unwrap_err().message, "`messages[0].role`: there is no role \"system\"");
+    }
+}

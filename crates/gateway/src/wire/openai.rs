@@ -1,0 +1,205 @@
+//! Chat completions. Source: the published API of OpenAI.
+
+use domain::history::HistoryMessage;
+use domain::json::{Object, Value, from_value, json};
+use domain::llm::Usage;
+use domain::message::Role;
+
+use super::{Asked, Member, check_members, content, error_type, flag, kept, needed, prompt, skills};
+use crate::error::ApiError;
+
+/// The members of a request.
+pub(crate) const MEMBERS: &[(&str, Member)] = &[
+    ("audio", Member::OnlyDefault),
+    ("frequency_penalty", Member::Ignored),
+    ("function_call", Member::OnlyDefault),
+    ("functions", Member::OnlyDefault),
+    ("logit_bias", Member::OnlyDefault),
+    ("logprobs", Member::OnlyDefault),
+    ("max_completion_tokens", Member::Ignored),
+    ("max_tokens", Member::Ignored),
+    ("messages", Member::Read),
+    ("metadata", Member::Ignored),
+    ("modalities", Member::OnlyDefault),
+    ("model", Member::Read),
+    ("n", Member::OnlyDefault),
+    ("parallel_tool_calls", Member::Ignored),
+    ("prediction", Member::OnlyDefault),
+    ("presence_penalty", Member::Ignored),
+    ("prompt_cache_key", Member::Ignored),
+    ("reasoning_effort", Member::Ignored),
+    ("response_format", Member::OnlyDefault),
+    ("safety_identifier", Member::Ignored),
+    ("seed", Member::Ignored),
+    ("service_tier", Member::Ignored),
+    ("skills", Member::Read),
+    ("stop", Member::OnlyDefault),
+    ("store", Member::Ignored),
+    ("stream", Member::Read),
+    ("stream_options", Member::Read),
+    ("temperature", Member::Ignored),
+    ("tool_choice", Member::OnlyDefault),
+    ("tools", Member::OnlyDefault),
+    ("top_logprobs", Member::OnlyDefault),
+    ("top_p", Member::Ignored),
+    ("user", Member::Ignored),
+    ("verbosity", Member::Ignored),
+    ("web_search_options", Member::OnlyDefault),
+];
+
+/// Reads a request.
+pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
+    let body = body.as_object().ok_or_else(|| ApiError::invalid("the body must be a JSON object"))?;
+    check_members(body, MEMBERS)?;
+    let agent = needed(body, "model")?.to_owned();
+    let list = body.get("messages").and_then(Value::as_array);
+    let list = list.ok_or_else(|| ApiError::invalid("`messages` must be a list"))?;
+    let messages: Result<Vec<_>, _> = list.iter().enumerate().map(|(i, one)| message(one, i)).collect();
+    let (history, prompt) = prompt(messages?)?;
+    let options = body.get("stream_options").and_then(Value::as_object);
+    let usage_in_stream = options.map(|options| flag(options, "include_usage")).transpose()?.unwrap_or(false);
+    Ok(Asked { agent, history, prompt, stream: flag(body, "stream")?, usage_in_stream, skills: skills(body)? })
+}
+
+fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
+    let at = format!("messages[{i}]");
+    let message = value.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
+    let role = match message.get("role").and_then(Value::as_str) {
+        Some("system" | "developer") => Role::System,
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("tool" | "function") => Role::Tool,
+        Some(other) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
+        None => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
+    };
+    let mut kept = kept(message, role, content(message.get("content"), &at)?);
+    if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
+        kept.tool_calls =
+            from_value(calls.clone()).map_err(|error| ApiError::invalid(format!("`{at}.tool_calls`: {error}")))?;
+    }
+    if let Some(id) = message.get("tool_call_id").and_then(Value::as_str) {
+        id.clone_into(&mut kept.tool_call_id);
+    }
+    Ok(kept)
+}
+
+/// The head that every answer to one request has.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) id: String,
+    pub(crate) created: i64,
+    pub(crate) model: String,
+}
+
+impl Head {
+    fn of(&self, object: &str) -> Object {
+        let mut head = Object::new();
+        head.insert("id".to_owned(), json!(self.id));
+        head.insert("object".to_owned(), json!(object));
+        head.insert("created".to_owned(), json!(self.created));
+        head.insert("model".to_owned(), json!(self.model));
+        head
+    }
+
+    /// The whole answer.
+    pub(crate) fn answer(&self, content: &str, ended: &str, usage: Usage, pintle: Value) -> Value {
+        let mut answer = self.of("chat.completion");
+        let message = json!({ "role": "assistant", "content": content, "refusal": null });
+        let choice = json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": ended });
+        answer.insert("choices".to_owned(), json!([choice]));
+        answer.insert("usage".to_owned(), json!(usage));
+        answer.insert("pintle".to_owned(), pintle);
+        Value::Object(answer)
+    }
+
+    /// A piece of an answer that is told as it comes.
+    pub(crate) fn piece(&self, delta: Value, ended: Option<&str>) -> Value {
+        let mut piece = self.of("chat.completion.chunk");
+        let choice = json!({ "index": 0, "delta": delta, "logprobs": null, "finish_reason": ended });
+        piece.insert("choices".to_owned(), json!([choice]));
+        Value::Object(piece)
+    }
+
+    /// What only Pintle's clients read, in its place among the pieces.
+    pub(crate) fn aside(&self, pintle: Value) -> Value {
+        let mut piece = self.of("chat.completion.chunk");
+        piece.insert("choices".to_owned(), json!([]));
+        piece.insert("pintle".to_owned(), pintle);
+        Value::Object(piece)
+    }
+
+    /// The last piece, with what it cost.
+    pub(crate) fn cost(&self, usage: Usage) -> Value {
+        let mut piece = self.of("chat.completion.chunk");
+        piece.insert("choices".to_owned(), json!([]));
+        piece.insert("usage".to_owned(), json!(usage));
+        Value::Object(piece)
+    }
+}
+
+/// A refusal; `code` says it in one word for programs.
+pub(crate) fn error(error: &ApiError, code: &str) -> Value {
+    json!({ "error": { "message": error.message, "type": error_type(error.code), "param": null, "code": code } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: Value) -> String {
+        read(&body).unwrap_err().message
+    }
+
+    #[test]
+    fn a_request_is_a_conversation_and_a_prompt() {
+        let body = json!({
+            "model": "main", "temperature": 0.7, "n": 1, "stream": true, "stream_options": { "include_usage": true },
+            "messages": [
+                { "role": "developer", "content": "be kind" },
+                { "role": "system", "content": "tone", "_hook": "tone", "_skill": "voice", "_sig": "s" },
+                { "role": "user", "content": [{ "type": "text", "text": "hel" }, { "type": "text", "text": "lo" }] },
+                { "role": "assistant", "content": null },
+                { "role": "user", "content": "and now?" }
+            ]
+        });
+        let asked = read(&body).unwrap();
+        assert_eq!((asked.agent.as_str(), asked.prompt.as_str()), ("main", "and now?"));
+        assert!(asked.stream && asked.usage_in_stream);
+        let roles: Vec<Role> = asked.history.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::System, Role::System, Role::User, Role::Assistant]);
+        assert_eq!(asked.history[1].hook.as_deref(), Some("tone"));
+        assert_eq!(asked.history[2].content, "hello");
+    }
+
+    #[test]
+    fn what_an_agent_does_not_do_is_refused_by_name() {
+        let user = || json!([{ "role": "user", "content": "x" }]);
+        assert_eq!(refused(json!([])), "the body must be a JSON object");
+        assert_eq!(refused(json!({ "messages": user() })), "`model` must be a string that is not empty");
+        assert_eq!(
+            refused(json!({ "model": "m", "messages": user(), "n": 2 })),
+            "`n` is not supported: the agent decides it"
+        );
+        assert_eq!(
+            refused(json!({ "model": "m", "messages": user(), "tools": [{}] })),
+            "`tools` is not supported: the agent decides it"
+        );
+        assert_eq!(refused(json!({ "model": "m", "messages": user(), "tempratur": 1 })), "`tempratur` is not known");
+        assert_eq!(
+            refused(json!({ "model": "m", "messages": [] })),
+            "the last of `messages` must be the user's, and not empty"
+        );
+        let image = json!([{ "role": "user", "content": [{ "type": "image_url" }] }]);
+        assert_eq!(
+            refused(json!({ "model": "m", "messages": image })),
+            "`messages[0].content[0]`: only parts of text are taken, got \"image_url\""
+        );
+        for nothing in [json!(null), json!([]), json!(1), json!("auto"), json!(false), json!({ "type": "text" })] {
+            for (name, member) in MEMBERS.iter().filter(|(_, member)| *member == Member::OnlyDefault) {
+                let mut body = json!({ "model": "m", "messages": user() });
+                body[*name] = nothing.clone();
+                assert!(read(&body).is_ok(), "{name} {member:?} {nothing}");
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How `pintle serve` is reached, and by whom.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+
+/// How long it goes on as before once it is to end, unless it is said.
+const DRAIN_DELAY: Duration = Duration::from_secs(5);
+
+/// How long turns may go on after that, unless it is said.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// How `pintle serve` is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    /// Where it listens, as it is written.
+    pub listen: Vec<String>,
+    /// The name of the variable that holds the gateway token.
+    pub token_env: Option<String>,
+    /// The users who own the host.
+    pub owner_ids: Vec<String>,
+    /// Origins of other pages that may ask.
+    pub allowed_origins: Vec<Url>,
+    /// The proxies that are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The address under which people know it.
+    pub public_url: Option<Url>,
+    /// The files of its certificate.
+    pub tls: Option<TlsFiles>,
+    /// How long it goes on as before once it is to end.
+    pub drain_delay: Duration,
+    /// How long turns may go on after that.
+    pub drain: Duration,
+}
+
+/// The files of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The chain of certificates, in PEM.
+    pub cert: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            token_env: None,
+            owner_ids: Vec::new(),
+            allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            public_url: None,
+            tls: None,
+            drain_delay: DRAIN_DELAY,
+            drain: DRAIN,
+        }
+    }
+}

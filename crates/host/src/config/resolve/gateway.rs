@@ -1,0 +1,107 @@
+//! The section `gateway`, which only the user's own files have.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use dialects::process::config::EntryProblem;
+use ipnet::IpNet;
+use url::Url;
+
+use crate::config::gateway::{GatewayConfig, TlsFiles};
+use crate::config::raw::{RawGateway, RawTls};
+
+/// Lays the section of one file in `folder` over what is there; lists take the place of earlier ones.
+pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Path) -> Vec<EntryProblem> {
+    let mut problems = Vec::new();
+    if let Some(listen) = &raw.listen {
+        config.listen.clone_from(listen);
+    }
+    config.token_env = raw.token_env.clone().or(config.token_env.take());
+    if let Some(owners) = &raw.owner_ids {
+        config.owner_ids.clone_from(owners);
+    }
+    if let Some(origins) = &raw.allowed_origins {
+        config.allowed_origins = read_all(origins, "allowed_origins", origin, &mut problems);
+    }
+    if let Some(proxies) = &raw.trusted_proxies {
+        config.trusted_proxies = read_all(proxies, "trusted_proxies", network, &mut problems);
+    }
+    match raw.public_url.as_deref().map(origin) {
+        Some(Ok(url)) => config.public_url = Some(url),
+        Some(Err(message)) => problems.push(EntryProblem::new(&["gateway", "public_url"], message)),
+        None => {}
+    }
+    match &raw.tls {
+        Some(RawTls { cert: Some(cert), key: Some(key) }) => {
+            config.tls = Some(TlsFiles { cert: folder.join(cert), key: folder.join(key) });
+        }
+        Some(_) => problems.push(EntryProblem::new(&["gateway", "tls"], "expected both `cert` and `key`".to_owned())),
+        None => {}
+    }
+    let seconds = |given: Option<u32>, before: Duration| given.map_or(before, |s| Duration::from_secs(s.into()));
+    config.drain_delay = seconds(raw.drain_delay_s, config.drain_delay);
+    config.drain = seconds(raw.drain_s, config.drain);
+    problems
+}
+
+/// The good ones of a list; the others are told.
+fn read_all<T>(
+    texts: &[String],
+    key: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+    problems: &mut Vec<EntryProblem>,
+) -> Vec<T> {
+    let mut good = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        match read(text) {
+            Ok(one) => good.push(one),
+            Err(message) => problems.push(EntryProblem::new(&["gateway", key, &i.to_string()], message)),
+        }
+    }
+    good
+}
+
+fn origin(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let bare = url.filter(|url| url.path() == "/" && url.query().is_none() && url.username().is_empty());
+    bare.ok_or_else(|| format!("expected an origin such as https://chat.example.org, got \"{text}\""))
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    let one = || text.parse::<IpAddr>().map(IpNet::from);
+    let expected = |_| format!("expected an address or a network such as 10.0.0.0/8, got \"{text}\"");
+    text.parse::<IpNet>().or_else(|_| one()).map_err(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_entries_are_told_and_the_others_count() {
+        let mut config = GatewayConfig::default();
+        let raw = RawGateway {
+            allowed_origins: Some(vec!["https://a.example".into(), "a.example".into(), "https://a.example/x".into()]),
+            trusted_proxies: Some(vec!["10.0.0.0/8".into(), "127.0.0.1".into(), "10.0.0.0/64".into()]),
+            public_url: Some("ftp://x".into()),
+            tls: Some(RawTls { cert: Some("c.pem".into()), key: None }),
+            drain_s: Some(7),
+            ..RawGateway::default()
+        };
+        let problems = lay_over(&mut config, &raw, Path::new("/etc/pintle"));
+        let paths: Vec<String> = problems.iter().map(|problem| problem.path.join(".")).collect();
+        assert_eq!(
+            paths,
+            [
+                "gateway.allowed_origins.1",
+                "gateway.allowed_origins.2",
+                "gateway.trusted_proxies.2",
+                "gateway.public_url",
+                "gateway.tls"
+            ]
+        );
+        assert_eq!((config.allowed_origins.len(), config.trusted_proxies.len()), (1, 2));
+        assert_eq!((config.drain, config.drain_delay), (Duration::from_secs(7), Duration::from_secs(5)));
+    }
+}

@@ -1,0 +1,119 @@
+//! Who is let in, and what is said to whoever is not.
+
+use serde_json::json;
+
+use super::server::{Server, TOKEN, WITH_TOKEN};
+use crate::run::{DONE, scripted};
+
+#[test]
+fn it_says_that_it_lives_and_whether_it_is_ready() {
+    let server = Server::start(scripted(DONE, ""));
+    assert_eq!(server.get("/healthz"), (200, json!({ "status": "ok" })));
+    assert_eq!(server.get("/readyz"), (200, json!({ "store": "ok", "serving": "ok" })));
+    assert_eq!(server.get("/nothing").0, 404);
+    let head = server.http("GET /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n").to_lowercase();
+    assert!(head.contains("x-request-id: ") && head.contains("x-content-type-options: nosniff"), "{head}");
+}
+
+#[test]
+fn another_name_and_another_origin_are_turned_away() {
+    let server = Server::start(scripted(DONE, ""));
+    let status = |request: &str| server.http(request).split(' ').nth(1).unwrap().to_owned();
+    assert_eq!(status("GET /healthz HTTP/1.1\nHost: evil.example\nConnection: close\n\n"), "403");
+    assert_eq!(
+        status("GET /healthz HTTP/1.1\nHost: localhost\nOrigin: http://evil.example\nConnection: close\n\n"),
+        "403"
+    );
+    assert_eq!(server.client_with(&[("origin", "http://localhost:3000")]).err(), Some(403));
+    let own = format!("http://{}", server.address);
+    assert!(server.client_with(&[("origin", &own)]).is_ok());
+}
+
+#[test]
+fn whoever_says_nothing_is_an_operator_on_their_own_machine() {
+    let server = Server::start(scripted(DONE, ""));
+    let mut client = server.client();
+    let welcome = client.done("connect", json!({ "token": "", "user_id": "" }));
+    assert_eq!(
+        welcome,
+        json!({
+            "protocol": 3, "role": "operator", "user_id": "local", "tenant_id": "0193a5b0-7000-7000-8000-000000000002",
+            "is_owner": false, "is_master_scope": false, "edition": "lite",
+            "server": { "name": "pintle", "version": env!("CARGO_PKG_VERSION") },
+            "tenant_name": "Default", "tenant_slug": "default"
+        })
+    );
+    assert_eq!(client.refused("hooks.create", json!({})).0, "UNAUTHORIZED");
+    assert_eq!(client.refused("hooks.test", json!({})).0, "UNAUTHORIZED");
+    assert_eq!(client.refused("approvals.list", json!({})).0, "UNAUTHORIZED");
+    assert!(client.done("hooks.list", json!({}))["hooks"].is_array());
+    // Somebody else brings it.
+    let mut brought = server.client_with(&[("x-forwarded-for", "203.0.113.1")]).unwrap();
+    assert_eq!(brought.refused("connect", json!({})).0, "UNAUTHORIZED");
+}
+
+#[test]
+fn with_a_token_nobody_is_anonymous() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut client = server.client();
+    assert_eq!(client.refused("connect", json!({})).0, "UNAUTHORIZED");
+    assert_eq!(
+        client.refused("hooks.list", json!({})),
+        ("UNAUTHORIZED".into(), "first request must be 'connect'".into())
+    );
+    assert_eq!(client.refused("connect", json!({ "token": "wrong" })).0, "UNAUTHORIZED");
+    let welcome = client.done("connect", json!({ "token": TOKEN, "user_id": "system" }));
+    assert_eq!((&welcome["role"], &welcome["is_owner"]), (&json!("owner"), &json!(true)));
+    assert_eq!(client.refused("connect", json!({ "token": TOKEN })).0, "FAILED_PRECONDITION");
+}
+
+#[test]
+fn words_are_not_tried_for_long() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut tried = 0;
+    let refused = 'tries: loop {
+        let mut client = server.client();
+        for _ in 0..5 {
+            tried += 1;
+            let answer = client.call("connect", json!({ "token": format!("guess-{tried}") }));
+            if answer["error"]["code"] == "RESOURCE_EXHAUSTED" {
+                break 'tries answer;
+            }
+        }
+        assert_eq!(client.text(), None);
+    };
+    assert_eq!(tried, 11);
+    assert!(refused["error"]["retryAfterMs"].as_u64().unwrap() > 0, "{refused}");
+    assert!(server.admin("anna").done("hooks.list", json!({}))["hooks"].is_array());
+}
+
+#[test]
+fn what_is_no_frame_is_refused_in_the_words_of_the_protocol() {
+    let server = Server::start(scripted(DONE, ""));
+    let mut client = server.connected(json!({}));
+    let mut check = |text: &str, message: &str| {
+        client.send(text);
+        let answer = client.frame();
+        assert_eq!(answer["error"]["code"], "INVALID_REQUEST", "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().starts_with(message), "{answer}");
+    };
+    check("{", "malformed request: ");
+    check("[]", "invalid frame: ");
+    check(r#"{"type":"res","id":"7"}"#, "unexpected frame type: res");
+    check(r#"{"type":"req","id":"7","method":"x.y"}"#, "unknown method: x.y");
+    check(&format!("{}1{}", "[".repeat(600), "]".repeat(600)), "malformed request: ");
+    client.send(&"x".repeat((512 << 10) + 1));
+    assert_eq!(client.text(), None);
+}
+
+#[test]
+fn an_address_that_others_reach_needs_a_token() {
+    let env = scripted(DONE, "");
+    let seen = env.pintle(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(seen.code, Some(2));
+    assert!(seen.err.contains("others reach 0.0.0.0:0, and nothing asks who they are"), "{}", seen.err);
+    let seen = scripted(DONE, WITH_TOKEN).pintle(&["serve", "--check"]);
+    assert_eq!(seen.code, Some(2));
+    assert!(seen.err.contains("`PINTLE_TEST_TOKEN`, which `gateway.token_env` names, is not set"), "{}", seen.err);
+    assert_eq!(scripted(DONE, "").pintle(&["serve", "--check"]).code, Some(0));
+}

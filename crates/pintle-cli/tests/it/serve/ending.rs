@@ -1,0 +1,51 @@
+//! How a server ends.
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::server::{Server, WITH_TOKEN};
+use crate::run::{DONE, LISTS, scripted};
+
+const KEY: &str = "agent:main:ws:direct:trip";
+
+#[test]
+fn turns_that_are_under_way_end_before_the_server_does() {
+    let mut server = Server::start(scripted(r#"{"delay_ms": 200, "text": ["a", "b", "c"]}"#, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "go", "stream": true }));
+    client.event("agent", |it| it["type"] == "chunk");
+    server.signal(Signal::SIGTERM);
+    client.event("shutdown", |it| it["deadlineMs"] == 30_000);
+    let (code, message) = client.refused("chat.send", json!({ "message": "too late" }));
+    assert_eq!((code.as_str(), message.as_str()), ("UNAVAILABLE", "the server is going away: try again in a moment"));
+    assert_eq!(client.answer(&sent)["payload"]["content"], "abc");
+    assert_eq!(client.text(), None);
+    assert_eq!(server.ended().0, Some(0));
+}
+
+#[test]
+fn what_waits_for_a_person_waits_on() {
+    let mut server = Server::start(scripted(&[LISTS, DONE].join(","), &format!("ask = ['list_dir']\n{WITH_TOKEN}")));
+    let mut client = server.admin("anna");
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "look" }));
+    let id = client.event("approvals.created", |_| true)["id"].clone();
+    server.signal(Signal::SIGTERM);
+    assert_eq!(client.answer(&sent)["payload"], json!({ "parked": true, "approvalIds": [id] }));
+    assert_eq!(server.ended().0, Some(0));
+    let seen = server.env.pintle(&["sessions", "list"]);
+    assert!(seen.out.contains("agent:main:ws:anna:trip") && seen.out.contains("waits"), "{}", seen.out);
+}
+
+#[test]
+fn a_second_signal_stops_what_is_under_way() {
+    let mut server = Server::start(scripted(r#"{"delay_ms": 60000, "text": "never"}"#, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "go" }));
+    client.event("agent", |it| it["type"] == "activity");
+    server.signal(Signal::SIGINT);
+    server.until("the same again stops them");
+    server.signal(Signal::SIGINT);
+    assert_eq!(client.answer(&sent)["payload"], json!({ "cancelled": true }));
+    let (code, last) = server.ended();
+    assert!(code == Some(130) && last.contains("1 turn was cut"), "{code:?}: {last}");
+}
