@@ -191,6 +191,8 @@ library_benchmark_group!(
     benchmarks = [before_tool_out, before_llm_out, before_tool_in, before_llm_in, frame, scan_for_id]
 );
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = process_hooks
 );

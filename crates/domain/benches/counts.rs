@@ -203,6 +203,8 @@ fn digest(scene: Scene) -> (Digest, Scene) {
 
 library_benchmark_group!(name = decisions, benchmarks = [chain, clearing, matcher, canonical_json, digest]);
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = decisions
 );

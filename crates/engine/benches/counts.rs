@@ -117,6 +117,8 @@ fn clear((scene, call): (Scene, ToolCall)) -> (Clearance, Scene) {
 
 library_benchmark_group!(name = host, benchmarks = [check, clear]);
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = host
 );

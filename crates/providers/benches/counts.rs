@@ -77,6 +77,8 @@ fn request_out(asked: Asked) -> (String, Asked) {
 
 library_benchmark_group!(name = models, benchmarks = [request_out]);
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = models
 );

@@ -113,6 +113,8 @@ fn reply_in(printed: Vec<u8>) -> (HandlerReply, Vec<u8>) {
 
 library_benchmark_group!(name = stored_rules, benchmarks = [condition, payload_out, reply_in]);
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = stored_rules
 );

@@ -39,6 +39,8 @@ fn reading(text: &str) -> ShellFacts {
 
 library_benchmark_group!(name = shell, benchmarks = [reading]);
 main!(
-    config = LibraryBenchmarkConfig::default().tool(Callgrind::with_args(["--cache-sim=no"])).tool(Dhat::default()),
+    config = LibraryBenchmarkConfig::default()
+        .tool(Callgrind::with_args(["--cache-sim=no"]))
+        .tool(Dhat::with_args(["--num-callers=500"])),
     library_benchmark_groups = shell
 );
