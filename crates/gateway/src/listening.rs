@@ -24,15 +24,14 @@ use tower::Service as _;
 use crate::door::Peer;
 use crate::http::router;
 use crate::settings::Address;
-use crate::{BadSettings, Gateway, Shared};
+use crate::watching::watch;
+use crate::{BadSettings, Gateway};
 use host::config::TlsFiles;
 
 /// How long the head of a request may take. Source: the published protocol.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long a handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// How often what users did long ago is forgotten: their rates are counted by the minute.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait where the system has no room for another connection.
 const BREATHER: Duration = Duration::from_millis(100);
 
@@ -78,7 +77,7 @@ impl Gateway {
     /// Answers whoever comes to `all`, until the gateway is closed.
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
-        self.shared.life.tasks.spawn(sweep(self.shared.clone()));
+        self.shared.life.tasks.spawn(watch(self.shared.clone()));
         for listening in all {
             let (router, stop, tasks) =
                 (router.clone(), self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
@@ -125,16 +124,6 @@ async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::
         if let Err(error) = accepted {
             tracing::warn!(%error, "a connection could not be taken");
             tokio::time::sleep(BREATHER).await;
-        }
-    }
-}
-
-/// Forgets now and then what users did long ago.
-async fn sweep(shared: Arc<Shared>) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(SWEEP_EVERY) => shared.guests.rates.sweep(),
-            () = shared.life.hard_stop.cancelled() => return,
         }
     }
 }

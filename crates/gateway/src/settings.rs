@@ -1,6 +1,7 @@
 //! What a gateway is told by the command line and the configuration.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ pub struct GatewaySettings {
     pub drain: Duration,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
+    pub(crate) requests_per_minute: NonZeroU32,
 }
 
 /// Why there is no gateway.
@@ -86,8 +88,9 @@ impl GatewaySettings {
     /// Those of `config`, listening at `listen`, or where the configuration says if that is empty.
     ///
     /// # Errors
-    /// An address is none, the variable of the token is not set, or an address that others reach would be open to all.
-    pub fn new(config: &GatewayConfig, env: &Env, listen: &[String]) -> Result<Self, BadSettings> {
+    /// An address is none, the variable of the token is not set, or an address that others reach would be open to all:
+    /// there is no token, and no API key if `has_keys` says so.
+    pub fn new(config: &GatewayConfig, env: &Env, listen: &[String], has_keys: bool) -> Result<Self, BadSettings> {
         let bad = |message: String, hint: &str| BadSettings { message, hint: hint.to_owned() };
         let token = match &config.token_env {
             None => None,
@@ -105,10 +108,13 @@ impl GatewaySettings {
         if addresses.is_empty() {
             addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
         }
-        if let Some(open) = addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none()) {
+        if let Some(open) =
+            addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none() && !has_keys)
+        {
             return Err(bad(
                 format!("others reach {open}, and nothing asks who they are"),
-                "set `gateway.token_env` to the name of a variable with a secret, or listen at 127.0.0.1",
+                "make a key with `pintle keys create`, set `gateway.token_env` to the name of a variable with a secret, \
+                 or listen at 127.0.0.1",
             ));
         }
         Ok(Self {
@@ -122,7 +128,32 @@ impl GatewaySettings {
                 proxies: config.trusted_proxies.clone(),
             },
             known_by: KnownBy::new(token.as_deref(), config.owner_ids.clone()),
+            requests_per_minute: config.requests_per_minute,
         })
+    }
+
+    /// Where people reach it: the public address, else the first one of the network.
+    pub fn origin(&self) -> Option<String> {
+        self.addresses.iter().find_map(|address| self.origin_of(address))
+    }
+
+    /// Where people reach it who go to `address`.
+    pub fn origin_of(&self, address: &Address) -> Option<String> {
+        if let Some(public) = &self.door.public {
+            return Some(public.origin().ascii_serialization());
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        match address {
+            // Every address of this machine is one that nobody can go to.
+            Address::Network(all) if all.ip().is_unspecified() => Some(format!("{scheme}://localhost:{}", all.port())),
+            Address::Network(one) => Some(format!("{scheme}://{one}")),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// The user who owns the host.
+    pub fn first_owner(&self) -> &str {
+        self.known_by.first_owner()
     }
 
     /// Whether somebody reaches an address without encryption whom no proxy brings.

@@ -14,6 +14,7 @@ use host::session_config::worked_under;
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
+use crate::quotas::Place;
 use crate::run::{Run, RunOutcome};
 use crate::run_output::RunOutput;
 
@@ -26,6 +27,8 @@ pub(crate) struct Errand {
     pub(crate) skills: Option<Vec<String>>,
     pub(crate) enable_tools: bool,
     pub(crate) history: Option<Vec<HistoryMessage>>,
+    /// It counts as a turn in flight to its end.
+    pub(crate) place: Place,
 }
 
 impl Shared {
@@ -35,7 +38,7 @@ impl Shared {
         self.life.tasks.spawn(async move {
             let lane = shared.lanes.hold(run.key.clone());
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
-            drop(lane);
+            drop((lane, errand.place));
             if let Some(id) = run.id() {
                 shared.runs.forget(id);
             }

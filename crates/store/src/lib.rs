@@ -37,8 +37,8 @@ use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
-    SessionStore, StoreError, StoredTurn,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore, RuleStore,
+    SessionKey, SessionStore, StoreError, StoredTurn,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -76,6 +76,7 @@ pub trait Store:
     + OutboxStore
     + ExecutionStore
     + AuditStore
+    + IdentityStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.

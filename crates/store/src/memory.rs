@@ -4,6 +4,7 @@ mod state;
 mod executions;
 mod history;
 mod hooks;
+mod identity;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +24,7 @@ use jiff::Timestamp;
 
 use history::History;
 use hooks::RuleTables;
+use identity::IdentityTables;
 use state::{Held, MemoryState};
 
 use crate::Store;
@@ -50,6 +52,7 @@ pub struct Memory {
     history: Mutex<History>,
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
+    identities: Mutex<IdentityTables>,
 }
 
 impl Memory {

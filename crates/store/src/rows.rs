@@ -13,6 +13,7 @@ pub(crate) mod epoch;
 pub(crate) mod executions;
 pub(crate) mod group;
 pub(crate) mod hooks;
+pub(crate) mod identity;
 pub(crate) mod journal;
 pub(crate) mod outbox;
 pub(crate) mod records;

@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod audit;
 pub mod executions;
+pub mod identity;
 mod kept;
 pub mod rules;
 mod selection;

@@ -152,6 +152,7 @@ async fn begin(
     };
     let Asked { history, prompt, stream, usage_in_stream, skills, .. } = asked;
     let (name, kept) = session(headers, &who, agent.settings().id.as_str())?;
+    let place = shared.turn_of(&who).await?;
     let (told, heard) = unbounded_channel();
     let run = Run::new(RunParts {
         name,
@@ -171,7 +172,7 @@ async fn begin(
     }
     let history = (!kept).then_some(history);
     let named = agent.settings().id.to_string();
-    shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history });
+    shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, place });
     let guard = Guard((!kept).then(|| Arc::downgrade(&run)));
     Ok(Talk { wire, run, heard, agent: named, stream, usage_in_stream, user: Value::Null, guard })
 }

@@ -61,7 +61,15 @@ impl Shared {
         if let Err(at_work) = self.lanes.take(&run) {
             return inject(&at_work, message).map(|_| json!({ "injected": true, "runId": at_work.id() }));
         }
-        self.start(run.clone(), Errand { agent, skills, enable_tools, history });
+        let place = match self.turn_of(who).await {
+            Ok(place) => place,
+            Err(error) => {
+                drop(self.lanes.hold(run.key.clone()));
+                run.end(RunOutcome::Failed(error.clone()));
+                return Err(error);
+            }
+        };
+        self.start(run.clone(), Errand { agent, skills, enable_tools, history, place });
         answer(&run.outcome().await)
     }
 

@@ -2,6 +2,7 @@
 //! and the schema is what unknown keys and wrong types are checked against: a key exists here or nowhere.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::OnceLock;
 
 use dialects::process::config::raw::RawHooks;
@@ -373,6 +374,8 @@ pub struct RawGateway {
     pub public_url: Option<String>,
     /// The files of its certificate.
     pub tls: Option<RawTls>,
+    /// How many requests a minute each key may make, and each user of whoever has the token, on each node. Default: 600.
+    pub requests_per_minute: Option<NonZeroU32>,
     /// How many seconds it goes on as before once it is to end, so that balancers see it. Default: 5.
     pub drain_delay_s: Option<u32>,
     /// How many seconds turns may go on after that. Default: 30.

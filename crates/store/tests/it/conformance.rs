@@ -9,6 +9,7 @@ use domain::verdict::VerdictKind;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
 use testkit::conformance::approvals::approvals;
+use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
 
@@ -35,6 +36,12 @@ fn sqlite_keeps_approvals() {
 }
 
 #[test]
+fn sqlite_keeps_identities() {
+    let folder = tempfile::tempdir().unwrap();
+    identity(&sqlite(folder.path(), Durability::Commit));
+}
+
+#[test]
 fn sqlite_that_syncs_passes_the_suites() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite(folder.path(), Durability::BeforeEffect);
@@ -49,6 +56,7 @@ fn memory_passes_the_suites() {
     records(&store);
     approvals(&store);
     sessions(&store);
+    identity(&store);
 }
 
 #[test]
@@ -59,6 +67,7 @@ fn a_store_by_url_passes_the_suites() {
         records(&*store);
         approvals(&*store);
         sessions(&*store);
+        identity(&*store);
     }
 }
 

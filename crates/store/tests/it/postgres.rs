@@ -12,6 +12,7 @@ use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, Store
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
+use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
 use testkit::conformance::store::{event, keep, records};
 use testkit::postgres::Server;
@@ -47,6 +48,7 @@ fn postgres_passes_the_suites() {
         records(&*store);
         approvals(&*store);
         sessions(&*store);
+        identity(&*store);
         drop(store);
         // Another one finds what the first left.
         assert!(count(&open(&url)) > 100);
