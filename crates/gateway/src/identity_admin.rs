@@ -19,6 +19,7 @@ mod tenants;
 
 pub use keys::{FreshKey, KeyWish};
 pub use members::MemberChange;
+pub(crate) use sessions::FreshSession;
 
 /// Longest name of a key, a user or a tenant, in characters: the width of its column.
 const MAX_NAME: usize = 255;

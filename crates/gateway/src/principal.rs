@@ -78,7 +78,7 @@ impl Rights {
 }
 
 /// What somebody is known by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Credential {
     /// The gateway token.
     Token,

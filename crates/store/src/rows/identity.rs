@@ -44,9 +44,10 @@ fn maybe_at(row: &dyn Columns, column: &str) -> Result<Option<String>, Failure> 
 
 /// A moment that is shown, as a column has it.
 fn column_of(at: &str) -> Result<String, Failure> {
-    let at: Result<Timestamp, _> = at.parse();
-    at.map(rules::column)
-        .map_err(|why| Failure::Said(StoreError::Unavailable(format!("the moment \"{at:?}\" cannot be kept: {why}"))))
+    let moment: Result<Timestamp, _> = at.parse();
+    moment
+        .map(rules::column)
+        .map_err(|why| Failure::Said(StoreError::Unavailable(format!("the moment \"{at}\" cannot be kept: {why}"))))
 }
 
 fn tenant_in(row: &dyn Columns) -> Result<TenantId, Failure> {

@@ -18,7 +18,7 @@ impl<S: IdentityStore + RuleStore + ?Sized> IdentityBackend for S {}
 ///
 /// # Panics
 /// The store does not do what it has to.
-pub fn identity(store: &dyn IdentityBackend) {
+pub fn identity(store: &(impl IdentityBackend + ?Sized)) {
     let (own, other) = (TenantId::from(DEFAULT_TENANT), another_tenant(store));
     members_come_back(store, (&own, &other));
     a_key_is_found_by_its_tenant_and_by_its_secret(store, (&own, &other));
@@ -29,7 +29,7 @@ pub fn identity(store: &dyn IdentityBackend) {
     a_disabled_tenant_is_said(store, &other);
 }
 
-fn another_tenant(store: &dyn IdentityBackend) -> TenantId {
+fn another_tenant(store: &(impl IdentityBackend + ?Sized)) -> TenantId {
     let id = TenantId::new(Uuid::now_v7().to_string());
     let slug = format!("t-{id}");
     let tenant = Tenant { id: id.clone(), slug, name: "Acme".into(), created_at: now().to_string() };
@@ -91,7 +91,7 @@ fn session(tenant: &TenantId, user: &str, origin: SessionOrigin) -> (ConsoleSess
     (session, secrets)
 }
 
-fn members_come_back(store: &dyn IdentityBackend, (own, other): (&TenantId, &TenantId)) {
+fn members_come_back(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
     let before = store.identity_epoch().expect("it can be read");
     let (ben, zoe) = (member(own, "ben", CallerRole::Viewer), member(own, "Zoë", CallerRole::Admin));
     for one in [&ben, &zoe] {
@@ -112,7 +112,10 @@ fn members_come_back(store: &dyn IdentityBackend, (own, other): (&TenantId, &Ten
     assert!(matches!(store.change_member(&nobody), Err(StoreError::NotFound(_))));
 }
 
-fn a_key_is_found_by_its_tenant_and_by_its_secret(store: &dyn IdentityBackend, (own, other): (&TenantId, &TenantId)) {
+fn a_key_is_found_by_its_tenant_and_by_its_secret(
+    store: &(impl IdentityBackend + ?Sized),
+    (own, other): (&TenantId, &TenantId),
+) {
     assert!(!store.has_keys(now()).expect("read"));
     let (one, digest) = (key(own, "Zoë"), SecretDigest::of("one"));
     store.add_key(&one, &digest).expect("its owner is a member");
@@ -137,7 +140,7 @@ fn a_key_is_found_by_its_tenant_and_by_its_secret(store: &dyn IdentityBackend, (
     assert!(store.identity_epoch().expect("read") > before && !store.has_keys(now()).expect("read"));
 }
 
-fn whoever_is_taken_out_loses_everything(store: &dyn IdentityBackend, own: &TenantId) {
+fn whoever_is_taken_out_loses_everything(store: &(impl IdentityBackend + ?Sized), own: &TenantId) {
     store.add_member(&member(own, "carl", CallerRole::Operator)).expect("added");
     let (one, digest) = (key(own, "carl"), SecretDigest::of("of carl"));
     store.add_key(&one, &digest).expect("kept");
@@ -151,7 +154,7 @@ fn whoever_is_taken_out_loses_everything(store: &dyn IdentityBackend, own: &Tena
     assert!(store.key_of(&digest).expect("read").is_some_and(|key| !key.is_good(now())), "the key does not");
 }
 
-fn a_link_is_taken_once(store: &dyn IdentityBackend, own: &TenantId) {
+fn a_link_is_taken_once(store: &(impl IdentityBackend + ?Sized), own: &TenantId) {
     let link = SignInLink {
         tenant: own.clone(),
         user: "Zoë".into(),
@@ -168,7 +171,7 @@ fn a_link_is_taken_once(store: &dyn IdentityBackend, own: &TenantId) {
     assert_eq!(store.take_link(&code("b"), now()).expect("read"), None, "and it is gone");
 }
 
-fn console_sessions_end(store: &dyn IdentityBackend, (own, other): (&TenantId, &TenantId)) {
+fn console_sessions_end(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
     let (one, one_secrets) = session(own, "Zoë", SessionOrigin::Token("abc".into()));
     let (two, two_secrets) = session(own, "Zoë", SessionOrigin::Link);
     store.add_console_session(&one, &one_secrets).expect("kept");
@@ -195,7 +198,7 @@ fn console_sessions_end(store: &dyn IdentityBackend, (own, other): (&TenantId, &
     assert_eq!(store.end_console_sessions(own, "Zoë", None).expect("done"), 0);
 }
 
-fn what_is_used_is_counted(store: &dyn IdentityBackend, (own, other): (&TenantId, &TenantId)) {
+fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
     let one = |tenant: &TenantId, kind, who: &str, node: &str| GatewayUse {
         id: Uuid::now_v7().to_string(),
         kind,
@@ -219,7 +222,7 @@ fn what_is_used_is_counted(store: &dyn IdentityBackend, (own, other): (&TenantId
 }
 
 /// However many ask at once, no more get it than may.
-fn many_count_at_once(store: &dyn IdentityBackend, tenant: &TenantId) {
+fn many_count_at_once(store: &(impl IdentityBackend + ?Sized), tenant: &TenantId) {
     let asks = || {
         let one = GatewayUse {
             id: Uuid::now_v7().to_string(),
@@ -237,7 +240,7 @@ fn many_count_at_once(store: &dyn IdentityBackend, tenant: &TenantId) {
     assert_eq!(taken, 5);
 }
 
-fn a_disabled_tenant_is_said(store: &dyn IdentityBackend, other: &TenantId) {
+fn a_disabled_tenant_is_said(store: &(impl IdentityBackend + ?Sized), other: &TenantId) {
     let (before, rules) = (store.identity_epoch().expect("read"), store.epoch().expect("read"));
     store.set_tenant_disabled(other, true, &by()).expect("done");
     assert_eq!(store.disabled_tenants().expect("read"), std::slice::from_ref(other));
