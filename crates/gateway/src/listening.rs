@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::door::Peer;
-use crate::http::router;
+use crate::http::{metrics, router};
+use crate::parked;
 use crate::settings::Address;
 use crate::{BadSettings, Gateway, Shared};
 use host::config::TlsFiles;
@@ -41,6 +42,8 @@ pub struct Listening {
     listener: Listener,
     /// Where: with the port that the system chose, if it was to.
     pub address: Address,
+    /// Whether only numbers are told there.
+    pub is_metrics: bool,
 }
 
 enum Listener {
@@ -56,18 +59,21 @@ impl Gateway {
     pub async fn listen(&self) -> Result<Vec<Listening>, BadSettings> {
         let tls = self.settings.tls.as_ref().map(acceptor).transpose()?;
         let mut all = Vec::new();
-        for address in &self.settings.addresses {
+        let numbers = self.settings.metrics.iter().map(|address| (address, true));
+        for (address, is_metrics) in self.settings.addresses.iter().map(|address| (address, false)).chain(numbers) {
+            let tls = tls.clone().filter(|_| !is_metrics);
             let listening = match address {
                 Address::Network(wanted) => match TcpListener::bind(wanted).await {
                     Ok(listener) => {
                         let address = Address::Network(listener.local_addr().unwrap_or(*wanted));
-                        Ok(Listening { listener: Listener::Network(listener, tls.clone()), address })
+                        Ok(Listening { listener: Listener::Network(listener, tls), address, is_metrics })
                     }
                     Err(error) => Err(error),
                 },
                 Address::Unix(path) => bind_unix(path).map(|listener| Listening {
                     listener: Listener::Unix(listener, path.clone()),
                     address: address.clone(),
+                    is_metrics,
                 }),
             };
             all.push(listening.map_err(|error| cannot_listen(address, &error))?);
@@ -78,10 +84,12 @@ impl Gateway {
     /// Answers whoever comes to `all`, until the gateway is closed.
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
+        let numbers = metrics::router(self.shared.clone());
         self.shared.life.tasks.spawn(sweep(self.shared.clone()));
+        self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
         for listening in all {
-            let (router, stop, tasks) =
-                (router.clone(), self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
+            let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
+            let (router, stop, tasks) = (router, self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = accept(&listening.listener, &router, &tasks, &stop) => {}
@@ -133,7 +141,12 @@ async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::
 async fn sweep(shared: Arc<Shared>) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(SWEEP_EVERY) => shared.guests.rates.sweep(),
+            () = tokio::time::sleep(SWEEP_EVERY) => {
+                shared.guests.rates.sweep();
+                if let Err(error) = shared.blocking(|shared| shared.forget_old()).await {
+                    tracing::debug!("what is old could not be forgotten: {error}");
+                }
+            }
             () = shared.life.hard_stop.cancelled() => return,
         }
     }

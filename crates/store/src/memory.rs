@@ -1,6 +1,7 @@
 //! Everything of this process alone, for embedders and tests.
 
 mod state;
+mod exchange;
 mod executions;
 mod history;
 mod hooks;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::AuditKind;
-use domain::id::{EventId, TenantId};
+use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -21,6 +22,7 @@ use domain::store::{
 
 use jiff::Timestamp;
 
+use exchange::Exchange;
 use history::History;
 use hooks::RuleTables;
 use state::{Held, MemoryState};
@@ -50,6 +52,7 @@ pub struct Memory {
     history: Mutex<History>,
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
+    exchange: Mutex<Exchange>,
 }
 
 impl Memory {
@@ -70,6 +73,11 @@ impl Memory {
 
     fn memory(&self) -> MutexGuard<'_, MemoryState> {
         state::locked(&self.memory)
+    }
+
+    fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        // Each change is one step.
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, records: Vec<EventRecord>) {
@@ -122,6 +130,15 @@ impl Store for Memory {
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.memory().void_session(key);
         Ok(())
+    }
+
+    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.exchange().forget_session(key);
+        Ok(())
+    }
+
+    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
+        Ok(self.memory().decided_turns(limit))
     }
 
     fn accept(&self, _by: &Actor) -> Result<Vec<String>, StoreError> {
@@ -198,7 +215,9 @@ impl SessionStore for Memory {
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.memory().delete(key)
+        let gone = self.memory().delete(key)?;
+        gone.iter().for_each(|key| self.exchange().forget_session(key));
+        Ok(!gone.is_empty())
     }
 }
 

@@ -139,6 +139,7 @@ impl Db for Link {
             Exclusive::Schema => (LOCK_SPACE, 1),
             Exclusive::Sessions => (LOCK_SPACE, 2),
             Exclusive::Approvals => (LOCK_SPACE, 3),
+            Exclusive::Uploads => (LOCK_SPACE, 60),
             Exclusive::Chain(chain) => (CHAIN_SPACE, chain),
         };
         self.script(&format!("SELECT pg_advisory_xact_lock({space}, {what})"))
