@@ -54,3 +54,27 @@ pub(crate) async fn whole(mut body: Body, most: usize) -> Result<Bytes, BadBody>
 fn bad(status: StatusCode, code: &'static str, message: String) -> BadBody {
     BadBody { status, code, error: ApiError::invalid(message) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_of_which_nothing_comes_is_cut() {
+        let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let began = tokio::time::Instant::now();
+        let cut = whole(Body::from_stream(never), 10).await.unwrap_err();
+        assert_eq!((cut.status, cut.code, began.elapsed()), (StatusCode::REQUEST_TIMEOUT, "body_timeout", IDLE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_body_is_taken_as_long_as_something_comes() {
+        let slow = futures_util::stream::unfold(0, |sent| async move {
+            tokio::time::sleep(IDLE / 2).await;
+            (sent < 5).then(|| (Ok::<_, std::io::Error>(Bytes::from_static(b"xx")), sent + 1))
+        });
+        assert_eq!(whole(Body::from_stream(slow), 10).await, Ok(Bytes::from_static(b"xxxxxxxxxx")));
+        let long = whole(Body::from("x".repeat(11)), 10).await.unwrap_err();
+        assert_eq!((long.status, long.code), (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"));
+    }
+}

@@ -216,7 +216,9 @@ impl Wanted {
             let host = shared.host.read().await;
             shared.agents.ready(&host, &self.name.agent, None)?
         };
-        let (mut history, files) = (self.asked.history.clone(), self.asked.files.clone());
+        let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
+        // Where the host keeps the conversation, only the last message counts.
+        files.retain(|(place, _)| !self.kept || place.is_none());
         let run = Run::new(self.parts(shared));
         if let Err(at_work) = shared.lanes.take(&run) {
             let details = match at_work.waits() {

@@ -38,6 +38,15 @@ const SEND: [&str; 10] = [
     "enableTools",
 ];
 
+/// A message that names itself.
+struct NamedMessage<'a> {
+    named: &'a Named,
+    /// The id of its turn.
+    turn: TurnId,
+    /// Whether its turn was left open.
+    resumes: bool,
+}
+
 impl Shared {
     pub(super) async fn chat_send(
         self: &Arc<Self>,
@@ -59,8 +68,10 @@ impl Shared {
         }
         let named = Named::new(who, Some(&name), id, &asked)?;
         let turn = TurnId::fresh();
+        let mut resumes = false;
         match self.begin_repeat(&named, &turn).await? {
-            Standing::New | Standing::Left => {}
+            Standing::New => {}
+            Standing::Left => resumes = true,
             Standing::Works(run) => return answer(&run.outcome().await),
             Standing::Over(over) => {
                 let (_, kept) = *over;
@@ -70,9 +81,11 @@ impl Shared {
                 };
             }
         }
-        let sent = self.send(connection, &known, (name, Some((&named, turn)))).await;
+        let message = NamedMessage { named: &named, turn, resumes };
+        let sent = self.send(connection, &known, (name, Some(message))).await;
         if let Err(error) = &sent
             && error.kind().is_none()
+            && !resumes
         {
             self.forget_repeat(&named).await;
         }
@@ -84,7 +97,7 @@ impl Shared {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         params: &Params<'_>,
-        (name, named): (SessionName, Option<(&Named, TurnId)>),
+        (name, named): (SessionName, Option<NamedMessage<'_>>),
     ) -> Result<Value, ApiError> {
         let who = &connection.who;
         let (message, mut history) = (message(params)?, history(params)?);
@@ -116,7 +129,7 @@ impl Shared {
                 ));
             }
             inject(&at_work, message)?;
-            if let Some((_, turn)) = named {
+            if let Some(NamedMessage { turn, .. }) = named {
                 let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
                 self.blocking(move |shared| Ok(shared.store.end_repeats(&tenant, &turn, Some(&kept))?)).await?;
             }
@@ -126,14 +139,14 @@ impl Shared {
         let media = self.attach(&run, true, files, history.as_deref_mut().unwrap_or_default()).await?;
         // From here on whoever works it gives it back.
         lane.stays();
-        let turn = match named {
-            Some((named, turn)) => {
+        let (turn, resumes) = match named {
+            Some(NamedMessage { named, turn, resumes }) => {
                 self.desk.repeats.works(named, &run);
-                turn
+                (turn, resumes)
             }
-            None => TurnId::fresh(),
+            None => (TurnId::fresh(), false),
         };
-        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes: false });
+        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes });
         answer(&run.outcome().await)
     }
 

@@ -61,24 +61,69 @@ fn a_second_request_joins_the_run_of_the_first() {
     assert_eq!(times(&server.env), 1);
 }
 
+/// A model that calls once, and then says `then`.
+fn calls_and(then: &str) -> String {
+    let call =
+        r#"{"repeat": true, "tool_calls": [{"name": "exec", "arguments": {"command": "echo once >>done.txt"}}]}"#;
+    format!(r#"{{"when": {{"tool_result": ""}}, "repeat": true, {then}}}, {call}"#)
+}
+
 #[test]
 fn what_is_finished_is_known_after_a_restart_and_what_was_cut_is_not_done_again() {
-    let never = r#"{"delay_ms": 60000, "text": "never"}"#;
-    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "echo once >>done.txt"}}]}"#;
-    let env = writes(&[DONE, call, never].join(","), "");
+    let env = scripted(&calls_and(r#""text": "All done.""#), "tools = ['exec']\n");
     let server = Server::start(env);
     let first = post(&server, CHAT, "Idempotency-Key: one\n", &says("go"));
     assert_eq!(content(&first), "All done.");
-    let headers = "Content-Type: application/json\nIdempotency-Key: two\nX-Pintle-Session: s\n";
-    let cut = sent(&server, &format!("POST {CHAT}"), headers, says("go").to_string().as_bytes());
+    let never = format!("{{\"replies\": [{}]}}", calls_and(r#""delay_ms": 60000, "text": "never""#));
+    server.env.write("config/pintle/replies.json", &never);
+    let server = server.again();
+    let name = "Idempotency-Key: two\nX-Pintle-Session: s\n";
+    let headers = format!("Content-Type: application/json\n{name}");
+    let cut = sent(&server, &format!("POST {CHAT}"), &headers, says("go").to_string().as_bytes());
     while times(&server.env) < 2 {
         std::thread::yield_now();
     }
+    let done = format!("{{\"replies\": [{}]}}", calls_and(r#""text": "Done at last.""#));
+    server.env.write("config/pintle/replies.json", &done);
     let server = server.again();
     drop(cut);
     let again = post(&server, CHAT, "Idempotency-Key: one\n", &says("go"));
     assert_eq!((content(&again), again.json()["id"].clone()), ("All done.".into(), first.json()["id"].clone()));
+    // Its turn goes on where it was, and the call that ran is not run again.
+    assert_eq!(content(&post(&server, CHAT, name, &says("go"))), "Done at last.");
     assert_eq!(times(&server.env), 2);
+}
+
+#[test]
+fn a_session_works_one_turn_at_a_time() {
+    let slow = r#"{"delay_ms": 60000, "text": "never"}"#;
+    let server = Server::start(scripted(slow, ""));
+    let mut client = server.connected(json!({}));
+    let headers = "Content-Type: application/json\nX-Pintle-Session: trip\n";
+    let first = sent(&server, &format!("POST {CHAT}"), headers, says("go").to_string().as_bytes());
+    client.event("agent", |it| it["payload"]["phase"] == "thinking");
+    let busy = post(&server, CHAT, "X-Pintle-Session: trip\n", &says("more"));
+    assert_eq!((busy.refused().1.as_str(), busy.header("x-should-retry")), ("session_busy", Some("false")));
+    // Whoever goes away from a conversation that is kept leaves the turn to go on.
+    drop(first);
+    let status = client.done("chat.session.status", json!({ "sessionKey": "agent:main:http:direct:trip" }));
+    assert_eq!(status["isRunning"], true);
+}
+
+#[test]
+fn a_turn_that_nobody_keeps_ends_with_its_last_client() {
+    let slow = r#"{"delay_ms": 60000, "text": "never"}"#;
+    let server = Server::start(scripted(slow, ""));
+    let mut client = server.connected(json!({}));
+    let mut body = says("go");
+    for stream in [true, false] {
+        body["stream"] = json!(stream);
+        let headers = "Content-Type: application/json\n";
+        let first = sent(&server, &format!("POST {CHAT}"), headers, body.to_string().as_bytes());
+        client.event("agent", |it| it["payload"]["phase"] == "thinking");
+        drop(first);
+        client.event("agent", |it| it["type"] == "run.cancelled");
+    }
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn the_libraries_for_python_work_as_they_are() {
             ("openai pending stream", "APIError approval_pending"),
             ("anthropic pending", "ConflictError 409 approval_pending"),
             ("anthropic pending stream", "APIStatusError 200 approval_pending"),
+            ("openai too often", "RateLimitError 429 resource_exhausted"),
+            ("anthropic too often", "RateLimitError 429 resource_exhausted"),
             ("models", "['main']"),
         ],
     );
@@ -139,6 +141,7 @@ fn the_libraries_for_node_work_as_they_are() {
             ("openai pending stream", r#""APIError approval_pending""#),
             ("anthropic pending", r#""ConflictError 409 approval_pending""#),
             ("anthropic pending stream", r#""APIError approval_pending""#),
+            ("openai too often", r#""RateLimitError 429 resource_exhausted""#),
             ("models", r#"["main"]"#),
         ],
     );
