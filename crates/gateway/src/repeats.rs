@@ -27,7 +27,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// How long a request waits for one by its name that another process works, and how often it looks.
 const ELSEWHERE: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The beginning of the names of requests that were left because an approval was not answered in time; no client gives one
 /// that begins so.
@@ -109,6 +109,11 @@ impl Repeats {
         self.at_work().insert(named.name.digest(), run.clone());
     }
 
+    /// The run that works the request here.
+    pub(crate) fn run_of(&self, named: &Named) -> Option<Arc<Run>> {
+        self.at_work().get(&named.name.digest()).cloned()
+    }
+
     /// `run` is over.
     fn over(&self, run: &Arc<Run>) {
         self.at_work().retain(|_, other| !Arc::ptr_eq(other, run));
@@ -143,8 +148,8 @@ impl Shared {
             if let Some(outcome) = earlier.outcome.as_deref().and_then(KeptOutcome::read) {
                 return Ok(Standing::Over(Box::new((earlier.turn_id, outcome))));
             }
-            if let Some(run) = self.desk.repeats.at_work().get(&named.name.digest()) {
-                return Ok(Standing::Works(run.clone()));
+            if let Some(run) = self.desk.repeats.run_of(named) {
+                return Ok(Standing::Works(run));
             }
             if self.is_left(&named.name.session, &earlier.turn_id).await? {
                 return Ok(Standing::Left);
@@ -196,10 +201,9 @@ impl Shared {
     /// of it.
     pub(crate) async fn note_pending(self: &Arc<Self>, named: Named, run: &Arc<Run>) {
         let Some(turn) = run.id().cloned() else { return };
-        match self.begin_repeat(&named, &turn).await {
-            Ok(Standing::New) => self.desk.repeats.works(&named, run),
-            Ok(Standing::Works(_) | Standing::Over(_) | Standing::Left) => {}
-            Err(error) => tracing::warn!("a request that was left will not be known again: {error}"),
+        self.desk.repeats.works(&named, run);
+        if let Err(error) = self.begin_repeat(&named, &turn).await {
+            tracing::warn!("a request that was left will not be known again: {error}");
         }
         // It may have ended meanwhile.
         if let Some(outcome) = run.ended() {

@@ -49,13 +49,14 @@ impl Shared {
             let lane = shared.lanes.hold(run.key.clone());
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
             let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();
-            shared.end_repeats(&run, &turns, &outcome).await;
             drop(lane);
             if let Some(id) = run.id() {
                 shared.runs.forget(id);
             }
             shared.runs.counters.turn(&outcome);
-            run.end(outcome);
+            run.end(outcome.clone());
+            // Whoever comes until this is kept finds the run itself.
+            shared.end_repeats(&run, &turns, &outcome).await;
         });
     }
 

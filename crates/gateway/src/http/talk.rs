@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
-use crate::repeats::{Named, Standing};
+use crate::repeats::{LOOK_EVERY, Named, Standing};
 use crate::roles;
 use crate::run::{Run, RunParts};
 use crate::session_name::{Channel, SessionName};
@@ -160,7 +160,7 @@ impl Wanted {
         let mut resumes = false;
         match self.pending(shared).await? {
             Pending::None => {}
-            Pending::Works(run) => return Ok(self.talk(shared, run)),
+            Pending::Works(run) => return Ok(Talk { joined: true, ..self.talk(shared, run) }),
             Pending::Over(over) => return Ok(self.was(shared, *over)),
             Pending::Left => resumes = true,
         }
@@ -185,7 +185,15 @@ impl Wanted {
             return Ok(Pending::None);
         }
         let named = Named::pending(&self.who, &self.name, &self.asked.prompt);
-        let Some(earlier) = shared.repeat(&named).await? else { return Ok(Pending::None) };
+        if let Some(run) = shared.desk.repeats.run_of(&named) {
+            return Ok(Pending::Works(run));
+        }
+        let Some(mut earlier) = shared.repeat(&named).await? else { return Ok(Pending::None) };
+        if earlier.outcome.is_none() && shared.lanes.of(&self.key()).is_none() {
+            // What came of it may be on its way into the store.
+            tokio::time::sleep(LOOK_EVERY).await;
+            earlier = shared.repeat(&named).await?.unwrap_or(earlier);
+        }
         if let Some(outcome) = &earlier.outcome {
             // It was waited for, and is told once.
             shared.forget_repeat(&named).await;
@@ -275,6 +283,7 @@ impl Wanted {
             usage_in_stream: self.asked.usage_in_stream,
             user: Value::Null,
             pending,
+            joined: false,
             deadline: None,
         }
     }

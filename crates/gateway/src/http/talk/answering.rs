@@ -36,6 +36,8 @@ pub(super) struct Talk {
     pub(super) user: Value,
     /// Under which name the same prompt finds the run again; none where nobody could come back.
     pub(super) pending: Option<Named>,
+    /// Whether it found the run by that name.
+    pub(super) joined: bool,
     /// Until when an approval is waited for.
     pub(super) deadline: Option<Instant>,
 }
@@ -125,6 +127,13 @@ impl Talk {
         ApiError::precondition(why).with_details(details).into()
     }
 
+    /// What came of the turn is told; the same prompt is another turn from now on.
+    pub(super) async fn told(&mut self) {
+        if let Some(pending) = self.pending.take().filter(|_| self.joined) {
+            self.shared.forget_repeat(&pending).await;
+        }
+    }
+
     /// The whole answer, once it is there.
     pub(super) async fn whole(mut self) -> Response {
         let (mut content, mut hooks) = (String::new(), Vec::new());
@@ -136,7 +145,10 @@ impl Talk {
                     hooks.push(Value::Object(hook));
                 }
                 Next::Heard(Heard::Started { .. } | Heard::Waits(_)) => {}
-                Next::Over => break self.end().await,
+                Next::Over => {
+                    self.told().await;
+                    break self.end().await;
+                }
                 Next::TooLong => break Err(self.left().await),
             }
         };

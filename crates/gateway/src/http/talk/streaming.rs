@@ -111,6 +111,7 @@ impl Streaming {
 
     /// The turn is over.
     async fn last(&mut self) {
+        self.talk.told().await;
         let ended = self.talk.end().await;
         let events: Vec<Event> = match (ended, self.talk.wire) {
             (Ok((ended, usage)), Wire::OpenAi) => {
