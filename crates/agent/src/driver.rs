@@ -62,8 +62,9 @@ impl Runner {
         user_output: Arc<dyn UserOutput>,
         turn_handle: &TurnHandle,
     ) -> TurnReport {
-        let turn_env = TurnEnv::top(user_output, turn_handle);
-        self.work(conversation, Some(request.into()), turn_env, TurnId::fresh()).await
+        let (turn_env, request) = (TurnEnv::top(user_output, turn_handle), request.into());
+        let turn_id = request.turn_id.cloned().unwrap_or_else(TurnId::fresh);
+        self.work(conversation, Some(request), turn_env, turn_id).await
     }
 
     /// Works what waits in the conversation, if anything does: messages that came in too late for their turn, and
@@ -103,10 +104,10 @@ impl Runner {
             Ok(unsettled) => unsettled,
             // Whoever cannot read what a person refused must run nothing; the turn stays as it is.
             Err(error) => {
-                let ending = TurnEnding::Failed { stage: "session_restore".into(), text: error.to_string() };
-                conversation.now_is(ending.cause());
                 let turn_id = hooks.who().turn_id.clone();
-                return Some(TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() });
+                let report = TurnReport::failed(turn_id, "session_restore", error.to_string());
+                conversation.now_is(report.ending.cause());
+                return Some(report);
             }
         };
         let left = self.take_up_children(conversation, &turn_env).await;
@@ -171,7 +172,7 @@ impl Runner {
             Ok(received) => received,
             Err(ending) => {
                 conversation.now_is(ending.cause());
-                return TurnReport { turn_id, reply: String::new(), ending, denials: Vec::new() };
+                return TurnReport::of(turn_id, ending);
             }
         };
         conversation.begin_work();
@@ -185,17 +186,17 @@ impl Runner {
         let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
         let entries: Vec<JournalEntry> =
             recalled.into_iter().chain([begun]).chain(equipped).map(JournalEntry::Turn).collect();
-        drop(conversation.journal.write(&self.settings.id, entries.clone()));
+        let written = conversation.journal.write(&self.settings.id, entries.clone());
         entries.into_iter().for_each(|entry| conversation.session.apply(entry));
         let Some(open) = conversation.session.take_open() else {
-            let (stage, text) = ("session_save".to_owned(), "the turn could not begin".to_owned());
-            return TurnReport {
-                turn_id,
-                reply: String::new(),
-                ending: TurnEnding::Failed { stage, text },
-                denials: Vec::new(),
-            };
+            return TurnReport::failed(turn_id, "session_save", "the turn could not begin".to_owned());
         };
+        if turn_env.user_output.acknowledges()
+            && let Err(error) = written.kept().await
+        {
+            conversation.end_work(&self.settings.id);
+            return TurnReport::failed(turn_id, "session_save", error.to_string());
+        }
         let work = Work::new(self, conversation, turn_env, hooks, open);
         if let Some(text) = text {
             work.tell_started(&text);
@@ -207,12 +208,12 @@ impl Runner {
     async fn report(&self, mut work: Work<'_>) -> TurnReport {
         let out = work.run().await;
         let (turn_id, denials) = (work.turn_id().clone(), work.take_denials());
-        let (reply, ending) = match out {
-            WorkExit::End(end) => (end.reply.clone(), ending(end)),
-            WorkExit::Parked(approval) => (String::new(), TurnEnding::Waiting(approval)),
+        let (reply, at_limit, ending) = match out {
+            WorkExit::End(end) => (end.reply.clone(), end.at_limit, ending(end)),
+            WorkExit::Parked(approval) => (String::new(), false, TurnEnding::Waiting(approval)),
         };
         work.now_is(ending.cause());
-        TurnReport { turn_id, reply, ending, denials }
+        TurnReport { turn_id, reply, ending, denials, at_limit }
     }
 
     /// The hooks of a turn in this conversation; those of a sub-agent are the ones that the first agent began with.

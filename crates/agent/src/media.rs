@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use domain::id::{SessionId, TenantId};
 use domain::identity::Identity;
+use domain::store::UploadStore;
 use nix::fcntl::OFlag;
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +31,7 @@ mod reference;
 mod request;
 mod sweep;
 mod turn;
+mod upload;
 mod why;
 #[cfg(test)]
 mod tests;
@@ -38,16 +40,18 @@ use about::MediaInfo;
 use hold::{Hold, Holds};
 use why::MediaError;
 
+pub use content_type::seen as type_of;
 pub use import::MediaOrigin;
 pub use mention::mention;
 pub use request::first_of_turn;
 pub use turn::TurnMedia;
+pub use upload::reference_of;
 
 /// Says of an opened file whether it is hidden from whoever hands files over.
 pub type Hides<'a> = &'a dyn Fn(&File) -> bool;
 
-/// The largest medium: what the providers take of one image, and enough for a document.
-pub const MAX_MEDIUM_BYTES: u64 = 20 * 1024 * 1024;
+/// The largest medium, wherever it comes from. Source: the page of the gateway.
+pub const MAX_MEDIUM_BYTES: u64 = 25 * 1024 * 1024;
 /// How long a medium stays after its last use: as the seed has it, long enough for a conversation to come back to it.
 pub const TTL: Duration = Duration::from_secs(30 * 60);
 /// How often a host should sweep: a sixth of the life of a medium, so that none stays much longer than it should.
@@ -82,8 +86,11 @@ impl MediaScope {
     }
 
     fn sees(&self, about: &MediaInfo) -> bool {
-        let sees = |session: &SessionId| *session == about.session;
-        self.tenant == about.tenant && (sees(&self.session) || self.ancestors.iter().any(sees))
+        self.sees_session(&about.tenant, &about.session)
+    }
+
+    fn sees_session(&self, tenant: &TenantId, session: &SessionId) -> bool {
+        self.tenant == *tenant && (self.session == *session || self.ancestors.contains(session))
     }
 }
 
@@ -142,6 +149,8 @@ pub struct MediaStore {
     folder: PathBuf,
     holds: Arc<Holds>,
     clock: Clock,
+    /// What clients handed over, wherever they did.
+    uploads: Option<Arc<dyn UploadStore>>,
 }
 
 impl MediaStore {
@@ -160,7 +169,13 @@ impl MediaStore {
     pub fn with_clock(folder: PathBuf, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-        Ok(Self { folder: folder.canonicalize()?, holds: Arc::default(), clock: Box::new(clock) })
+        Ok(Self { folder: folder.canonicalize()?, holds: Arc::default(), clock: Box::new(clock), uploads: None })
+    }
+
+    /// This store; a reference that it does not know may be that of an upload which a session took.
+    #[must_use]
+    pub fn with_uploads(self, uploads: Arc<dyn UploadStore>) -> Self {
+        Self { uploads: Some(uploads), ..self }
     }
 
     /// The media of one turn in `scope`, or of anything else that works there for a while.

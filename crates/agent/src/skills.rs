@@ -3,6 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use domain::history::HistoryMessage;
+use domain::id::TurnId;
 use domain::llm::LlmReply;
 use domain::planning::{ToolNeed, need};
 use domain::skill::Skills;
@@ -40,11 +41,15 @@ pub struct TextRequest<'a> {
     /// The conversation so far, as a front end keeps it: it takes the place of what the session holds. Without one, that
     /// counts.
     pub history: Option<&'a [HistoryMessage]>,
+    /// The files that come with the prompt, as `media://` references of its session.
+    pub media: &'a [String],
+    /// The id of the turn, where somebody has given it one already.
+    pub turn_id: Option<&'a TurnId>,
 }
 
 impl<'a> From<&'a str> for TextRequest<'a> {
     fn from(prompt: &'a str) -> Self {
-        Self { prompt, skills: None, enable_tools: true, history: None }
+        Self { prompt, skills: None, enable_tools: true, history: None, media: &[], turn_id: None }
     }
 }
 

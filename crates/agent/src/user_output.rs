@@ -70,6 +70,17 @@ pub trait UserOutput: Send + Sync {
     /// there is no key: whoever keeps the conversation keeps these, and not what was typed.
     fn started(&self, _text: &str, _sig: &str) {}
 
+    /// Whether the user's message counts as taken once [`UserOutput::started`] was told: then that waits until the session
+    /// has it.
+    fn acknowledges(&self) -> bool {
+        false
+    }
+
+    /// The conversation that signatures are for, where whoever keeps it has another session for each turn.
+    fn conversation(&self) -> Option<&str> {
+        None
+    }
+
     /// A message of the user's went no further, and why.
     fn refused(&self, text: &str) {
         self.for_user(text);

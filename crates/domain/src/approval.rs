@@ -310,13 +310,21 @@ pub enum ApprovalMode {
     Resume,
     /// `mcp`: calls of somebody else's agent.
     Mcp,
+    /// `serve`: a turn for whoever asks over the network.
+    Serve,
     /// A sub-agent, in any of these.
     Subagent,
 }
 
 /// Every mode, in the order of the table.
-pub const MODES: [ApprovalMode; 5] =
-    [ApprovalMode::Chat, ApprovalMode::Run, ApprovalMode::Resume, ApprovalMode::Mcp, ApprovalMode::Subagent];
+pub const MODES: [ApprovalMode; 6] = [
+    ApprovalMode::Chat,
+    ApprovalMode::Run,
+    ApprovalMode::Resume,
+    ApprovalMode::Mcp,
+    ApprovalMode::Serve,
+    ApprovalMode::Subagent,
+];
 
 /// The handling of a call: what happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,7 +362,7 @@ pub fn handling(came: HooksDecision, mode: ApprovalMode, present: bool) -> CallH
             CallHandling::AskedHere
         }
         (HooksDecision::Ask, ApprovalMode::Chat | ApprovalMode::Resume, false)
-        | (HooksDecision::Ask, ApprovalMode::Run, _) => CallHandling::Parked,
+        | (HooksDecision::Ask, ApprovalMode::Run | ApprovalMode::Serve, _) => CallHandling::Parked,
         // Whoever calls over MCP waits for the answer; it cannot come back for it.
         (HooksDecision::Ask, ApprovalMode::Mcp, _) => CallHandling::WaitsHere,
         // A parent that was parked could not tell what its child had done meanwhile.

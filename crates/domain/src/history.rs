@@ -46,13 +46,24 @@ pub struct HistoryMessage {
     /// The host's signature on it.
     #[serde(rename = "_sig", default, skip_serializing_if = "Option::is_none")]
     pub sig: Option<String>,
+    /// The files that came with it, as `media://` references. Whoever takes the history in puts them there.
+    #[serde(skip)]
+    pub media: Vec<String>,
 }
 
 impl HistoryMessage {
     /// A message with only a role and a text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
-        let (tool_calls, tool_call_id, content) = (Vec::new(), String::new(), content.into());
-        Self { role, content, tool_calls, tool_call_id, hook: None, skill: None, sig: None }
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_call_id: String::new(),
+            hook: None,
+            skill: None,
+            sig: None,
+            media: Vec::new(),
+        }
     }
 }
 

@@ -13,11 +13,13 @@ use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
 mod call;
+mod exchange;
 mod hooks;
 mod identity;
 mod row;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
+pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
 pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
     OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,

@@ -107,6 +107,11 @@ impl ApiError {
         Self { details: Some(details), ..self }
     }
 
+    /// What became of a turn, in a word, where it is about one.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        self.details.as_ref()?.get("kind")?.as_str()
+    }
+
     /// Whether the same may succeed when it is tried again.
     pub fn retryable(&self) -> bool {
         self.retry_after_ms.is_some() || matches!(self.code, ErrorCode::Unavailable | ErrorCode::ResourceExhausted)

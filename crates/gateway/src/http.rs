@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -13,7 +14,12 @@ use axum::routing::{get, post};
 use domain::json::json;
 
 mod auth;
+mod body;
+mod media;
+pub(crate) mod metrics;
 mod models;
+mod openapi;
+mod refused;
 mod reply;
 mod talk;
 
@@ -28,12 +34,9 @@ use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 /// connection.
 const SOCKET_BUFFER: usize = 4 << 10;
 
-/// Longest body of a request, in bytes. Source: the page of the gateway.
-const MAX_BODY: usize = 10 << 20;
-
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
-    let door = Arc::new(door);
+    let (door, counted) = (Arc::new(door), shared.clone());
     Router::new()
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
@@ -44,14 +47,25 @@ pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
         .route("/v1/models", get(models::list))
         .route("/v1/chat/completions", post(talk::completions))
         .route("/v1/messages", post(talk::messages))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .route("/v1/media", post(media::add))
+        .route("/v1/media/{id}", get(media::get))
+        .route("/metrics", get(metrics::show))
+        .route("/openapi.json", get(openapi::show))
+        .layer(DefaultBodyLimit::max(shared.desk.limits.max_body))
         .fallback(nothing_here)
-        .layer(middleware::from_fn(move |request: Request, next: Next| enter(door.clone(), request, next)))
+        .layer(middleware::from_fn(move |request: Request, next: Next| {
+            enter((door.clone(), counted.clone()), request, next)
+        }))
         .with_state(shared)
 }
 
 /// Lets a request in, or answers it with why not; every answer has an id.
-async fn enter(door: Arc<Door>, mut request: Request, next: Next) -> Result<Response, Infallible> {
+async fn enter(
+    (door, shared): (Arc<Door>, Arc<Shared>),
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Infallible> {
+    let (began, path) = (Instant::now(), request.uri().path().to_owned());
     let id = uuid::Uuid::now_v7().to_string();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false });
     let mut response = match door.enter(peer, request.headers()) {
@@ -61,6 +75,7 @@ async fn enter(door: Arc<Door>, mut request: Request, next: Next) -> Result<Resp
         }
         Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, "forbidden_origin", &why),
     };
+    shared.runs.counters.request(&path, response.status().as_u16(), began.elapsed());
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert("x-request-id", id);

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::ApiError;
 use crate::frame;
 use crate::principal::Principal;
-use crate::queue::{Queue, TooSlow};
+use crate::queue::{Queue, TooSlow, Waiting};
 
 /// One open connection.
 pub(crate) struct Connection {
@@ -62,6 +62,11 @@ impl Connection {
             self.closing.cancel();
         }
         self.bell.notify_one();
+    }
+
+    /// How far its client is behind.
+    pub(crate) fn waiting(&self) -> Waiting {
+        lock(&self.queue).waiting()
     }
 
     /// The next frame to write.

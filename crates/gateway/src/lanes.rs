@@ -14,7 +14,7 @@ pub(crate) struct Lanes(Mutex<HashMap<SessionKey, Arc<Run>>>);
 /// The place of a session that nobody else takes while this lives.
 pub(crate) struct Lane<'a> {
     lanes: &'a Lanes,
-    key: SessionKey,
+    key: Option<SessionKey>,
 }
 
 impl Lanes {
@@ -39,7 +39,7 @@ impl Lanes {
 
     /// Gives the session back when the result is dropped.
     pub(crate) fn hold(&self, key: SessionKey) -> Lane<'_> {
-        Lane { lanes: self, key }
+        Lane { lanes: self, key: Some(key) }
     }
 
     fn lanes(&self) -> MutexGuard<'_, HashMap<SessionKey, Arc<Run>>> {
@@ -47,8 +47,17 @@ impl Lanes {
     }
 }
 
+impl Lane<'_> {
+    /// Somebody else gives it back.
+    pub(crate) fn stays(mut self) {
+        self.key = None;
+    }
+}
+
 impl Drop for Lane<'_> {
     fn drop(&mut self) {
-        self.lanes.lanes().remove(&self.key);
+        if let Some(key) = &self.key {
+            self.lanes.lanes().remove(key);
+        }
     }
 }

@@ -11,6 +11,7 @@ use domain::rule::Edition;
 use domain::store::SessionStore;
 use engine::Watcher;
 use host::Host;
+use host::config::HttpLimits;
 use host::error::HostError;
 use host::reload::{ConfigSource, reload_all};
 use rules::admin::RuleAdmin;
@@ -20,22 +21,30 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 mod agents;
+mod attachments;
 mod claim;
+mod counters;
 mod door;
 mod error;
 mod frame;
+mod heard;
 mod http;
 mod hub;
 mod identity_admin;
 mod lanes;
 mod listening;
+mod media_type;
 mod methods;
+pub mod openapi;
+mod outcome;
 mod params;
+mod parked;
 mod principal;
 mod queue;
 mod quotas;
 mod rates;
 pub mod reference;
+mod repeats;
 mod roles;
 mod run;
 mod run_output;
@@ -59,6 +68,7 @@ use hub::Hub;
 use lanes::Lanes;
 use quotas::Quotas;
 use rates::Rates;
+use repeats::Repeats;
 use runs::Runs;
 use sign_in::KnownBy;
 
@@ -77,9 +87,16 @@ pub(crate) struct Shared {
     pub(crate) lanes: Lanes,
     pub(crate) agents: Agents,
     pub(crate) guests: Guests,
+    pub(crate) desk: Desk,
+    pub(crate) life: Life,
+}
+
+/// What requests come back for.
+pub(crate) struct Desk {
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
-    pub(crate) life: Life,
+    pub(crate) repeats: Repeats,
+    pub(crate) limits: HttpLimits,
 }
 
 /// Who is let in, and how often.
@@ -128,7 +145,7 @@ pub struct Gateway {
 impl Gateway {
     /// Serves `host`, which is ready: its hooks and servers are up, and it was opened with the watcher of `news`.
     pub fn new(mut host: Host, news: News, settings: GatewaySettings) -> Self {
-        host.ask_in(ApprovalMode::Run, None);
+        host.ask_in(ApprovalMode::Serve, None);
         let guests = Guests {
             known_by: settings.known_by.clone(),
             rates: Rates::new(settings.requests_per_minute),
@@ -147,7 +164,7 @@ impl Gateway {
             lanes: Lanes::default(),
             agents: Agents::default(),
             guests,
-            answers: Notify::new(),
+            desk: Desk { answers: Notify::new(), repeats: Repeats::default(), limits: settings.limits.clone() },
             life: Life::default(),
         };
         Self { shared: Arc::new(shared), settings }

@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::door::Peer;
-use crate::http::router;
+use crate::http::{metrics, router};
+use crate::parked;
 use crate::settings::Address;
 use crate::watching::watch;
 use crate::{BadSettings, Gateway};
@@ -40,6 +41,8 @@ pub struct Listening {
     listener: Listener,
     /// Where: with the port that the system chose, if it was to.
     pub address: Address,
+    /// Whether only numbers are told there.
+    pub is_metrics: bool,
 }
 
 enum Listener {
@@ -55,18 +58,21 @@ impl Gateway {
     pub async fn listen(&self) -> Result<Vec<Listening>, BadSettings> {
         let tls = self.settings.tls.as_ref().map(acceptor).transpose()?;
         let mut all = Vec::new();
-        for address in &self.settings.addresses {
+        let numbers = self.settings.metrics.iter().map(|address| (address, true));
+        for (address, is_metrics) in self.settings.addresses.iter().map(|address| (address, false)).chain(numbers) {
+            let tls = tls.clone().filter(|_| !is_metrics);
             let listening = match address {
                 Address::Network(wanted) => match TcpListener::bind(wanted).await {
                     Ok(listener) => {
                         let address = Address::Network(listener.local_addr().unwrap_or(*wanted));
-                        Ok(Listening { listener: Listener::Network(listener, tls.clone()), address })
+                        Ok(Listening { listener: Listener::Network(listener, tls), address, is_metrics })
                     }
                     Err(error) => Err(error),
                 },
                 Address::Unix(path) => bind_unix(path).map(|listener| Listening {
                     listener: Listener::Unix(listener, path.clone()),
                     address: address.clone(),
+                    is_metrics,
                 }),
             };
             all.push(listening.map_err(|error| cannot_listen(address, &error))?);
@@ -78,9 +84,11 @@ impl Gateway {
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
         self.shared.life.tasks.spawn(watch(self.shared.clone()));
+        let numbers = metrics::router(self.shared.clone());
+        self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
         for listening in all {
-            let (router, stop, tasks) =
-                (router.clone(), self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
+            let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
+            let (router, stop, tasks) = (router, self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = accept(&listening.listener, &router, &tasks, &stop) => {}

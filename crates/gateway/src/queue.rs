@@ -19,6 +19,7 @@ pub(crate) struct Queue {
     frames: VecDeque<Frame>,
     events: usize,
     bytes: usize,
+    dropped: usize,
     seq: u64,
 }
 
@@ -26,6 +27,15 @@ pub(crate) struct Queue {
 struct Frame {
     text: String,
     is_event: bool,
+}
+
+/// How far a client is behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) frames: usize,
+    pub(crate) bytes: usize,
+    /// Events that it did not get.
+    pub(crate) dropped: usize,
 }
 
 /// The client does not take what it is sent.
@@ -49,6 +59,7 @@ impl Queue {
     pub(crate) fn event(&mut self, head: &str) -> Result<(), TooSlow> {
         self.seq += 1;
         if self.events >= MAX_EVENTS {
+            self.dropped += 1;
             return Ok(());
         }
         let text = numbered(head, self.seq);
@@ -60,6 +71,11 @@ impl Queue {
         self.events += usize::from(is_event);
         self.frames.push_back(Frame { text, is_event });
         if self.bytes > MAX_WAITING_BYTES { Err(TooSlow) } else { Ok(()) }
+    }
+
+    /// How much waits, and what was dropped.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting { frames: self.frames.len(), bytes: self.bytes, dropped: self.dropped }
     }
 
     /// The next frame to write.

@@ -16,7 +16,7 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("chat.session.status", "`agentId?` `sessionKey?`", "`isRunning` `runId` `activity`"),
     (
         "chat.send",
-        "`message` `agentId?` `sessionKey?` `stream?` `modelOverride?` `history?` `skills?` `enableTools=true`",
+        "`message` `messageId?` `agentId?` `sessionKey?` `stream?` `media?` `modelOverride?` `history?` `skills?` `enableTools=true`",
         "when the run ends: `runId` `content` `usage` `thinking?`; or `injected`, `cancelled`, or `parked` with \
          `approvalIds` where the server goes away",
     ),

@@ -2,6 +2,8 @@
 
 use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 
+use host::config::ApproversConfig;
+
 use crate::error::ApiError;
 use crate::principal::{Credential, Principal, Right};
 
@@ -47,6 +49,13 @@ const OWN: &[Method] = &[
     method("tenants.update", CallerRole::Owner, Right::Admin),
 ];
 
+/// What is asked for over HTTP alone.
+const OVER_HTTP: &[Method] = &[
+    method("media.add", CallerRole::Operator, Right::Write),
+    method("media.get", CallerRole::Viewer, Right::Read),
+    method("metrics", CallerRole::Admin, Right::Admin),
+];
+
 /// Every method, in the order of the reference.
 pub(crate) fn methods() -> Vec<Method> {
     let hooks =
@@ -68,6 +77,17 @@ fn right_of_hooks(name: &str, least: CallerRole) -> Right {
 pub(crate) fn allow(who: &Principal, name: &str) -> Result<Method, ApiError> {
     let found = methods().into_iter().find(|method| method.name == name);
     let method = found.ok_or_else(|| ApiError::invalid(format!("unknown method: {name}")))?;
+    pass(who, method)
+}
+
+/// The same for what is asked for over HTTP alone.
+pub(crate) fn allow_over_http(who: &Principal, name: &str) -> Result<Method, ApiError> {
+    let found = OVER_HTTP.iter().find(|method| method.name == name).copied();
+    pass(who, found.ok_or_else(|| ApiError::unauthorized(format!("permission denied: {name}")))?)
+}
+
+fn pass(who: &Principal, method: Method) -> Result<Method, ApiError> {
+    let name = method.name;
     if method.least == CallerRole::Owner && who.role != CallerRole::Owner {
         return Err(ApiError::unauthorized("this action requires master tenant scope"));
     }
@@ -83,4 +103,75 @@ pub(crate) fn allow(who: &Principal, name: &str) -> Result<Method, ApiError> {
         return Err(ApiError::unauthorized(format!("permission denied: {name} {why}")));
     }
     Ok(method)
+}
+
+/// The roles that an agent's approvers may be.
+const ROLES: [CallerRole; 4] = [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin, CallerRole::Owner];
+
+/// Whether `approvers` name somebody: their name, or a role that they have at least.
+pub(crate) fn is_named(who: &Principal, approvers: &ApproversConfig) -> bool {
+    let has = |name: &String| ROLES.iter().any(|role| role.word() == name && who.role >= *role);
+    approvers.named.iter().flatten().any(|name| *name == who.user || has(name))
+}
+
+/// Whether somebody may answer what an agent with these `approvers` asks in a conversation of the user `asker`.
+pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &ApproversConfig) -> Result<(), ApiError> {
+    if approvers.other_than_asker && asker == Some(who.user.as_str()) {
+        return Err(ApiError::unauthorized(
+            "permission denied: somebody else than the user who asked has to answer for this agent",
+        ));
+    }
+    match &approvers.named {
+        Some(named) if !is_named(who, approvers) => {
+            let named = named.join(", ");
+            Err(ApiError::unauthorized(format!("permission denied: for this agent answers one of: {named}")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::id::TenantId;
+
+    use super::*;
+    use crate::principal::Rights;
+
+    #[test]
+    fn approvers_are_users_and_roles_and_may_be_somebody_else() {
+        let somebody = |user: &str, role| Principal {
+            tenant: TenantId::default_tenant(),
+            slug: "default".into(),
+            tenant_name: "Default".into(),
+            user: user.into(),
+            role,
+            rights: Rights::all(),
+        };
+        let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
+        let may = |who: &Principal, named: Option<&[&str]>, other_than_asker| {
+            let named = named.map(|all| all.iter().map(|name| (*name).to_owned()).collect());
+            may_answer(who, Some("anna"), &ApproversConfig { named, other_than_asker }).is_ok()
+        };
+        for (who, named, other, good) in [
+            (&anna, None, false, true),
+            (&anna, None, true, false),
+            (&ben, None, true, true),
+            (&anna, Some(["anna"].as_slice()), false, true),
+            (&anna, Some(&["anna"]), true, false),
+            (&anna, Some(&["admin"]), false, false),
+            (&ben, Some(&["admin"]), true, true),
+            (&ben, Some(&["operator"]), false, true),
+            (&ben, Some(&["owner", "carl"]), false, false),
+            (&ben, Some(&[]), false, false),
+        ] {
+            assert_eq!(may(who, named, other), good, "{} {named:?} {other}", who.user);
+        }
+    }
+
+    #[test]
+    fn what_is_asked_over_http_alone_is_no_method_of_the_socket() {
+        for method in OVER_HTTP {
+            assert!(methods().iter().all(|other| other.name != method.name), "{}", method.name);
+        }
+    }
 }

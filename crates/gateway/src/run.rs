@@ -8,48 +8,15 @@ use domain::id::{TenantId, TurnId};
 use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::store::SessionKey;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
 use crate::error::ApiError;
 use crate::frame;
+use crate::heard::{Heard, HeardLog};
 use crate::hub::{Connection, Hub};
+use crate::outcome::{RunAnswer, RunOutcome};
 use crate::session_name::SessionName;
-
-/// What came of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RunOutcome {
-    Completed(RunAnswer),
-    Failed(ApiError),
-    Cancelled,
-    /// The host goes away, and the turn waits for a person: it goes on at the next start.
-    Parked(Vec<String>),
-}
-
-/// What a run brought.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RunAnswer {
-    pub(crate) run_id: TurnId,
-    pub(crate) content: String,
-    pub(crate) usage: Usage,
-    pub(crate) thinking: Option<String>,
-}
-
-/// What somebody hears of a run who waits for its answer.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Heard {
-    /// The gates let the prompt pass.
-    Started {
-        /// What they left of it.
-        content: String,
-        /// The host's signature on that.
-        sig: String,
-    },
-    /// A piece of an answer.
-    Text(String),
-    /// The text of a hook that stays.
-    Hook(Object),
-}
 
 /// Between two answers of one turn.
 const BETWEEN: &str = "\n\n";
@@ -65,8 +32,8 @@ pub(crate) struct Run {
     pub(crate) stream: bool,
     /// The connection that asked, which keeps the conversation.
     origin: Weak<Connection>,
-    /// Whoever waits for the answer; gone with the end of the run.
-    listener: Mutex<Option<UnboundedSender<Heard>>>,
+    /// What is heard of it over HTTP; nothing for whoever asked over the socket.
+    log: Option<Mutex<HeardLog>>,
     hub: Arc<Hub>,
     id: OnceLock<TurnId>,
     state: Mutex<RunState>,
@@ -89,6 +56,8 @@ struct RunState {
     activity: Option<Value>,
     /// The approval that it waits for.
     waits: Option<String>,
+    /// Whether a tool ran for it: asking again would run it again.
+    effect: bool,
 }
 
 /// What a run is made of.
@@ -98,26 +67,40 @@ pub(crate) struct RunParts {
     pub(crate) prompt: String,
     pub(crate) stream: bool,
     pub(crate) origin: Weak<Connection>,
-    pub(crate) listener: Option<UnboundedSender<Heard>>,
+    /// Whether its answer is heard over HTTP.
+    pub(crate) is_heard: bool,
     pub(crate) hub: Arc<Hub>,
 }
 
 impl Run {
     pub(crate) fn new(parts: RunParts) -> Arc<Self> {
-        let RunParts { name, tenant, prompt, stream, origin, listener, hub } = parts;
-        Arc::new(Self {
+        Arc::new(Self::made(parts))
+    }
+
+    fn made(parts: RunParts) -> Self {
+        let RunParts { name, tenant, prompt, stream, origin, is_heard, hub } = parts;
+        Self {
             key: SessionKey { tenant, session: name.id() },
             name,
             prompt,
             handle: TurnHandle::default(),
             stream,
             origin,
-            listener: Mutex::new(listener),
+            log: is_heard.then(Mutex::default),
             hub,
             id: OnceLock::new(),
             state: Mutex::default(),
             outcome: watch::Sender::new(None),
-        })
+        }
+    }
+
+    /// A run that is over, as it was kept.
+    pub(crate) fn finished(parts: RunParts, turn: TurnId, heard: Vec<Heard>, outcome: RunOutcome) -> Arc<Self> {
+        let mut run = Self::made(parts);
+        run.log = Some(Mutex::new(HeardLog::over(heard)));
+        run.begins(&turn);
+        run.outcome.send_replace(Some(outcome));
+        Arc::new(run)
     }
 
     /// Its turn, once that has begun.
@@ -135,6 +118,11 @@ impl Run {
         })
     }
 
+    /// What came of it, once it is over.
+    pub(crate) fn ended(&self) -> Option<RunOutcome> {
+        self.outcome.borrow().clone()
+    }
+
     /// It is over.
     pub(crate) fn end(&self, outcome: RunOutcome) {
         match &outcome {
@@ -147,8 +135,10 @@ impl Run {
             RunOutcome::Cancelled => self.event("run.cancelled", None),
             RunOutcome::Parked(_) => {}
         }
-        drop(self.listener().take());
         self.outcome.send_replace(Some(outcome));
+        if let Some(mut log) = self.log() {
+            log.end();
+        }
     }
 
     pub(crate) fn used(&self, usage: Usage) {
@@ -174,14 +164,37 @@ impl Run {
 
     /// Tells whoever waits for the answer.
     pub(crate) fn hears(&self, heard: Heard) {
-        if let Some(listener) = &*self.listener() {
-            // Whoever waited may be gone.
-            drop(listener.send(heard));
+        if let Some(mut log) = self.log() {
+            log.push(heard);
         }
     }
 
-    fn listener(&self) -> MutexGuard<'_, Option<UnboundedSender<Heard>>> {
-        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Hears everything of it; at once nothing more where it is not heard over HTTP.
+    pub(crate) fn listen(&self) -> UnboundedReceiver<Heard> {
+        self.log().map_or_else(|| HeardLog::over(Vec::new()).listen(), |mut log| log.listen())
+    }
+
+    /// Whether anybody waits for its answer over HTTP.
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.log().is_some_and(|log| log.has_listeners())
+    }
+
+    /// What was heard of it, for whoever asks the same again.
+    pub(crate) fn transcript(&self) -> Vec<Heard> {
+        self.log().map(|log| log.kept()).unwrap_or_default()
+    }
+
+    fn log(&self) -> Option<MutexGuard<'_, HeardLog>> {
+        Some(self.log.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a tool ran for it.
+    pub(crate) fn has_effect(&self) -> bool {
+        self.state().effect
+    }
+
+    pub(crate) fn had_effect(&self) {
+        self.state().effect = true;
     }
 
     /// What it brought, with `content` as the answer.
@@ -191,13 +204,20 @@ impl Run {
         RunAnswer { run_id, content, usage: state.usage, thinking }
     }
 
+    /// Whether it is about the prompt `text`, as it was sent or as the gates left it.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        let begun = |heard: &Heard| matches!(heard, Heard::Started { content, .. } if content == text);
+        self.prompt == text || self.transcript().iter().any(begun)
+    }
+
     /// The approval that it waits for.
     pub(crate) fn waits(&self) -> Option<String> {
         self.state().waits.clone()
     }
 
     pub(crate) fn now_waits(&self, approval: Option<String>) {
-        self.state().waits = approval;
+        self.state().waits.clone_from(&approval);
+        self.hears(Heard::Waits(approval));
     }
 
     /// What it does.
@@ -282,7 +302,7 @@ impl Run {
 
     /// The text of a hook that stays, for whoever keeps the conversation, if anybody does.
     pub(crate) fn keeps(&self, mut hook: Object) -> bool {
-        if self.listener().is_some() {
+        if self.log.is_some() {
             self.hears(Heard::Hook(hook));
             return true;
         }

@@ -7,18 +7,22 @@ use domain::id::TurnId;
 use domain::json::{Object, Value, json};
 use domain::ledger::HookChunk;
 
-use crate::run::{Heard, Run};
+use crate::heard::Heard;
+use crate::run::Run;
 use crate::runs::Runs;
 
 /// What a run tells of the turn that it works.
 pub(crate) struct RunOutput {
     pub(crate) run: Arc<Run>,
     pub(crate) runs: Arc<Runs>,
+    /// The conversation of whoever sends all of it each time.
+    pub(crate) conversation: Option<String>,
 }
 
 impl UserOutput for RunOutput {
     fn begins(&self, turn_id: &TurnId) {
-        self.runs.remember(self.run.begins(turn_id), &self.run);
+        self.run.begins(turn_id);
+        self.runs.remember(turn_id, &self.run);
     }
 
     fn streams(&self) -> bool {
@@ -66,6 +70,14 @@ impl UserOutput for RunOutput {
         put("id", json!(chunk.id));
         put("sig", json!(sig));
         self.run.keeps(hook)
+    }
+
+    fn acknowledges(&self) -> bool {
+        true
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
     }
 
     fn started(&self, text: &str, sig: &str) {

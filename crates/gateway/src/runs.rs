@@ -12,6 +12,7 @@ use domain::record::{EventRecord, HookOutcome, Record};
 use domain::verdict::VerdictKind;
 use engine::Watcher;
 
+use crate::counters::Counters;
 use crate::run::Run;
 
 /// How much of the result of a tool clients are told, in characters. Source: the published protocol.
@@ -21,6 +22,7 @@ const MAX_RESULT_CHARS: usize = 1000;
 #[derive(Default)]
 pub(crate) struct Runs {
     turns: Mutex<HashMap<TurnId, Arc<Run>>>,
+    pub(crate) counters: Counters,
 }
 
 impl Runs {
@@ -55,6 +57,9 @@ impl Runs {
 impl Watcher for Runs {
     fn noticed(&self, notice: &Notice) {
         let Some(run) = self.of(&notice.who) else { return };
+        if matches!(notice.what, ObservedEvent::Runtime(RuntimeEvent::ToolExecStart { .. })) {
+            run.had_effect();
+        }
         let below = below(&notice.who);
         let Some(told) = told(notice) else { return };
         match told {
@@ -71,6 +76,7 @@ impl Watcher for Runs {
     }
 
     fn recorded(&self, record: &EventRecord) {
+        self.counters.hooks(record);
         let Some(run) = self.of(&record.who) else { return };
         run.hooks_took(record.hooks.iter().filter_map(|hook| hook.took()).sum());
         if let Some(payload) = blocked(record) {

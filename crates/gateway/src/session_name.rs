@@ -4,7 +4,7 @@
 //! can give two conversations one name, and whose a session is stands in its key. Whoever sees only their own sees
 //! `direct` in the place of their name; whoever sees those of others sees the names.
 
-use domain::id::SessionId;
+use domain::id::{SessionId, TurnId};
 
 use crate::principal::Principal;
 
@@ -72,9 +72,9 @@ impl SessionName {
         Some(name)
     }
 
-    /// The name of a conversation that is one request long.
-    pub(crate) fn once() -> String {
-        format!("{ONCE}{}", uuid::Uuid::now_v7())
+    /// The name of a conversation that is one request long, the one that `turn` works.
+    pub(crate) fn once(turn: &TurnId) -> String {
+        format!("{ONCE}{turn}")
     }
 
     /// Whether it is one request long: kept to be looked at, and never continued.
@@ -101,6 +101,12 @@ impl SessionName {
             user: user.to_owned(),
             conversation: conversation.to_owned(),
         })
+    }
+
+    /// The conversation that signatures are for, where each request of it has a session of its own.
+    pub(crate) fn signed_as(&self) -> Option<String> {
+        let Self { agent, channel, user, .. } = self;
+        self.is_once().then(|| format!("agent:{agent}:{}:{}", channel.word(), escaped(user)))
     }
 
     /// Under which id it is kept.

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use host::config::{Env, GatewayConfig, TlsFiles};
+use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 
 use crate::door::Door;
 use crate::sign_in::KnownBy;
@@ -69,6 +69,10 @@ pub struct GatewaySettings {
     pub drain_delay: Duration,
     /// How long turns may go on after that.
     pub drain: Duration,
+    /// Where anybody may ask for numbers.
+    pub metrics: Option<Address>,
+    /// What requests over HTTP may take.
+    pub limits: HttpLimits,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
     pub(crate) requests_per_minute: NonZeroU32,
@@ -117,8 +121,13 @@ impl GatewaySettings {
                  or listen at 127.0.0.1",
             ));
         }
+        let metrics = config.http.metrics_listen.as_deref().map(Address::read).transpose();
+        let metrics = metrics
+            .map_err(|why| bad(format!("gateway.metrics_listen: {why}"), "write \"127.0.0.1:9464\", for instance"))?;
         Ok(Self {
             addresses,
+            metrics,
+            limits: config.http.clone(),
             tls: config.tls.clone(),
             drain_delay: config.drain_delay,
             drain: config.drain,

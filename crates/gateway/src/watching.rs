@@ -127,6 +127,9 @@ impl Shared {
 
     async fn sweep(self: &Arc<Self>) {
         self.guests.rates.sweep();
+        if let Err(error) = self.blocking(|shared| shared.forget_old()).await {
+            tracing::debug!(%error, "what is old could not be forgotten");
+        }
         let now = Timestamp::now();
         let used: Vec<Principal> = self.hub.all().into_iter().map(|it| it.who.clone()).collect();
         let swept = self.blocking(move |shared| {

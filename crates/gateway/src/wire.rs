@@ -6,11 +6,17 @@ use domain::message::Role;
 
 use crate::error::{ApiError, ErrorCode};
 
+use content::{Attachment, Content};
+
 pub(crate) mod anthropic;
+pub(crate) mod content;
 pub(crate) mod openai;
 
 /// Most messages of a request. Source: the page of the gateway.
 const MAX_MESSAGES: usize = 200;
+
+/// Most files of a request: more than any model looks at.
+const MAX_FILES: usize = 64;
 
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +26,9 @@ pub(crate) struct Asked {
     /// The conversation before the prompt.
     pub(crate) history: Vec<HistoryMessage>,
     pub(crate) prompt: String,
+    /// The files that come with messages, each with the place of its message in the history; without one it is the
+    /// prompt's.
+    pub(crate) files: Vec<(Option<usize>, Attachment)>,
     /// Whether the answer is wanted in pieces.
     pub(crate) stream: bool,
     /// Whether the usage is wanted at the end of a stream.
@@ -94,52 +103,56 @@ pub(crate) fn skills(body: &Object) -> Result<Option<Vec<String>>, ApiError> {
     names.map(Some).ok_or_else(|| ApiError::invalid("`skills` must be a list of strings"))
 }
 
-/// The text of a message: a string, or parts of text.
-pub(crate) fn content(value: Option<&Value>, at: &str) -> Result<String, ApiError> {
-    match value {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Array(parts)) => {
-            let mut text = String::new();
-            for (i, part) in parts.iter().enumerate() {
-                let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-                match part.get("text").and_then(Value::as_str).filter(|_| kind == "text") {
-                    Some(more) => text.push_str(more),
-                    None => {
-                        return Err(ApiError::invalid(format!(
-                            "`{at}.content[{i}]`: only parts of text are taken, got \"{kind}\""
-                        )));
-                    }
-                }
-            }
-            Ok(text)
-        }
-        Some(_) => Err(ApiError::invalid(format!("`{at}.content` must be a string or a list of parts"))),
-    }
+/// A message with the files that come with it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WireMessage {
+    pub(crate) kept: HistoryMessage,
+    pub(crate) files: Vec<Attachment>,
 }
 
 /// A message of a history, with what front ends keep of it.
-pub(crate) fn kept(message: &Object, role: Role, content: String) -> HistoryMessage {
+pub(crate) fn kept(message: &Object, role: Role, content: Content) -> WireMessage {
     let text = |name: &str| message.get(name).and_then(Value::as_str).map(str::to_owned);
-    HistoryMessage {
+    let kept = HistoryMessage {
         hook: text("_hook"),
         skill: text("_skill"),
         sig: text("_sig"),
-        ..HistoryMessage::text(role, content)
-    }
+        ..HistoryMessage::text(role, content.text)
+    };
+    WireMessage { kept, files: content.files }
+}
+
+/// What the messages of a request are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) history: Vec<HistoryMessage>,
+    pub(crate) prompt: String,
+    pub(crate) files: Vec<(Option<usize>, Attachment)>,
 }
 
 /// Takes the last message of the user's as the prompt; what stands before it is the conversation.
-pub(crate) fn prompt(mut messages: Vec<HistoryMessage>) -> Result<(Vec<HistoryMessage>, String), ApiError> {
+pub(crate) fn said(mut messages: Vec<WireMessage>) -> Result<Said, ApiError> {
     if messages.len() > MAX_MESSAGES {
         return Err(ApiError::invalid(format!("`messages` has more than {MAX_MESSAGES} messages")));
     }
-    match messages.pop() {
-        Some(last) if last.role == Role::User && last.hook.is_none() && !last.content.is_empty() => {
-            Ok((messages, last.content))
-        }
-        Some(_) | None => Err(ApiError::invalid("the last of `messages` must be the user's, and not empty")),
+    let is_prompt = |last: &WireMessage| {
+        let says = !last.kept.content.is_empty() || !last.files.is_empty();
+        last.kept.role == Role::User && last.kept.hook.is_none() && says
+    };
+    let Some(last) = messages.pop().filter(is_prompt) else {
+        return Err(ApiError::invalid("the last of `messages` must be the user's, and not empty"));
+    };
+    let mut files = Vec::new();
+    let mut history = Vec::with_capacity(messages.len());
+    for (place, message) in messages.into_iter().enumerate() {
+        files.extend(message.files.into_iter().map(|file| (Some(place), file)));
+        history.push(message.kept);
     }
+    files.extend(last.files.into_iter().map(|file| (None, file)));
+    if files.len() > MAX_FILES {
+        return Err(ApiError::invalid(format!("`messages` has more than {MAX_FILES} files")));
+    }
+    Ok(Said { history, prompt: last.kept.content, files })
 }
 
 /// The words of an error for those who speak one of these ways.

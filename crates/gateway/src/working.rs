@@ -5,21 +5,30 @@ use std::time::Duration;
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TextRequest, TurnReport};
-use domain::approval::{Approval, ApprovalState};
-use domain::history::HistoryMessage;
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::history::{HistoryMessage, SignedContent};
+use domain::id::TurnId;
 use domain::json::json;
-use domain::store::StoreError;
+use domain::store::{ApprovalQuery, StoreError};
 use host::ready_agent::ReadyAgent;
 use host::session_config::worked_under;
+use tokio::time::Instant;
 
 use crate::Shared;
+use crate::attachments::Attachment;
 use crate::error::{ApiError, ErrorCode};
+use crate::heard::Heard;
+use crate::outcome::RunOutcome;
+use crate::principal::Principal;
 use crate::quotas::Place;
-use crate::run::{Run, RunOutcome};
+use crate::run::Run;
 use crate::run_output::RunOutput;
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Who refuses in the place of a person who did not come.
+const NOBODY: &str = "pintle";
 
 /// What a run is asked to do.
 pub(crate) struct Errand {
@@ -27,35 +36,80 @@ pub(crate) struct Errand {
     pub(crate) skills: Option<Vec<String>>,
     pub(crate) enable_tools: bool,
     pub(crate) history: Option<Vec<HistoryMessage>>,
-    /// It counts as a turn in flight to its end.
-    pub(crate) place: Place,
+    /// The files that come with the prompt, as references.
+    pub(crate) media: Vec<String>,
+    /// The id of its turn.
+    pub(crate) turn: TurnId,
+    /// Whether it goes on with the turn that was left open in its session.
+    pub(crate) resumes: bool,
+    /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
+    pub(crate) place: Option<Place>,
 }
 
 impl Shared {
+    /// What `run`, which has its lane, needs before it is worked: it is counted for `who`, and the files that come with
+    /// it are its session's. Whoever works it gives the lane back; where this fails, it is given back here.
+    pub(crate) async fn prepared(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        who: &Principal,
+        (kept, files, history): (bool, Vec<(Option<usize>, Attachment)>, &mut [HistoryMessage]),
+    ) -> Result<(Option<Place>, Vec<String>), ApiError> {
+        let lane = self.lanes.hold(run.key.clone());
+        let prepared = match self.turn_of(who).await {
+            Ok(place) => self.attach(run, kept, files, history).await.map(|media| (Some(place), media)),
+            Err(error) => Err(error),
+        };
+        match &prepared {
+            Ok(_) => lane.stays(),
+            Err(error) => {
+                drop(lane);
+                run.end(RunOutcome::Failed(error.clone()));
+            }
+        }
+        prepared
+    }
+
     /// Works `run` to its end, in a task of its own: nobody who goes away ends it.
     pub(crate) fn start(self: &Arc<Self>, run: Arc<Run>, errand: Errand) {
         let shared = self.clone();
         self.life.tasks.spawn(async move {
             let lane = shared.lanes.hold(run.key.clone());
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
+            let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();
             drop((lane, errand.place));
             if let Some(id) = run.id() {
                 shared.runs.forget(id);
             }
-            run.end(outcome);
+            shared.runs.counters.turn(&outcome);
+            run.end(outcome.clone());
+            // Whoever comes until this is kept finds the run itself.
+            shared.end_repeats(&run, &turns, &outcome).await;
         });
     }
 
-    async fn work(&self, run: &Arc<Run>, errand: &Errand) -> Result<RunOutcome, ApiError> {
-        let output = Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone() });
-        let request = TextRequest {
-            prompt: &run.prompt,
-            skills: errand.skills.as_deref(),
-            enable_tools: errand.enable_tools,
-            history: errand.history.as_deref(),
-        };
+    async fn work(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<RunOutcome, ApiError> {
+        let conversation_of = run.name.signed_as();
+        let output = Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone(), conversation: conversation_of });
         let mut conversation = self.conversation(run).await?;
-        let mut report = errand.agent.turn(&mut conversation, request, output.clone(), &run.handle).await;
+        let mut report = match self.left_open(run, &conversation, errand.resumes).await? {
+            true => {
+                self.tell_left(run, &conversation).await;
+                let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
+                resumed.ok_or_else(went_on_elsewhere)?
+            }
+            false => {
+                let request = TextRequest {
+                    prompt: &run.prompt,
+                    skills: errand.skills.as_deref(),
+                    enable_tools: errand.enable_tools,
+                    history: errand.history.as_deref(),
+                    media: &errand.media,
+                    turn_id: Some(&errand.turn),
+                };
+                errand.agent.turn(&mut conversation, request, output.clone(), &run.handle).await
+            }
+        };
         let mut replies = Vec::new();
         loop {
             if let TurnEnding::Waiting(approval) = &report.ending {
@@ -66,7 +120,7 @@ impl Shared {
                 }
                 conversation = self.conversation(run).await?;
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
-                report = resumed.ok_or_else(|| ApiError::precondition("the turn went on elsewhere"))?;
+                report = resumed.ok_or_else(went_on_elsewhere)?;
                 continue;
             }
             if !report.reply.is_empty() {
@@ -79,6 +133,50 @@ impl Shared {
             }
         }
         outcome(run, report, replies)
+    }
+
+    /// Whether the session has an open turn about whose calls persons were asked, and `run` goes on with it. Another
+    /// message does not undo what they decide.
+    async fn left_open(
+        self: &Arc<Self>,
+        run: &Run,
+        conversation: &Conversation,
+        resumes: bool,
+    ) -> Result<bool, ApiError> {
+        let Some(open) = conversation.open_turn() else {
+            return if resumes { Err(went_on_elsewhere()) } else { Ok(false) };
+        };
+        if resumes {
+            return Ok(true);
+        }
+        let (key, turn) = (run.key.clone(), open.turn_id.clone());
+        let asked = self
+            .blocking(move |shared| {
+                let all = ApprovalQuery { tenant: Some(key.tenant.clone()), ..ApprovalQuery::newest(usize::MAX) };
+                let mut found = shared.store.approvals(&all)?;
+                found.retain(|it| it.session_id == key.session && it.turn_id == turn);
+                found.retain(|it| !matches!(it.state, ApprovalState::Used | ApprovalState::Void));
+                Ok(found)
+            })
+            .await?;
+        if asked.is_empty() {
+            return Ok(false);
+        }
+        if open.prompt == run.prompt {
+            return Ok(true);
+        }
+        let ids: Vec<&String> = asked.iter().map(|it| &it.id).collect();
+        let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": open.turn_id });
+        Err(ApiError::precondition("the session waits for an approval").with_details(details))
+    }
+
+    /// Tells whoever hears `run` which message the open turn is about.
+    async fn tell_left(&self, run: &Run, conversation: &Conversation) {
+        let Some(open) = conversation.open_turn() else { return };
+        let key = self.host.read().await.history_key.clone();
+        let signed = SignedContent::text(&open.prompt, run.key.tenant.as_str(), run.key.session.as_str());
+        let sig = key.map(|key| key.sign(signed)).unwrap_or_default();
+        run.hears(Heard::Started { content: open.prompt.clone(), sig });
     }
 
     /// The conversation of `run`, for this process alone.
@@ -95,32 +193,57 @@ impl Shared {
         Ok(conversation.on(name.channel.word(), name.conversation.clone()).with(name.user.clone()).under(under))
     }
 
-    /// Waits until somebody decided `approval`; `false` when the host goes away first.
+    /// Waits until somebody decided `approval`; `false` when the host goes away first. Where nobody could come back for the
+    /// answer, nobody's answer is a no after a while.
     async fn decided(&self, run: &Run, approval: &Approval) -> bool {
         run.now_waits(Some(approval.id.clone()));
-        self.announce("approvals.created", approval);
+        self.announce("approvals.created", approval).await;
         run.event("approval.waiting", Some(json!({ "approvalId": approval.id, "tool": approval.tool })));
+        let deadline = run.name.is_once().then(|| Instant::now() + self.desk.limits.approval_wait);
         let answered = loop {
-            let rung = self.answers.notified();
+            let rung = self.desk.answers.notified();
             if let Some(now) = self.answered(&approval.id).await {
                 break Some(now);
             }
+            let look = Instant::now() + LOOK_EVERY;
             tokio::select! {
                 () = rung => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep_until(deadline.map_or(look, |deadline| deadline.min(look))) => {}
                 () = run.handle.stopped() => break None,
                 () = self.life.leaving.cancelled() => break None,
             }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.refuse(approval).await;
+            }
         };
-        let left = answered.is_none() && self.life.leaving.is_cancelled();
+        let mut left = answered.is_none() && self.life.leaving.is_cancelled();
+        if left && run.name.is_once() {
+            run.handle.cancel();
+            left = false;
+        }
         if let Some(now) = &answered {
             let event = if now.state == ApprovalState::Expired { "approvals.expired" } else { "approvals.decided" };
-            self.announce(event, now);
+            self.announce(event, now).await;
             let decided = json!({ "approvalId": now.id, "state": now.state });
             run.event("approval.decided", Some(decided));
         }
-        run.now_waits(None);
+        if !left {
+            run.now_waits(None);
+        }
         !left
+    }
+
+    /// Nobody answered in time, and nobody will come back.
+    async fn refuse(&self, approval: &Approval) {
+        let (store, id) = (self.store.clone(), approval.id.clone());
+        let seconds = self.desk.limits.approval_wait.as_secs();
+        let said =
+            PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("nobody answered within {seconds} s") };
+        let refused = tokio::task::spawn_blocking(move || store.answer(&id, said, jiff::Timestamp::now())).await;
+        // Somebody may have been faster by a moment.
+        if let Ok(Err(error)) = refused {
+            tracing::debug!("an approval was answered meanwhile: {error}");
+        }
     }
 
     /// The approval `id`, once it no longer waits.
@@ -147,9 +270,30 @@ fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOut
             Err(ApiError::precondition(aborted.text()).with_details(details))
         }
         TurnEnding::Failed { stage, text } => {
-            let details = json!({ "kind": "failed", "stage": stage, "runId": report.turn_id });
+            let kind = if report.at_limit { "iteration_limit" } else { "failed" };
+            let details = json!({ "kind": kind, "stage": stage, "runId": report.turn_id, "effect": run.has_effect() });
             Err(ApiError::new(ErrorCode::Unavailable, text).with_details(details))
         }
         TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
+    }
+}
+
+fn went_on_elsewhere() -> ApiError {
+    ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
+}
+
+impl Errand {
+    /// Goes on with the turn that was left open.
+    pub(crate) fn resuming(agent: Arc<ReadyAgent>) -> Self {
+        Self {
+            agent,
+            skills: None,
+            enable_tools: true,
+            history: None,
+            media: Vec::new(),
+            turn: TurnId::fresh(),
+            resumes: true,
+            place: None,
+        }
     }
 }

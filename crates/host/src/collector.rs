@@ -14,6 +14,7 @@ use store::Store;
 use telemetry::{CollectorSettings, Exporter};
 
 use crate::config::{Config, Env};
+use crate::host::Host;
 
 /// A collector that is told.
 pub struct Collector {
@@ -55,12 +56,7 @@ impl Collector {
 
     /// Lets what `engine`, `store` and `parts` know be told with the numbers.
     pub fn measure(&self, (engine, store): (&Engine, &Arc<dyn Store>), parts: &RuleServices) {
-        let sources = Sources {
-            live: Arc::downgrade(engine.live()),
-            evidence: Arc::downgrade(engine.evidence()),
-            pool: Arc::downgrade(&parts.pool),
-            store: store.clone(),
-        };
+        let sources = Sources::of((engine, store), parts);
         self.exporter.read_gauges(Arc::new(move |tenants| sources.metrics(tenants)));
     }
 
@@ -71,7 +67,24 @@ impl Collector {
     }
 }
 
+impl Host {
+    /// Tells the numbers of its hooks that are not counted but looked at, for tenants that had events; the result blocks.
+    pub fn gauges(&self) -> impl FnOnce(&[TenantId]) -> Vec<Metric> + Send + 'static {
+        let sources = Sources::of((&self.engine, &self.store), self.host_rules.parts());
+        move |tenants| sources.metrics(tenants)
+    }
+}
+
 impl Sources {
+    fn of((engine, store): (&Engine, &Arc<dyn Store>), parts: &RuleServices) -> Self {
+        Self {
+            live: Arc::downgrade(engine.live()),
+            evidence: Arc::downgrade(engine.evidence()),
+            pool: Arc::downgrade(&parts.pool),
+            store: store.clone(),
+        }
+    }
+
     fn metrics(&self, seen: &[TenantId]) -> Vec<Metric> {
         let records = self.evidence.upgrade().map_or(0, |evidence| evidence.lost());
         let rows = self.pool.upgrade().map_or(0, |pool| pool.lost());

@@ -48,7 +48,7 @@ pub use self::diagnostic::{Diagnostic, Location};
 use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
-pub use self::gateway::{GatewayConfig, TlsFiles};
+pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -218,6 +218,8 @@ pub struct AgentConfig {
     pub max_iterations: u32,
     /// Globs of tools whose every call waits for a person; of every file that says something about the agent.
     pub ask: Vec<NamedRef>,
+    /// Who answers what it asks over the network.
+    pub approvers: ApproversConfig,
     /// How many tokens the model takes, about; 0 when nobody knows.
     pub context_tokens: u32,
     /// The purpose of the agent, told to other agents; may be empty.
@@ -242,6 +244,15 @@ pub struct AgentConfig {
     pub planning: PlanningConfig,
     /// The treatment on the wire of a text that left the conversation, where thoughts are bound to it.
     pub removal: RemovalMode,
+}
+
+/// Who answers over the network what an agent asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ApproversConfig {
+    /// Names of users, and roles, which mean everybody who has at least that one; whoever may answer approvals when absent.
+    pub named: Option<Vec<String>>,
+    /// Whether it has to be somebody else than the user whose conversation it is.
+    pub other_than_asker: bool,
 }
 
 /// How the turns of an agent go.

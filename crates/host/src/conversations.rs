@@ -119,6 +119,7 @@ impl SessionStore for SplitSessions {
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
         let was_there = self.journals.delete(key)?;
         self.own.void_session(key)?;
+        self.own.forget_session(key)?;
         Ok(was_there)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use agent::media::{MediaStore, SWEEP_EVERY};
+use domain::store::UploadStore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,16 +20,18 @@ pub const DELIVERED: &str = "delivered";
 /// The media of one host. They are swept for as long as it runs.
 pub struct HostMedia {
     folder: PathBuf,
+    uploads: Arc<dyn UploadStore>,
     store: OnceLock<Option<Arc<MediaStore>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl HostMedia {
-    /// Those below `home`. Nothing is made before it is needed.
-    pub fn new(home: &Path) -> Self {
+    /// Those below `home`, and the `uploads` that sessions took. Nothing is made before it is needed.
+    pub fn new(home: &Path, uploads: Arc<dyn UploadStore>) -> Self {
         Self {
             folder: home.join(MEDIA),
+            uploads,
             store: OnceLock::new(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -43,7 +46,7 @@ impl HostMedia {
     fn open(&self) -> Option<Arc<MediaStore>> {
         match MediaStore::open(self.folder.clone()) {
             Ok(store) => {
-                let store = Arc::new(store);
+                let store = Arc::new(store.with_uploads(self.uploads.clone()));
                 self.tasks.spawn(sweep(store.clone(), self.stop.clone()));
                 Some(store)
             }

@@ -112,7 +112,7 @@ impl Host {
         hide();
         let approvals = Arc::new(Approvals::new(store.clone(), ApprovalMode::Run));
         let (orphans, running) = (OrphanReaper::adopt(), Mutex::default());
-        let (servers, files) = (Servers::default(), HostMedia::new(&loaded.config.home));
+        let (servers, files) = (Servers::default(), HostMedia::new(&loaded.config.home, store.clone()));
         let history_key = rule_env.keyring.history_key();
         let host_rules = HostRules::open(rule_env, (&loaded, &env), (&engine, &store));
         let skills = SkillSets::default();

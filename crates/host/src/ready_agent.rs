@@ -154,7 +154,11 @@ impl Host {
 
     fn agent(&self, settings: AgentSettings, models: Models, tools: Tools) -> Runner {
         let runner = Runner::new(settings, Arc::new(models), Arc::new(tools), self.engine.clone());
-        let front_ends = FrontEnds { key: self.history_key.clone(), verify: self.loaded.config.verify_history };
+        let front_ends = FrontEnds {
+            key: self.history_key.clone(),
+            verify: self.loaded.config.verify_history,
+            passed: Some(self.store.clone()),
+        };
         let runner = runner.with_approvals(self.approvals.clone()).with_front_ends(front_ends);
         match self.files.store() {
             Some(media) => runner.with_media(media),

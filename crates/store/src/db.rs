@@ -200,6 +200,8 @@ pub(crate) enum Exclusive {
     Sessions,
     /// Asking and answering questions.
     Approvals,
+    /// Taking uploads in, as far as there is room.
+    Uploads,
     /// Appending to one audit chain: a number made from the name of its tenant.
     Chain(i32),
     /// Counting what is used: a number made from what is counted, and for whom.

@@ -32,13 +32,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::id::{EventId, TenantId};
+use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore, RuleStore,
-    SessionKey, SessionStore, StoreError, StoredTurn,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -77,6 +77,8 @@ pub trait Store:
     + ExecutionStore
     + AuditStore
     + IdentityStore
+    + UploadStore
+    + RepeatStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
@@ -136,6 +138,20 @@ pub trait Store:
     /// # Errors
     /// The store cannot do it.
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError>;
+
+    /// Forgets the uploads that the session `key` took and the requests about it: for whoever keeps its journal elsewhere.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError>;
+
+    /// At most `limit` turns that have not ended, with their sessions, of which persons answered a question and no other
+    /// waits: they can go on. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError>;
 
     /// Takes the store as it is found, with the rules that something other than Pintle changed, and says what was taken.
     /// Blocks.

@@ -1,6 +1,7 @@
 //! Everything of this process alone, for embedders and tests.
 
 mod state;
+mod exchange;
 mod executions;
 mod history;
 mod hooks;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::AuditKind;
-use domain::id::{EventId, TenantId};
+use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -22,6 +23,7 @@ use domain::store::{
 
 use jiff::Timestamp;
 
+use exchange::Exchange;
 use history::History;
 use hooks::RuleTables;
 use identity::IdentityTables;
@@ -53,6 +55,7 @@ pub struct Memory {
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
     identities: Mutex<IdentityTables>,
+    exchange: Mutex<Exchange>,
 }
 
 impl Memory {
@@ -73,6 +76,11 @@ impl Memory {
 
     fn memory(&self) -> MutexGuard<'_, MemoryState> {
         state::locked(&self.memory)
+    }
+
+    fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        // Each change is one step.
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, records: Vec<EventRecord>) {
@@ -125,6 +133,15 @@ impl Store for Memory {
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.memory().void_session(key);
         Ok(())
+    }
+
+    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.exchange().forget_session(key);
+        Ok(())
+    }
+
+    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
+        Ok(self.memory().decided_turns(limit))
     }
 
     fn accept(&self, _by: &Actor) -> Result<Vec<String>, StoreError> {
@@ -201,7 +218,9 @@ impl SessionStore for Memory {
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.memory().delete(key)
+        let gone = self.memory().delete(key)?;
+        gone.iter().for_each(|key| self.exchange().forget_session(key));
+        Ok(!gone.is_empty())
     }
 }
 

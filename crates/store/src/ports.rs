@@ -3,22 +3,24 @@
 
 mod identity;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::breaker::BreakerRun;
 use domain::execution::Execution;
-use domain::id::{EventId, HookId, TenantId};
+use domain::id::{EventId, HookId, TenantId, TurnId};
 use domain::json::Object;
 use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
-    JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Room,
-    RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery,
-    SessionRow, SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
+    JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Repeat,
+    RepeatName, RepeatStore, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold,
+    SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
+    Upload, UploadStore,
 };
 use jiff::Timestamp;
 
@@ -31,7 +33,9 @@ use crate::rows::approvals::Asked;
 use crate::rows::batch::{Batch, tail};
 use crate::rows::hooks::Changer;
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
-use crate::rows::{approvals, audit, budgets, epoch, executions, hooks, journal, outbox, records, sessions, tenants};
+use crate::rows::{
+    approvals, audit, budgets, epoch, exchange, executions, hooks, journal, outbox, records, sessions, tenants,
+};
 use crate::timing::HookTiming;
 
 impl<D: Database + fmt::Debug> Store for SqlStore<D> {
@@ -72,6 +76,14 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
         self.0.write(|db| approvals::void_session(db, key))
+    }
+
+    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.0.write(|db| exchange::forget_session(db, key))
+    }
+
+    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
+        self.0.read(|db| approvals::decided_turns(db, limit))
     }
 
     fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {
@@ -318,5 +330,57 @@ impl<D: Database> AuditStore for SqlStore<D> {
             anchor.cut(tenant, cut);
         }
         Ok(gone)
+    }
+}
+
+impl<D: Database> UploadStore for SqlStore<D> {
+    fn keep_upload(&self, upload: &Upload, content: &[u8], quota_bytes: u64) -> Result<bool, StoreError> {
+        self.0.write(|db| exchange::keep_upload(db, upload, content, quota_bytes))
+    }
+
+    fn upload(&self, tenant: &TenantId, id: &str) -> Result<Option<Upload>, StoreError> {
+        self.0.read(|db| exchange::upload(db, tenant, id))
+    }
+
+    fn upload_content(&self, tenant: &TenantId, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.read(|db| exchange::upload_content(db, tenant, id))
+    }
+
+    fn take_upload(&self, session: &SessionKey, id: &str, user: &str) -> Result<bool, StoreError> {
+        self.0.write(|db| exchange::take_upload(db, session, id, user))
+    }
+
+    fn forget_uploads(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.0.write(|db| exchange::forget_uploads(db, before, limit))
+    }
+}
+
+impl<D: Database> RepeatStore for SqlStore<D> {
+    fn begin_repeat(&self, name: &RepeatName, new: &Repeat, since: Timestamp) -> Result<Option<Repeat>, StoreError> {
+        self.0.write(|db| exchange::begin_repeat(db, name, new, since))
+    }
+
+    fn repeat(&self, name: &RepeatName, since: Timestamp) -> Result<Option<Repeat>, StoreError> {
+        self.0.read(|db| exchange::repeat(db, name, since))
+    }
+
+    fn end_repeats(&self, tenant: &TenantId, turn_id: &TurnId, outcome: Option<&str>) -> Result<(), StoreError> {
+        self.0.write(|db| exchange::end_repeats(db, tenant, turn_id, outcome))
+    }
+
+    fn forget_repeat(&self, name: &RepeatName) -> Result<(), StoreError> {
+        self.0.write(|db| exchange::forget_repeat(db, name))
+    }
+
+    fn forget_repeats(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.0.write(|db| exchange::forget_repeats(db, before, limit))
+    }
+
+    fn remember_passed(&self, codes: &[String], at: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| exchange::remember_passed(db, codes, at))
+    }
+
+    fn passed(&self, codes: &[String], since: Timestamp) -> Result<BTreeSet<String>, StoreError> {
+        self.0.read(|db| exchange::passed(db, codes, since))
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod backlog;
 pub(crate) mod batch;
 pub(crate) mod budgets;
 pub(crate) mod epoch;
+pub(crate) mod exchange;
 pub(crate) mod executions;
 pub(crate) mod group;
 pub(crate) mod hooks;

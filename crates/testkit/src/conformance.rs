@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod exchange;
 pub mod executions;
 pub mod identity;
 mod kept;

@@ -6,7 +6,7 @@ use domain::checkpoint::user_prompt_submit::InputKind;
 use domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
 use domain::id::EventId;
 use domain::identity::Identity;
-use domain::message::Message;
+use domain::message::{Message, Role};
 use domain::record::{EventRecord, EventRuling, RecordLines};
 use domain::turn::WaitingMessage;
 use domain::verdict::VerdictKind;
@@ -17,6 +17,7 @@ use super::report::TurnEnding;
 use super::runner::Runner;
 use super::work::Work;
 use crate::conversation::Conversation;
+use crate::front_ends::PassedTexts;
 use crate::skills::TextRequest;
 use crate::user_output::UserOutput;
 
@@ -26,6 +27,8 @@ pub(super) struct FrontEndInput {
     /// The conversation that came with the request.
     pub(super) recalled: Option<RecalledHistory>,
     prompt: Option<Submitted>,
+    /// The files that come with it, as references.
+    media: Vec<String>,
 }
 
 /// A message as the gates left it.
@@ -44,8 +47,12 @@ impl FrontEndInput {
     /// What the turn begins with: what waits in the conversation, then the message.
     pub(super) fn prompts(self, conversation: &Conversation) -> Vec<Message> {
         let waiting = conversation.session.queue().iter().cloned().flat_map(WaitingMessage::into_messages);
-        let prompt = self.prompt.into_iter();
-        let prompt = prompt.flat_map(|prompt| std::iter::once(user(prompt.text)).chain(prompt.notes));
+        let Self { prompt, media, .. } = self;
+        let prompt = prompt.into_iter();
+        let prompt = prompt.flat_map(|prompt| {
+            let asked = Message { media: media.clone(), ..user(prompt.text) };
+            std::iter::once(asked).chain(prompt.notes)
+        });
         waiting.chain(prompt).collect()
     }
 }
@@ -59,8 +66,9 @@ impl Runner {
         user_output: &dyn UserOutput,
         hooks: &Dispatcher,
     ) -> Result<FrontEndInput, TurnEnding> {
+        let mut passed = self.passed(conversation, request, hooks).await;
         let recalled = match request.history {
-            Some(history) => Some(self.recall(conversation, history, user_output, hooks).await?),
+            Some(history) => Some(self.recall((conversation, history), user_output, hooks, &mut passed).await?),
             None => None,
         };
         let spoken = match request.history {
@@ -69,25 +77,58 @@ impl Runner {
         };
         let spoken = spoken || !conversation.session.queue().is_empty();
         let kind = if spoken { InputKind::Followup } else { InputKind::First };
-        let prompt = Some(submit(hooks, request.prompt, kind).await?);
-        Ok(FrontEndInput { recalled, prompt })
+        let prompt = submit(hooks, request.prompt, kind).await?;
+        if prompt.text == request.prompt && prompt.notes.is_empty() {
+            passed.add(request.prompt);
+        }
+        passed.remember().await;
+        Ok(FrontEndInput { recalled, prompt: Some(prompt), media: request.media.to_vec() })
+    }
+
+    /// The texts of a history that passed the gates that are in force now. Where nobody keeps the conversation but the
+    /// session, or nobody waits at the gate, nothing is remembered.
+    async fn passed(&self, conversation: &Conversation, request: TextRequest<'_>, hooks: &Dispatcher) -> PassedTexts {
+        let at = CheckpointKind::UserPromptSubmit;
+        let set = hooks.set();
+        let roster = set.roster();
+        let Some(history) = request.history.filter(|_| roster.waits_at(at)) else { return PassedTexts::default() };
+        let gates = roster.at(at).iter().map(|number| {
+            let hook = roster.hook(*number);
+            let stored = hook.stored.as_ref().map(|stored| (&stored.id, stored.version));
+            format!("{} {:?} {stored:?}", hook.name, hook.state)
+        });
+        let under = conversation.worked_under().map(|under| under.digest.clone()).unwrap_or_default();
+        let gates: Vec<String> = std::iter::once(under).chain(gates).collect();
+        let texts: Vec<&str> =
+            history.iter().filter(|kept| kept.role == Role::User).map(|kept| kept.content.as_str()).collect();
+        self.front_ends.passed(hooks.who(), gates.join("\n"), &texts).await
     }
 
     /// What comes in of a history. What does not come in as it was sent is told and recorded.
     async fn recall(
         &self,
-        conversation: &Conversation,
-        history: &[HistoryMessage],
+        (conversation, history): (&Conversation, &[HistoryMessage]),
         user_output: &dyn UserOutput,
         hooks: &Dispatcher,
+        passed: &mut PassedTexts,
     ) -> Result<RecalledHistory, TurnEnding> {
         let (skills, held) = (self.skill_set.skills(), conversation.session.messages());
-        let trust = self.front_ends.trust(hooks.who(), &skills, held);
+        let session = user_output.conversation().unwrap_or(hooks.who().session_id.as_str());
+        let trust = self.front_ends.trust((hooks.who(), session), &skills, held);
         let mut recall = Recall::begin(history.to_vec(), &trust)
             .map_err(|error| TurnEnding::Failed { stage: "history".into(), text: error.to_string() })?;
         while let Some(text) = recall.to_gate().map(str::to_owned) {
+            if passed.has(&text) {
+                recall.gated(GatedMessage::Passed { text, notes: Vec::new() });
+                continue;
+            }
             let gated = match submit(hooks, &text, InputKind::History).await {
-                Ok(Submitted { text, notes }) => GatedMessage::Passed { text, notes },
+                Ok(Submitted { text: left, notes }) => {
+                    if left == text && notes.is_empty() {
+                        passed.add(&text);
+                    }
+                    GatedMessage::Passed { text: left, notes }
+                }
                 Err(TurnEnding::Blocked(denied)) => {
                     user_output.refused(&denied.text());
                     GatedMessage::Refused
@@ -105,10 +146,17 @@ impl Runner {
 impl Work<'_> {
     /// Tells whoever keeps the conversation what the gates left of the message that began the turn.
     pub(super) fn tell_started(&self, text: &str) {
-        let who = self.hooks.who();
-        let sig =
-            self.runner.front_ends.sign(SignedContent::text(text, who.tenant_id.as_str(), who.session_id.as_str()));
+        let sig = self.runner.front_ends.sign(SignedContent::text(text, self.tenant(), self.signed_session()));
         self.turn_env.user_output.started(text, &sig);
+    }
+
+    pub(super) fn tenant(&self) -> &str {
+        self.hooks.who().tenant_id.as_str()
+    }
+
+    /// The conversation that signatures are for.
+    pub(super) fn signed_session(&self) -> &str {
+        self.turn_env.user_output.conversation().unwrap_or(self.hooks.who().session_id.as_str())
     }
 }
 

@@ -16,6 +16,20 @@ pub struct TurnReport {
     pub ending: TurnEnding,
     /// What it and the sub-agents that it waited for were denied, a text each.
     pub denials: Vec<String>,
+    /// Whether it ended because all its rounds were spent.
+    pub at_limit: bool,
+}
+
+impl TurnReport {
+    /// A turn that failed at `stage` before it did anything.
+    pub(super) fn failed(turn_id: TurnId, stage: &str, text: String) -> Self {
+        Self::of(turn_id, TurnEnding::Failed { stage: stage.to_owned(), text })
+    }
+
+    /// A turn that ended before it did anything.
+    pub(super) fn of(turn_id: TurnId, ending: TurnEnding) -> Self {
+        Self { turn_id, reply: String::new(), ending, denials: Vec::new(), at_limit: false }
+    }
 }
 
 /// How a turn ended, as the host must know it.

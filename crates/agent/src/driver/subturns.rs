@@ -411,12 +411,7 @@ impl StartedSubagent {
 
 /// What comes of a task whose session cannot be worked.
 fn not_opened(task: &Task, text: String) -> TurnReport {
-    TurnReport {
-        turn_id: task.turn_id.clone(),
-        reply: String::new(),
-        ending: TurnEnding::Failed { stage: "session_restore".into(), text },
-        denials: Vec::new(),
-    }
+    TurnReport::failed(task.turn_id.clone(), "session_restore", text)
 }
 
 impl Drop for StartedSubagent {

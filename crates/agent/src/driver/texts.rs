@@ -45,8 +45,7 @@ impl Work<'_> {
     }
 
     fn announce(&self, chunk: &HookChunk) -> Option<EventRecord> {
-        let who = self.hooks.who();
-        let signed = SignedContent::hook(chunk, who.tenant_id.as_str(), who.session_id.as_str());
+        let signed = SignedContent::hook(chunk, self.tenant(), self.signed_session());
         let sent = self.turn_env.user_output.hook(chunk, &self.runner.front_ends.sign(signed));
         let text = if sent { "sent" } else { "no front end" };
         let hooks = self.turn.skills()?.hooks.clone();

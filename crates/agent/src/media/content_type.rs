@@ -39,7 +39,7 @@ const BRAND_AT: usize = 8;
 const BRANDED: &[u8] = b"ftyp";
 
 /// The type that the first bytes tell.
-pub(super) fn seen(bytes: &[u8]) -> Option<&'static str> {
+pub fn seen(bytes: &[u8]) -> Option<&'static str> {
     let is_branded = bytes.get(4..BRAND_AT) == Some(BRANDED);
     let fits = |&&(head, brand, _): &&(&[u8], &[u8], &str)| {
         let has_brand = bytes.get(BRAND_AT..).is_some_and(|rest| rest.starts_with(brand));

@@ -21,8 +21,8 @@ struct Room {
 
 impl TurnMedia {
     /// The messages of a request, as they go to a provider. Every reference becomes a tag such as `[image:PATH]` in the
-    /// text of its message, and what cannot be used is named there. Images on tool messages from the index `first` on,
-    /// the current turn's, become `data:` URLs too, as long as one has at most `max_image_bytes` and all of them have
+    /// text of its message, and what cannot be used is named there. Images on messages of tools and of the user from the
+    /// index `first` on, the current turn's, become `data:` URLs too, as long as one has at most `max_image_bytes` and all of them have
     /// room; the latest go first. Messages without media stay the very same; what is no reference stays as it is.
     pub fn in_request(
         &self,
@@ -34,7 +34,7 @@ impl TurnMedia {
         let mut sent: Vec<_> = messages.to_vec();
         for (index, message) in sent.iter_mut().enumerate().rev() {
             if message.get().media.iter().any(|entry| entry.starts_with(SCHEME)) {
-                let shows = index >= first && message.get().role == Role::Tool;
+                let shows = index >= first && matches!(message.get().role, Role::Tool | Role::User);
                 *message = Rendered::new(self.in_message(message.get(), shows.then_some(&mut room)));
             }
         }

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::id::SessionId;
 use domain::tool::UnusableMedia;
 
 use super::about::MediaInfo;
@@ -18,8 +19,8 @@ use super::{
 ///
 /// The methods read and write files; one of the largest size takes some ten milliseconds.
 pub struct TurnMedia {
-    store: Arc<MediaStore>,
-    scope: MediaScope,
+    pub(super) store: Arc<MediaStore>,
+    pub(super) scope: MediaScope,
     hold: Hold,
 }
 
@@ -43,7 +44,7 @@ impl TurnMedia {
         }
         let id = Id::fresh();
         let draft = self.store.folder.join(id.draft());
-        let written = self.write(&draft, new);
+        let written = self.write(&draft, new, &self.scope.session);
         if let Err(error) = written.and_then(|()| fs::rename(&draft, self.store.folder.join(id.folder()))) {
             // The first error is the one to tell; a sweep takes what stays.
             drop(fs::remove_dir_all(&draft));
@@ -53,14 +54,14 @@ impl TurnMedia {
         Ok(id.reference())
     }
 
-    fn write(&self, draft: &Path, new: NewMedia<'_>) -> io::Result<()> {
+    pub(super) fn write(&self, draft: &Path, new: NewMedia<'_>, session: &SessionId) -> io::Result<()> {
         let content_type = content_type::settle(new.content_type, new.bytes);
         let about = MediaInfo {
             file_name: name::safe(new.file_name, &content_type),
             content_type,
             source: new.source.to_owned(),
             tenant: self.scope.tenant.clone(),
-            session: self.scope.session.clone(),
+            session: session.clone(),
             size_bytes: new.bytes.len() as u64,
             sha256: sha256(new.bytes),
         };
@@ -80,6 +81,16 @@ impl TurnMedia {
     pub(super) fn find(&self, reference: &str) -> Result<MediaFile, MediaError> {
         // Whether another session has it is nobody's business, so all of these are told alike.
         let id = Id::of(reference).ok_or(MediaError::Unknown)?;
+        match self.find_here(id, reference) {
+            Err(MediaError::Unknown) => {
+                self.fetch(id)?;
+                self.find_here(id, reference)
+            }
+            found => found,
+        }
+    }
+
+    fn find_here(&self, id: Id, reference: &str) -> Result<MediaFile, MediaError> {
         let folder = self.store.folder.join(id.folder());
         let (about, last_use) = MediaInfo::read(&folder)?;
         let now = (self.store.clock)();

@@ -130,8 +130,10 @@ fn last(host: &Host) -> Vec<String> {
 /// Plays the published round trip. With a store another process answers each request; without one nothing is kept.
 async fn round_trip(store: Option<Arc<Memory>>) {
     let replies: Vec<Value> = (1..=7).map(|n| json!({"text": ["A", n.to_string()]})).collect();
-    let (mut host, asked) =
-        believing(host(json!(replies), tones(), None), FrontEnds { key: Some(key()), verify: true });
+    let (mut host, asked) = believing(
+        host(json!(replies), tones(), None),
+        FrontEnds { key: Some(key()), verify: true, ..FrontEnds::default() },
+    );
     let client = Arc::new(Client::default());
     let mut request = async |skills: Option<&[String]>, prompt: &str| {
         host.conversation = Conversation::new("s");
@@ -219,7 +221,7 @@ async fn what_a_front_end_made_up_is_held_back_and_recorded() {
     let check = async |verify: bool, system: &str, lines: &[&str]| {
         let store = Arc::new(Memory::new());
         let hosted = host(json!([{"text": "A"}]), tones(), None);
-        let (mut host, asked) = believing(hosted, FrontEnds { key: Some(key()), verify });
+        let (mut host, asked) = believing(hosted, FrontEnds { key: Some(key()), verify, ..FrontEnds::default() });
         host.conversation = Conversation::open(store.clone(), "s").unwrap();
         let client = Arc::new(Client::default());
         assert_eq!(with(&mut host, &client, &forged(), "U").await.ending, TurnEnding::Completed);
@@ -336,7 +338,7 @@ async fn a_killed_turn_goes_on_with_the_history_that_it_came_with() {
         let store = Mortal::with_lives(memory.clone(), usize::MAX);
         let mut host = Parts::of(asks).own(stall).host();
         host.runner = host.runner.with_skills(Arc::new(SkillSet::new(tones())));
-        let (mut host, _) = believing(host, FrontEnds { key: Some(key()), verify: true });
+        let (mut host, _) = believing(host, FrontEnds { key: Some(key()), verify: true, ..FrontEnds::default() });
         host.conversation = Conversation::open(store.clone(), "s").unwrap();
         let history = forged();
         {
@@ -356,7 +358,7 @@ async fn a_killed_turn_goes_on_with_the_history_that_it_came_with() {
     assert_eq!(lines(session.messages()), first);
     let mut host = Parts::of(json!([{"text": "A"}])).host();
     host.runner = host.runner.with_skills(Arc::new(SkillSet::new(tones())));
-    let (mut host, asked) = believing(host, FrontEnds { key: Some(key()), verify: true });
+    let (mut host, asked) = believing(host, FrontEnds { key: Some(key()), verify: true, ..FrontEnds::default() });
     host.conversation = Conversation::open(memory, "s").unwrap();
     let resumed = host.runner.resume(&mut host.conversation, client.clone(), &TurnHandle::default()).await;
     assert_eq!(resumed.unwrap().ending, TurnEnding::Completed);

@@ -146,5 +146,6 @@ impl<'a> Trust<'a> {
 }
 
 fn message(kept: HistoryMessage) -> Message {
-    Message::text(kept.role, kept.content).of_hook(kept.hook, kept.skill)
+    let message = Message { media: kept.media, ..Message::text(kept.role, kept.content) };
+    message.of_hook(kept.hook, kept.skill)
 }

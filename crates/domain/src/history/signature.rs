@@ -85,6 +85,13 @@ impl HistoryKey {
         URL_SAFE_NO_PAD.encode(mac(&self.signs, &[&signed.bytes()]).finalize().into_bytes())
     }
 
+    /// A code for `text`, which passed the gates that `gates` names, for the caller that `caller` names: whoever has no key
+    /// learns nothing of the text from it.
+    pub fn passed_code(&self, caller: &[&str], gates: &str, text: &str) -> String {
+        let bytes = canonical(&crate::json::json!({ "passed": text, "caller": caller, "gates": gates }));
+        URL_SAFE_NO_PAD.encode(mac(&self.signs, &[bytes.as_bytes()]).finalize().into_bytes())
+    }
+
     /// Whether `sig` is the signature of this key or of an older one. How much of it is wrong changes nothing in the
     /// time that this takes.
     pub fn verifies(&self, signed: SignedContent<'_>, sig: &str) -> bool {

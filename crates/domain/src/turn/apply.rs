@@ -50,7 +50,7 @@ impl Turn {
             Fact::Compacted { upto, summary } => self.compact(upto, summary),
             Fact::Trimmed { at, text } => self.trim(at, text),
             Fact::Ended { status, roll_back, error, reply } => {
-                self.take_end(TurnEnd { status, reply, error, roll_back, stopped_by: None });
+                self.take_end(TurnEnd { status, reply, error, roll_back, stopped_by: None, at_limit: false });
             }
         }
     }

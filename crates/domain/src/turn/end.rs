@@ -21,11 +21,13 @@ pub struct TurnEnd {
     pub roll_back: bool,
     /// The hook's order that ended it, where one did.
     pub stopped_by: Option<Aborted>,
+    /// Whether all rounds were spent.
+    pub at_limit: bool,
 }
 
 impl TurnEnd {
     fn with(status: TurnStatus) -> Self {
-        Self { status, reply: String::new(), error: None, roll_back: false, stopped_by: None }
+        Self { status, reply: String::new(), error: None, roll_back: false, stopped_by: None, at_limit: false }
     }
 
     /// The turn has its answer.
@@ -40,7 +42,8 @@ impl TurnEnd {
 
     /// All `limit` rounds are spent, and the model said `reply` in one more call.
     pub fn at_limit(limit: u32, reply: impl Into<String>) -> Self {
-        Self { reply: reply.into(), ..Self::failed("llm", format!("iteration limit {limit} reached")) }
+        let failed = Self::failed("llm", format!("iteration limit {limit} reached"));
+        Self { reply: reply.into(), at_limit: true, ..failed }
     }
 
     /// Somebody stopped the turn; what it did stays in the history.

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use domain::json::{Value, json};
 
+use super::refused::Refused;
 use super::reply::answer;
 use crate::Shared;
 use crate::door::Visit;
@@ -20,8 +21,8 @@ pub(crate) async fn list(
 ) -> Response {
     let found = shared.signed_in(&headers, visit).await.and_then(|who| roles::allow(&who, "agents.list").map(drop));
     if let Err(error) = found {
-        let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        return answer(status, &openai::error(&error, &error.code.word().to_lowercase()));
+        let refused = Refused::from(error);
+        return refused.response(&openai::error(&refused.error, &refused.code));
     }
     let host = shared.host.read().await;
     // The members of both published ways.

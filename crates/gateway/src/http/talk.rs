@@ -2,39 +2,41 @@
 //!
 //! The status of an answer waits for the gates of the prompt: what they refuse is no stream that breaks off.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse as _, Response};
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use domain::id::TurnId;
 use domain::json::{Value, json};
-use domain::llm::Usage;
-use futures_util::Stream;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::reply::{answer, json_body};
+use super::body::whole;
+use super::refused::Refused;
+use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
 use crate::door::Visit;
-use crate::error::{ApiError, ErrorCode};
+use crate::error::ApiError;
 use crate::methods::going_away;
+use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
+use crate::repeats::{LOOK_EVERY, Named, Standing};
 use crate::roles;
-use crate::run::{Heard, Run, RunOutcome, RunParts};
+use crate::run::{Run, RunParts};
 use crate::session_name::{Channel, SessionName};
-use crate::wire::anthropic::Ended;
 use crate::wire::{Asked, anthropic, openai};
 use crate::working::Errand;
 
-/// How often a quiet stream says that it is alive. Source: the page of the gateway.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+mod answering;
+mod streaming;
+
+use answering::{Guard, Talk};
 
 /// The header that names a conversation which the host keeps.
 const SESSION: &str = "x-pintle-session";
+/// The header that names a request, so that it may come a second time.
+const REPEAT: &str = "idempotency-key";
 
 /// One of the ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,146 +45,92 @@ pub(crate) enum Wire {
     Anthropic,
 }
 
-/// Why a request is refused, with the word that says it for programs.
-struct Refused {
-    status: StatusCode,
-    code: String,
-    error: ApiError,
-    /// Whether the same may be tried again: SDKs do so by themselves.
-    retry: bool,
-}
-
-impl From<ApiError> for Refused {
-    fn from(error: ApiError) -> Self {
-        let kind = error.details.as_ref().and_then(|details| details.get("kind")).and_then(Value::as_str);
-        let (status, code) = match kind {
-            Some("hook_blocked") => (StatusCode::FORBIDDEN, "hook_blocked".to_owned()),
-            Some("hook_stopped") => (StatusCode::FORBIDDEN, "hook_stopped".to_owned()),
-            Some("failed") => (StatusCode::BAD_GATEWAY, "turn_failed".to_owned()),
-            Some(kind) => (StatusCode::CONFLICT, kind.to_owned()),
-            None => (status(error.code), error.code.word().to_lowercase()),
-        };
-        // What came of a turn is not undone by asking again.
-        let retry = kind.is_none() && error.retryable();
-        Self { status, code, error, retry }
-    }
-}
-
-fn status(code: ErrorCode) -> StatusCode {
-    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-}
-
 /// `POST /v1/chat/completions`.
 pub(crate) async fn completions(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    talk(Wire::OpenAi, shared, visit, (headers, body)).await
+    talk(Wire::OpenAi, shared, visit, request).await
 }
 
 /// `POST /v1/messages`.
 pub(crate) async fn messages(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    talk(Wire::Anthropic, shared, visit, (headers, body)).await
+    talk(Wire::Anthropic, shared, visit, request).await
 }
 
-async fn talk(wire: Wire, shared: Arc<Shared>, visit: Visit, (headers, body): (HeaderMap, Bytes)) -> Response {
-    let begun = match begin(wire, &shared, visit, (&headers, &body)).await {
+async fn talk(wire: Wire, shared: Arc<Shared>, visit: Visit, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let begun = match begin(wire, &shared, visit, (&head.headers, body)).await {
         Ok(begun) => begun,
         Err(refused) => return wire.refusal(&refused),
     };
     match begun.started().await {
-        Err(refused) => wire.refusal(&refused),
+        Err((refused, run)) => {
+            let mut response = wire.refusal(&refused);
+            answering::mark(&run, &mut response);
+            response
+        }
         Ok(talk) if talk.stream => talk.stream(),
         Ok(talk) => talk.whole().await,
     }
 }
 
-/// A turn that was begun for a request.
-struct Talk {
+/// What a request is, before anything is done for it.
+struct Wanted {
     wire: Wire,
-    run: Arc<Run>,
-    heard: UnboundedReceiver<Heard>,
-    agent: String,
-    stream: bool,
-    usage_in_stream: bool,
-    /// What the gates left of the prompt.
-    user: Value,
-    guard: Guard,
+    who: Principal,
+    name: SessionName,
+    /// Whether the host keeps the conversation.
+    kept: bool,
+    asked: Asked,
+    turn: TurnId,
 }
 
-/// Stops a turn that nobody keeps when its client goes away.
-struct Guard(Option<Weak<Run>>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(run) = self.0.take().and_then(|run| run.upgrade()) {
-            run.handle.cancel();
-        }
-    }
+/// Where a prompt stands that a request was left with, because a call waited for an approval.
+enum Pending {
+    /// There is none.
+    None,
+    /// It is worked.
+    Works(Arc<Run>),
+    /// Its turn is open, and nobody works it.
+    Left,
+    /// It is over.
+    Over(Box<(TurnId, KeptOutcome)>),
 }
 
 async fn begin(
     wire: Wire,
     shared: &Arc<Shared>,
     visit: Visit,
-    (headers, body): (&HeaderMap, &Bytes),
+    (headers, body): (&HeaderMap, Body),
 ) -> Result<Talk, Refused> {
     let who = shared.signed_in(headers, visit).await?;
     roles::allow(&who, "chat.send")?;
-    let body = json_body(headers, body)?;
+    let body = whole(body, shared.desk.limits.max_body).await?;
+    let body = json_body(headers, &body)?;
     let asked = match wire {
         Wire::OpenAi => openai::read(&body)?,
         Wire::Anthropic => anthropic::read(&body)?,
     };
-    shared.guests.rates.check(&who)?;
-    if shared.life.draining.is_cancelled() {
-        return Err(ApiError { retry_after_ms: Some(1000), ..going_away() }.into());
-    }
-    let agent = {
-        let host = shared.host.read().await;
-        let name = named(&host.loaded.config, Some(&asked.agent))?.name.clone();
-        shared.agents.ready(&host, &name, None)?
-    };
-    let Asked { history, prompt, stream, usage_in_stream, skills, .. } = asked;
-    let (name, kept) = session(headers, &who, agent.settings().id.as_str())?;
-    let place = shared.turn_of(&who).await?;
-    let (told, heard) = unbounded_channel();
-    let run = Run::new(RunParts {
-        name,
-        tenant: who.tenant.clone(),
-        prompt,
-        stream,
-        origin: Weak::new(),
-        listener: Some(told),
-        hub: shared.hub.clone(),
-    });
-    if let Err(at_work) = shared.lanes.take(&run) {
-        let details = match at_work.waits() {
-            Some(approval) => json!({ "kind": "approval_pending", "approvalIds": [approval] }),
-            None => json!({ "kind": "session_busy" }),
-        };
-        return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
-    }
-    let history = (!kept).then_some(history);
-    let named = agent.settings().id.to_string();
-    shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, place });
-    let guard = Guard((!kept).then(|| Arc::downgrade(&run)));
-    Ok(Talk { wire, run, heard, agent: named, stream, usage_in_stream, user: Value::Null, guard })
+    let agent = named(&shared.host.read().await.loaded.config, Some(&asked.agent))?.name.clone();
+    let turn = TurnId::fresh();
+    let (name, kept) = session(headers, &who, &agent, &turn)?;
+    let wanted = Wanted { wire, who, name, kept, asked, turn };
+    let repeat = wanted.repeat(headers, body)?;
+    wanted.begin(shared, repeat).await
 }
 
 /// The session of a request, and whether the host keeps the conversation.
-fn session(headers: &HeaderMap, who: &Principal, agent: &str) -> Result<(SessionName, bool), ApiError> {
+fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> Result<(SessionName, bool), ApiError> {
     let key = headers.get(SESSION).map(|key| key.to_str().unwrap_or_default());
     let conversation = match key {
         Some(key) => key.to_owned(),
-        None => SessionName::once(),
+        None => SessionName::once(turn),
     };
     let name = SessionName { agent: agent.to_owned(), channel: Channel::Http, user: who.user.clone(), conversation };
     match name.is_good() && !(key.is_some() && name.is_once()) {
@@ -193,216 +141,161 @@ fn session(headers: &HeaderMap, who: &Principal, agent: &str) -> Result<(Session
     }
 }
 
-impl Talk {
-    /// Waits until the gates let the prompt pass.
-    async fn started(mut self) -> Result<Self, Refused> {
-        match self.heard.recv().await {
-            Some(Heard::Started { content, sig }) => {
-                self.user = json!({ "content": content, "sig": sig });
-                Ok(self)
+impl Wanted {
+    /// The request under the name that its header gives it.
+    fn repeat(&self, headers: &HeaderMap, mut body: Value) -> Result<Option<Named>, ApiError> {
+        let Some(key) = headers.get(REPEAT) else { return Ok(None) };
+        let key = key.to_str().ok().filter(|key| !key.is_empty());
+        let key = key.ok_or_else(|| ApiError::invalid("`Idempotency-Key` must be a text that is not empty"))?;
+        // How an answer is told is no part of what is asked for.
+        if let Some(body) = body.as_object_mut() {
+            body.shift_remove("stream");
+            body.shift_remove("stream_options");
+        }
+        Named::new(&self.who, self.kept.then_some(&self.name), key, &body).map(Some)
+    }
+
+    /// Finds the run that works the request already, or begins one.
+    async fn begin(self, shared: &Arc<Shared>, repeat: Option<Named>) -> Result<Talk, Refused> {
+        let mut resumes = false;
+        match self.pending(shared).await? {
+            Pending::None => {}
+            Pending::Works(run) => return Ok(Talk { joined: true, ..self.talk(shared, run) }),
+            Pending::Over(over) => return Ok(self.was(shared, *over)),
+            Pending::Left => resumes = true,
+        }
+        if let Some(named) = repeat.as_ref().filter(|_| !resumes) {
+            match shared.begin_repeat(named, &self.turn).await? {
+                Standing::New => {}
+                Standing::Works(run) => return Ok(self.talk(shared, run)),
+                Standing::Over(over) => return Ok(self.was(shared, *over)),
+                Standing::Left => resumes = true,
             }
-            Some(Heard::Text(_) | Heard::Hook(_)) | None => match self.run.outcome().await {
-                RunOutcome::Failed(error) => Err(error.into()),
-                RunOutcome::Completed(_) | RunOutcome::Cancelled | RunOutcome::Parked(_) => {
-                    Err(ApiError::new(ErrorCode::Unavailable, "the turn ended before it began").into())
-                }
-            },
+        }
+        let begun = self.begins(shared, resumes, repeat.as_ref()).await;
+        if let (Err(_), Some(named), false) = (&begun, &repeat, resumes) {
+            shared.forget_repeat(named).await;
+        }
+        begun
+    }
+
+    /// Whether a request that said the same was left because a call waited for an approval.
+    async fn pending(&self, shared: &Arc<Shared>) -> Result<Pending, ApiError> {
+        if !self.kept {
+            return Ok(Pending::None);
+        }
+        let named = Named::pending(&self.who, &self.name, &self.asked.prompt);
+        if let Some(run) = shared.desk.repeats.run_of(&named) {
+            return Ok(Pending::Works(run));
+        }
+        let Some(mut earlier) = shared.repeat(&named).await? else { return Ok(Pending::None) };
+        if earlier.outcome.is_none() && shared.lanes.of(&self.key()).is_none() {
+            // What came of it may be on its way into the store.
+            tokio::time::sleep(LOOK_EVERY).await;
+            earlier = shared.repeat(&named).await?.unwrap_or(earlier);
+        }
+        if let Some(outcome) = &earlier.outcome {
+            // It was waited for, and is told once.
+            shared.forget_repeat(&named).await;
+            let outcome = KeptOutcome::read(outcome);
+            return Ok(outcome.map_or(Pending::None, |outcome| Pending::Over(Box::new((earlier.turn_id, outcome)))));
+        }
+        let at_work = shared.lanes.of(&self.key()).filter(|run| run.id() == Some(&earlier.turn_id));
+        match at_work {
+            Some(run) => Ok(Pending::Works(run)),
+            None if shared.is_left(&self.key(), &earlier.turn_id).await? => Ok(Pending::Left),
+            None => Ok(Pending::None),
         }
     }
 
-    /// The whole answer, once it is there.
-    async fn whole(mut self) -> Response {
-        let (mut content, mut hooks) = (String::new(), Vec::new());
-        while let Some(heard) = self.heard.recv().await {
-            match heard {
-                Heard::Text(text) => content.push_str(&text),
-                Heard::Hook(mut hook) => {
-                    hook.insert("at".to_owned(), json!(content.encode_utf16().count()));
-                    hooks.push(Value::Object(hook));
-                }
-                Heard::Started { .. } => {}
-            }
+    /// Begins a run, or joins one that waits for an approval and is about the same.
+    async fn begins(self, shared: &Arc<Shared>, resumes: bool, repeat: Option<&Named>) -> Result<Talk, Refused> {
+        if let Some(at_work) = shared.lanes.of(&self.key())
+            && at_work.waits().is_some()
+            && at_work.says(&self.asked.prompt)
+        {
+            return Ok(self.talk(shared, at_work));
         }
-        let (ended, usage) = match self.end().await {
-            Ok(end) => end,
-            Err(refused) => return self.wire.refusal(&refused),
+        shared.guests.rates.check(&self.who)?;
+        if shared.life.draining.is_cancelled() {
+            return Err(ApiError { retry_after_ms: Some(1000), ..going_away() }.into());
+        }
+        let agent = {
+            let host = shared.host.read().await;
+            shared.agents.ready(&host, &self.name.agent, None)?
         };
-        let pintle = json!({ "user": self.user, "hooks": hooks });
-        let id = self.id();
-        let body = match self.wire {
-            Wire::OpenAi => self.head(id).answer(&content, ended, usage, pintle),
-            Wire::Anthropic => anthropic::answer(&id, &self.agent, &content, Ended { reason: ended, usage }, pintle),
-        };
-        let mut response = answer(StatusCode::OK, &body);
-        self.mark(&mut response);
-        self.guard.0 = None;
-        response
+        let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
+        // Where the host keeps the conversation, only the last message counts.
+        files.retain(|(place, _)| !self.kept || place.is_none());
+        let run = Run::new(self.parts(shared));
+        if let Err(at_work) = shared.lanes.take(&run) {
+            let details = match at_work.waits() {
+                Some(approval) => json!({ "kind": "approval_pending", "approvalIds": [approval] }),
+                None => json!({ "kind": "session_busy" }),
+            };
+            return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
+        }
+        let (place, media) = shared.prepared(&run, &self.who, (self.kept, files, &mut history)).await?;
+        if let Some(named) = repeat {
+            shared.desk.repeats.works(named, &run);
+        }
+        let history = (!self.kept).then_some(history);
+        let (skills, turn) = (self.asked.skills.clone(), self.turn.clone());
+        shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, media, turn, resumes, place });
+        Ok(self.talk(shared, run))
     }
 
-    /// The answer as it comes.
-    fn stream(self) -> Response {
-        let (id, agent) = (self.id(), self.agent.clone());
-        let mut response = {
-            let head = self.head(id.clone());
-            let (wire, run) = (self.wire, self.run.clone());
-            let mut response =
-                Sse::new(events(self, head)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
-            tracing::trace!(?wire, %agent, "an answer is streamed");
-            mark(&run, &mut response);
-            response
-        };
-        response.headers_mut().insert("cache-control", HeaderValue::from_static("no-cache"));
-        response
+    fn key(&self) -> domain::store::SessionKey {
+        domain::store::SessionKey { tenant: self.who.tenant.clone(), session: self.name.id() }
     }
 
-    /// How the turn ended, in a word of the wire, and what it cost.
-    async fn end(&self) -> Result<(&'static str, Usage), Refused> {
-        let (stop, filtered) = match self.wire {
-            Wire::OpenAi => ("stop", "content_filter"),
-            Wire::Anthropic => ("end_turn", "refusal"),
-        };
-        match self.run.outcome().await {
-            RunOutcome::Completed(answer) => Ok((stop, answer.usage)),
-            RunOutcome::Failed(error) => {
-                let kind = error.details.as_ref().and_then(|details| details.get("kind")).and_then(Value::as_str);
-                if kind == Some("hook_stopped") { Ok((filtered, self.run.cost())) } else { Err(error.into()) }
-            }
-            RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
-                .with_details(json!({ "kind": "failed" }))
-                .into()),
-            RunOutcome::Parked(ids) => Err(ApiError::precondition("a call waits for an approval")
-                .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
-                .into()),
+    fn parts(&self, shared: &Shared) -> RunParts {
+        RunParts {
+            name: self.name.clone(),
+            tenant: self.who.tenant.clone(),
+            prompt: self.asked.prompt.clone(),
+            stream: self.asked.stream,
+            origin: Weak::new(),
+            is_heard: true,
+            hub: shared.hub.clone(),
         }
     }
 
-    fn id(&self) -> String {
-        let turn = self.run.id().map(ToString::to_string).unwrap_or_default();
-        match self.wire {
-            Wire::OpenAi => format!("chatcmpl-{turn}"),
-            Wire::Anthropic => format!("msg_{turn}"),
+    /// Hears what came of a run that is over.
+    fn was(self, shared: &Arc<Shared>, (turn, KeptOutcome { heard, outcome }): (TurnId, KeptOutcome)) -> Talk {
+        let run = Run::finished(self.parts(shared), turn, heard, outcome);
+        self.talk(shared, run)
+    }
+
+    fn talk(self, shared: &Arc<Shared>, run: Arc<Run>) -> Talk {
+        let pending = self.kept.then(|| Named::pending(&self.who, &self.name, &self.asked.prompt));
+        Talk {
+            wire: self.wire,
+            heard: run.listen(),
+            guard: Guard((!self.kept).then(|| Arc::downgrade(&run))),
+            run,
+            shared: shared.clone(),
+            agent: self.name.agent,
+            stream: self.asked.stream,
+            usage_in_stream: self.asked.usage_in_stream,
+            user: Value::Null,
+            pending,
+            joined: false,
+            deadline: None,
         }
     }
-
-    fn head(&self, id: String) -> openai::Head {
-        openai::Head { id, created: jiff::Timestamp::now().as_second(), model: self.agent.clone() }
-    }
-
-    fn mark(&self, response: &mut Response) {
-        mark(&self.run, response);
-    }
-}
-
-/// Says which turn it was, and how long its hooks took.
-fn mark(run: &Run, response: &mut Response) {
-    let headers = response.headers_mut();
-    let turn = run.id().and_then(|turn| HeaderValue::from_str(turn.as_str()).ok());
-    turn.into_iter().for_each(|turn| drop(headers.insert("x-pintle-turn", turn)));
-    headers.insert("x-pintle-hook-ms", HeaderValue::from(run.hook_ms()));
-}
-
-/// The events of an answer that is told as it comes.
-fn events(talk: Talk, head: openai::Head) -> impl Stream<Item = Result<Event, Infallible>> {
-    let first = match talk.wire {
-        Wire::OpenAi => vec![
-            chunk(&head.piece(json!({ "role": "assistant", "content": "" }), None)),
-            chunk(&head.aside(json!({ "user": talk.user }))),
-        ],
-        Wire::Anthropic => {
-            let mut begin = anthropic::begin(&head.id, &head.model);
-            begin[0]["pintle"] = json!({ "user": talk.user });
-            begin.iter().map(named_event).collect()
-        }
-    };
-    let state = Streaming { talk, head, told: 0, queued: first.into(), over: false };
-    futures_util::stream::unfold(state, |mut state| async move {
-        loop {
-            if let Some(event) = state.queued.pop_front() {
-                return Some((Ok(event), state));
-            }
-            if state.over {
-                return None;
-            }
-            state.more().await;
-        }
-    })
-}
-
-/// A stream that is under way.
-struct Streaming {
-    talk: Talk,
-    head: openai::Head,
-    /// How much was told, in UTF-16 units.
-    told: usize,
-    queued: std::collections::VecDeque<Event>,
-    over: bool,
-}
-
-impl Streaming {
-    /// Takes the next thing that happened.
-    async fn more(&mut self) {
-        match self.talk.heard.recv().await {
-            Some(Heard::Text(text)) => {
-                self.told += text.encode_utf16().count();
-                self.queued.push_back(match self.talk.wire {
-                    Wire::OpenAi => chunk(&self.head.piece(json!({ "content": text }), None)),
-                    Wire::Anthropic => named_event(&anthropic::piece(&text)),
-                });
-            }
-            Some(Heard::Hook(mut hook)) => {
-                hook.insert("at".to_owned(), json!(self.told));
-                let aside = json!({ "hooks": [Value::Object(hook)] });
-                self.queued.push_back(match self.talk.wire {
-                    Wire::OpenAi => chunk(&self.head.aside(aside)),
-                    Wire::Anthropic => named_event(&anthropic::aside(aside)),
-                });
-            }
-            Some(Heard::Started { .. }) => {}
-            None => self.last().await,
-        }
-    }
-
-    /// The turn is over.
-    async fn last(&mut self) {
-        self.over = true;
-        let ended = self.talk.end().await;
-        self.talk.guard.0 = None;
-        let events: Vec<Event> = match (ended, self.talk.wire) {
-            (Ok((ended, usage)), Wire::OpenAi) => {
-                let cost = self.talk.usage_in_stream.then(|| chunk(&self.head.cost(usage)));
-                let done = Event::default().data("[DONE]");
-                [chunk(&self.head.piece(json!({}), Some(ended)))].into_iter().chain(cost).chain([done]).collect()
-            }
-            (Ok((ended, usage)), Wire::Anthropic) => anthropic::end(ended, usage).iter().map(named_event).collect(),
-            (Err(refused), Wire::OpenAi) => vec![chunk(&openai::error(&refused.error, &refused.code))],
-            (Err(refused), Wire::Anthropic) => vec![named_event(&anthropic::error(&refused.error, &refused.code))],
-        };
-        self.queued.extend(events);
-    }
-}
-
-fn chunk(value: &Value) -> Event {
-    Event::default().data(value.to_string())
-}
-
-/// An event whose name is its type.
-fn named_event(value: &Value) -> Event {
-    let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
-    Event::default().event(name).data(value.to_string())
 }
 
 impl Wire {
     fn refusal(self, refused: &Refused) -> Response {
-        let body = match self {
+        refused.response(&self.error(refused))
+    }
+
+    /// The words of an error.
+    fn error(self, refused: &Refused) -> Value {
+        match self {
             Self::OpenAi => openai::error(&refused.error, &refused.code),
             Self::Anthropic => anthropic::error(&refused.error, &refused.code),
-        };
-        let mut response = answer(refused.status, &body);
-        let headers = response.headers_mut();
-        headers.insert("x-should-retry", HeaderValue::from_static(if refused.retry { "true" } else { "false" }));
-        if let Some(wait) = refused.error.retry_after_ms {
-            headers.insert("retry-after", HeaderValue::from(wait.div_ceil(1000)));
         }
-        response
     }
 }

@@ -1,10 +1,12 @@
 //! `approvals.*`: calls that wait for a person, and what they say.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::json::{Value, json, to_value};
 use domain::store::{ApprovalQuery, StoreError};
+use host::config::ApproversConfig;
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
@@ -12,6 +14,7 @@ use crate::frame;
 use crate::hub::Connection;
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::roles;
 use crate::session_name::{SessionName, user_of};
 
 /// Most approvals that are listed: more than a person reads.
@@ -24,14 +27,14 @@ impl Shared {
     pub(super) async fn approvals_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["all"])?;
         let waiting_only = !params.flag("all")?.unwrap_or(false);
-        let who = who.clone();
+        let (who, desk) = (who.clone(), self.approvers().await);
         self.blocking(move |shared| {
             let tenant = Some(who.tenant.clone());
             let query = ApprovalQuery { tenant, waiting_only, ..ApprovalQuery::newest(MAX_LISTED) };
             let now = jiff::Timestamp::now();
             let mut found = shared.store.approvals(&query)?;
             found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
-            found.retain(|it| may_see(&who, it) && (!waiting_only || it.state == ApprovalState::Waiting));
+            found.retain(|it| desk.may_see(&who, it) && (!waiting_only || it.state == ApprovalState::Waiting));
             Ok(json!({ "approvals": found.iter().map(|it| shown(it, &who)).collect::<Vec<_>>() }))
         })
         .await
@@ -39,8 +42,9 @@ impl Shared {
 
     pub(super) async fn approvals_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["id"])?;
-        let (id, who) = (params.needed("id")?.to_owned(), who.clone());
-        self.blocking(move |shared| Ok(json!({ "approval": shown(&shared.approval_of(&who, &id)?, &who) }))).await
+        let (id, who, desk) = (params.needed("id")?.to_owned(), who.clone(), self.approvers().await);
+        self.blocking(move |shared| Ok(json!({ "approval": shown(&shared.approval_of((&who, &desk), &id)?, &who) })))
+            .await
     }
 
     pub(super) async fn approvals_answer(
@@ -54,10 +58,12 @@ impl Shared {
         if reason.len() > MAX_REASON_BYTES {
             return Err(ApiError::invalid(format!("reason exceeds {MAX_REASON_BYTES} bytes (got {})", reason.len())));
         }
-        let who = who.clone();
+        let (who, desk) = (who.clone(), self.approvers().await);
         let answered = self
             .blocking(move |shared| {
-                let approval = shared.approval_of(&who, &id)?;
+                let approval = shared.approval_of((&who, &desk), &id)?;
+                let asker = user_of(approval.session_id.as_str());
+                roles::may_answer(&who, asker.as_deref(), desk.of(&approval))?;
                 let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
                 match shared.store.answer_shown(&approval, said, jiff::Timestamp::now()) {
                     Ok(answered) => Ok(json!({ "approval": shown(&answered, &who) })),
@@ -66,14 +72,21 @@ impl Shared {
                 }
             })
             .await;
-        self.answers.notify_waiters();
+        self.desk.answers.notify_waiters();
         answered
     }
 
+    /// Who answers, by the configuration in force.
+    async fn approvers(&self) -> Approvers {
+        let host = self.host.read().await;
+        let agents = host.loaded.config.agents.iter();
+        Approvers(agents.map(|(name, agent)| (name.clone(), agent.approvers.clone())).collect())
+    }
+
     /// The approval `id`, if it is one that `who` may see.
-    fn approval_of(&self, who: &Principal, id: &str) -> Result<Approval, ApiError> {
+    fn approval_of(&self, (who, desk): (&Principal, &Approvers), id: &str) -> Result<Approval, ApiError> {
         let not_found = || ApiError::new(ErrorCode::NotFound, format!("approval not found: {id}"));
-        let mut found = self.store.approval(id)?.filter(|it| may_see(who, it)).ok_or_else(not_found)?;
+        let mut found = self.store.approval(id)?.filter(|it| desk.may_see(who, it)).ok_or_else(not_found)?;
         found.state = found.state_at(jiff::Timestamp::now());
         Ok(found)
     }
@@ -92,18 +105,32 @@ impl Shared {
     }
 
     /// Tells those who may answer `approval` what became of it.
-    pub(crate) fn announce(&self, event: &str, approval: &Approval) {
-        let may = |it: &Connection| may_see(&it.who, approval) && crate::roles::allow(&it.who, "approvals.get").is_ok();
+    pub(crate) async fn announce(&self, event: &str, approval: &Approval) {
+        let desk = self.approvers().await;
+        let may = |it: &Connection| desk.may_see(&it.who, approval) && roles::allow(&it.who, "approvals.get").is_ok();
         for connection in self.hub.of(&approval.tenant_id, may) {
             connection.tell(&frame::event_head(event, &shown(approval, &connection.who)));
         }
     }
 }
 
-/// Whether a question is about `who`'s own session, or they see those of others.
-fn may_see(who: &Principal, approval: &Approval) -> bool {
-    let own = || user_of(approval.session_id.as_str()).is_some_and(|user| user == who.user);
-    approval.tenant_id == who.tenant && (who.sees_others() || own())
+/// Who answers for which agent.
+struct Approvers(BTreeMap<String, ApproversConfig>);
+
+/// Of an agent that is not in the configuration any more.
+static NOBODY_NAMED: ApproversConfig = ApproversConfig { named: None, other_than_asker: false };
+
+impl Approvers {
+    fn of(&self, approval: &Approval) -> &ApproversConfig {
+        self.0.get(approval.agent_id.as_str()).unwrap_or(&NOBODY_NAMED)
+    }
+
+    /// Whether a question is about `who`'s own session, they see those of others, or they are named for its agent.
+    fn may_see(&self, who: &Principal, approval: &Approval) -> bool {
+        let own = || user_of(approval.session_id.as_str()).is_some_and(|user| user == who.user);
+        let may = || who.sees_others() || own() || roles::is_named(who, self.of(approval));
+        approval.tenant_id == who.tenant && may()
+    }
 }
 
 /// An approval as `who` is shown it: everything that a person has to know before they answer.

@@ -9,20 +9,43 @@ use domain::store::SessionKey;
 
 use super::sessions::session;
 use crate::Shared;
-use crate::agents::named;
+use crate::agents::named as named_agent;
 use crate::error::{ApiError, ErrorCode};
 use crate::hub::Connection;
+use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
 use crate::params::{Params, wrong};
 use crate::principal::Principal;
-use crate::run::{Run, RunAnswer, RunOutcome, RunParts};
+use crate::repeats::{Named, Standing};
+use crate::run::{Run, RunParts};
+use crate::session_name::SessionName;
+use crate::wire::content::{Attachment, REFERENCE};
 use crate::working::Errand;
 
 /// Longest message, in characters. Source: the published protocol.
 const MAX_MESSAGE: usize = 32_000;
 
 /// The members of `chat.send`.
-const SEND: [&str; 8] =
-    ["agentId", "sessionKey", "message", "stream", "modelOverride", "history", "skills", "enableTools"];
+const SEND: [&str; 10] = [
+    "agentId",
+    "sessionKey",
+    "message",
+    "messageId",
+    "stream",
+    "media",
+    "modelOverride",
+    "history",
+    "skills",
+    "enableTools",
+];
+
+/// A message that names itself.
+struct NamedMessage<'a> {
+    named: &'a Named,
+    /// The id of its turn.
+    turn: TurnId,
+    /// Whether its turn was left open.
+    resumes: bool,
+}
 
 impl Shared {
     pub(super) async fn chat_send(
@@ -30,46 +53,98 @@ impl Shared {
         connection: &Arc<Connection>,
         params: &Value,
     ) -> Result<Value, ApiError> {
-        let params = Params::of(params, &SEND)?;
+        let known = Params::of(params, &SEND)?;
         let who = &connection.who;
-        let message = message(&params)?;
-        let history = history(&params)?;
-        self.guests.rates.check(who)?;
-        let name = self.meant(who, &params).await?;
+        message(&known)?;
+        history(&known)?;
+        let name = self.meant(who, &known).await?;
         if name.user != who.user {
             return Err(ApiError::unauthorized("permission denied: it is the conversation of another user"));
         }
+        let Some(id) = known.text("messageId")? else { return self.send(connection, &known, (name, None)).await };
+        let mut asked = params.clone();
+        if let Some(asked) = asked.as_object_mut() {
+            asked.shift_remove("stream");
+        }
+        let named = Named::new(who, Some(&name), id, &asked)?;
+        let turn = TurnId::fresh();
+        let mut resumes = false;
+        match self.begin_repeat(&named, &turn).await? {
+            Standing::New => {}
+            Standing::Left => resumes = true,
+            Standing::Works(run) => return answer(&run.outcome().await),
+            Standing::Over(over) => {
+                let (_, kept) = *over;
+                return match kept.injected_into() {
+                    Some(run) => Ok(json!({ "injected": true, "runId": run })),
+                    None => answer(&kept.outcome),
+                };
+            }
+        }
+        let message = NamedMessage { named: &named, turn, resumes };
+        let sent = self.send(connection, &known, (name, Some(message))).await;
+        if let Err(error) = &sent
+            && error.kind().is_none()
+            && !resumes
+        {
+            self.forget_repeat(&named).await;
+        }
+        sent
+    }
+
+    /// Sends a message for the first time: to the run that is under way, or as one of its own.
+    async fn send(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        params: &Params<'_>,
+        (name, named): (SessionName, Option<NamedMessage<'_>>),
+    ) -> Result<Value, ApiError> {
+        let who = &connection.who;
+        let (message, mut history) = (message(params)?, history(params)?);
+        self.guests.rates.check(who)?;
         let agent = {
             let host = self.host.read().await;
-            let agent = named(&host.loaded.config, Some(&name.agent))?.name.clone();
+            let agent = named_agent(&host.loaded.config, Some(&name.agent))?.name.clone();
             self.agents.ready(&host, &agent, params.text("modelOverride")?)?
         };
-        let skills = params.texts("skills")?;
-        let enable_tools = params.flag("enableTools")?.unwrap_or(true);
+        let (skills, enable_tools) = (params.texts("skills")?, params.flag("enableTools")?.unwrap_or(true));
+        let files: Vec<(Option<usize>, Attachment)> =
+            params.texts("media")?.unwrap_or_default().iter().map(|entry| (None, attached(entry))).collect();
         let run = Run::new(RunParts {
             name,
             tenant: who.tenant.clone(),
             prompt: message.to_owned(),
             stream: params.flag("stream")?.unwrap_or(false),
             origin: Arc::downgrade(connection),
-            listener: None,
+            is_heard: false,
             hub: self.hub.clone(),
         });
         if self.life.draining.is_cancelled() {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() });
         }
         if let Err(at_work) = self.lanes.take(&run) {
-            return inject(&at_work, message).map(|_| json!({ "injected": true, "runId": at_work.id() }));
-        }
-        let place = match self.turn_of(who).await {
-            Ok(place) => place,
-            Err(error) => {
-                drop(self.lanes.hold(run.key.clone()));
-                run.end(RunOutcome::Failed(error.clone()));
-                return Err(error);
+            if !files.is_empty() {
+                return Err(ApiError::precondition(
+                    "the session is busy, and files do not go into a run that is under way",
+                ));
             }
+            inject(&at_work, message)?;
+            if let Some(NamedMessage { turn, .. }) = named {
+                let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
+                self.blocking(move |shared| Ok(shared.store.end_repeats(&tenant, &turn, Some(&kept))?)).await?;
+            }
+            return Ok(json!({ "injected": true, "runId": at_work.id() }));
+        }
+        let known = history.as_deref_mut().unwrap_or_default();
+        let (place, media) = self.prepared(&run, who, (true, files, known)).await?;
+        let (turn, resumes) = match named {
+            Some(NamedMessage { named, turn, resumes }) => {
+                self.desk.repeats.works(named, &run);
+                (turn, resumes)
+            }
+            None => (TurnId::fresh(), false),
         };
-        self.start(run.clone(), Errand { agent, skills, enable_tools, history, place });
+        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes, place });
         answer(&run.outcome().await)
     }
 
@@ -112,6 +187,11 @@ fn inject(run: &Run, message: &str) -> Result<(), ApiError> {
     }
     let busy = || ApiError { retry_after_ms: Some(250), ..ApiError::precondition("the session is busy") };
     run.handle.steer(message).map_err(|_| busy())
+}
+
+/// The file that an entry of `media` means: its id, or its reference.
+fn attached(entry: &str) -> Attachment {
+    Attachment::Kept(entry.strip_prefix(REFERENCE).unwrap_or(entry).to_owned())
 }
 
 /// What `chat.send` answers when the run is over.

@@ -59,7 +59,10 @@ impl Shared {
         let name = session(params.needed("key")?, who)?;
         let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
         self.blocking(move |shared| match shared.sessions.delete(&key)? {
-            true => Ok(json!({ "ok": true })),
+            true => {
+                shared.store.forget_session(&key)?;
+                Ok(json!({ "ok": true }))
+            }
             false => Err(ApiError::session_not_found(&shown)),
         })
         .await

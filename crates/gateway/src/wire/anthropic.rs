@@ -1,11 +1,12 @@
 //! Messages. Source: the published API of Anthropic.
 
 use domain::history::HistoryMessage;
-use domain::json::{Value, json};
+use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::{Asked, Member, check_members, content, error_type, flag, kept, needed, prompt, skills};
+use super::content::{Attachment, Content, content, inline, object_of, of_url, only_text, text_of};
+use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
 /// The members of a request.
@@ -38,14 +39,16 @@ pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
     let agent = needed(body, "model")?.to_owned();
     let list = body.get("messages").and_then(Value::as_array);
     let list = list.ok_or_else(|| ApiError::invalid("`messages` must be a list"))?;
-    let system = content(body.get("system"), "system")?;
-    let system = (!system.is_empty()).then(|| HistoryMessage::text(Role::System, system));
+    let Content { text: system, .. } = content(body.get("system"), "system", only_text)?;
+    let system = (!system.is_empty())
+        .then(|| WireMessage { kept: HistoryMessage::text(Role::System, system), files: Vec::new() });
     let messages: Result<Vec<_>, _> = list.iter().enumerate().map(|(i, one)| message(one, i)).collect();
-    let (history, prompt) = prompt(system.into_iter().chain(messages?).collect())?;
-    Ok(Asked { agent, history, prompt, stream: flag(body, "stream")?, usage_in_stream: true, skills: skills(body)? })
+    let Said { history, prompt, files } = said(system.into_iter().chain(messages?).collect())?;
+    let (stream, skills) = (flag(body, "stream")?, skills(body)?);
+    Ok(Asked { agent, history, prompt, files, stream, usage_in_stream: true, skills })
 }
 
-fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
+fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
     let at = format!("messages[{i}]");
     let message = value.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
     let role = match (message.get("role").and_then(Value::as_str), message.contains_key("_hook")) {
@@ -56,7 +59,28 @@ fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
         (Some(other), _) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
         (None, _) => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
     };
-    Ok(kept(message, role, content(message.get("content"), &at)?))
+    let files = if role == Role::User { file } else { only_text };
+    Ok(kept(message, role, content(message.get("content"), &at, files)?))
+}
+
+/// An image or a document that stands among the parts of a message.
+fn file(part: &Object, at: &str) -> Result<Option<Attachment>, ApiError> {
+    let Some("image" | "document") = part.get("type").and_then(Value::as_str) else { return Ok(None) };
+    let name = part.get("title").and_then(Value::as_str).unwrap_or_default();
+    let (source, at) = (object_of(part, "source", at)?, format!("{at}.source"));
+    let file = match source.get("type").and_then(Value::as_str) {
+        Some("base64") => inline(text_of(source, "media_type", &at)?, text_of(source, "data", &at)?, name, &at)?,
+        Some("url") => of_url(text_of(source, "url", &at)?, name, &format!("{at}.url"))?,
+        Some("file") => Attachment::Kept(text_of(source, "file_id", &at)?.to_owned()),
+        Some("text") => Attachment::Inline {
+            content_type: "text/plain".to_owned(),
+            bytes: text_of(source, "data", &at)?.as_bytes().to_vec(),
+            file_name: name.to_owned(),
+        },
+        Some(other) => return Err(ApiError::invalid(format!("`{at}.type`: \"{other}\" is not taken"))),
+        None => return Err(ApiError::invalid(format!("`{at}.type` must be a string"))),
+    };
+    Ok(Some(file))
 }
 
 fn cost(usage: Usage) -> Value {

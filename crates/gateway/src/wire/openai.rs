@@ -1,11 +1,11 @@
 //! Chat completions. Source: the published API of OpenAI.
 
-use domain::history::HistoryMessage;
 use domain::json::{Object, Value, from_value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::{Asked, Member, check_members, content, error_type, flag, kept, needed, prompt, skills};
+use super::content::{Attachment, content, object_of, of_url, only_text, text_of};
+use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
 /// The members of a request.
@@ -55,13 +55,14 @@ pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
     let list = body.get("messages").and_then(Value::as_array);
     let list = list.ok_or_else(|| ApiError::invalid("`messages` must be a list"))?;
     let messages: Result<Vec<_>, _> = list.iter().enumerate().map(|(i, one)| message(one, i)).collect();
-    let (history, prompt) = prompt(messages?)?;
+    let Said { history, prompt, files } = said(messages?)?;
     let options = body.get("stream_options").and_then(Value::as_object);
     let usage_in_stream = options.map(|options| flag(options, "include_usage")).transpose()?.unwrap_or(false);
-    Ok(Asked { agent, history, prompt, stream: flag(body, "stream")?, usage_in_stream, skills: skills(body)? })
+    let (stream, skills) = (flag(body, "stream")?, skills(body)?);
+    Ok(Asked { agent, history, prompt, files, stream, usage_in_stream, skills })
 }
 
-fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
+fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
     let at = format!("messages[{i}]");
     let message = value.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
     let role = match message.get("role").and_then(Value::as_str) {
@@ -72,7 +73,9 @@ fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
         Some(other) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
         None => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
     };
-    let mut kept = kept(message, role, content(message.get("content"), &at)?);
+    let files = if role == Role::User { file } else { only_text };
+    let mut read = kept(message, role, content(message.get("content"), &at, files)?);
+    let kept = &mut read.kept;
     if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
         kept.tool_calls =
             from_value(calls.clone()).map_err(|error| ApiError::invalid(format!("`{at}.tool_calls`: {error}")))?;
@@ -80,7 +83,26 @@ fn message(value: &Value, i: usize) -> Result<HistoryMessage, ApiError> {
     if let Some(id) = message.get("tool_call_id").and_then(Value::as_str) {
         id.clone_into(&mut kept.tool_call_id);
     }
-    Ok(kept)
+    Ok(read)
+}
+
+/// An image or a file that stands among the parts of a message.
+fn file(part: &Object, at: &str) -> Result<Option<Attachment>, ApiError> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("image_url") => {
+            let (image, at) = (object_of(part, "image_url", at)?, format!("{at}.image_url"));
+            of_url(text_of(image, "url", &at)?, "", &format!("{at}.url")).map(Some)
+        }
+        Some("file") => {
+            let (file, at) = (object_of(part, "file", at)?, format!("{at}.file"));
+            let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
+            match file.get("file_id").and_then(Value::as_str) {
+                Some(id) => Ok(Some(Attachment::Kept(id.to_owned()))),
+                None => of_url(text_of(file, "file_data", &at)?, name, &format!("{at}.file_data")).map(Some),
+            }
+        }
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// The head that every answer to one request has.
@@ -172,6 +194,36 @@ mod tests {
     }
 
     #[test]
+    fn images_and_files_come_with_their_messages() {
+        let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url, "detail": "low" } });
+        let body = json!({ "model": "m", "messages": [
+            { "role": "user", "content": [{ "type": "text", "text": "see" }, image("data:image/png;base64,AAE=")] },
+            { "role": "assistant", "content": "yes" },
+            { "role": "user", "content": [
+                image("media://0123"),
+                { "type": "file", "file": { "file_data": "data:application/pdf;base64,AA==", "filename": "a.pdf" } },
+                { "type": "file", "file": { "file_id": "4567" } },
+            ] },
+        ] });
+        let asked = read(&body).unwrap();
+        let inline = |content_type: &str, bytes: &[u8], file_name: &str| Attachment::Inline {
+            content_type: content_type.into(),
+            bytes: bytes.to_vec(),
+            file_name: file_name.into(),
+        };
+        assert_eq!(
+            asked.files,
+            [
+                (Some(0), inline("image/png", &[0, 1], "")),
+                (None, Attachment::Kept("0123".into())),
+                (None, inline("application/pdf", &[0], "a.pdf")),
+                (None, Attachment::Kept("4567".into())),
+            ]
+        );
+        assert_eq!((asked.history.len(), asked.prompt.as_str()), (2, ""));
+    }
+
+    #[test]
     fn what_an_agent_does_not_do_is_refused_by_name() {
         let user = || json!([{ "role": "user", "content": "x" }]);
         assert_eq!(refused(json!([])), "the body must be a JSON object");
@@ -189,11 +241,21 @@ mod tests {
             refused(json!({ "model": "m", "messages": [] })),
             "the last of `messages` must be the user's, and not empty"
         );
-        let image = json!([{ "role": "user", "content": [{ "type": "image_url" }] }]);
+        let said = |part: Value| refused(json!({ "model": "m", "messages": [{ "role": "user", "content": [part] }] }));
+        let at = "`messages[0].content[0]";
         assert_eq!(
-            refused(json!({ "model": "m", "messages": image })),
-            "`messages[0].content[0]`: only parts of text are taken, got \"image_url\""
+            said(json!({ "type": "input_audio" })),
+            format!("{at}`: parts of the type \"input_audio\" are not taken")
         );
+        assert_eq!(said(json!({ "type": "image_url" })), format!("{at}.image_url` must be an object"));
+        let of = |url: &str| said(json!({ "type": "image_url", "image_url": { "url": url } }));
+        for url in ["https://h/x.png", "file:///etc/passwd", "data:image/png", ""] {
+            assert!(
+                of(url).starts_with(&format!("{at}.image_url.url`: expected a `data:` URL or `media://ID`")),
+                "{url}"
+            );
+        }
+        assert!(of("data:image/png;base64,?").contains("no base64"));
         for nothing in [json!(null), json!([]), json!(1), json!("auto"), json!(false), json!({ "type": "text" })] {
             for (name, member) in MEMBERS.iter().filter(|(_, member)| *member == Member::OnlyDefault) {
                 let mut body = json!({ "model": "m", "messages": user() });

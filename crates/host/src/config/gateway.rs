@@ -16,6 +16,15 @@ const DRAIN_DELAY: Duration = Duration::from_secs(5);
 /// How long turns may go on after that, unless it is said.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// How long a request waits for an answer to an approval, unless it is said.
+const APPROVAL_WAIT: Duration = Duration::from_secs(120);
+
+/// Longest body of a request, in bytes, unless it is said.
+const MAX_BODY: usize = 10 << 20;
+
+/// Most that the uploads of one tenant have, in bytes, unless it is said: some ten thousand pictures.
+const MEDIA_QUOTA: u64 = 1 << 30;
+
 /// How `pintle serve` is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayConfig {
@@ -39,6 +48,27 @@ pub struct GatewayConfig {
     pub drain_delay: Duration,
     /// How long turns may go on after that.
     pub drain: Duration,
+    /// What requests over HTTP may take.
+    pub http: HttpLimits,
+}
+
+/// What requests over HTTP may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// How long one waits for an answer to an approval.
+    pub approval_wait: Duration,
+    /// Longest body, in bytes.
+    pub max_body: usize,
+    /// Most that the uploads of one tenant have, in bytes.
+    pub media_quota: u64,
+    /// Where anybody may ask for numbers, as it is written.
+    pub metrics_listen: Option<String>,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self { approval_wait: APPROVAL_WAIT, max_body: MAX_BODY, media_quota: MEDIA_QUOTA, metrics_listen: None }
+    }
 }
 
 /// The files of a certificate.
@@ -63,6 +93,7 @@ impl Default for GatewayConfig {
             requests_per_minute: REQUESTS,
             drain_delay: DRAIN_DELAY,
             drain: DRAIN,
+            http: HttpLimits::default(),
         }
     }
 }

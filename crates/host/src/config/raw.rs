@@ -130,6 +130,11 @@ pub struct RawAgent {
     /// Tools whose every call waits for a person, as globs of their names: `exec`, `write_*`, `*`. Holds for what its
     /// sub-agents do, too.
     pub ask: Option<Vec<String>>,
+    /// Who answers over the network what it asks: names of users, and roles (`viewer`, `operator`, `admin`, `owner`), which
+    /// mean everybody who has at least that one. Default: whoever may answer approvals. The first file that says it counts.
+    pub approvers: Option<Vec<String>>,
+    /// Whether somebody else has to answer than the user whose conversation it is. Default `false`.
+    pub other_than_asker: Option<bool>,
     /// How many tokens the model takes, about. Long conversations are summarised before they come near to it.
     /// Default: not known, so a conversation is shortened only when the model refuses it.
     pub context_tokens: Option<u32>,
@@ -376,6 +381,15 @@ pub struct RawGateway {
     pub tls: Option<RawTls>,
     /// How many requests a minute each key may make, and each user of whoever has the token, on each node. Default: 600.
     pub requests_per_minute: Option<NonZeroU32>,
+    /// How many seconds a request over HTTP waits for somebody to answer an approval. Default: 120.
+    pub approval_wait_s: Option<u32>,
+    /// Longest body of a request, in bytes; uploads have a limit of their own, 25 MiB. Default: 10485760.
+    pub max_body: Option<u32>,
+    /// Most that the files have which clients of one tenant handed over, in MiB. Default: 1024.
+    pub media_quota_mb: Option<u32>,
+    /// Where numbers are told to whoever asks at `/metrics`: `ADDRESS:PORT` or `unix:PATH`. Without it only administrators
+    /// ask, at the other addresses.
+    pub metrics_listen: Option<String>,
     /// How many seconds it goes on as before once it is to end, so that balancers see it. Default: 5.
     pub drain_delay_s: Option<u32>,
     /// How many seconds turns may go on after that. Default: 30.

@@ -181,9 +181,10 @@ fn hurried() -> CancellationToken {
 }
 
 fn at(listening: &Listening) -> String {
+    let (does, path) = if listening.is_metrics { ("numbers", "/metrics") } else { ("listening", "") };
     match &listening.address {
-        Address::Network(address) => format!("listening at http://{address}"),
-        Address::Unix(path) => format!("listening at unix:{}", path.display()),
+        Address::Network(address) => format!("{does} at http://{address}{path}"),
+        Address::Unix(path) => format!("{does} at unix:{}", path.display()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
-use domain::id::TenantId;
+use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
 use domain::store::{ApprovalQuery, JournalAppend, SessionHold, SessionKey, SessionRow, StoreError};
 use domain::turn::Fact;
@@ -129,14 +129,30 @@ impl MemoryState {
         found.into_iter().map(row).collect()
     }
 
-    pub(super) fn delete(&mut self, key: &SessionKey) -> Result<bool, StoreError> {
+    pub(super) fn delete(&mut self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {
         let family = self.family(key);
         if let Some(held) = family.iter().find(|member| self.held.contains(member)) {
             return Err(refusal::in_use(&held.session, &this_process()));
         }
         self.sessions.retain(|key, _| !family.contains(key));
         self.approvals.retain(|it| !family.iter().any(|key| is_of(it, key)));
-        Ok(!family.is_empty())
+        Ok(family)
+    }
+
+    /// The open turns that wait for nobody any more.
+    pub(super) fn decided_turns(&self, limit: usize) -> Vec<(SessionKey, TurnId)> {
+        let decided = |(key, it): (&SessionKey, &Conversation)| {
+            let turn = TurnId::from(it.row.open_turn.as_deref()?);
+            let of_turn = |it: &&Approval| is_of(it, key) && it.turn_id == turn;
+            let mut states = self.approvals.iter().filter(of_turn).map(|it| it.state);
+            let (mut answered, mut waits) = (false, false);
+            states.by_ref().for_each(|state| {
+                answered |= matches!(state, ApprovalState::Approved | ApprovalState::Refused);
+                waits |= state == ApprovalState::Waiting;
+            });
+            (answered && !waits).then(|| (key.clone(), turn))
+        };
+        self.sessions.iter().filter_map(decided).take(limit).collect()
     }
 
     /// The session and all that began for it, however far down.

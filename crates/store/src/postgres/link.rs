@@ -141,6 +141,7 @@ impl Db for Link {
             Exclusive::Schema => (LOCK_SPACE, 1),
             Exclusive::Sessions => (LOCK_SPACE, 2),
             Exclusive::Approvals => (LOCK_SPACE, 3),
+            Exclusive::Uploads => (LOCK_SPACE, 60),
             Exclusive::Chain(chain) => (CHAIN_SPACE, chain),
             Exclusive::Uses(place) => (USES_SPACE, place),
         };

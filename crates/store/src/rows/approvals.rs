@@ -3,7 +3,7 @@
 use domain::approval::{
     Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
 };
-use domain::id::TenantId;
+use domain::id::{TenantId, TurnId};
 use domain::store::{ApprovalQuery, SessionKey, StoreError};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -138,6 +138,21 @@ pub(crate) fn newest(db: &dyn Db, proofs: &Proofs, query: &ApprovalQuery) -> Res
     used::examine(db, proofs, &mut found, jiff::Timestamp::now())?;
     found.reverse();
     Ok(found)
+}
+
+/// Open turns of which persons answered a question, and no other waits.
+pub(crate) fn decided_turns(db: &dyn Db, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, Failure> {
+    let of_turn = "FROM approvals AS it WHERE it.tenant_id = s.tenant_id AND it.session_id = s.session_id \
+                   AND it.turn_id = s.open_turn AND it.state";
+    let sql = format!(
+        "SELECT s.tenant_id, s.session_id, s.open_turn FROM sessions AS s WHERE s.open_turn IS NOT NULL \
+         AND EXISTS (SELECT 1 {of_turn} IN ('approved', 'refused')) \
+         AND NOT EXISTS (SELECT 1 {of_turn} = 'waiting') LIMIT ?1"
+    );
+    db.all(&sql, &[limit_of(limit).into()], |row| {
+        let (tenant, session) = (TenantId::new(row.string("tenant_id")?), row.string("session_id")?.as_str().into());
+        Ok((SessionKey { tenant, session }, TurnId::new(row.string("open_turn")?)))
+    })
 }
 
 /// The statement after which the questions of a turn that nobody answered or used no longer count.

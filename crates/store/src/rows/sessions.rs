@@ -5,6 +5,7 @@ use domain::store::{SessionKey, SessionQuery, SessionRow};
 
 use crate::db::{Columns, Db, Exclusive, Failure, Statement, limit_of};
 use crate::refusal;
+use crate::rows::exchange;
 
 /// Who works on a session now, such as `process 4711`, if anybody does.
 pub(crate) type HeldBy<'a> = dyn Fn(&SessionKey) -> Result<Option<String>, Failure> + 'a;
@@ -95,7 +96,7 @@ pub(crate) fn delete(db: &dyn Db, key: &SessionKey, held_by: &HeldBy<'_>) -> Res
         }
     }
     let of_family = |sql| family.iter().map(move |it| Statement::new(sql, vec![tenant.into(), it.into()]));
-    let gone: Vec<_> = GONE.into_iter().flat_map(of_family).collect();
+    let gone: Vec<_> = GONE.into_iter().chain(exchange::GONE).flat_map(of_family).collect();
     db.run_all(&gone)?;
     Ok(!family.is_empty())
 }

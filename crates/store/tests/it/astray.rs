@@ -281,7 +281,7 @@ fn tables_in_a_nearer_schema_are_never_seen() {
     ));
     let rules = world.rules();
     assert_eq!((rules.shut, rules.doubts, rules.hooks.len()), (None, vec![], 2));
-    world.tell(&format!("CREATE TABLE \"{}\".pintle_schema AS SELECT 57 AS number", user.trim()));
+    world.tell(&format!("CREATE TABLE \"{}\".pintle_schema AS SELECT 60 AS number", user.trim()));
     let said = world.open().unwrap_err().to_string();
     assert!(said.contains("say which one with `?schema=NAME`"), "{said}");
     let named = World {

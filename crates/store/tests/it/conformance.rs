@@ -9,6 +9,7 @@ use domain::verdict::VerdictKind;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
 use testkit::conformance::approvals::approvals;
+use testkit::conformance::exchange::exchange;
 use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
@@ -51,12 +52,19 @@ fn sqlite_that_syncs_passes_the_suites() {
 }
 
 #[test]
+fn sqlite_keeps_what_a_gateway_exchanges() {
+    let folder = tempfile::tempdir().unwrap();
+    exchange(&sqlite(folder.path(), Durability::Commit));
+}
+
+#[test]
 fn memory_passes_the_suites() {
     let store = Memory::new();
     records(&store);
     approvals(&store);
     sessions(&store);
     identity(&store);
+    exchange(&Memory::new());
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&file).unwrap();
     let why = format!(
-        "`{}` was written by a newer Pintle: it has schema 99, this program knows 57; update the program, or name \
+        "`{}` was written by a newer Pintle: it has schema 99, this program knows 60; update the program, or name \
          another file in `store.url`",
         file.display()
     );

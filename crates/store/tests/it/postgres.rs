@@ -12,6 +12,7 @@ use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, Store
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
+use testkit::conformance::exchange::exchange;
 use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
 use testkit::conformance::store::{event, keep, records};
@@ -54,6 +55,7 @@ fn postgres_passes_the_suites() {
         assert!(count(&open(&url)) > 100);
     }
     timings(&open(&server.fresh_database()));
+    exchange(&open(&server.fresh_database()));
     says_what_memory_says(&open(&server.fresh_database()), 0, SEQUENCES);
     durability_is_how_a_commit_is_synced(&server);
     it_can_be_called_from_inside_a_runtime(&server);
@@ -217,7 +219,7 @@ fn what_cannot_be_used_is_named_without_the_password() {
     let newer = server.fresh_database();
     drop(open(&newer));
     server.execute(&newer, "UPDATE pintle_schema SET number = 99");
-    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 57; update"));
+    assert!(refused(&newer).contains("was written by a newer Pintle: it has schema 99, this program knows 60; update"));
 
     server.kill();
     let gone = refused(&at("pintle:sesame", &database));

@@ -104,6 +104,7 @@ impl Rehearsal<'_> {
                         error: error.clone(),
                         roll_back: *roll_back,
                         stopped_by: None,
+                        at_limit: false,
                     };
                     notes.extend(unanswered(&end));
                     self.reach_unanswered(&turn, &mut seen, &mut notes);

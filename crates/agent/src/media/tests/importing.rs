@@ -89,7 +89,7 @@ fn only_regular_files_are_opened() {
     assert_eq!(said.why, "expected a regular file, got a device");
     let sparse = bench.file("sparse", b"");
     fs::File::options().write(true).open(&sparse).unwrap().set_len(MAX_MEDIUM_BYTES + 1).unwrap();
-    assert_eq!(refused(&bench, &sparse), "it is larger than 20971520 bytes");
+    assert_eq!(refused(&bench, &sparse), "it is larger than 26214400 bytes");
     assert_eq!(bench.stored(), 0);
 }
 
@@ -211,7 +211,7 @@ fn a_data_url_ends_at_the_limit() {
     let bench = Bench::new();
     let url = |extra: usize| format!("data:,{}", "x".repeat(MAX_MEDIUM_BYTES as usize + extra));
     assert_eq!(taken(&bench, &url(0)).len() as u64, MAX_MEDIUM_BYTES);
-    assert_eq!(refused(&bench, &url(1)), "it is larger than 20971520 bytes");
+    assert_eq!(refused(&bench, &url(1)), "it is larger than 26214400 bytes");
     assert_eq!(bench.stored(), 1);
 }
 

@@ -222,7 +222,7 @@ fn a_file_that_is_too_large_leaves_nothing() {
     let bench = Bench::new();
     let turn = bench.turn("t", "s");
     let bytes = vec![0; MAX_MEDIUM_BYTES as usize + 1];
-    assert_eq!(turn.add(plain(&bytes)).unwrap_err().to_string(), "it is larger than 20971520 bytes");
+    assert_eq!(turn.add(plain(&bytes)).unwrap_err().to_string(), "it is larger than 26214400 bytes");
     assert_eq!(bench.stored(), 0);
     turn.add(plain(&bytes[1..])).unwrap();
 }

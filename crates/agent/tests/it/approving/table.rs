@@ -53,7 +53,7 @@ async fn every_cell_of_the_published_table_is_what_happens() {
             }
         }
     }
-    assert_eq!(cells, 30);
+    assert_eq!(cells, 36);
 }
 
 #[tokio::test(start_paused = true)]

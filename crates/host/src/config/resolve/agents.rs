@@ -14,7 +14,7 @@ use crate::config::layer::{Layer, entry_path};
 use crate::config::places::Env;
 use crate::config::raw::RawAgent;
 use crate::config::trust::{AcceptedSkills, CHANGED, SKILLS, TrustStanding, path_of};
-use crate::config::{AgentConfig, Config, FlowConfig, HookKind, LoadedHook, NamedRef, PlanningConfig};
+use crate::config::{AgentConfig, ApproversConfig, Config, FlowConfig, HookKind, LoadedHook, NamedRef, PlanningConfig};
 use crate::mcp_names::{is_mcp, mcp_glob};
 
 /// The agent that is there without any configuration.
@@ -177,6 +177,9 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     // A file may have a person asked about more tools, never about fewer.
     let asks = raw.ask.iter().flatten().enumerate().map(|(i, glob)| named(&["ask", &i.to_string()], glob));
     agent.ask.extend(asks);
+    // Nor may it let more people answer.
+    agent.approvers.named = agent.approvers.named.take().or_else(|| raw.approvers.clone());
+    agent.approvers.other_than_asker |= raw.other_than_asker.unwrap_or(false);
     agent.context_tokens = raw.context_tokens.unwrap_or(agent.context_tokens);
     agent.description = raw.description.clone().unwrap_or(std::mem::take(&mut agent.description));
     agent.system = raw.system.clone().or(agent.system.take());
@@ -280,6 +283,7 @@ impl AgentConfig {
             tools: None,
             max_iterations: DEFAULT_MAX_ITERATIONS,
             ask: Vec::new(),
+            approvers: ApproversConfig::default(),
             context_tokens: 0,
             description: String::new(),
             fallbacks: Vec::new(),

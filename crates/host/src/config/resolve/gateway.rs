@@ -43,6 +43,11 @@ pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Pa
     let seconds = |given: Option<u32>, before: Duration| given.map_or(before, |s| Duration::from_secs(s.into()));
     config.drain_delay = seconds(raw.drain_delay_s, config.drain_delay);
     config.drain = seconds(raw.drain_s, config.drain);
+    let http = &mut config.http;
+    http.approval_wait = seconds(raw.approval_wait_s, http.approval_wait);
+    http.max_body = raw.max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(http.max_body);
+    http.media_quota = raw.media_quota_mb.map_or(http.media_quota, |mb| u64::from(mb) << 20);
+    http.metrics_listen = raw.metrics_listen.clone().or(http.metrics_listen.take());
     problems
 }
 

@@ -31,7 +31,8 @@ async fn an_agent_whose_front_end_keeps_the_conversation(
     (user_output, turn_handle): (Arc<dyn UserOutput>, TurnHandle),
 ) -> (TurnReport, Vec<HistoryMessage>) {
     let history = Vec::new();
-    let runner = runner.with_front_ends(FrontEnds { key: Some(HistoryKey::of(&secret)), verify: true });
+    let runner =
+        runner.with_front_ends(FrontEnds { key: Some(HistoryKey::of(&secret)), verify: true, ..FrontEnds::default() });
     let request = TextRequest { history: Some(&history), ..TextRequest::from("and then?") };
     let report = runner.turn(&mut conversation, request, user_output, &turn_handle).await;
     (report, history)

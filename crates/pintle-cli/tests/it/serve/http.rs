@@ -2,56 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::http_client::{CHAT, post};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
-
-/// The status, the head in small letters, and the body of an answer.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
-
-    /// The data of the events of a stream.
-    fn events(&self) -> Vec<Value> {
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        data.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
-    }
-}
-
-fn post(server: &Server, path: &str, headers: &str, body: &Value) -> Answer {
-    let body = body.to_string();
-    let answer = server.http(&format!(
-        "POST {path} HTTP/1.1\nHost: localhost\nConnection: close\nContent-Type: application/json\n{headers}\
-         Content-Length: {}\n\n{body}",
-        body.len()
-    ));
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let body =
-        if head.to_lowercase().contains("transfer-encoding: chunked") { unchunked(body) } else { body.to_owned() };
-    Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head: head.to_lowercase(), body }
-}
-
-fn unchunked(mut rest: &str) -> String {
-    let mut text = String::new();
-    while let Some((length, more)) = rest.split_once("\r\n") {
-        let length = usize::from_str_radix(length, 16).unwrap();
-        text.push_str(&more[..length]);
-        rest = more.get(length + 2..).unwrap_or_default();
-    }
-    text
-}
 
 fn hello() -> Value {
     json!({ "model": "main", "messages": [{ "role": "user", "content": "hello" }] })
 }
-
-const CHAT: &str = "/v1/chat/completions";
 
 #[test]
 fn an_agent_answers_like_a_model() {
@@ -81,7 +38,7 @@ fn an_answer_comes_in_pieces() {
     let text: String = events.iter().filter_map(|it| it["choices"][0]["delta"]["content"].as_str()).collect();
     assert_eq!(text, "All done.");
     assert_eq!(events[1]["pintle"]["user"]["content"], "hello");
-    assert!(events.last().unwrap()["usage"].is_object() && answer.body.trim_end().ends_with("data: [DONE]"));
+    assert!(events.last().unwrap()["usage"].is_object() && answer.text().trim_end().ends_with("data: [DONE]"));
     asked.as_object_mut().unwrap().remove("stream_options");
     let answer = post(&server, "/v1/messages", "", &asked);
     let kinds: Vec<Value> = answer.events().iter().map(|it| it["type"].clone()).collect();
@@ -145,7 +102,7 @@ fn who_asks_and_what_for_is_looked_at_first() {
     let bearer = format!("Authorization: Bearer {TOKEN}\n");
     let check = |headers: &str, body: Value, status: u16, code: &str| {
         let answer = post(&server, CHAT, headers, &body);
-        assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (status, Some(code)), "{}", answer.body);
+        assert_eq!((answer.status, answer.json()["error"]["code"].as_str()), (status, Some(code)), "{}", answer.text());
     };
     check("", hello(), 401, "unauthorized");
     check("Authorization: Bearer wrong\n", hello(), 401, "unauthorized");

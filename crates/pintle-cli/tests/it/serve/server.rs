@@ -46,6 +46,15 @@ impl Server {
         server
     }
 
+    /// Kills it, and starts another one with the same home.
+    #[track_caller]
+    pub(super) fn again(mut self) -> Self {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let env = std::mem::replace(&mut self.env, TestEnv::new());
+        Self::start(env)
+    }
+
     /// What it shows up to a line with `wanted` in it.
     #[track_caller]
     pub(super) fn until(&mut self, wanted: &str) -> String {
@@ -193,6 +202,16 @@ impl Client {
                 return frame;
             }
             self.heard.push(frame);
+        }
+    }
+
+    /// The same, where it may have come in already.
+    #[track_caller]
+    pub(super) fn answer_of(&mut self, id: &str) -> Value {
+        let heard = |frame: &Value| frame["type"] == "res" && frame["id"] == id;
+        match self.heard.iter().position(heard) {
+            Some(at) => self.heard.remove(at),
+            None => self.answer(id),
         }
     }
 

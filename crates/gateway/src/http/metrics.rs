@@ -1,0 +1,103 @@
+//! `GET /metrics`: numbers for whoever scrapes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use domain::measure;
+
+use super::refused::Refused;
+use super::reply::refusal;
+use crate::Shared;
+use crate::counters::gauge;
+use crate::door::Visit;
+use crate::error::ApiError;
+use crate::roles;
+use crate::wire::openai;
+
+/// For administrators.
+pub(crate) async fn show(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+) -> Response {
+    let allowed =
+        shared.signed_in(&headers, visit).await.and_then(|who| roles::allow_over_http(&who, "metrics").map(drop));
+    match allowed {
+        Ok(()) => text(&shared).await,
+        Err(error) => {
+            let refused = Refused::from(error);
+            refused.response(&openai::error(&refused.error, &refused.code))
+        }
+    }
+}
+
+/// What is served at `gateway.metrics_listen`: nothing but this, and to anybody.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    let show = |State(shared): State<Arc<Shared>>| async move { text(&shared).await };
+    let nothing = || async { refusal(StatusCode::NOT_FOUND, "not_found", "there is only /metrics here") };
+    Router::new().route("/metrics", get(show)).fallback(nothing).with_state(shared)
+}
+
+async fn text(shared: &Arc<Shared>) -> Response {
+    match shared.metrics().await {
+        Ok(text) => {
+            let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+            (StatusCode::OK, kind, text).into_response()
+        }
+        Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.message),
+    }
+}
+
+impl Shared {
+    /// All numbers, as text.
+    async fn metrics(self: &Arc<Self>) -> Result<String, ApiError> {
+        let (mut metrics, tenants) = self.runs.counters.metrics();
+        let of_hooks = self.host.read().await.gauges();
+        let asked = Instant::now();
+        let (hooks, jobs) = self.blocking(move |shared| Ok((of_hooks(&tenants), shared.store.jobs_left()?))).await?;
+        let lag = asked.elapsed().as_millis();
+        metrics.extend(hooks);
+        let (connections, runs) = (self.hub.all(), self.lanes.all());
+        let (mut frames, mut bytes, mut dropped) = (0, 0, 0);
+        for connection in &connections {
+            let waiting = connection.waiting();
+            frames += waiting.frames;
+            bytes += waiting.bytes;
+            dropped += waiting.dropped;
+        }
+        let parked = runs.iter().filter(|run| run.waits().is_some()).count();
+        metrics.extend([
+            gauge("gateway_connections", "How many WebSocket connections are open.", connections.len()),
+            gauge(
+                "gateway_turns_running",
+                "How many runs are worked, those that wait for a person included.",
+                runs.len(),
+            ),
+            gauge("gateway_turns_waiting", "How many of them wait for a person.", parked),
+            gauge(
+                "gateway_requests_in_flight",
+                "How many requests over the socket are worked.",
+                self.life.requests.len(),
+            ),
+            gauge("gateway_queue_frames", "How many frames wait to be written to connections that are open.", frames),
+            gauge("gateway_queue_bytes", "How many bytes these have.", bytes),
+            gauge("gateway_events_dropped", "How many events connections that are open did not get.", dropped),
+            gauge(
+                "gateway_outbox_jobs",
+                "How many jobs of observers wait in the store.",
+                usize::try_from(jobs).unwrap_or(usize::MAX),
+            ),
+            gauge(
+                "gateway_store_lag_ms",
+                "How long the store took for the last look, in milliseconds.",
+                usize::try_from(lag).unwrap_or(usize::MAX),
+            ),
+        ]);
+        Ok(measure::text(&metrics))
+    }
+}

@@ -1,0 +1,110 @@
+//! Why a request over HTTP is refused, with its status and the word that says it for programs.
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use domain::json::Value;
+
+use super::body::BadBody;
+use super::reply::answer;
+use crate::error::{ApiError, ErrorCode};
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) code: String,
+    pub(crate) error: ApiError,
+    /// Whether the same may be tried again: SDKs do so by themselves.
+    retry: bool,
+}
+
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        let (status, code) = match error.kind() {
+            Some("hook_blocked") => (StatusCode::FORBIDDEN, "hook_blocked".to_owned()),
+            Some("hook_stopped") => (StatusCode::FORBIDDEN, "hook_stopped".to_owned()),
+            Some("failed" | "iteration_limit") => (StatusCode::BAD_GATEWAY, "turn_failed".to_owned()),
+            Some("idempotency_key_reused") => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused".to_owned()),
+            Some("unsupported_media_type") => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type".to_owned()),
+            Some("media_quota") => (StatusCode::INSUFFICIENT_STORAGE, "media_quota".to_owned()),
+            Some(kind) => (StatusCode::CONFLICT, kind.to_owned()),
+            None => (status(error.code), error.code.word().to_lowercase()),
+        };
+        let retry = may_be_tried_again(&error);
+        Self { status, code, error, retry }
+    }
+}
+
+impl From<BadBody> for Refused {
+    fn from(BadBody { status, code, error }: BadBody) -> Self {
+        Self { status, code: code.to_owned(), error, retry: false }
+    }
+}
+
+/// Whether asking the same again may come to something else, and does nothing twice.
+fn may_be_tried_again(error: &ApiError) -> bool {
+    match error.kind() {
+        // What the model did not answer it may answer now, unless something was done already.
+        Some("failed") => {
+            let effect = error.details.as_ref().and_then(|details| details.get("effect")).and_then(Value::as_bool);
+            effect == Some(false)
+        }
+        Some(_) => false,
+        None => error.retryable() && status(error.code) != StatusCode::CONFLICT,
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+impl Refused {
+    /// The answer, with `body`.
+    pub(crate) fn response(&self, body: &Value) -> Response {
+        let mut response = answer(self.status, body);
+        let headers = response.headers_mut();
+        headers.insert("x-should-retry", HeaderValue::from_static(if self.retry { "true" } else { "false" }));
+        if let Some(wait) = self.error.retry_after_ms {
+            headers.insert("retry-after", HeaderValue::from(wait.div_ceil(1000)));
+        }
+        if self.status == StatusCode::REQUEST_TIMEOUT {
+            headers.insert("connection", HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_a_status_a_word_and_a_hint_for_sdks() {
+        let of = |kind: &str, effect: bool| {
+            ApiError::precondition("x").with_details(json!({ "kind": kind, "effect": effect }))
+        };
+        for (error, status, code, retry) in [
+            (of("hook_blocked", false), 403, "hook_blocked", false),
+            (of("hook_stopped", true), 403, "hook_stopped", false),
+            (of("failed", false), 502, "turn_failed", true),
+            (of("failed", true), 502, "turn_failed", false),
+            (of("session_busy", false), 409, "session_busy", false),
+            (of("approval_pending", false), 409, "approval_pending", false),
+            (of("outcome_unknown", false), 409, "outcome_unknown", false),
+            (of("idempotency_key_reused", false), 422, "idempotency_key_reused", false),
+            (of("unsupported_media_type", false), 415, "unsupported_media_type", false),
+            (of("media_quota", false), 507, "media_quota", false),
+            (ApiError::precondition("x"), 409, "failed_precondition", false),
+            (ApiError { retry_after_ms: Some(1), ..ApiError::precondition("x") }, 409, "failed_precondition", false),
+            (ApiError::exhausted("x", 1), 429, "resource_exhausted", true),
+            (ApiError::new(ErrorCode::Unavailable, "x"), 503, "unavailable", true),
+            (ApiError::invalid("x"), 400, "invalid_request", false),
+            (ApiError::unauthorized("x"), 401, "unauthorized", false),
+        ] {
+            let refused = Refused::from(error);
+            assert_eq!((refused.status.as_u16(), refused.code.as_str(), refused.retry), (status, code, retry));
+        }
+    }
+}

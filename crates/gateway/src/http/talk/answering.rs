@@ -1,0 +1,213 @@
+//! The answer to one request, while its run is worked.
+
+use std::sync::{Arc, Weak};
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use domain::json::{Value, json};
+use domain::llm::Usage;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::super::refused::Refused;
+use super::super::reply::answer;
+use super::Wire;
+use crate::Shared;
+use crate::error::{ApiError, ErrorCode};
+use crate::heard::Heard;
+use crate::outcome::RunOutcome;
+use crate::repeats::Named;
+use crate::run::Run;
+use crate::wire::anthropic::{self, Ended};
+use crate::wire::openai;
+
+/// A turn that a request is about.
+pub(super) struct Talk {
+    pub(super) wire: Wire,
+    pub(super) heard: UnboundedReceiver<Heard>,
+    /// Looks who still listens, so it goes after that.
+    pub(super) guard: Guard,
+    pub(super) run: Arc<Run>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) agent: String,
+    pub(super) stream: bool,
+    pub(super) usage_in_stream: bool,
+    /// What the gates left of the prompt.
+    pub(super) user: Value,
+    /// Under which name the same prompt finds the run again; none where nobody could come back.
+    pub(super) pending: Option<Named>,
+    /// Whether it found the run by that name.
+    pub(super) joined: bool,
+    /// Until when an approval is waited for.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// Stops a turn that nobody keeps when its last client goes away.
+pub(super) struct Guard(pub(super) Option<Weak<Run>>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(run) = self.0.take().and_then(|run| run.upgrade())
+            && !run.has_listeners()
+        {
+            run.handle.cancel();
+        }
+    }
+}
+
+/// What is heard next.
+pub(super) enum Next {
+    Heard(Heard),
+    /// Nothing more comes.
+    Over,
+    /// The approval was not answered in time.
+    TooLong,
+}
+
+impl Talk {
+    /// Waits until the gates let the prompt pass.
+    pub(super) async fn started(mut self) -> Result<Self, (Refused, Arc<Run>)> {
+        loop {
+            match self.heard.recv().await {
+                Some(Heard::Started { content, sig }) => {
+                    self.user = json!({ "content": content, "sig": sig });
+                    return Ok(self);
+                }
+                Some(Heard::Waits(_) | Heard::Text(_) | Heard::Hook(_)) => {}
+                None => break,
+            }
+        }
+        let refused = match self.run.outcome().await {
+            RunOutcome::Failed(error) => error,
+            RunOutcome::Completed(_) | RunOutcome::Cancelled | RunOutcome::Parked(_) => {
+                ApiError::new(ErrorCode::Unavailable, "the turn ended before it began")
+            }
+        };
+        self.guard.0 = None;
+        Err((refused.into(), self.run.clone()))
+    }
+
+    /// Waits for what is heard next, but for an approval not longer than a request waits. Dropping it loses nothing.
+    pub(super) async fn next(&mut self) -> Next {
+        let deadline = self.deadline;
+        let too_long = async move {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let heard = tokio::select! {
+            biased;
+            heard = self.heard.recv() => heard,
+            () = too_long => return Next::TooLong,
+        };
+        match heard {
+            Some(Heard::Waits(Some(id))) => {
+                // Whoever cannot come back for the answer waits for the end, which nobody's answer is after a while.
+                self.deadline = self.pending.as_ref().map(|_| Instant::now() + self.shared.desk.limits.approval_wait);
+                Next::Heard(Heard::Waits(Some(id)))
+            }
+            Some(Heard::Waits(None)) => {
+                self.deadline = None;
+                Next::Heard(Heard::Waits(None))
+            }
+            Some(heard @ (Heard::Started { .. } | Heard::Text(_) | Heard::Hook(_))) => Next::Heard(heard),
+            None => Next::Over,
+        }
+    }
+
+    /// The refusal where an approval was not answered in time. The turn stays, and the same prompt finds it.
+    pub(super) async fn left(&mut self) -> Refused {
+        if let Some(pending) = self.pending.take() {
+            self.shared.note_pending(pending, &self.run).await;
+        }
+        let ids: Vec<String> = self.run.waits().into_iter().collect();
+        let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": self.run.id() });
+        let why = format!("a call waits for approval {}; send the same again to hear what came of it", ids.join(", "));
+        ApiError::precondition(why).with_details(details).into()
+    }
+
+    /// What came of the turn is told; the same prompt is another turn from now on.
+    pub(super) async fn told(&mut self) {
+        if let Some(pending) = self.pending.take().filter(|_| self.joined) {
+            self.shared.forget_repeat(&pending).await;
+        }
+    }
+
+    /// The whole answer, once it is there.
+    pub(super) async fn whole(mut self) -> Response {
+        let (mut content, mut hooks) = (String::new(), Vec::new());
+        let ended = loop {
+            match self.next().await {
+                Next::Heard(Heard::Text(text)) => content.push_str(&text),
+                Next::Heard(Heard::Hook(mut hook)) => {
+                    hook.insert("at".to_owned(), json!(content.encode_utf16().count()));
+                    hooks.push(Value::Object(hook));
+                }
+                Next::Heard(Heard::Started { .. } | Heard::Waits(_)) => {}
+                Next::Over => {
+                    self.told().await;
+                    break self.end().await;
+                }
+                Next::TooLong => break Err(self.left().await),
+            }
+        };
+        self.guard.0 = None;
+        let mut response = match ended {
+            Err(refused) => self.wire.refusal(&refused),
+            Ok((reason, usage)) => {
+                let (pintle, id) = (json!({ "user": self.user, "hooks": hooks }), self.id());
+                let body = match self.wire {
+                    Wire::OpenAi => self.head(id).answer(&content, reason, usage, pintle),
+                    Wire::Anthropic => anthropic::answer(&id, &self.agent, &content, Ended { reason, usage }, pintle),
+                };
+                answer(StatusCode::OK, &body)
+            }
+        };
+        mark(&self.run, &mut response);
+        response
+    }
+
+    /// How the turn ended, in a word of the wire, and what it cost.
+    pub(super) async fn end(&self) -> Result<(&'static str, Usage), Refused> {
+        let (stop, filtered, limit) = match self.wire {
+            Wire::OpenAi => ("stop", "content_filter", "length"),
+            Wire::Anthropic => ("end_turn", "refusal", "max_tokens"),
+        };
+        match self.run.outcome().await {
+            RunOutcome::Completed(answer) => Ok((stop, answer.usage)),
+            RunOutcome::Failed(error) => match error.kind() {
+                Some("hook_stopped") => Ok((filtered, self.run.cost())),
+                Some("iteration_limit") => Ok((limit, self.run.cost())),
+                Some(_) | None => Err(error.into()),
+            },
+            RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
+                .with_details(json!({ "kind": "failed", "effect": true }))
+                .into()),
+            RunOutcome::Parked(ids) => Err(ApiError::precondition("a call waits for an approval")
+                .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
+                .into()),
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
+        let turn = self.run.id().map(ToString::to_string).unwrap_or_default();
+        match self.wire {
+            Wire::OpenAi => format!("chatcmpl-{turn}"),
+            Wire::Anthropic => format!("msg_{turn}"),
+        }
+    }
+
+    pub(super) fn head(&self, id: String) -> openai::Head {
+        openai::Head { id, created: jiff::Timestamp::now().as_second(), model: self.agent.clone() }
+    }
+}
+
+/// Says which turn it was, and how long its hooks took.
+pub(super) fn mark(run: &Run, response: &mut Response) {
+    let Some(turn) = run.id() else { return };
+    let headers = response.headers_mut();
+    let turn = HeaderValue::from_str(turn.as_str()).ok();
+    turn.into_iter().for_each(|turn| drop(headers.insert("x-pintle-turn", turn)));
+    headers.insert("x-pintle-hook-ms", HeaderValue::from(run.hook_ms()));
+}

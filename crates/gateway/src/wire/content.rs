@@ -1,0 +1,98 @@
+//! The content of a message: its text, and the files that come with it. Pure.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use domain::json::{Object, Value};
+
+use crate::error::ApiError;
+
+/// How a reference to a file that was handed over before begins.
+pub(crate) const REFERENCE: &str = "media://";
+
+/// A file that comes with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attachment {
+    /// It was handed over before: its id.
+    Kept(String),
+    /// It stands in the message.
+    Inline {
+        /// The type that the client says it has.
+        content_type: String,
+        bytes: Vec<u8>,
+        file_name: String,
+    },
+}
+
+/// What a message says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Content {
+    pub(crate) text: String,
+    pub(crate) files: Vec<Attachment>,
+}
+
+/// Reads a part of a message; `Ok(None)` for one that no message of this kind has.
+type ReadFile = fn(&Object, &str) -> Result<Option<Attachment>, ApiError>;
+
+/// The content of a message: a string, or parts. `file` reads the parts that are no text.
+pub(crate) fn content(value: Option<&Value>, at: &str, file: ReadFile) -> Result<Content, ApiError> {
+    let parts = match value {
+        None | Some(Value::Null) => return Ok(Content::default()),
+        Some(Value::String(text)) => return Ok(Content { text: text.clone(), files: Vec::new() }),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err(ApiError::invalid(format!("`{at}.content` must be a string or a list of parts"))),
+    };
+    let mut content = Content::default();
+    for (i, part) in parts.iter().enumerate() {
+        let at = format!("{at}.content[{i}]");
+        let part = part.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+        let text = part.get("text").and_then(Value::as_str).filter(|_| kind == "text");
+        match text {
+            Some(more) => content.text.push_str(more),
+            None => match file(part, &at)? {
+                Some(file) => content.files.push(file),
+                None => return Err(ApiError::invalid(format!("`{at}`: parts of the type \"{kind}\" are not taken"))),
+            },
+        }
+    }
+    Ok(content)
+}
+
+/// No part but text is taken.
+pub(crate) fn only_text(_part: &Object, _at: &str) -> Result<Option<Attachment>, ApiError> {
+    Ok(None)
+}
+
+/// The file that a URL is: one that was handed over before, or one that stands in it.
+pub(crate) fn of_url(url: &str, file_name: &str, at: &str) -> Result<Attachment, ApiError> {
+    if let Some(id) = url.strip_prefix(REFERENCE) {
+        return Ok(Attachment::Kept(id.to_owned()));
+    }
+    let Some((head, data)) = url.strip_prefix("data:").and_then(|url| url.split_once(',')) else {
+        return Err(ApiError::invalid(format!(
+            "`{at}`: expected a `data:` URL or `media://ID`; nothing is fetched for a client"
+        )));
+    };
+    let Some(content_type) = head.strip_suffix(";base64") else {
+        return Err(ApiError::invalid(format!("`{at}`: expected a `data:` URL in base64")));
+    };
+    inline(content_type, data, file_name, at)
+}
+
+/// The file whose content `data` is, in base64.
+pub(crate) fn inline(content_type: &str, data: &str, file_name: &str, at: &str) -> Result<Attachment, ApiError> {
+    let bytes = STANDARD.decode(data).map_err(|why| ApiError::invalid(format!("`{at}`: no base64: {why}")))?;
+    Ok(Attachment::Inline { content_type: content_type.to_owned(), bytes, file_name: file_name.to_owned() })
+}
+
+/// The text of a member of a part, which must be there.
+pub(crate) fn text_of<'a>(part: &'a Object, name: &str, at: &str) -> Result<&'a str, ApiError> {
+    let text = part.get(name).and_then(Value::as_str);
+    text.ok_or_else(|| ApiError::invalid(format!("`{at}.{name}` must be a string")))
+}
+
+/// The object that is a member of a part, which must be there.
+pub(crate) fn object_of<'a>(part: &'a Object, name: &str, at: &str) -> Result<&'a Object, ApiError> {
+    let object = part.get(name).and_then(Value::as_object);
+    object.ok_or_else(|| ApiError::invalid(format!("`{at}.{name}` must be an object")))
+}

@@ -1,0 +1,142 @@
+//! What is served is what the documents say, and the numbers are there.
+
+use serde_json::{Value, json};
+
+use super::http_client::{Answer, CHAT, MESSAGES, get, post, says, send};
+use super::server::{Server, TOKEN, WITH_TOKEN};
+use crate::run::{DONE, GUARD, LISTS, scripted};
+
+/// The schema of one answer, ready to be used.
+fn schema(document: &Value, path: &str, verb: &str, status: u16) -> Option<Value> {
+    let answer = &document["paths"][path][verb]["responses"][status.to_string()];
+    assert!(answer.is_object(), "{verb} {path} {status} is not described");
+    let mut schema = answer["content"]["application/json"]["schema"].clone();
+    let schema_object = schema.as_object_mut()?;
+    schema_object.insert("components".into(), document["components"].clone());
+    Some(schema)
+}
+
+fn check(document: &Value, path: &str, verb: &str, answer: &Answer) {
+    let Some(schema) = schema(document, path, verb, answer.status) else { return };
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let body = answer.json();
+    let problems: Vec<String> = validator.iter_errors(&body).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{verb} {path} {}: {problems:#?}\n{body:#}", answer.status);
+}
+
+#[test]
+fn live_answers_are_as_described() {
+    let server = Server::start(scripted(&[DONE; 8].join(","), WITH_TOKEN));
+    let bearer = format!("Authorization: Bearer {TOKEN}\n");
+    let document = get(&server, "/openapi.json", "").json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let gets = ["/healthz", "/readyz", "/openapi.json", "/v1/models", "/metrics"];
+    for path in gets {
+        let answer = get(&server, path, &bearer);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        check(&document, path, "get", &answer);
+        assert!(answer.header("x-request-id").is_some(), "{path}");
+    }
+    for path in ["/v1/models", "/metrics"] {
+        check(&document, path, "get", &get(&server, path, ""));
+    }
+    let wrong = json!({ "model": "main", "messages": says("x")["messages"], "tools": [{}] });
+    let nobody = json!({ "model": "nobody", "messages": says("x")["messages"] });
+    for path in [CHAT, MESSAGES] {
+        for (headers, body, status) in [
+            (bearer.as_str(), says("hello"), 200),
+            (&bearer, wrong.clone(), 400),
+            (&bearer, nobody.clone(), 404),
+            ("", says("hello"), 401),
+            ("Origin: https://evil.example\n", says("hello"), 403),
+        ] {
+            let answer = post(&server, path, headers, &body);
+            assert_eq!(answer.status, status, "{path}: {}", answer.text());
+            if status != 403 {
+                check(&document, path, "post", &answer);
+            }
+        }
+        let mut streamed = says("hello");
+        streamed["stream"] = json!(true);
+        let name = if path == CHAT { "ChatChunk" } else { "MessageEvent" };
+        let mut schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        schema["components"] = document["components"].clone();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for event in post(&server, path, &bearer, &streamed).events() {
+            assert!(validator.is_valid(&event), "{path}: {event:#}");
+        }
+    }
+    let kept = send(&server, "POST /v1/media", &format!("{bearer}Content-Type: text/plain\n"), b"hello");
+    assert_eq!(kept.status, 201, "{}", kept.text());
+    check(&document, "/v1/media", "post", &kept);
+    check(&document, "/v1/media", "post", &send(&server, "POST /v1/media", &bearer, b"hello"));
+    check(&document, "/v1/media/{id}", "get", &get(&server, "/v1/media/x", &bearer));
+}
+
+#[test]
+fn numbers_are_for_administrators_or_at_an_address_of_their_own() {
+    let rest = "[gateway]\ndrain_delay_s = 0\nmetrics_listen = '127.0.0.1:0'\n";
+    let mut server = Server::start(scripted(&[LISTS, DONE].join(","), rest));
+    assert_eq!(get(&server, "/metrics", "").status, 401, "whoever did not sign in is no administrator");
+    let line = server.until("numbers at http://");
+    let address = line.lines().last().unwrap().rsplit("//").next().unwrap().to_owned();
+    assert_eq!(post(&server, CHAT, "", &says("look")).status, 200);
+    let (own, at) = (server.address.clone(), address.trim_end_matches("/metrics").to_owned());
+    server.address = at;
+    let told = get(&server, "/metrics", "");
+    assert_eq!(get(&server, "/v1/models", "").status, 404);
+    server.address = own;
+    let text = told.text();
+    assert_eq!(told.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    for wanted in [
+        "# TYPE gateway_requests_total counter",
+        "gateway_requests_total{path=\"/v1/chat/completions\",status=\"200\"} 1",
+        "gateway_turns_total{outcome=\"completed\"} 1",
+        "gateway_turns_running 0",
+        "gateway_connections 0",
+        "hooks_async_dropped_total",
+        "hooks_breakers_open{",
+        "gateway_store_lag_ms ",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+}
+
+#[test]
+fn bodies_have_bounds() {
+    let server = Server::start(scripted(DONE, "[gateway]\nmax_body = 200\n"));
+    let long = post(&server, CHAT, "", &says(&"x".repeat(300))).refused();
+    assert_eq!((long.0, long.1.as_str()), (413, "body_too_large"), "{}", long.2);
+    assert_eq!(post(&server, CHAT, "", &says("x")).status, 200);
+}
+
+/// A hook that ends each turn at its first call.
+const ENOUGH: &str = r#"while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in
+    *'"method":"hook.before_tool"'*) r='{"action":"abort_turn","reason":"enough"}' ;;
+    *) r='{}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
+done
+"#;
+
+#[test]
+fn a_turn_that_a_hook_stops_ends_in_the_words_of_the_dialect() {
+    let env = scripted(&[LISTS; 8].join(","), GUARD);
+    env.write("config/pintle/refuses.sh", ENOUGH);
+    let server = Server::start(env);
+    assert_eq!(post(&server, CHAT, "", &says("look")).json()["choices"][0]["finish_reason"], "content_filter");
+    assert_eq!(post(&server, MESSAGES, "", &says("look")).json()["stop_reason"], "refusal");
+}
+
+#[test]
+fn ends_have_the_words_of_the_dialect() {
+    let server = Server::start(scripted(&[LISTS; 8].join(","), "max_iterations = 1\n"));
+    assert_eq!(post(&server, CHAT, "", &says("look")).json()["choices"][0]["finish_reason"], "length");
+    assert_eq!(post(&server, MESSAGES, "", &says("look")).json()["stop_reason"], "max_tokens");
+    let mut streamed = says("look");
+    streamed["stream"] = json!(true);
+    let last = post(&server, MESSAGES, "", &streamed).events();
+    assert!(last.iter().any(|event| event["delta"]["stop_reason"] == "max_tokens"), "{last:#?}");
+}

@@ -1,0 +1,145 @@
+//! Calls that wait for a person, over HTTP: who waits how long, and who may answer.
+
+use std::io::{BufRead as _, BufReader};
+
+use serde_json::{Value, json};
+
+use super::http_client::{Answer, CHAT, content, post, says, sent};
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
+use crate::env::TestEnv;
+use crate::run::scripted;
+
+/// An agent whose every look at a folder waits for a person.
+fn asking(wait_s: u32, more: &str) -> TestEnv {
+    let rest = format!("ask = ['list_dir']\n{more}{WITH_TOKEN}approval_wait_s = {wait_s}\n");
+    let looks = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}], "repeat": true}"#;
+    let done = r#"{"when": {"tool_result": ""}, "text": ["All ", "done."], "repeat": true}"#;
+    scripted(&[done, looks].join(","), &rest)
+}
+
+fn headers(user: &str, session: &str) -> String {
+    let session = if session.is_empty() { String::new() } else { format!("X-Pintle-Session: {session}\n") };
+    format!("Authorization: Bearer {TOKEN}\nX-Pintle-User: {user}\n{session}")
+}
+
+fn asks(server: &Server, session: &str) -> Answer {
+    post(server, CHAT, &headers("anna", session), &says("look"))
+}
+
+/// The approval that waits.
+fn waiting(client: &mut Client) -> String {
+    client.event("approvals.created", |_| true)["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_request_is_left_and_the_same_prompt_joins_or_gets_the_answer() {
+    let server = Server::start(asking(0, ""));
+    let mut boss = server.admin("boss");
+    let left = asks(&server, "trip");
+    let (status, code, message) = left.refused();
+    let id = waiting(&mut boss);
+    assert_eq!((status, code.as_str(), left.header("x-should-retry")), (409, "approval_pending", Some("false")));
+    assert!(message.contains(&id) && left.header("x-pintle-turn").is_some(), "{message}: {}", left.head);
+    // Another prompt does not undo the question; the same one waits again.
+    let other = post(&server, CHAT, &headers("anna", "trip"), &says("hurry")).refused();
+    assert_eq!((other.0, other.1.as_str()), (409, "approval_pending"));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    boss.done("approvals.approve", json!({ "id": id }));
+    boss.event("agent", |it| it["type"] == "run.completed");
+    assert_eq!(content(&asks(&server, "trip")), "All done.");
+    // It was told; the same prompt is another turn by now.
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+}
+
+#[test]
+fn an_answer_in_time_is_waited_for_and_a_stream_says_what_for() {
+    let server = Server::start(asking(60, ""));
+    let mut boss = server.admin("boss");
+    let mut body = says("look");
+    body["stream"] = json!(true);
+    let head = format!("{}Content-Type: application/json\n", headers("anna", "trip"));
+    let stream = sent(&server, &format!("POST {CHAT}"), &head, body.to_string().as_bytes());
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let id = waiting(&mut boss);
+    let comment = lines.by_ref().find(|line| line.starts_with(": ")).unwrap();
+    assert_eq!(comment, format!(": waiting for approval {id}"));
+    boss.done("approvals.approve", json!({ "id": id }));
+    let rest: Vec<String> = lines.collect();
+    assert!(
+        rest.iter().any(|line| line.contains("All ")) && rest.iter().any(|line| line.contains("[DONE]")),
+        "{rest:#?}"
+    );
+}
+
+#[test]
+fn a_stream_that_waits_too_long_ends_in_an_error_event() {
+    let server = Server::start(asking(0, ""));
+    let mut body = says("look");
+    body["stream"] = json!(true);
+    let told = post(&server, CHAT, &headers("anna", "trip"), &body);
+    let last: Value = told.events().pop().unwrap();
+    assert_eq!((told.status, &last["error"]["code"]), (200, &json!("approval_pending")), "{}", told.text());
+    assert!(!told.text().contains("[DONE]"));
+    let told = post(&server, "/v1/messages", &headers("anna", "other"), &body);
+    assert!(told.text().contains("event: error\n"), "{}", told.text());
+    let last = told.events().pop().unwrap();
+    assert_eq!((&last["type"], &last["error"]["code"]), (&json!("error"), &json!("approval_pending")));
+}
+
+#[test]
+fn without_a_session_nobodys_answer_is_a_no_and_the_turn_goes_on() {
+    let server = Server::start(asking(0, ""));
+    let mut boss = server.admin("boss");
+    assert_eq!(content(&asks(&server, "")), "All done.");
+    let all = boss.done("approvals.list", json!({ "all": true }));
+    let approval = &all["approvals"][0];
+    assert_eq!((&approval["state"], &approval["answered_by"]), (&json!("refused"), &json!("pintle")), "{all}");
+    assert_eq!(approval["note"], "nobody answered within 0 s");
+}
+
+#[test]
+fn a_turn_that_was_parked_before_the_start_goes_on_by_itself() {
+    let server = Server::start(asking(0, ""));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    assert_eq!(asks(&server, "second").refused().1, "approval_pending");
+    let server = server.again();
+    let mut boss = server.admin("boss");
+    let listed = boss.done("approvals.list", json!({}));
+    let of = |session: &str| {
+        let all = listed["approvals"].as_array().unwrap();
+        let found = all.iter().find(|it| it["sessionKey"].as_str().unwrap().ends_with(session)).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    // One joins before it is decided; the other is decided first. Both go on with the calls that they had.
+    let joined = asks(&server, "trip").refused();
+    assert_eq!((joined.0, joined.1.as_str()), (409, "approval_pending"), "{}", joined.2);
+    for session in [":trip", ":second"] {
+        boss.done("approvals.approve", json!({ "id": of(session) }));
+    }
+    let began = std::time::Instant::now();
+    for _ in 0..2 {
+        boss.event("agent", |it| it["type"] == "run.completed" || it["type"] == "run.failed");
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    for session in ["trip", "second"] {
+        assert_eq!(content(&asks(&server, session)), "All done.");
+    }
+}
+
+#[test]
+fn only_approvers_answer_and_not_whoever_asked() {
+    let more = "approvers = ['carl', 'owner']\nother_than_asker = true\n";
+    let server = Server::start(asking(60, more));
+    let (mut anna, mut boss, mut carl) = (server.admin("anna"), server.admin("boss"), server.admin("carl"));
+    let sent = anna.ask("chat.send", json!({ "sessionKey": "agent:main:ws:direct:trip", "message": "look" }));
+    let id = waiting(&mut carl);
+    let answer = json!({ "id": id });
+    let no = anna.refused("approvals.approve", answer.clone());
+    assert!(no.0 == "UNAUTHORIZED" && no.1.contains("somebody else than the user who asked"), "{no:?}");
+    let no = boss.refused("approvals.approve", answer.clone());
+    assert!(no.0 == "UNAUTHORIZED" && no.1.contains("carl, owner"), "{no:?}");
+    assert_eq!(carl.done("approvals.approve", answer.clone())["approval"]["answered_by"], "carl");
+    assert_eq!(anna.answer(&sent)["payload"]["content"], "All done.");
+    let late = server.admin("system").refused("approvals.refuse", answer);
+    assert_eq!(late, ("FAILED_PRECONDITION".into(), "already approved by carl".into()));
+}
