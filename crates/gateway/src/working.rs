@@ -16,6 +16,7 @@ use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::run::{Run, RunOutcome};
 use crate::run_output::RunOutput;
+use crate::webhooks::{FailedTurn, Happened};
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -39,6 +40,7 @@ impl Shared {
             if let Some(id) = run.id() {
                 shared.runs.forget(id);
             }
+            shared.tell_failed(&run, &outcome);
             run.end(outcome);
         });
     }
@@ -76,6 +78,21 @@ impl Shared {
             }
         }
         outcome(run, report, replies)
+    }
+
+    /// Tells others of a turn that ended in an error.
+    fn tell_failed(&self, run: &Run, outcome: &RunOutcome) {
+        let RunOutcome::Failed(error) = outcome else { return };
+        let kind = error.details.as_ref().and_then(|details| details["kind"].as_str());
+        if let (Some("failed"), Some(turn)) = (kind, run.id()) {
+            self.webhooks.happened(Happened::TurnFailed(Box::new(FailedTurn {
+                tenant: run.key.tenant.clone(),
+                agent: run.name.agent.clone(),
+                session: run.key.session.to_string(),
+                turn: turn.to_string(),
+                error: error.message.clone(),
+            })));
+        }
     }
 
     /// The conversation of `run`, for this process alone.

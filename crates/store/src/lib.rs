@@ -38,7 +38,7 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RuleStore, SessionKey,
-    SessionStore, StoreError, StoredTurn,
+    SessionStore, StoreError, StoredTurn, WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -76,6 +76,7 @@ pub trait Store:
     + OutboxStore
     + ExecutionStore
     + AuditStore
+    + WebhookStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.

@@ -4,6 +4,7 @@ mod state;
 mod executions;
 mod history;
 mod hooks;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +25,7 @@ use jiff::Timestamp;
 use history::History;
 use hooks::RuleTables;
 use state::{Held, MemoryState};
+use webhooks::WebhookTables;
 
 use crate::Store;
 use crate::evidence::has_chain;
@@ -50,6 +52,7 @@ pub struct Memory {
     history: Mutex<History>,
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
+    webhooks: Mutex<WebhookTables>,
 }
 
 impl Memory {

@@ -66,6 +66,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(55, "000055_approvals", None),
     step!(56, "000056_anchor", None),
     step!(57, "000057_tail", Some(fold_tail)),
+    step!(62, "000062_webhooks", None),
 ];
 
 /// The number of the newest step.
@@ -150,6 +151,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 62]);
     }
 }

@@ -13,6 +13,7 @@ use crate::hub::Connection;
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::session_name::{SessionName, user_of};
+use crate::webhooks::Happened;
 
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
@@ -93,6 +94,7 @@ impl Shared {
 
     /// Tells those who may answer `approval` what became of it.
     pub(crate) fn announce(&self, event: &str, approval: &Approval) {
+        self.webhooks.happened(Happened::Approval(Box::new(approval.clone())));
         let may = |it: &Connection| may_see(&it.who, approval) && crate::roles::allow(&it.who, "approvals.get").is_ok();
         for connection in self.hub.of(&approval.tenant_id, may) {
             connection.tell(&frame::event_head(event, &shown(approval, &connection.who)));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::webhook::WebhookEvent;
 use ipnet::IpNet;
 use url::Url;
 
@@ -33,6 +34,21 @@ pub struct GatewayConfig {
     pub drain_delay: Duration,
     /// How long turns may go on after that.
     pub drain: Duration,
+    /// Who is told what happens.
+    pub webhooks: Vec<WebhookConfig>,
+}
+
+/// Somebody who is told what happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookConfig {
+    /// Where.
+    pub url: Url,
+    /// Of which events.
+    pub events: Vec<WebhookEvent>,
+    /// The name of the variable with the secret that signs.
+    pub secret_env: String,
+    /// The slug of the tenant whose events are meant; everybody's without it.
+    pub tenant: Option<String>,
 }
 
 /// The files of a certificate.
@@ -56,6 +72,7 @@ impl Default for GatewayConfig {
             tls: None,
             drain_delay: DRAIN_DELAY,
             drain: DRAIN,
+            webhooks: Vec::new(),
         }
     }
 }

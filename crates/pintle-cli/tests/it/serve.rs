@@ -1,9 +1,14 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod deploy;
 mod doors;
 mod ending;
+mod events;
 mod http;
 mod rules;
+mod seed;
 mod server;
+mod starting;
 mod talking;
+mod webhooks;

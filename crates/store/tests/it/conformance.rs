@@ -11,6 +11,7 @@ use std::time::Duration;
 use testkit::conformance::approvals::approvals;
 use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
+use testkit::conformance::webhooks::webhooks;
 
 fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
     Sqlite::open(&folder.join("pintle.db"), durability).unwrap()
@@ -46,6 +47,7 @@ fn sqlite_that_syncs_passes_the_suites() {
 #[test]
 fn memory_passes_the_suites() {
     let store = Memory::new();
+    webhooks(&store);
     records(&store);
     approvals(&store);
     sessions(&store);
@@ -56,6 +58,7 @@ fn a_store_by_url_passes_the_suites() {
     let folder = tempfile::tempdir().unwrap();
     for url in ["sqlite://pintle.db", "memory:"] {
         let store = pintle_store::open(url, folder.path(), Durability::Commit).unwrap();
+        webhooks(&*store);
         records(&*store);
         approvals(&*store);
         sessions(&*store);
