@@ -17,6 +17,7 @@ mod exchange;
 mod hooks;
 mod identity;
 mod row;
+mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
@@ -30,6 +31,7 @@ pub use identity::{
     SignInLink, UseKind,
 };
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
+pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type OnKept = Box<dyn FnOnce(Result<(), StoreError>) + Send>;

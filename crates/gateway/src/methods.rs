@@ -14,6 +14,7 @@ mod approvals;
 mod chat;
 mod identity;
 mod sessions;
+mod webhooks;
 
 pub(crate) use chat::going_away;
 
@@ -33,6 +34,8 @@ impl Shared {
             "sessions.list" => self.sessions_list(who, params).await,
             "sessions.preview" => self.sessions_preview(who, params).await,
             "sessions.delete" => self.sessions_delete(who, params).await,
+            "sessions.reset" => self.sessions_forget(who, params, false).await,
+            "sessions.compact" => self.sessions_forget(who, params, true).await,
             "chat.history" => self.chat_history(who, params).await,
             "chat.session.status" => self.chat_status(who, params).await,
             "chat.send" => self.chat_send(connection, params).await,
@@ -54,6 +57,9 @@ impl Shared {
             "tenants.list" => self.tenants_list(params).await,
             "tenants.create" => self.tenants_create(who, params).await,
             "tenants.update" => self.tenants_update(who, params).await,
+            "hooks.watch" => self.hooks_watch(connection, params).await,
+            "webhooks.list" => self.webhooks_list(params).await,
+            "webhooks.retry" => self.webhooks_retry(params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

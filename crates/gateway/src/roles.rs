@@ -26,6 +26,8 @@ const OWN: &[Method] = &[
     method("sessions.list", CallerRole::Viewer, Right::Read),
     method("sessions.preview", CallerRole::Viewer, Right::Read),
     method("sessions.delete", CallerRole::Operator, Right::Write),
+    method("sessions.reset", CallerRole::Operator, Right::Write),
+    method("sessions.compact", CallerRole::Operator, Right::Write),
     method("chat.history", CallerRole::Viewer, Right::Read),
     method("chat.session.status", CallerRole::Viewer, Right::Read),
     method("chat.send", CallerRole::Operator, Right::Write),
@@ -54,6 +56,9 @@ const OVER_HTTP: &[Method] = &[
     method("media.add", CallerRole::Operator, Right::Write),
     method("media.get", CallerRole::Viewer, Right::Read),
     method("metrics", CallerRole::Admin, Right::Admin),
+    method("hooks.watch", CallerRole::Viewer, Right::Read),
+    method("webhooks.list", CallerRole::Owner, Right::Admin),
+    method("webhooks.retry", CallerRole::Owner, Right::Admin),
 ];
 
 /// Every method, in the order of the reference.

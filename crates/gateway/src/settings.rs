@@ -9,6 +9,7 @@ use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 
 use crate::door::Door;
 use crate::sign_in::KnownBy;
+use crate::webhooks::{Endpoint, endpoints};
 
 /// Where it listens unless it is said. Source: the published protocol.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:18790";
@@ -76,6 +77,7 @@ pub struct GatewaySettings {
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
     pub(crate) requests_per_minute: NonZeroU32,
+    pub(crate) endpoints: Vec<Endpoint>,
 }
 
 /// Why there is no gateway.
@@ -136,6 +138,7 @@ impl GatewaySettings {
                 public: config.public_url.clone(),
                 proxies: config.trusted_proxies.clone(),
             },
+            endpoints: endpoints(config, env)?,
             known_by: KnownBy::new(token.as_deref(), config.owner_ids.clone()),
             requests_per_minute: config.requests_per_minute,
         })

@@ -41,6 +41,7 @@ mod tenants;
 mod terminal;
 mod trust;
 mod turn;
+mod webhooks;
 mod why;
 
 /// The engine on which AI agents' hooks turn.
@@ -135,6 +136,9 @@ pub enum Command {
     /// List, make and close tenants
     #[command(subcommand)]
     Tenants(tenants::TenantsCommand),
+    /// Who is told what happens, and what they were not told yet
+    #[command(subcommand)]
+    Webhooks(webhooks::WebhooksCommand),
     /// Check every hook, provider and store through its real path
     Doctor(doctor::DoctorArgs),
     /// Show what a found configuration would run, and accept it
@@ -203,6 +207,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Keys(command) => keys::run(&global, command),
         Command::Members(command) => members::run(&global, command),
         Command::Tenants(command) => tenants::run(&global, command),
+        Command::Webhooks(command) => webhooks::run(&global, command),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),
         Command::Init(args) => init::run(&global, &args),

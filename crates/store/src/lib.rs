@@ -38,7 +38,7 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore,
-    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore, WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -79,6 +79,7 @@ pub trait Store:
     + IdentityStore
     + UploadStore
     + RepeatStore
+    + WebhookStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.

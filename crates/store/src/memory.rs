@@ -6,6 +6,7 @@ mod executions;
 mod history;
 mod hooks;
 mod identity;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,7 @@ use history::History;
 use hooks::RuleTables;
 use identity::IdentityTables;
 use state::{Held, MemoryState};
+use webhooks::WebhookTables;
 
 use crate::Store;
 use crate::evidence::has_chain;
@@ -56,6 +58,7 @@ pub struct Memory {
     tables: Mutex<RuleTables>,
     identities: Mutex<IdentityTables>,
     exchange: Mutex<Exchange>,
+    webhooks: Mutex<WebhookTables>,
 }
 
 impl Memory {

@@ -1,8 +1,10 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod deploy;
 mod doors;
 mod ending;
+mod events;
 mod http;
 mod identity;
 mod people;
@@ -14,7 +16,10 @@ mod pending;
 mod repeats;
 mod sdk;
 mod rules;
+mod seed;
 mod server;
+mod starting;
 mod talking;
 mod two_tenants;
 mod who_may;
+mod webhooks;

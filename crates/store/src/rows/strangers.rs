@@ -27,7 +27,7 @@ macro_rules! tables {
         "('agent_hooks', 'api_keys', 'approvals', 'audit_checkpoints', 'audit_log', 'console_links', 'console_sessions', \
          'events', 'gateway_uses', 'hook_breakers', 'hook_changes', 'hook_epoch', 'hook_executions', 'hook_outbox', \
          'hook_sets', 'identity_epoch', 'journal', 'members', 'sessions', 'store_identity', 'tenant_hook_budget', \
-         'tenant_stops', 'tenants', 'turns')"
+         'tenant_stops', 'tenants', 'turns', 'webhook_endpoints', 'webhook_outbox')"
     };
 }
 
