@@ -1,4 +1,4 @@
-//! What is served over HTTP: the socket, and whether the server is alive and ready.
+//! What is served over HTTP: the socket, the console, and whether the server is alive and ready.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use domain::json::json;
 
+mod console;
 mod models;
 mod reply;
 mod talk;
@@ -32,7 +33,9 @@ const MAX_BODY: usize = 10 << 20;
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
     let door = Arc::new(door);
-    Router::new()
+    let pages = console::PAGES.iter().fold(Router::new(), |router, path| router.route(path, get(console::page)));
+    pages
+        .route("/assets/{*name}", get(console::asset))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/ws", get(upgrade))
