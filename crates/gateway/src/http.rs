@@ -1,4 +1,4 @@
-//! What is served over HTTP: the socket, and whether the server is alive and ready.
+//! What is served over HTTP: the socket, the console, and whether the server is alive and ready.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ mod auth;
 mod body;
 mod media;
 pub(crate) mod metrics;
+mod console;
 mod models;
 mod openapi;
 mod refused;
@@ -37,7 +38,9 @@ const SOCKET_BUFFER: usize = 4 << 10;
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
     let (door, counted) = (Arc::new(door), shared.clone());
-    Router::new()
+    let pages = console::PAGES.iter().fold(Router::new(), |router, path| router.route(path, get(console::page)));
+    pages
+        .route("/assets/{*name}", get(console::asset))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/ws", get(upgrade))

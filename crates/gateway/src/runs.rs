@@ -212,6 +212,12 @@ fn blocked(record: &EventRecord) -> Option<Value> {
     let mut payload = json!({ "hookId": hook_id, "name": hook, "event": at_name(checkpoint), "reason": reason });
     if let Some(call) = &record.who.tool_call_id {
         payload["toolCallId"] = json!(call);
+        if let Some(tool) = &record.tool {
+            payload["tool"] = json!(tool);
+        }
+        if let Some(input) = &record.input {
+            payload["arguments"] = json!(input);
+        }
     }
     Some(payload)
 }
