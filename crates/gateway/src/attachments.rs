@@ -98,7 +98,7 @@ impl Shared {
                     MediaScope { tenant: key.tenant.clone(), session: key.session.clone(), ancestors: Vec::new() };
                 let turn = media.turn(scope);
                 let bring = |file| match kept {
-                    true => shared.take(&key, &user, file),
+                    true => shared.take_file(&key, &user, file),
                     false => shared.copy(&turn, (&key, &user), file),
                 };
                 files.into_iter().map(|(place, file)| Ok((place, bring(file)?))).collect::<Result<Vec<_>, ApiError>>()
@@ -115,7 +115,7 @@ impl Shared {
     }
 
     /// Gives a file to a session that stays. Blocks.
-    fn take(&self, key: &SessionKey, user: &str, file: Attachment) -> Result<String, ApiError> {
+    fn take_file(&self, key: &SessionKey, user: &str, file: Attachment) -> Result<String, ApiError> {
         let id = match file {
             Attachment::Kept(id) => match self.store.take_upload(key, &id, user)? {
                 true => id,

@@ -140,7 +140,7 @@ mod tests {
     use domain::id::TenantId;
 
     use super::*;
-    use crate::principal::Rights;
+    use crate::principal::{Credential, Rights};
 
     #[test]
     fn approvers_are_users_and_roles_and_may_be_somebody_else() {
@@ -151,6 +151,8 @@ mod tests {
             user: user.into(),
             role,
             rights: Rights::all(),
+            credential: Credential::Token,
+            until: None,
         };
         let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
         let may = |who: &Principal, named: Option<&[&str]>, other_than_asker| {

@@ -15,7 +15,7 @@ use host::session_config::worked_under;
 use tokio::time::Instant;
 
 use crate::Shared;
-use crate::attachments::Attachment;
+
 use crate::error::{ApiError, ErrorCode};
 use crate::heard::Heard;
 use crate::outcome::RunOutcome;
@@ -24,6 +24,7 @@ use crate::quotas::Place;
 use crate::run::Run;
 use crate::run_output::RunOutput;
 use crate::webhooks::{FailedTurn, Happened};
+use crate::wire::content::Placed;
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -54,7 +55,7 @@ impl Shared {
         self: &Arc<Self>,
         run: &Arc<Run>,
         who: &Principal,
-        (kept, files, history): (bool, Vec<(Option<usize>, Attachment)>, &mut [HistoryMessage]),
+        (kept, files, history): (bool, Vec<Placed>, &mut [HistoryMessage]),
     ) -> Result<(Option<Place>, Vec<String>), ApiError> {
         let lane = self.lanes.hold(run.key.clone());
         let prepared = match self.turn_of(who).await {

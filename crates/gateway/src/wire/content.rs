@@ -9,6 +9,9 @@ use crate::error::ApiError;
 /// How a reference to a file that was handed over before begins.
 pub(crate) const REFERENCE: &str = "media://";
 
+/// A file, and which message of the history it stands in; none, if it comes with the prompt.
+pub(crate) type Placed = (Option<usize>, Attachment);
+
 /// A file that comes with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Attachment {
