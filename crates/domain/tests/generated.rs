@@ -33,6 +33,7 @@ fn mode(mode: ApprovalMode) -> &'static str {
         ApprovalMode::Run => "`run`",
         ApprovalMode::Resume => "`sessions resume`",
         ApprovalMode::Mcp => "`mcp`",
+        ApprovalMode::Serve => "`serve`",
         ApprovalMode::Subagent => "a sub-agent, in any of these",
     }
 }
@@ -56,7 +57,9 @@ fn meaning(handling: CallHandling) -> &'static str {
             "The call waits for `pintle approvals approve` or `refuse` from elsewhere, while the program goes on waiting."
         }
         CallHandling::Parked => {
-            "The turn is parked: the program ends with exit code 75 and says how to go on, with `pintle sessions resume`."
+            "The turn is parked: the program ends with exit code 75 and says how to go on, with `pintle sessions resume`. \
+             `serve` goes on by itself once somebody answered; where a request is its own conversation, nobody's answer \
+             is a no after `gateway.approval_wait_s`."
         }
     }
 }

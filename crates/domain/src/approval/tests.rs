@@ -178,16 +178,20 @@ fn the_first_answer_stands_and_a_second_one_says_why_it_does_nothing() {
 #[test]
 fn the_table_cell_by_cell() {
     use CallHandling::{AskedHere, Parked, Refused, Runs, WaitsHere};
-    // Verdict, then chat, run, resume, mcp, sub-agent: with somebody present, and without.
+    // Verdict, then chat, run, resume, mcp, serve, sub-agent: with somebody present, and without.
     let table = [
-        (HooksDecision::Allow, [(Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs), (Runs, Runs)]),
-        (
-            HooksDecision::Deny,
-            [(Refused, Refused), (Refused, Refused), (Refused, Refused), (Refused, Refused), (Refused, Refused)],
-        ),
+        (HooksDecision::Allow, [(Runs, Runs); 6]),
+        (HooksDecision::Deny, [(Refused, Refused); 6]),
         (
             HooksDecision::Ask,
-            [(AskedHere, Parked), (Parked, Parked), (AskedHere, Parked), (WaitsHere, WaitsHere), (AskedHere, Refused)],
+            [
+                (AskedHere, Parked),
+                (Parked, Parked),
+                (AskedHere, Parked),
+                (WaitsHere, WaitsHere),
+                (Parked, Parked),
+                (AskedHere, Refused),
+            ],
         ),
     ];
     for (came, row) in table {

@@ -1,7 +1,7 @@
 //! `pintle keys`: what programs are known by at the gateway.
 
 use clap::{Args, Subcommand};
-use domain::json::json;
+use serde_json::json;
 use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish};
 

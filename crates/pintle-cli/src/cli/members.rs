@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
-use domain::json::json;
+use serde_json::json;
 use domain::store::Member;
 use gateway::MemberChange;
 

@@ -169,12 +169,17 @@ fn expected() -> BTreeMap<(String, String), Comes> {
 }
 
 /// Columns that nobody can write, and tables that have tests of their own.
-const LEFT_OUT: [(&str, &str); 3] = [
+const LEFT_OUT: [(&str, &str); 7] = [
     // A rule's columns are those of `anchors.rs`.
     ("agent_hooks", ""),
     ("tenant_hook_budget", "remaining"),
     // The number of the schema: another one is another program's store.
     ("pintle_schema", ""),
+    // What a gateway keeps beside conversations is no evidence, and no rule hangs on it.
+    ("uploads", ""),
+    ("upload_pieces", ""),
+    ("repeats", ""),
+    ("passed_texts", ""),
 ];
 
 /// Which tables and columns only one of the databases has.

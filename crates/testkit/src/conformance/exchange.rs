@@ -2,8 +2,9 @@
 
 use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::store::{Repeat, RepeatName, RepeatStore, SessionStore, Upload, UploadStore};
+use jiff::Timestamp;
 
-use super::approvals::moment;
+use super::approvals;
 use super::sessions::{append_of, appended, begun, key};
 
 /// Longer than what any store puts into one row.
@@ -11,6 +12,11 @@ const LONG: usize = (1 << 20) + 7;
 
 /// Room for everything.
 const PLENTY: u64 = 1 << 40;
+
+/// A moment as every store keeps it: in whole microseconds.
+fn moment(seconds: i64) -> Timestamp {
+    Timestamp::from_microsecond(approvals::moment(seconds).as_microsecond()).expect("it is one")
+}
 
 /// Runs the suite on an empty store.
 ///

@@ -27,7 +27,7 @@ fn outline(bench: &Bench, messages: &[Rendered<Message>]) -> Vec<(String, Vec<St
 }
 
 #[test]
-fn images_of_this_turns_tools_go_along() {
+fn images_of_this_turn_go_along() {
     let bench = Bench::new();
     let turn = bench.turn("t", "s");
     let png = turn.add(NewMedia { file_name: "a.png", ..plain(PNG) }).unwrap();
@@ -47,7 +47,7 @@ fn images_of_this_turns_tools_go_along() {
     let expected = [
         ("be good".to_owned(), none.clone()),
         ("old\n[image:a.png]".into(), none.clone()),
-        ("look\n[image:a.png]".into(), none.clone()),
+        ("look\n[image:a.png]".into(), vec![url(PNG, "image/png")]),
         (
             "new\n[file:b.txt]\n[image:a.png]\n[image:c.png]".into(),
             vec![url(PNG, "image/png"), "https://h/x.png".into()],

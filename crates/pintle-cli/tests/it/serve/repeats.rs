@@ -112,7 +112,7 @@ fn a_session_works_one_turn_at_a_time() {
 
 #[test]
 fn a_turn_that_nobody_keeps_ends_with_its_last_client() {
-    let slow = r#"{"delay_ms": 60000, "text": "never"}"#;
+    let slow = r#"{"delay_ms": 60000, "text": "never", "repeat": true}"#;
     let server = Server::start(scripted(slow, ""));
     let mut client = server.connected(json!({}));
     let mut body = says("go");
