@@ -139,8 +139,9 @@ fn is_unit(before: &str, word: &str) -> bool {
     }
 }
 
-/// `line`, with each number and its unit as one word.
+/// `line`, with each number and its unit as one word, and with the number of an error of the system whole.
 fn with_units(line: &str) -> String {
+    let line = &line.replace("(os error ", &glued("(os error "));
     let mut joined = String::with_capacity(line.len());
     let mut before = "";
     for (number, word) in line.split(' ').enumerate() {
@@ -304,6 +305,7 @@ mod tests {
             ("took     3\u{a0}ms now", 13, 2, "took     3 ms\n  now"),
             ("it took 3 ms, and", 11, 2, "it took\n  3 ms, and"),
             ("(2.5 s) 3 dogs", 9, 0, "(2.5 s) 3\ndogs"),
+            ("x: no file (os error 2)", 14, 2, "x: no file\n  (os error 2)"),
             ("日本 日本 日本", 9, 0, "日本 日本\n日本"),
             ("", 80, 2, ""),
         ] {

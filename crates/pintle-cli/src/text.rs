@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::hook::Hook;
+use domain::hook::{Family, Hook};
 
 use crate::clean::{clean, line};
 use crate::table::{glued, padded};
@@ -65,6 +65,11 @@ const MAX_SAID: usize = 1000;
 /// What somebody said on one line, whole: it may be a hint. Only what no screen has room for is cut.
 pub(crate) fn whole(text: &str) -> String {
     cut(text, MAX_SAID)
+}
+
+/// The word for the family of a hook, as people read it: agent is what the JSON of a rule says.
+pub(crate) fn family_said(word: &str) -> &str {
+    if word == Family::Rule.word() { "rule" } else { word }
 }
 
 /// The columns of a time in a list, as wide as the longest that anybody sees: it moves nothing beside it.

@@ -95,7 +95,11 @@ impl<W: std::io::Write + Send> Timeline<W> {
 impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     fn noticed(&self, notice: &Notice) {
         let turn = &notice.who.turn_id;
-        let mut lines: Vec<String> = line_of(notice).into_iter().collect();
+        let mut repeated = false;
+        if let ObservedEvent::Runtime(RuntimeEvent::LlmRetry { error, .. }) = &notice.what {
+            repeated = self.counts().entry(turn.clone()).or_default().failed_alike(error);
+        }
+        let mut lines: Vec<String> = line_of(notice, repeated).into_iter().collect();
         if let ObservedEvent::Runtime(RuntimeEvent::ToolExecSkipped { reason, .. }) = &notice.what
             && reason == SkipReason::Limit.reason()
         {
@@ -350,8 +354,8 @@ fn change_note(change: &domain::record::Change) -> Option<String> {
     }
 }
 
-/// The line of an event, for those that have one.
-fn line_of(notice: &Notice) -> Option<String> {
+/// The line of an event, for those that have one; `repeated` says that a request failed as the one before it did.
+fn line_of(notice: &Notice, repeated: bool) -> Option<String> {
     let ObservedEvent::Runtime(event) = &notice.what else { return None };
     match event {
         RuntimeEvent::TurnStart { user_message, .. } => {
@@ -381,8 +385,9 @@ fn line_of(notice: &Notice) -> Option<String> {
             Some(columns("←", DIM, "model", "", &said))
         }
         RuntimeEvent::LlmRetry { attempt, max_retries, error, backoff, .. } => {
-            let wait = time_said(*backoff);
-            let what = format!("{NOTE}retry {attempt} of {max_retries}{NOTE:#} in {wait}: {}", whole(error));
+            // What went wrong is read once; only another reason is worth a second look.
+            let why = if repeated { "the same".to_owned() } else { whole(error) };
+            let what = format!("{NOTE}retry {attempt} of {max_retries}{NOTE:#} in {}: {why}", time_said(*backoff));
             Some(columns("↻", NOTE, "model", "", &what))
         }
         RuntimeEvent::ToolExecStart { tool, arguments, hook, .. } => {

@@ -24,6 +24,8 @@ pub(crate) struct TurnCounts {
     hooks: BTreeSet<HookName>,
     took: Duration,
     usage: Usage,
+    /// Why a request was last sent once more.
+    failure: Option<String>,
 }
 
 impl TurnCounts {
@@ -53,6 +55,11 @@ impl TurnCounts {
                 true
             }
         }
+    }
+
+    /// Keeps why a request is sent once more. Says whether the one before it failed for the same reason.
+    pub(crate) fn failed_alike(&mut self, why: &str) -> bool {
+        self.failure.replace(why.to_owned()).is_some_and(|before| before == why)
     }
 
     /// Counts a call that came in the last answer of the turn.

@@ -184,7 +184,7 @@ pub(crate) fn of_transport(error: reqwest::Error, origin: &str) -> ProviderError
     if error.is_timeout() {
         ProviderError::transient(RetryReason::Timeout, format!("timed out while connecting to {origin}: {chain}"))
     } else if error.is_connect() {
-        let message = format!("cannot connect to {origin}: {chain}; check that it runs, and `base_url`");
+        let message = format!("cannot connect to {origin}: {}; check that it runs, and `base_url`", last_cause(&error));
         ProviderError::transient(RetryReason::Network, message)
     } else if error.is_body() || error.is_decode() {
         ProviderError::transient(RetryReason::Network, format!("the answer was cut: the connection broke: {chain}"))
@@ -199,6 +199,13 @@ fn causes(error: &reqwest::Error) -> String {
     let first = std::error::Error::source(error);
     let texts: Vec<String> = std::iter::successors(first, |cause| cause.source()).map(ToString::to_string).collect();
     if texts.is_empty() { "no reason given".into() } else { texts.join(": ") }
+}
+
+/// The innermost cause of `error`: what the layers above it add are their own names.
+fn last_cause(error: &reqwest::Error) -> String {
+    let first = std::error::Error::source(error);
+    let last = std::iter::successors(first, |cause| cause.source()).last();
+    last.map_or_else(|| "no reason given".into(), ToString::to_string)
 }
 
 /// Whether any of `phrases` is in `said`.

@@ -1,5 +1,5 @@
 //! Whatever bytes a model answers with, the session goes on, and every request that follows is one that the vendors'
-//! own libraries could have made.
+//! own libraries could have made, and in which each message stands where a server takes it.
 //!
 //! 60 answers in one piece and half as many streams on each wire by default; `PINTLE_ANSWER_CASES` says otherwise.
 
@@ -24,6 +24,7 @@ use testkit::http::{HttpStub, StubAnswer};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts};
+use crate::placing::placed;
 use crate::skills::skills;
 
 /// Answers on each wire if nobody says otherwise.
@@ -245,6 +246,10 @@ async fn requests(name: &'static str, kind: WireKind, odd: Vec<u8>, with_texts: 
     let ran = host.said().iter().any(|line| line.ends_with(": rain"));
     assert!(ran, "{name}: the tool with the odd name ran, behind {told}: {:#?}", host.said());
     let wire = if kind == Anthropic { "anthropic" } else { "openai" };
+    for seen in stub.seen() {
+        let placed = placed(name, kind, &seen.body);
+        assert_eq!(placed, Ok(()), "{name}: after the answer {told}\nthe request {}", seen.body);
+    }
     let line = |body: &str| format!("{{\"wire\":\"{wire}\",\"body\":{body}}}");
     stub.seen().iter().map(|seen| (line(&seen.body), told.clone())).collect()
 }

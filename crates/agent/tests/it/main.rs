@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+use providers::capabilities;
+
 mod host;
 mod hooks;
 mod test_agents;
@@ -28,6 +30,7 @@ mod skills;
 mod skill_rules;
 mod lowering;
 mod any_answer;
+mod placing;
 mod caching;
 mod odd_ends;
 mod waits;

@@ -102,9 +102,14 @@ pub fn is_rules(path: &Path) -> bool {
 /// The files of `folder` that somebody may take for rules and that hold none, by name: nobody reads them.
 pub(super) fn passed_over(folder: &Path) -> Vec<PathBuf> {
     let found = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = found.filter(|path| has_suffix(path, &LOOK_ALIKES)).take(MAX_FILES).collect();
+    let mut files: Vec<PathBuf> = found.filter(|path| is_look_alike(path)).take(MAX_FILES).collect();
     files.sort();
     files
+}
+
+/// Whether `path` is named like a form in which no rules are read.
+pub(super) fn is_look_alike(path: &Path) -> bool {
+    has_suffix(path, &LOOK_ALIKES)
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {

@@ -7,7 +7,7 @@ use dialects::process::config::MemberPart;
 use domain::json::Value;
 use rules::record;
 
-use super::folder::{MAX_BYTES, bounded};
+use super::folder::{MAX_BYTES, bounded, is_look_alike};
 use crate::config::document::Document;
 use crate::config::{Diagnostic, Location, diagnostic::dotted};
 use crate::error::HostError;
@@ -97,7 +97,11 @@ impl RecordsFile {
         let records = match file {
             STDIN => Self::of_bytes(Path::new("standard input"), bounded(std::io::stdin().lock())),
             file => Self::open(Path::new(file)),
-        }?;
+        };
+        let records = records.map_err(|unread| match is_look_alike(Path::new(file)) {
+            true => HostError::from(unread).hint("records are written in JSON or TOML, and read as such"),
+            false => HostError::from(unread),
+        })?;
         if records.records.is_empty() {
             let error = HostError::usage(format!("{}: there is no record in it", records.name.display()));
             return Err(error.hint("write one as a JSON object, or as a table [[hook]] in TOML"));

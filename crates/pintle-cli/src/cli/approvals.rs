@@ -44,6 +44,7 @@ pub enum ApprovalsCommand {
     /// Let exactly this call run, once
     Approve(AnswerArgs),
     /// Refuse this call
+    #[command(alias = "deny", alias = "reject")]
     Refuse(AnswerArgs),
 }
 

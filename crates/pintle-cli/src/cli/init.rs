@@ -75,7 +75,7 @@ fn next_steps(file: &Path, elsewhere: bool) -> String {
     }
     text.push_str("\nThe agent in it may run commands (`exec`); take that out of its tools if it only has to read.\n");
     text.push_str(
-        "For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a\n\
+        "For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a \
          [providers.NAME] table into the file.\n",
     );
     text

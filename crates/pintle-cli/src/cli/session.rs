@@ -74,14 +74,14 @@ pub(super) fn open(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<H
 pub(super) fn open_hooks(global: &Global, watchers: Vec<Arc<dyn Watcher>>) -> Result<Host, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for diagnostic in &loaded.diagnostics {
-        terminal::note(&format!("warning: {}", prose(&diagnostic.to_string())));
+        terminal::warn(&prose(&diagnostic.to_string()));
     }
     for line in &loaded.left_out {
-        terminal::note(&format!("warning: {}", prose(line)));
+        terminal::warn(&prose(line));
     }
     let host = Host::open(env, loaded, watchers)?;
     for line in host.bad_rules() {
-        terminal::note(&format!("warning: {}", prose(line)));
+        terminal::warn(&prose(line));
     }
     Ok(host)
 }
@@ -109,9 +109,9 @@ pub(super) async fn all_servers(host: &Host) {
         }
     };
     for (name, why) in down {
-        terminal::note(&format!("warning: MCP server \"{}\" cannot be used: {}", clean(&name), prose(&why)));
+        terminal::warn(&format!("MCP server \"{}\" cannot be used: {}", clean(&name), prose(&why)));
     }
-    host.odd_tools().iter().for_each(|line| terminal::note(&format!("warning: {}", prose(line))));
+    host.odd_tools().iter().for_each(|line| terminal::warn(&prose(line)));
 }
 
 /// Waits for the hooks, and refuses to go on if a guard cannot work and the user wants to know before the first turn.
@@ -119,7 +119,7 @@ pub(super) async fn all_servers(host: &Host) {
 pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>, CliError> {
     let down: BTreeMap<String, Fault> = shaken(host).await.into_iter().collect();
     for (name, fault) in &down {
-        terminal::note(&format!("warning: hook \"{}\" {}", clean(name), prose(&fault.explained().to_string())));
+        terminal::warn(&format!("hook \"{}\" {}", clean(name), prose(&fault.explained().to_string())));
     }
     let standing = host.health(&down);
     let guards = standing.into_iter().filter(|(loaded, _)| guards(&loaded.hook));

@@ -93,15 +93,14 @@ fn unwritable(error: &io::Error) -> Result<(), CliError> {
     Err(CliError::failed(format!("stdout cannot be written: {error}")))
 }
 
-/// Writes a line to stderr.
+/// Writes a line to stderr, wrapped to what fits.
 pub(super) fn note(text: &str) {
-    let text = &complete(text);
+    let text = wrapped(&complete(text), columns(io::stderr()));
     if let Some(screen) = front() {
         return screen.notice(&format!("{text}\n"));
     }
-    let mut err = anstream::stderr();
     // There is nowhere left to say that stderr is gone.
-    drop(writeln!(err, "{}", styled(&wrapped(text, columns(io::stderr())))));
+    drop(writeln!(anstream::stderr(), "{}", styled(&text)));
 }
 
 /// Writes a warning to stderr.

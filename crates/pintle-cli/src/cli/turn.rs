@@ -306,7 +306,7 @@ fn note_jobs(host: &Host) {
     match host.store.jobs_left() {
         Ok(0) => {}
         Ok(jobs) => terminal::note(&jobs_waiting(jobs)),
-        Err(error) => terminal::note(&format!("warning: what waits in the outbox cannot be read: {error}")),
+        Err(error) => terminal::warn(&format!("what waits in the outbox cannot be read: {error}")),
     }
 }
 

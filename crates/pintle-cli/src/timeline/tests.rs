@@ -81,12 +81,15 @@ fn why_a_tool_failed_stands_beside_it() {
         // Hooks and records get lengths alone.
         assert!(!serde_json::to_string(&event).unwrap().contains("not there"));
         anstream::adapter::strip_str(
-            &line_of(&Notice {
-                event_id: EventId::from("e"),
-                at: jiff::Timestamp::UNIX_EPOCH,
-                who: who.clone(),
-                what: event.into(),
-            })
+            &line_of(
+                &Notice {
+                    event_id: EventId::from("e"),
+                    at: jiff::Timestamp::UNIX_EPOCH,
+                    who: who.clone(),
+                    what: event.into(),
+                },
+                false,
+            )
             .unwrap(),
         )
         .to_string()
@@ -94,6 +97,28 @@ fn why_a_tool_failed_stands_beside_it() {
     let failed = said(ToolOutput::error("`a` is not there\nmore"));
     assert!(failed.contains("failed") && failed.ends_with("bytes  `a` is not there"), "{failed}");
     assert!(said(ToolOutput::ok("it is not there")).ends_with(" bytes"));
+}
+
+#[test]
+fn why_a_request_is_sent_again_is_read_once() {
+    use domain::checkpoint::runtime::RetryReason;
+    let timeline = Timeline::new(Vec::new(), false);
+    let who = event(CheckpointKind::AfterTool, None, "", &[]).who;
+    for (attempt, error) in [(1, "nobody answers"), (2, "nobody answers"), (3, "it is busy")] {
+        let what = RuntimeEvent::LlmRetry {
+            attempt,
+            max_retries: 5,
+            reason: RetryReason::Network,
+            error: error.to_owned(),
+            backoff: Duration::from_secs(1),
+        };
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        timeline.noticed(&Notice { event_id: EventId::from("e"), at, who: who.clone(), what: what.into() });
+    }
+    let shown = String::from_utf8(timeline.out.into_inner().unwrap()).unwrap();
+    let shown = anstream::adapter::strip_str(&shown).to_string();
+    let said: Vec<&str> = shown.lines().filter_map(|line| line.split_once("1.0 s: ").map(|(_, said)| said)).collect();
+    assert_eq!(said, ["nobody answers", "the same", "it is busy"], "{shown}");
 }
 
 #[test]

@@ -277,10 +277,10 @@ fn the_gate_is_listed_and_holds_for_sub_agents() {
     exit 0
     --- out
     user_prompt_submit
-      1. pii-redactor     agent   priority 900  off, script, global, [time], version 1  builtin
+      1. pii-redactor     rule    priority 900  off, script, global, [time], version 1  builtin
     pre_tool_use
       1. agents.main.ask  native  priority 0     [time], of agent main, matcher /(?s)^ex.*$/  [root]/config/pintle/pintle.toml:7:8
-      2. pii-redactor     agent   priority 900  off, script, global, [time], version 1  builtin
+      2. pii-redactor     rule    priority 900  off, script, global, [time], version 1  builtin
     ");
     let seen = env.pintle(&["run", "--quiet", "please"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "Nobody is here.\n"), "{}", seen.err);

@@ -166,6 +166,11 @@ impl TestEnv {
         let text = column.replace_all(&text, |found: &Captures<'_>| {
             format!("{}{:>2$}", &found[1], "[time]", found[0].chars().count() - 1)
         });
+        // So is one that a narrow terminal has moved to the next line.
+        let moved = Regex::new(r"(?m)^ {3,}<?\d+(?:\.\d+)? (?:µs|ms|s)(  |$)").unwrap();
+        let text = moved.replace_all(&text, |found: &Captures<'_>| {
+            format!("{:>2$}{}", "[time]", &found[1], found[0].chars().count() - found[1].len())
+        });
         let rules = [
             (r"(<|\b)\d+(\.\d+)? (µs|ms|s)\b", "[time]"),
             // A proof is some seconds old, or some minutes on a slow machine.

@@ -10,9 +10,9 @@ fn without_hooks_the_command_that_writes_one_is_whole() {
     exit 0
     --- out
     user_prompt_submit
-      1. pii-redactor  agent  priority 900  off, script, global, [time], version 1  builtin
+      1. pii-redactor  rule  priority 900  off, script, global, [time], version 1  builtin
     pre_tool_use
-      1. pii-redactor  agent  priority 900  off, script, global, [time], version 1  builtin
+      1. pii-redactor  rule  priority 900  off, script, global, [time], version 1  builtin
 
     --- err
     no hooks but those that are shipped; `pintle hooks new NAME --lang python` writes a first one, `pintle hooks add --starter` adds the starter guards
@@ -37,11 +37,11 @@ fn hooks_that_act_nowhere_are_listed_and_no_name_moves_the_terminal() {
     exit 0
     --- out
     user_prompt_submit
-      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin
+      1. pii-redactor  rule     priority 900  off, script, global, [time], version 1  builtin
     before_tool
       1. no\u{1b}[2J   process  priority 0     [time], unproven: has not answered yet  [root]/config/pintle/pintle.toml:1:18
     pre_tool_use
-      1. pii-redactor  agent    priority 900  off, script, global, [time], version 1  builtin
+      1. pii-redactor  rule     priority 900  off, script, global, [time], version 1  builtin
     after_tool
       1. no\u{1b}[2J   process  priority 0     [time], paired, unproven: has not answered yet  [root]/config/pintle/pintle.toml:1:18
     without a checkpoint

@@ -18,8 +18,7 @@ fn the_first_file_is_written_once_and_is_good() {
       pintle chat                        talk to the agent
 
     The agent in it may run commands (`exec`); take that out of its tools if it only has to read.
-    For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a
-    [providers.NAME] table into the file.
+    For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a [providers.NAME] table into the file.
 
     exit 1
     --- err
@@ -49,8 +48,7 @@ fn elsewhere_it_has_to_be_trusted() {
       pintle chat                        talk to the agent
 
     The agent in it may run commands (`exec`); take that out of its tools if it only has to read.
-    For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a
-    [providers.NAME] table into the file.
+    For a model set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama on this machine, or write a [providers.NAME] table into the file.
     ");
 }
 

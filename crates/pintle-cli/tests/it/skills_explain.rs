@@ -6,7 +6,7 @@ use domain::json::{Value, json};
 use testkit::http::{HttpStub, StubAnswer};
 
 use super::env::{PINTLE, Seen, TestEnv};
-use super::run::{GUARD, MODEL};
+use super::run::{GUARD, MODEL, scripted};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/skills");
 
@@ -403,5 +403,23 @@ fn a_request_says_by_which_entry_it_was_lowered_and_whether_the_configuration_sa
         assert!(seen.out.contains(&format!("wire {model} · {by} ")), "{seen}");
         let wire = &calls(&env, &["--wire", model])[0]["wire"];
         assert_eq!((wire["entry"].as_str(), wire["overridden"].as_bool()), (Some(entry), Some(overridden)), "{model}");
+    }
+}
+
+#[test]
+fn messages_that_a_server_wants_as_one_are_shown_as_one() {
+    let replies = r#"{"when": {"contains": "first"}, "error": {"kind": "final", "message": "gone"}}, {"text": "ok", "repeat": true}"#;
+    let provider = |name: &str| format!("[providers.{name}]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n");
+    let env = scripted(replies, &format!("{}{}", provider("local"), provider("openai")));
+    // The first turn fails, so two messages of the user stand beside each other.
+    for (message, code) in [("first", 1), ("second", 0)] {
+        assert_eq!(env.pintle(&["run", "--quiet", "--session", "s", message]).code, Some(code));
+    }
+    let one = r#""messages":[{"role":"user","content":"first\n\nsecond"}]"#;
+    let two = r#""messages":[{"role":"user","content":"first"},{"role":"user","content":"second"}]"#;
+    for (model, expected) in [("local/m", one), ("openai/m", two)] {
+        let seen = explained(&env, 400, &["--last", "--wire", model]);
+        let body: String = seen.out.split_whitespace().collect();
+        assert!(body.contains(expected), "{model}: {seen}");
     }
 }

@@ -74,7 +74,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     insta::assert_snapshot!(rows(&env.pintle(&["hooks", "list"]).out), @"
     user_prompt_submit
     pre_tool_use
-      2. no-force      agent  priority 10   on, script, tenant, [time], matcher /^exec$/, version 1  cli
+      2. no-force      rule  priority 10   on, script, tenant, [time], matcher /^exec$/, version 1  cli
     ");
     let push = ["--input", r#"{"command": "git push --force"}"#];
     insta::assert_snapshot!(env.pintle(&[&["hooks", "test", "no-force"][..], &push].concat()), @r#"
@@ -91,7 +91,7 @@ fn a_stored_hook_from_its_file_to_its_work() {
     for line in [
         "pre_tool_use exec deny round 1, event [id]",
         "Hook blocked: pre_tool_use: no-force: forced pushes are done by people",
-        "no-force agent deny [time] forced pushes are done by people",
+        "no-force rule deny [time] forced pushes are done by people",
     ] {
         assert!(words.iter().any(|seen| seen == line), "{line:?} in {why}");
     }
@@ -117,7 +117,7 @@ fn it_is_switched_off_and_on_shown_and_removed() {
     assert_eq!(operate(&env, &["hooks", "enable", "no-force"]).out, "no-force ([id]) is on\n");
     insta::assert_snapshot!(env.pintle(&["hooks", "show", "no-force"]).out, @r#"
     no-force ([id])
-    family           agent
+    family           rule
     scope            tenant
     breaker state    closed
     tenant_id        [id]

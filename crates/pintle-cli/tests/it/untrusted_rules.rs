@@ -38,14 +38,14 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
     turn of main  [at]  session cli:[id], turn [id]
 
     pre_tool_use list_dir  continue  round 1, event [id]
-      guard              agent    skipped: untrusted
+      guard              rule     skipped: untrusted
 
     approve_tool list_dir  cleared  round 1, event [id]
       arguments {"path":"."}
       permit sha256 [digest]
     "#);
     let why = env.pintle(&["why", "-vv"]);
-    assert!(why.out.contains("sees               agent    skipped: untrusted"), "{why}");
+    assert!(why.out.contains("sees               rule     skipped: untrusted"), "{why}");
     let strict = env.pintle(&["run", "--quiet", "--strict", "hello"]);
     assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: guard (untrusted)"), "{strict}");
     let doctor = env.pintle(&["doctor"]);
@@ -68,7 +68,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     exit 0
     --- out
     hook             guard
-    family           agent
+    family           rule
     origin           file:rules.toml
     state            untrusted
     priority         0
@@ -93,7 +93,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     exit 0
     --- out
     hook             guard
-    family           agent
+    family           rule
     origin           file:rules.toml
     state            broken
     health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)

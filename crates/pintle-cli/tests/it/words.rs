@@ -36,6 +36,7 @@ fn a_turn_that_failed_says_why_and_nothing_secret() {
         let why = env.pintle(args);
         assert!(why.code == Some(0) && why.out.contains("out of order"), "{why}");
         assert!(!why.out.contains("hunter2"), "{why}");
+        assert!(!why.out.contains("continue"), "nobody ruled on an error: {why}");
     }
     assert!(env.pintle(&["why"]).out.contains("✗ the turn failed: "));
     let list = env.pintle(&["why", "--list"]).out;

@@ -3,7 +3,7 @@
 use domain::id::{SessionId, TenantId};
 use domain::store::{SessionKey, SessionQuery, SessionRow};
 
-use crate::db::{Columns, Db, Exclusive, Failure, Statement, limit_of};
+use crate::db::{Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of};
 use crate::refusal;
 use crate::rows::exchange;
 
@@ -48,19 +48,29 @@ pub(crate) fn page(
     query: &SessionQuery,
     held_by: &HeldBy<'_>,
 ) -> Result<Vec<SessionRow>, Failure> {
+    let sql = page_sql(db.dialect(), query);
+    let mut cells = vec![tenant.as_str().into(), limit_of(query.limit).into()];
+    cells.extend(query.after.as_ref().map(|after| after.as_str().into()));
+    let rows = db.all(&sql, &cells, session)?;
+    rows.into_iter().map(|row| with_holder(tenant, row, held_by)).collect()
+}
+
+/// The statement for a page: it ends at the last row that is shown, by the index of the newest.
+fn page_sql(dialect: Dialect, query: &SessionQuery) -> String {
     let own = if query.children { "" } else { "AND parent IS NULL" };
     let after = match query.after {
         Some(_) => "AND last_entry < (SELECT last_entry FROM sessions WHERE tenant_id = ?1 AND session_id = ?3)",
         None => "",
     };
-    let sql = format!(
-        "{COLUMNS} WHERE number IN (SELECT number FROM sessions WHERE tenant_id = ?1 {own} {after} \
+    // As far as there is an index of it.
+    let begins = match dialect {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => "AND substring(tenant_id from 1 for 64) = substring(?1 from 1 for 64)",
+    };
+    format!(
+        "{COLUMNS} WHERE number IN (SELECT number FROM sessions WHERE tenant_id = ?1 {begins} {own} {after} \
          ORDER BY last_entry DESC LIMIT ?2) ORDER BY last_entry DESC"
-    );
-    let mut cells = vec![tenant.as_str().into(), limit_of(query.limit).into()];
-    cells.extend(query.after.as_ref().map(|after| after.as_str().into()));
-    let rows = db.all(&sql, &cells, session)?;
-    rows.into_iter().map(|row| with_holder(tenant, row, held_by)).collect()
+    )
 }
 
 fn with_holder(tenant: &TenantId, row: SessionRow, held_by: &HeldBy<'_>) -> Result<SessionRow, Failure> {
@@ -99,4 +109,30 @@ pub(crate) fn delete(db: &dyn Db, key: &SessionKey, held_by: &HeldBy<'_>) -> Res
     let gone: Vec<_> = GONE.into_iter().chain(exchange::GONE).flat_map(of_family).collect();
     db.run_all(&gone)?;
     Ok(!family.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::migration::NEWEST;
+
+    #[test]
+    fn a_page_looks_at_no_session_that_it_does_not_show() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pintle.db");
+        crate::migrate_to(&format!("sqlite://{}", file.display()), Path::new("/"), NEWEST).unwrap();
+        let connection = rusqlite::Connection::open(file).unwrap();
+        for (children, after) in [(false, None), (true, None), (false, Some("s")), (true, Some("s"))] {
+            let query = SessionQuery { children, after: after.map(SessionId::from), limit: 20 };
+            let sql = format!("EXPLAIN QUERY PLAN {}", page_sql(Dialect::Sqlite, &query));
+            let mut plan = connection.prepare(&sql).unwrap();
+            let cells = ["t", "20", "s"].into_iter().take(plan.parameter_count());
+            let steps = plan.query_map(rusqlite::params_from_iter(cells), |row| row.get::<_, String>(3)).unwrap();
+            let steps: Vec<String> = steps.map(Result::unwrap).collect();
+            assert!(steps.iter().any(|step| step.contains("sessions_by_newest (tenant_id=?")), "{steps:#?}");
+            assert!(!steps.iter().any(|step| step.contains("SCAN")), "{steps:#?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
-use crate::text::{counted, few_names, millis_said};
+use crate::text::{counted, family_said, few_names, millis_said};
 use host::config::Config;
 use host::config::trust::FileHashes;
 use host::health::{HealthFile, standing};
@@ -182,7 +182,7 @@ impl Listing {
             for (place, Row { name, family, priority, terms, origin }) in rows.into_iter().enumerate() {
                 let place = place + 1;
                 let name = format!("{place:>digits$}. {name}");
-                table.row([name, family.to_owned(), priority, format!("{terms}  {origin}")]);
+                table.row([name, family_said(family).to_owned(), priority, format!("{terms}  {origin}")]);
             }
         }
         for (first, later) in self.roster.shadowed(tools) {

@@ -26,7 +26,7 @@ pub struct NewArgs {
     #[arg(value_name = "NAME")]
     name: String,
     /// The language
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, default_value = "python")]
     lang: Language,
     /// The folder to write into [default: a new one called NAME]
     #[arg(long, value_name = "DIR")]

@@ -17,6 +17,7 @@ use super::stored::{self, json, label, lookup, missing, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{folded, out_columns};
+use crate::text::family_said;
 use host::config::trust::FileHashes;
 use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
 use host::health::{HealthFile, standing};
@@ -175,6 +176,7 @@ fn plain(facts: &domain::json::Value) -> String {
     let shown = members.iter().filter(|(name, value)| !value.is_null() && !apart.contains(&name.as_str()));
     for (name, value) in shown.filter(|(name, value)| value.as_str().is_none_or(|value| !said(name, value))) {
         let value = match value {
+            domain::json::Value::String(value) if name == "family" => family_said(value).to_owned(),
             domain::json::Value::String(value) => value.clone(),
             domain::json::Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(bare).collect();

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::words::{is_text, skipped};
 use crate::clean::{clean, prose};
 use crate::moment::moment_of;
-use crate::text::{TIME_COLUMNS, millis_column, short_id, waited};
+use crate::text::{TIME_COLUMNS, family_said, millis_column, short_id, waited};
 use crate::timeline::{fault_said, fault_word};
 
 /// The width of the column of names, in columns: most names fit, and what stands behind them begins at one place.
@@ -128,9 +128,10 @@ pub(super) fn is_of_the_host(event: &StoredEvent) -> bool {
     event.event != event.checkpoint && (texts || told)
 }
 
-/// What was ruled. Texts that go in or leave rule nothing: their lines say it all.
+/// What was ruled. Texts that go in or leave rule nothing, nor does what is only told: their lines say it all.
 fn ruling(event: &StoredEvent) -> Option<String> {
-    if event.ruling == VerdictKind::Inject.as_str() {
+    let only_told = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Observer);
+    if only_told || event.ruling == VerdictKind::Inject.as_str() {
         return None;
     }
     let style = match event.ruling.as_str() {
@@ -150,7 +151,11 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     let took = hook.duration_ms.map(millis_column).unwrap_or_default();
     let name = clean(&hook.hook);
     let gap = " ".repeat(width.saturating_sub(name.width()));
-    let place = if is_text(hook) { format!("  {name}{gap} ") } else { format!("  {name}{gap} {:<8}", hook.family) };
+    let place = if is_text(hook) {
+        format!("  {name}{gap} ")
+    } else {
+        format!("  {name}{gap} {:<8}", family_said(&hook.family))
+    };
     let below = " ".repeat(2 + width + 10);
     let mut lines = Vec::new();
     match (&hook.fault, hook.ran) {

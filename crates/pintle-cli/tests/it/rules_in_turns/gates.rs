@@ -154,7 +154,7 @@ fn five_blocks_open_a_breaker_and_a_person_closes_it() {
     let lines: Vec<&str> = why.lines().map(str::trim).filter(|line| line.starts_with("guard ")).collect();
     let (asked, not_asked) = lines.split_at(2);
     assert!(asked.iter().all(|line| line.contains(" deny ") && line.ends_with("not here")), "{why}");
-    assert_eq!(not_asked, ["guard              agent    skipped: breaker open → deny"; 2]);
+    assert_eq!(not_asked, ["guard              rule     skipped: breaker open → deny"; 2]);
     assert_eq!(ran(&env), "");
     assert_eq!(env.on_terminal("", &["hooks", "enable", "guard"]).code, Some(0));
     whole_turn(&env, "once more");
@@ -173,7 +173,7 @@ fn a_judge_without_a_budget_is_not_asked_and_refuses() {
     assert!(told.starts_with("tool: Hook blocked: pre_tool_use: judge: tenant budget exceeded: "), "{told}");
     assert_eq!((ran(&env).as_str(), model.requests().len()), ("", 2), "nobody judged, and nothing ran");
     let why = env.raw(&["why", "-v", "--last"]);
-    let line = "judge              agent    skipped: budget spent: ";
+    let line = "judge              rule     skipped: budget spent: ";
     assert!(
         why.contains(line) && why.contains(" tokens needed, ") && why.contains(" left to tenant default until "),
         "{why}"

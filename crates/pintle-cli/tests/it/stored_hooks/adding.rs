@@ -69,6 +69,9 @@ fn a_mistake_says_where_and_nothing_is_added() {
     error: [root]/here/rules.toml: there is no record in it
       hint: write one as a JSON object, or as a table [[hook]] in TOML
     "#);
+    let yaml = env.write("here/rules.yaml", "name: no-force\nevent: pre_tool_use\n");
+    let seen = operate(&env, &["hooks", "add", yaml.to_str().unwrap()]);
+    assert!(seen.code == Some(2) && seen.out.contains("records are written in JSON or TOML"), "{seen}");
     let script = second.replace("function handle(event) {", "function handle(event) {{");
     let seen = add(&env, &format!("{GUARD}\n{script}"));
     assert!(seen.out.contains("rules.toml:29:10: record 2 (\"second\"): hook: script compile error: "), "{seen}");

@@ -1,36 +1,30 @@
-//! What servers refuse, as they say it in their documents.
+//! What servers refuse, as they say it in their documents. The tests of the agent's loop read it too.
 
 use domain::json::Value;
 
-use super::wires::Wire;
 use crate::capabilities::{Capabilities, MessageAfter, MessageBefore, MidSystem};
 
-/// Whether the server of `wire` would take `messages`; why not, if it would not.
-pub(super) fn lint(wire: &Wire, messages: &[Value]) -> Result<(), String> {
+/// Whether a server of the Messages API would take `messages`; why not, if it would not.
+pub(super) fn blocks(messages: &[Value], capabilities: &Capabilities) -> Result<(), String> {
     nothing_is_empty(messages)?;
-    match wire {
-        Wire::Anthropic(capabilities) => {
-            results_in_blocks(messages)?;
-            placed(messages, capabilities, true)?;
-            alternate(messages)
-        }
-        Wire::OpenAi(capabilities) => {
-            results_of_their_own(messages, capabilities)?;
-            placed(messages, capabilities, false)?;
-            if capabilities.alternation { alternate(messages) } else { Ok(()) }
-        }
-        Wire::BySchema(capabilities) => {
-            placed(messages, capabilities, false)?;
-            alternate(messages)
-        }
-    }
+    results_in_blocks(messages)?;
+    placed(messages, capabilities, true)?;
+    alternate(messages)
+}
+
+/// Whether a server of chat completions would take `messages`.
+pub(super) fn completions(messages: &[Value], capabilities: &Capabilities) -> Result<(), String> {
+    nothing_is_empty(messages)?;
+    results_of_their_own(messages, capabilities)?;
+    placed(messages, capabilities, false)?;
+    if capabilities.alternation { alternate(messages) } else { Ok(()) }
 }
 
 pub(super) fn role(message: &Value) -> &str {
     message["role"].as_str().expect("every message has a role")
 }
 
-fn nothing_is_empty(messages: &[Value]) -> Result<(), String> {
+pub(super) fn nothing_is_empty(messages: &[Value]) -> Result<(), String> {
     for message in messages {
         let empty = match &message["content"] {
             Value::String(text) => text.trim().is_empty(),
@@ -49,7 +43,7 @@ fn nothing_is_empty(messages: &[Value]) -> Result<(), String> {
 }
 
 /// No two neighbours of one role, but for results of tools.
-fn alternate(messages: &[Value]) -> Result<(), String> {
+pub(super) fn alternate(messages: &[Value]) -> Result<(), String> {
     let mut last = "";
     for message in messages {
         match role(message) {
@@ -65,7 +59,7 @@ fn alternate(messages: &[Value]) -> Result<(), String> {
 }
 
 /// System messages only where they may stand.
-fn placed(messages: &[Value], capabilities: &Capabilities, apart: bool) -> Result<(), String> {
+pub(super) fn placed(messages: &[Value], capabilities: &Capabilities, apart: bool) -> Result<(), String> {
     for (at, message) in messages.iter().enumerate().filter(|(_, message)| role(message) == "system") {
         if at == 0 && !apart {
             continue;

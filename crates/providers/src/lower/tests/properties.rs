@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::super::{CallKind, RemovalMode, TurnWire, is_note, lowered};
-use super::linters::{lint, role};
+use super::linters::role;
 use super::turns::{Script, play, scripts};
 use super::wires::{Sent, Wire, wires};
 
@@ -53,7 +53,7 @@ fn turn(script: &Script, wire: &Wire, removal: RemovalMode) -> Result<(), String
         if wire.send(&list, &how) != sent {
             return Err(because("another try is another request"));
         }
-        lint(wire, &sent.messages).map_err(|e| because(&e))?;
+        wire.lint(&sent.messages).map_err(|e| because(&e))?;
         prompt(&list, &sent, wire).map_err(|e| because(&e))?;
         tokens(&list, &sent, appends).map_err(|e| because(&e))?;
         marks(&list, &sent, appends).map_err(|e| because(&e))?;

@@ -5,6 +5,7 @@ use domain::llm::LlmRequest;
 use domain::message::Message;
 
 use super::super::{CallKind, LoweringOptions, TurnPosition, TurnWire, WireShape};
+use super::linters;
 use crate::capabilities::{Capabilities, CapabilityTable, MessageAfter, MessageBefore, MidSystem, Placement};
 
 /// A server.
@@ -74,6 +75,19 @@ impl Wire {
         };
         let turn = Some(TurnPosition { wire, call });
         LoweringOptions { model: "p/m".into(), capabilities: self.capabilities().clone(), shape, turn, goes_on: true }
+    }
+
+    /// Whether the server would take `messages`; why not, if it would not.
+    pub(super) fn lint(&self, messages: &[Value]) -> Result<(), String> {
+        match self {
+            Self::Anthropic(capabilities) => linters::blocks(messages, capabilities),
+            Self::OpenAi(capabilities) => linters::completions(messages, capabilities),
+            Self::BySchema(capabilities) => {
+                linters::nothing_is_empty(messages)?;
+                linters::placed(messages, capabilities, false)?;
+                linters::alternate(messages)
+            }
+        }
     }
 
     /// What is sent of `list`.

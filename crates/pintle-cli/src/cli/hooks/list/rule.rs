@@ -15,6 +15,7 @@ use super::super::stored::{blind, label, text};
 use crate::clean::clean;
 use crate::cli::command_line::complete;
 use crate::moment::moment_of;
+use crate::table::glued;
 use host::config::Config;
 
 const DIM: Style = Style::new().dimmed();
@@ -68,7 +69,7 @@ impl Rules {
         if !text(hook, "if_expr").is_empty() {
             terms.push(format!("if {}", clean(text(hook, "if_expr"))));
         }
-        terms.push(format!("version {}", hook["version"]));
+        terms.push(glued(&format!("version {}", hook["version"])));
         terms.join(", ")
     }
 

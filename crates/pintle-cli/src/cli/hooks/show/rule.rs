@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use domain::health::Health;
+use domain::hook::Family;
 use domain::json::{Value, json};
 use domain::shown_url::shown_url;
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use super::super::stored::{called, label, refused, text as said};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment_of;
-use crate::text::clip;
+use crate::text::{clip, family_said};
 use host::config::Config;
 
 const BOLD: Style = Style::new().bold();
@@ -59,7 +60,7 @@ impl RuleDetailsView {
         let rules = Rules::new(vec![hook.clone()], config);
         let mut text = format!("{BOLD}{}{BOLD:#}\n", called(hook));
         let mut row = |name: &str, value: &str| text.push_str(&format!("{name:<16} {value}\n"));
-        row("family", "agent");
+        row("family", family_said(Family::Rule.word()));
         row("scope", &rules.scope(hook));
         row("breaker state", &breaker(hook));
         // That it is switched off stands among its settings.
