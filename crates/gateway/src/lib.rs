@@ -52,7 +52,7 @@ mod working;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
-pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
+pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
 
 use agents::Agents;
 use hub::Hub;

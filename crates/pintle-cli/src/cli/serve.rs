@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::health::Health;
 use domain::shown_url::shown_url;
-use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News};
+use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
-use super::{Global, terminal};
+use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::operator;
@@ -95,7 +95,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let opened = listening.iter().find_map(|it| gateway.settings().origin_of(&it.address));
     gateway.serve(listening);
     if args.open {
-        open(&gateway, opened.as_deref())?;
+        open(&gateway, opened.as_deref()).await?;
     }
     Served { global, gateway, changes }.until(&mut stops).await
 }
@@ -157,7 +157,7 @@ fn has_keys(host: &Host) -> Result<bool, CliError> {
 }
 
 /// Prints a link to the console, where only a person sees it.
-fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
+async fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
     if !std::io::stderr().is_terminal() || operator::require().is_err() {
         terminal::warn("--open prints its link on a terminal only; `pintle serve link` in one makes another");
         return Ok(());
@@ -166,10 +166,10 @@ fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
         terminal::warn("--open needs an address of the network, or `gateway.public_url`");
         return Ok(());
     };
-    let (settings, by) = (gateway.settings(), Caller::cli());
-    let now = jiff::Timestamp::now();
-    let link = link::link((gateway.identity_admin(), &by), (settings, origin), CallerRole::Admin, now)?;
-    terminal::note(&format!("open {link}"));
+    let (role, now) = (CallerRole::Admin, jiff::Timestamp::now());
+    let user = link_user(&gateway.host().await.loaded.config.gateway, role);
+    let code = gateway.identity_admin().link(&Caller::cli(), &user, role, now).map_err(identity::refused)?;
+    terminal::note(&format!("open {origin}/#code={code}"));
     Ok(())
 }
 
