@@ -46,7 +46,7 @@ pub struct ServeArgs {
 
 /// What else can be done with a server.
 #[derive(Debug, Subcommand)]
-pub enum ServeCommand {
+pub(super) enum ServeCommand {
     /// Print a link that signs a browser in to the console, once and within two minutes
     Link(link::LinkArgs),
 }
