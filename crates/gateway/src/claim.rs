@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use domain::json::{Object, Value};
 
 use crate::error::ApiError;
+use crate::rates::Attempt;
 use crate::secret;
 
 /// The version of the protocol. Source: the published protocol.
@@ -96,12 +97,13 @@ impl Claim {
         })
     }
 
-    /// Whether somebody could get it by trying: everything but secrets that are made here.
-    pub(crate) fn is_guess(&self) -> bool {
+    /// How somebody tries to be known, if they try. Everything can be guessed but secrets that are made here.
+    pub(crate) fn attempt(&self) -> Option<Attempt> {
+        let of = |is_ours: bool| Some(if is_ours { Attempt::Secret } else { Attempt::Guess });
         match (&self.token, &self.console_key) {
-            (Some(token), _) => !secret::is_key(token),
-            (None, Some(key)) => !secret::is_random(key),
-            (None, None) => false,
+            (Some(token), _) => of(secret::is_key(token)),
+            (None, Some(key)) => of(secret::is_random(key)),
+            (None, None) => None,
         }
     }
 }
@@ -160,9 +162,14 @@ mod tests {
             console_key: key.map(str::to_owned),
             ..Claim::default()
         };
-        assert!(claim(Some("a word"), Some(RANDOM)).is_guess());
-        assert!(!claim(Some(&format!("pintle_{RANDOM}")), None).is_guess());
-        assert!(!claim(None, Some(RANDOM)).is_guess() && claim(None, Some("a word")).is_guess());
-        assert!(!claim(None, None).is_guess());
+        for (token, key, attempt) in [
+            (Some("a word"), Some(RANDOM), Some(Attempt::Guess)),
+            (Some(format!("pintle_{RANDOM}").as_str()), None, Some(Attempt::Secret)),
+            (None, Some(RANDOM), Some(Attempt::Secret)),
+            (None, Some("a word"), Some(Attempt::Guess)),
+            (None, None, None),
+        ] {
+            assert_eq!(claim(token, key).attempt(), attempt, "{token:?} {key:?}");
+        }
     }
 }

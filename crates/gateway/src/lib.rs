@@ -67,7 +67,7 @@ mod working;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
-pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
+pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
 pub use webhooks::{webhook_list, webhook_retry};
 
 use agents::Agents;

@@ -40,6 +40,18 @@ pub(crate) struct Rates {
     failed: Mutex<FailedSignIns>,
 }
 
+/// How somebody tried to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Attempt {
+    /// With something that people choose.
+    Guess,
+    /// With something that is made here: whoever has a wrong one keeps nobody out who guesses nothing.
+    Secret,
+}
+
+/// Where attempts come from: a socket in the file system has no address.
+type Origin = (Option<IpAddr>, Attempt);
+
 impl Rates {
     /// Lets each key ask `per_minute` times a minute.
     pub(crate) fn new(per_minute: NonZeroU32) -> Self {
@@ -77,15 +89,18 @@ impl Rates {
 
     /// Lets an address try something that can be guessed, unless it failed too often.
     pub(crate) fn may_try(&self, from: Option<IpAddr>) -> Result<(), ApiError> {
-        match self.failed().wait(from.map(network), Instant::now()) {
-            None => Ok(()),
-            Some(wait) => Err(ApiError::exhausted("too many failed sign-ins", millis(wait))),
-        }
+        self.failed()
+            .wait((from.map(network), Attempt::Guess), Instant::now())
+            .map_or(Ok(()), |wait| Err(too_many(wait)))
     }
 
-    /// Somebody could not say who they are.
-    pub(crate) fn sign_in_failed(&self, from: Option<IpAddr>) {
-        self.failed().add(from.map(network), Instant::now());
+    /// Somebody could not say who they are; what they are told if it was too often.
+    pub(crate) fn sign_in_failed(&self, from: Option<IpAddr>, attempt: Attempt) -> Result<(), ApiError> {
+        let (from, now) = ((from.map(network), attempt), Instant::now());
+        let mut failed = self.failed();
+        let waits = failed.wait(from, now);
+        failed.add(from, now);
+        waits.map_or(Ok(()), |wait| Err(too_many(wait)))
     }
 
     /// Forgets those who did nothing for long.
@@ -100,6 +115,10 @@ impl Rates {
     }
 }
 
+fn too_many(wait: Duration) -> ApiError {
+    ApiError::exhausted("too many failed sign-ins", millis(wait))
+}
+
 /// What counts as one address: whoever has one of IPv6 has all of its network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -111,20 +130,20 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The failed sign-ins of the last minute, by address. A socket in the file system has none.
+/// The failed sign-ins of the last minute.
 #[derive(Debug, Default)]
-struct FailedSignIns(HashMap<Option<IpAddr>, VecDeque<Instant>>);
+struct FailedSignIns(HashMap<Origin, VecDeque<Instant>>);
 
 impl FailedSignIns {
     /// How long an address has to wait; nothing if it need not.
-    fn wait(&self, from: Option<IpAddr>, now: Instant) -> Option<Duration> {
+    fn wait(&self, from: Origin, now: Instant) -> Option<Duration> {
         let lately = self.0.get(&from)?;
         let oldest = lately.len().checked_sub(FAILED_SIGN_INS).and_then(|at| lately.get(at))?;
         let over = MINUTE.checked_sub(now.saturating_duration_since(*oldest))?;
         Some(over).filter(|over| !over.is_zero())
     }
 
-    fn add(&mut self, from: Option<IpAddr>, now: Instant) {
+    fn add(&mut self, from: Origin, now: Instant) {
         if self.0.len() >= MAX_ADDRESSES {
             self.forget(now);
         }
@@ -155,7 +174,7 @@ mod tests {
     #[test]
     fn ten_failures_a_minute_are_enough() {
         let (mut failed, begin) = (FailedSignIns::default(), Instant::now());
-        let from = |text: &str| Some(network(text.parse().unwrap()));
+        let from = |text: &str| (Some(network(text.parse().unwrap())), Attempt::Guess);
         let at = |seconds| begin + Duration::from_secs(seconds);
         for second in 0..10 {
             assert_eq!(failed.wait(from("192.0.2.1"), at(second)), None);
@@ -164,7 +183,8 @@ mod tests {
         assert_eq!(failed.wait(from("192.0.2.1"), at(9)), Some(Duration::from_secs(51)));
         assert_eq!(failed.wait(from("::ffff:192.0.2.1"), at(9)), Some(Duration::from_secs(51)), "the same address");
         assert_eq!(failed.wait(from("192.0.2.2"), at(9)), None);
-        assert_eq!(failed.wait(None, at(9)), None);
+        assert_eq!(failed.wait((None, Attempt::Guess), at(9)), None);
+        assert_eq!(failed.wait((from("192.0.2.1").0, Attempt::Secret), at(9)), None);
         assert_eq!(failed.wait(from("192.0.2.1"), at(60)), None);
         failed.add(from("192.0.2.1"), at(60));
         assert_eq!(failed.wait(from("192.0.2.1"), at(60)), Some(Duration::from_secs(1)), "the second one counts now");

@@ -5,10 +5,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::caller_role::CallerRole;
 use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
+use url::Url;
 
 use crate::door::Door;
-use crate::sign_in::KnownBy;
+use crate::sign_in::{KnownBy, LOCAL_USER};
 use crate::webhooks::{Endpoint, endpoints};
 
 /// Where it listens unless it is said. Source: the published protocol.
@@ -80,6 +82,44 @@ pub struct GatewaySettings {
     pub(crate) endpoints: Vec<Endpoint>,
 }
 
+/// Where people reach a gateway of `config`: the public address, else the first one of the network.
+///
+/// # Errors
+/// An address is none.
+pub fn configured_origin(config: &GatewayConfig) -> Result<Option<String>, BadSettings> {
+    let addresses = addresses(&config.listen)?;
+    Ok(addresses.iter().find_map(|address| origin(config.public_url.as_ref(), config.tls.is_some(), address)))
+}
+
+/// The user whom a link makes somebody with `role`, of a gateway of `config`.
+pub fn link_user(config: &GatewayConfig, role: CallerRole) -> String {
+    let known_by = KnownBy::new(None, config.owner_ids.clone());
+    if role == CallerRole::Owner { known_by.first_owner().to_owned() } else { LOCAL_USER.to_owned() }
+}
+
+fn origin(public: Option<&Url>, encrypted: bool, address: &Address) -> Option<String> {
+    if let Some(public) = public {
+        return Some(public.origin().ascii_serialization());
+    }
+    let scheme = if encrypted { "https" } else { "http" };
+    match address {
+        // Every address of this machine is one that nobody can go to.
+        Address::Network(all) if all.ip().is_unspecified() => Some(format!("{scheme}://localhost:{}", all.port())),
+        Address::Network(one) => Some(format!("{scheme}://{one}")),
+        Address::Unix(_) => None,
+    }
+}
+
+fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
+    let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
+    let hint = "write `--listen 127.0.0.1:18790`, for instance".to_owned();
+    let mut addresses = addresses.map_err(|message| BadSettings { message, hint })?;
+    if addresses.is_empty() {
+        addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
+    }
+    Ok(addresses)
+}
+
 /// Why there is no gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -109,11 +149,7 @@ impl GatewaySettings {
             },
         };
         let written = if listen.is_empty() { &config.listen } else { listen };
-        let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
-        let mut addresses = addresses.map_err(|why| bad(why, "write `--listen 127.0.0.1:18790`, for instance"))?;
-        if addresses.is_empty() {
-            addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
-        }
+        let addresses = addresses(written)?;
         if let Some(open) =
             addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none() && !has_keys)
         {
@@ -144,28 +180,9 @@ impl GatewaySettings {
         })
     }
 
-    /// Where people reach it: the public address, else the first one of the network.
-    pub fn origin(&self) -> Option<String> {
-        self.addresses.iter().find_map(|address| self.origin_of(address))
-    }
-
     /// Where people reach it who go to `address`.
     pub fn origin_of(&self, address: &Address) -> Option<String> {
-        if let Some(public) = &self.door.public {
-            return Some(public.origin().ascii_serialization());
-        }
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        match address {
-            // Every address of this machine is one that nobody can go to.
-            Address::Network(all) if all.ip().is_unspecified() => Some(format!("{scheme}://localhost:{}", all.port())),
-            Address::Network(one) => Some(format!("{scheme}://{one}")),
-            Address::Unix(_) => None,
-        }
-    }
-
-    /// The user who owns the host.
-    pub fn first_owner(&self) -> &str {
-        self.known_by.first_owner()
+        origin(self.door.public.as_ref(), self.tls.is_some(), address)
     }
 
     /// Whether somebody reaches an address without encryption whom no proxy brings.

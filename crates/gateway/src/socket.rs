@@ -19,6 +19,7 @@ use crate::frame::{self, BadFrame, Request};
 use crate::hub::Connection;
 use crate::principal::Principal;
 use crate::quotas::Place;
+use crate::rates::Attempt;
 use crate::sign_in::Registry;
 
 /// Longest message that comes in, in bytes. Source: the published protocol.
@@ -212,7 +213,8 @@ impl Shared {
 
     /// Who it is that claims this.
     pub(crate) async fn known(self: &Arc<Self>, claim: Claim, visit: Visit) -> Result<Principal, ApiError> {
-        if claim.is_guess() {
+        let attempt = claim.attempt();
+        if attempt == Some(Attempt::Guess) {
             self.guests.rates.may_try(visit.from)?;
         }
         let found = self
@@ -221,19 +223,19 @@ impl Shared {
                 Registry::read(&shared.guests.known_by, &*shared.store, now)?.principal(&claim, visit)
             })
             .await;
-        if let Err(error) = &found
+        if let (Err(error), Some(attempt)) = (&found, attempt)
             && error.code == ErrorCode::Unauthorized
         {
-            self.sign_in_failed(visit, error);
+            self.sign_in_failed(visit, attempt, error)?;
         }
         found
     }
 
-    /// Notes that somebody could not say who they are.
-    pub(crate) fn sign_in_failed(&self, visit: Visit, error: &ApiError) {
+    /// Notes that somebody could not say who they are; what they are told if it was too often.
+    pub(crate) fn sign_in_failed(&self, visit: Visit, attempt: Attempt, error: &ApiError) -> Result<(), ApiError> {
         let from = visit.from.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
         tracing::warn!(%from, "security.sign_in_failed: {error}");
-        self.guests.rates.sign_in_failed(visit.from);
+        self.guests.rates.sign_in_failed(visit.from, attempt)
     }
 
     /// What somebody is told who is let in.

@@ -21,6 +21,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::identity_admin::FreshSession;
 use crate::params::Params;
 use crate::principal::Credential;
+use crate::rates::Attempt;
 use crate::secret;
 use crate::sign_in::LONGEST;
 
@@ -101,7 +102,8 @@ impl Shared {
         let body = json_body(headers, body)?;
         let params = Params::of(&body, &["code"])?;
         let code = params.needed("code")?.to_owned();
-        if !secret::is_random(&code) {
+        let attempt = if secret::is_random(&code) { Attempt::Secret } else { Attempt::Guess };
+        if attempt == Attempt::Guess {
             self.guests.rates.may_try(visit.from)?;
         }
         let device = device(headers);
@@ -115,7 +117,7 @@ impl Shared {
         if let Err(error) = &fresh
             && error.code == ErrorCode::Unauthorized
         {
-            self.sign_in_failed(visit, error);
+            self.sign_in_failed(visit, attempt, error)?;
         }
         self.begun(fresh?, visit).await
     }

@@ -1,17 +1,18 @@
 //! What `pintle keys`, `pintle members`, `pintle tenants` and `pintle serve link` have in common: a person gives them,
 //! and they act on the store of the configuration, in one tenant.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::json::Value;
 use domain::rule::Edition;
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
-use host::config::{Env, Loaded};
+use host::config::Loaded;
 use host::host::{load, open_store};
 use host::host_rules::edition;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use rules::admin::Caller;
-use serde_json::Value;
-use std::sync::Arc;
-use std::time::Duration;
 use store::Store;
 
 use super::audit::{failed, no_tenant};
@@ -26,7 +27,6 @@ pub(super) struct Identities {
     pub(super) by: Caller,
     pub(super) edition: Edition,
     pub(super) loaded: Loaded,
-    pub(super) env: Env,
     pub(super) now: Timestamp,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     let found = known.clone().find(|tenant| tenant.slug == named || tenant.id.as_str() == named);
     let found = found.ok_or_else(|| no_tenant(named, known.map(|tenant| tenant.slug.as_str())))?;
     by.tenant = found.id.clone();
-    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, env, now: Timestamp::now() })
+    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
 }
 
 /// What a store or a rule of who may give what said.

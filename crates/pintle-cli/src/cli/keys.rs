@@ -1,7 +1,7 @@
 //! `pintle keys`: what programs are known by at the gateway.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use domain::json::{Value, json};
 use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish};
 
@@ -145,7 +145,7 @@ fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
     Ok(0)
 }
 
-fn as_value(key: &ApiKey) -> serde_json::Value {
+fn as_value(key: &ApiKey) -> Value {
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
     json!({
         "id": key.id, "name": key.name, "prefix": key.shown, "owner": key.owner, "scopes": scopes,

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
-use serde_json::json;
+use domain::json::{Value, json};
 use domain::store::Member;
 use gateway::MemberChange;
 
@@ -114,7 +114,7 @@ fn line(member: &Member) -> String {
     format!("{}  {}  since {since}{state}\n", clean(&member.user), member.role)
 }
 
-fn as_value(member: &Member) -> serde_json::Value {
+fn as_value(member: &Member) -> Value {
     json!({
         "userId": member.user, "role": member.role.word(), "enabled": member.disabled_at.is_none(),
         "disabledAt": member.disabled_at, "createdAt": member.created_at, "createdBy": member.created_by,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
 use domain::shown_url::shown_url;
-use gateway::{BadSettings, Gateway, GatewaySettings, Listening, News};
+use gateway::{BadSettings, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
-use super::{Global, terminal};
+use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::operator;
@@ -50,7 +50,7 @@ pub struct ServeArgs {
 
 /// What else can be done with a server.
 #[derive(Debug, Subcommand)]
-pub enum ServeCommand {
+pub(super) enum ServeCommand {
     /// Print a link that signs a browser in to the console, once and within two minutes
     Link(link::LinkArgs),
 }
@@ -102,7 +102,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     }
     gateway.serve(listening);
     if args.open {
-        open(&gateway, opened.as_deref())?;
+        open(&gateway, opened.as_deref()).await?;
     }
     let manager = ServiceManager::of_process();
     manager.ready();
@@ -202,7 +202,7 @@ fn has_keys(host: &Host) -> Result<bool, CliError> {
 }
 
 /// Prints a link to the console, where only a person sees it.
-fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
+async fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
     if !std::io::stderr().is_terminal() || operator::require().is_err() {
         terminal::warn("--open prints its link on a terminal only; `pintle serve link` in one makes another");
         return Ok(());
@@ -211,10 +211,10 @@ fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
         terminal::warn("--open needs an address of the network, or `gateway.public_url`");
         return Ok(());
     };
-    let (settings, by) = (gateway.settings(), Caller::cli());
-    let now = jiff::Timestamp::now();
-    let link = link::link((gateway.identity_admin(), &by), (settings, origin), CallerRole::Admin, now)?;
-    terminal::note(&format!("open {link}"));
+    let (role, now) = (CallerRole::Admin, jiff::Timestamp::now());
+    let user = link_user(&gateway.host().await.loaded.config.gateway, role);
+    let code = gateway.identity_admin().link(&Caller::cli(), &user, role, now).map_err(identity::refused)?;
+    terminal::note(&format!("open {origin}/#code={code}"));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `pintle tenants`: those who share a host and never meet.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use domain::json::json;
 use domain::rule::Edition;
 
 use super::identity::{Identities, open, print_json, refused};

@@ -35,7 +35,7 @@ fn things(people: &People, tenant: &str) -> Things {
     });
     let hook = text(&admin.done("hooks.create", rule)["hookId"]);
     let mut user = people.server.connected(json!({ "token": TOKEN, "user_id": "a-operator", "tenant_hint": tenant }));
-    let key = "agent:main:ws:direct:trip";
+    let key = format!("agent:main:ws:direct:trip-{tenant}");
     user.ask("chat.send", json!({ "sessionKey": key, "message": "look" }));
     let waiting = user.event("agent", |event| event["type"] == "approval.waiting");
     let made = admin.done("api_keys.create", json!({ "name": "ci", "owner": "a-viewer", "scopes": ["operator.read"] }));
@@ -58,7 +58,7 @@ fn things(people: &People, tenant: &str) -> Things {
     let console = text(&client.done("auth.sessions.list", json!({}))["sessions"][0]["id"]);
     Things {
         hook,
-        session: "agent:main:ws:a-operator:trip".to_owned(),
+        session: format!("agent:main:ws:a-operator:trip-{tenant}"),
         approval: text(&waiting["payload"]["approvalId"]),
         execution,
         key: text(&made["apiKey"]["id"]),
