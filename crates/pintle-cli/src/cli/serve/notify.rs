@@ -23,7 +23,12 @@ impl ServiceManager {
     /// The one that the environment names.
     pub(super) fn of_process() -> Self {
         let to = std::env::var_os(SOCKET).and_then(|path| {
-            let connected = address(&path).and_then(|address| Ok((UnixDatagram::unbound()?, address)));
+            let connected = address(&path).and_then(|address| {
+                let socket = UnixDatagram::unbound()?;
+                // A manager that does not listen holds nothing up.
+                socket.set_nonblocking(true)?;
+                Ok((socket, address))
+            });
             connected.map_err(|error| tracing::warn!(%error, "the service manager cannot be told anything")).ok()
         });
         let text = |name: &str| std::env::var(name).ok();
