@@ -18,6 +18,8 @@ mod body;
 mod media;
 pub(crate) mod metrics;
 mod console;
+mod media;
+pub(crate) mod metrics;
 mod models;
 mod openapi;
 mod refused;
