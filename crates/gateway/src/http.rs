@@ -15,8 +15,6 @@ use domain::json::json;
 
 mod auth;
 mod body;
-mod media;
-pub(crate) mod metrics;
 mod console;
 mod media;
 pub(crate) mod metrics;

@@ -104,12 +104,6 @@ pub(crate) struct Shared {
 /// What requests come back for, and what happens is told from.
 pub(crate) struct Desk {
     pub(crate) webhooks: Webhooks,
-    pub(crate) desk: Desk,
-    pub(crate) life: Life,
-}
-
-/// What requests come back for.
-pub(crate) struct Desk {
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
     pub(crate) repeats: Repeats,

@@ -49,23 +49,9 @@ const OWN: &[Method] = &[
     method("tenants.list", CallerRole::Owner, Right::Admin),
     method("tenants.create", CallerRole::Owner, Right::Admin),
     method("tenants.update", CallerRole::Owner, Right::Admin),
-];
-
-/// What is asked for over HTTP alone.
-const OVER_HTTP: &[Method] = &[
-    method("media.add", CallerRole::Operator, Right::Write),
-    method("media.get", CallerRole::Viewer, Right::Read),
-    method("metrics", CallerRole::Admin, Right::Admin),
     method("hooks.watch", CallerRole::Viewer, Right::Read),
     method("webhooks.list", CallerRole::Owner, Right::Admin),
     method("webhooks.retry", CallerRole::Owner, Right::Admin),
-];
-
-/// What is asked for over HTTP alone.
-const OVER_HTTP: &[Method] = &[
-    method("media.add", CallerRole::Operator, Right::Write),
-    method("media.get", CallerRole::Viewer, Right::Read),
-    method("metrics", CallerRole::Admin, Right::Admin),
 ];
 
 /// What is asked for over HTTP alone.
