@@ -156,6 +156,7 @@ impl Attack<'_> {
         let answer = String::from_utf8_lossy(&answer);
         let shown = &request[..request.len().min(200)];
         assert!(answer.starts_with("HTTP/1.1 4"), "{shown:?} is answered with {answer:?}");
+        assert!(!answer.contains("text/plain"), "{shown:?} is refused without a code: {answer:?}");
     }
 
     /// Something that is close to a request, and ends.
