@@ -16,11 +16,12 @@ use host::error::HostError;
 use host::reload::{ConfigSource, reload_all};
 use rules::admin::RuleAdmin;
 use store::Store;
-use tokio::sync::{Notify, RwLock};
+use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 mod agents;
+mod among_nodes;
 mod attachments;
 mod counters;
 mod door;
@@ -33,16 +34,17 @@ mod lanes;
 mod listening;
 mod media_type;
 mod methods;
+mod nodes;
 pub mod openapi;
 mod outcome;
 mod params;
-mod parked;
 mod principal;
 mod queue;
 mod rates;
 pub mod reference;
 mod repeats;
 mod roles;
+mod routing;
 mod run;
 mod run_output;
 mod runs;
@@ -60,6 +62,7 @@ pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
 use agents::Agents;
 use hub::Hub;
 use lanes::Lanes;
+use nodes::Nodes;
 use rates::Rates;
 use repeats::Repeats;
 use runs::Runs;
@@ -102,6 +105,8 @@ pub(crate) struct Guests {
 #[derive(Default)]
 pub(crate) struct Life {
     pub(crate) tasks: TaskTracker,
+    /// What is known of other nodes.
+    pub(crate) nodes: Nodes,
     /// The requests that are being answered.
     pub(crate) requests: TaskTracker,
     /// It is about to end: `/readyz` says so.
@@ -175,6 +180,7 @@ impl Gateway {
         let mut host = self.shared.host.write().await;
         let reloaded = reload_all(&mut host, source).await?;
         self.shared.agents.clear();
+        self.shared.life.nodes.describe(&host, self.shared.store.node_id(), None);
         let mut lines: Vec<String> = reloaded
             .children
             .words()
@@ -185,6 +191,15 @@ impl Gateway {
             lines.push(format!("waits for a restart: {}", reloaded.later.join(", ")));
         }
         Ok(lines)
+    }
+
+    /// Says to other nodes that this one is there, at these addresses. The sessions whose turns the last end
+    /// of this node cut.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub async fn join(&self, addresses: Vec<String>) -> Result<Vec<String>, ApiError> {
+        self.shared.join(addresses).await
     }
 
     /// Ends: goes on as before for a while, lets turns end, stops them, and closes everything. A `hurry` that is set
@@ -204,6 +219,7 @@ impl Gateway {
             self.until_idle(LAST_WORDS, hurry).await;
         }
         let cut = shared.lanes.all();
+        let cut_sessions: Vec<String> = cut.iter().map(|run| run.key.session.to_string()).collect();
         cut.iter().for_each(|run| run.handle.cancel());
         if !cut.is_empty() {
             self.until_idle(LAST_WORDS, &CancellationToken::new()).await;
@@ -216,6 +232,11 @@ impl Gateway {
         life.tasks.close();
         if tokio::time::timeout(LAST_WORDS, life.tasks.wait()).await.is_err() {
             tracing::warn!("some clients were not answered to the end");
+        }
+        let id = shared.store.node_id();
+        let left = shared.blocking(move |shared| Ok(shared.store.leave(&id, &cut_sessions)?)).await;
+        if let Err(error) = left {
+            tracing::debug!("other nodes were not told: {error}");
         }
         shared.host.read().await.close().await;
         cut.len()

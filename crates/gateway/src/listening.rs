@@ -23,7 +23,6 @@ use tower::Service as _;
 
 use crate::door::Peer;
 use crate::http::{metrics, router};
-use crate::parked;
 use crate::settings::Address;
 use crate::{BadSettings, Gateway, Shared};
 use host::config::TlsFiles;
@@ -86,7 +85,7 @@ impl Gateway {
         let router = router(self.shared.clone(), self.settings.door.clone());
         let numbers = metrics::router(self.shared.clone());
         self.shared.life.tasks.spawn(sweep(self.shared.clone()));
-        self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
+        self.shared.life.tasks.spawn(self.shared.clone().live_among_nodes());
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (router, stop, tasks) = (router, self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());

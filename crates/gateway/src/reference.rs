@@ -22,6 +22,12 @@ const METHODS: &[(&str, &str, &str)] = &[
     ),
     ("chat.inject", "`sessionKey` `message` `label?`", "`ok` `messageId`"),
     ("chat.abort", "`sessionKey?` `runId?`", "`ok` `aborted` `runIds`"),
+    (
+        "nodes.list",
+        "",
+        "`nodes`: `id` `name` `self` `online` `version` `schemaLevel` `addresses` `turns` `configDigest` `differs` \
+         `silentMs`",
+    ),
     ("approvals.list", "`all=false`", "`approvals`"),
     ("approvals.get", "`id`", "`approval`"),
     ("approvals.approve", "`id` `reason?`", "`approval`"),
@@ -106,7 +112,8 @@ pub fn page() -> String {
     page.push_str(
         "\n## Events of a run\n\nEvent `agent`, to the connections of its user and to administrators, with `type` \
          `agentId` `runId` `sessionKey` `userId` `channel` `chatId`; of a sub-agent also `parentAgentId` and \
-         `delegationId`.\n\n| `type` | `payload` |\n|---|---|\n",
+         `delegationId`. Where the run ran on another node, only its end comes, whole, with \
+         `live` false.\n\n| `type` | `payload` |\n|---|---|\n",
     );
     rows(&mut page, RUN_EVENTS);
     page.push_str("\n## Other events\n\n| event | payload |\n|---|---|\n");

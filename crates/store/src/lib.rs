@@ -25,6 +25,7 @@ pub mod rotation;
 mod rows;
 mod rules;
 mod sealing;
+mod serving;
 pub mod sqlite;
 pub mod timing;
 
@@ -37,8 +38,8 @@ use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RepeatStore, RuleStore,
-    SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, NodeStore, OutboxStore, RecordStore, RepeatStore,
+    RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -52,6 +53,7 @@ pub use memory::Memory;
 pub use postgres::Postgres;
 pub use progress::MAX_TITLE_CHARS;
 pub use sealing::StoreKeys;
+pub use serving::ServeLock;
 pub use sqlite::Sqlite;
 pub use timing::HookTiming;
 
@@ -78,6 +80,7 @@ pub trait Store:
     + AuditStore
     + UploadStore
     + RepeatStore
+    + NodeStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
@@ -209,6 +212,11 @@ pub fn open_with(
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
         None => Err(StoreOpenError::Url(format!("`{}` has no scheme", shown_url(url)))),
     }
+}
+
+/// The level of the schema that this program knows: programs of one level and of the next work with one database.
+pub fn schema_level() -> u32 {
+    migration::level_of(migration::NEWEST)
 }
 
 /// Takes the store at `url`, as [`open`] reads it, to the schema with this number, up or down; 0 is nothing at all.

@@ -42,6 +42,8 @@ pub struct GatewayConfig {
     pub drain_delay: Duration,
     /// How long turns may go on after that.
     pub drain: Duration,
+    /// What this node is called.
+    pub node: Option<String>,
     /// What requests over HTTP may take.
     pub http: HttpLimits,
 }
@@ -87,6 +89,7 @@ impl Default for GatewayConfig {
             drain_delay: DRAIN_DELAY,
             drain: DRAIN,
             http: HttpLimits::default(),
+            node: None,
         }
     }
 }

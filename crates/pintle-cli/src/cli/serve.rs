@@ -3,10 +3,12 @@
 use clap::Args;
 use domain::health::Health;
 use domain::shown_url::shown_url;
+use domain::store::StoreError;
 use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
+use store::ServeLock;
 use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
@@ -44,7 +46,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
 async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
-    let host = session::open(global, vec![news.watcher()])?;
+    let (mut lock, host) = open(global, args, &news)?;
     let settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen).map_err(refused)?;
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
@@ -67,9 +69,32 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         return Ok(if well { 0 } else { NOT_WELL });
     }
     let listening = gateway.listen().await.map_err(refused)?;
+    let addresses: Vec<String> = listening.iter().map(|it| it.address.to_string()).collect();
+    if let Some(lock) = &mut lock {
+        lock.say(&addresses).map_err(|error| CliError::failed(error.to_string()))?;
+    }
+    let cut = gateway.join(addresses).await.map_err(|error| CliError::failed(error.message))?;
     listening.iter().map(at).chain(lines).for_each(|line| terminal::note(&line));
+    if !cut.is_empty() {
+        let turns = counted(cut.len(), "turn");
+        let were = if cut.len() == 1 { "was" } else { "were" };
+        let sessions = cut.iter().map(|session| clean(session)).collect::<Vec<_>>().join(", ");
+        terminal::note(&format!("{turns} {were} cut when this host ended last, in {sessions}"));
+    }
     gateway.serve(listening);
     Served { global, gateway, changes }.until(&mut stops).await
+}
+
+/// Opens the host, and keeps others from serving the same file.
+fn open(global: &Global, args: &ServeArgs, news: &News) -> Result<(Option<ServeLock>, Host), CliError> {
+    let host = session::open(global, vec![news.watcher()])?;
+    let config = &host.loaded.config;
+    let lock = if args.check { None } else { ServeLock::take(&config.store_url, &config.home).map_err(served)? };
+    Ok((lock, host))
+}
+
+fn served(error: StoreError) -> CliError {
+    CliError::failed(error.to_string())
 }
 
 /// A gateway that answers.

@@ -11,6 +11,7 @@ mod media;
 mod pending;
 mod repeats;
 mod sdk;
+mod nodes;
 mod rules;
 mod server;
 mod talking;

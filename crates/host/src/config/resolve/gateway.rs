@@ -47,6 +47,7 @@ pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Pa
     http.max_body = raw.max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(http.max_body);
     http.media_quota = raw.media_quota_mb.map_or(http.media_quota, |mb| u64::from(mb) << 20);
     http.metrics_listen = raw.metrics_listen.clone().or(http.metrics_listen.take());
+    config.node = raw.node.clone().or(config.node.take());
     problems
 }
 
