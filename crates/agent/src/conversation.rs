@@ -10,8 +10,9 @@ use domain::session::{ConfigDrift, JournalEntry, OpenTurn, ReleaseReason, Sessio
 use domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
 use domain::turn::{Fact, WaitingMessage};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use crate::journal::Journal;
+use crate::journal::{Journal, Standing};
 
 /// A conversation and what stands in it, without the system text.
 ///
@@ -37,7 +38,7 @@ pub struct Conversation {
     under: Option<WorkedUnder>,
     /// How its work would end now.
     cause: ReleaseReason,
-    _hold: Option<Box<dyn SessionHold>>,
+    hold: Option<Arc<dyn SessionHold>>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -91,9 +92,10 @@ impl Conversation {
         session: Session,
         hold: Option<Box<dyn SessionHold>>,
     ) -> Self {
+        let hold: Option<Arc<dyn SessionHold>> = hold.map(Arc::from);
         Self {
             key: key.session.clone(),
-            journal: Journal::new(store, key, parent),
+            journal: Journal::new(store, key, parent).under(hold.as_ref().map(Standing::of).unwrap_or_default()),
             channel: "cli".into(),
             chat_id: "direct".into(),
             sender: "user".into(),
@@ -103,7 +105,7 @@ impl Conversation {
             taken_from: None,
             under: None,
             cause: ReleaseReason::Done,
-            _hold: hold,
+            hold,
         }
     }
 
@@ -145,6 +147,24 @@ impl Conversation {
     /// The configuration under which it was worked last, if anybody said.
     pub fn worked_under(&self) -> Option<&WorkedUnder> {
         self.session.worked_under()
+    }
+
+    /// Whether nobody else can work it now.
+    pub fn is_ours(&self) -> bool {
+        self.hold.as_ref().is_none_or(|hold| hold.stands())
+    }
+
+    /// Says so at any time later.
+    pub(crate) fn standing(&self) -> Standing {
+        self.hold.as_ref().map(Standing::of).unwrap_or_default()
+    }
+
+    /// Stops what `cancel` stops once somebody else can work it.
+    pub(crate) fn cancel_when_lost(&self, cancel: &CancellationToken) {
+        if let Some(hold) = &self.hold {
+            let cancel = cancel.clone();
+            hold.on_lost(Box::new(move || cancel.cancel()));
+        }
     }
 
     /// The messages that stand in it.

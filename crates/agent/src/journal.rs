@@ -1,11 +1,12 @@
 //! Where the facts of a conversation go: to the session store, or nowhere if the host keeps none.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use domain::id::{AgentId, SessionId};
+use domain::lease::Fence;
 use domain::record::EventRecord;
 use domain::session::JournalEntry;
-use domain::store::{JournalAppend, SessionKey, SessionStore, StoreError};
+use domain::store::{JournalAppend, SessionHold, SessionKey, SessionStore, StoreError};
 use engine::Dispatcher;
 use tokio::sync::oneshot;
 
@@ -15,6 +16,30 @@ pub(crate) struct Journal {
     store: Option<Arc<dyn SessionStore>>,
     key: SessionKey,
     parent: Option<SessionId>,
+    standing: Standing,
+}
+
+/// Whether nobody else can work a session, whenever it is asked. It keeps nobody away by itself.
+#[derive(Clone, Default)]
+pub(crate) struct Standing {
+    hold: Option<Weak<dyn SessionHold>>,
+    fence: Option<Fence>,
+}
+
+impl Standing {
+    pub(crate) fn of(hold: &Arc<dyn SessionHold>) -> Self {
+        Self { hold: Some(Arc::downgrade(hold)), fence: hold.fence() }
+    }
+
+    /// Whether somebody else may have it although it was not given back.
+    fn is_lost(&self) -> bool {
+        self.hold.as_ref().and_then(Weak::upgrade).is_some_and(|hold| !hold.stands())
+    }
+
+    /// Whether it is held, or needs not be.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.hold.as_ref().is_none_or(|hold| hold.upgrade().is_some_and(|hold| hold.stands()))
+    }
 }
 
 /// Comes true once what was noted is as durable as the store promises.
@@ -37,7 +62,12 @@ impl PendingWrite {
 
 impl Journal {
     pub(crate) fn new(store: Option<Arc<dyn SessionStore>>, key: SessionKey, parent: Option<SessionId>) -> Self {
-        Self { store, key, parent }
+        Self { store, key, parent, standing: Standing::default() }
+    }
+
+    /// The same, which writes under what holds the session.
+    pub(crate) fn under(self, standing: Standing) -> Self {
+        Self { standing, ..self }
     }
 
     pub(crate) fn key(&self) -> &SessionKey {
@@ -72,11 +102,17 @@ impl Journal {
     fn append(&self, agent: &AgentId, entries: Vec<JournalEntry>, records: Vec<EventRecord>) -> PendingWrite {
         let Some(store) = &self.store else { return PendingWrite(None) };
         let (sender, kept) = oneshot::channel();
+        if self.standing.is_lost() {
+            // Whoever takes the session goes on with the turn as it stands; nothing said here may change that.
+            drop(sender.send(Err(StoreError::Conflict("another node may work the session by now".into()))));
+            return PendingWrite(Some(kept));
+        }
         let session = self.key.session.clone();
         let append = JournalAppend {
             key: self.key.clone(),
             agent: agent.clone(),
             parent: self.parent.clone(),
+            fence: self.standing.fence,
             at: jiff::Timestamp::now(),
             entries,
             records,

@@ -14,6 +14,8 @@ const MAX_WAITING: usize = 64;
 #[derive(Clone, Debug)]
 pub struct TurnHandle {
     cancel: CancellationToken,
+    /// Stops not only the turn that is worked now, but whatever is worked with this handle.
+    whole: CancellationToken,
     orders: Arc<Mutex<Orders>>,
     /// The turn that this one works for, whose whole run ends when a hook says so.
     parent: Option<Arc<TurnHandle>>,
@@ -62,12 +64,20 @@ impl TurnHandle {
     /// A handle whose turn ends, too, when `cancel` is set; what it did so far stays.
     pub fn new(cancel: &CancellationToken) -> Self {
         // What stops this turn does not stop what its host may still want to do.
-        Self { cancel: cancel.child_token(), orders: Arc::default(), parent: None }
+        let cancel = cancel.child_token();
+        Self { whole: cancel.clone(), cancel, orders: Arc::default(), parent: None }
     }
 
     /// The handle of a turn that works for this one.
     pub(crate) fn child(&self) -> Self {
-        Self { cancel: self.cancel.child_token(), orders: Arc::default(), parent: Some(Arc::new(self.clone())) }
+        let cancel = self.cancel.child_token();
+        Self { whole: cancel.clone(), cancel, orders: Arc::default(), parent: Some(Arc::new(self.clone())) }
+    }
+
+    /// This handle for one turn of several that are worked with it: that one can be stopped alone.
+    pub(crate) fn for_one_turn(&self) -> Self {
+        self.orders().over = false;
+        Self { cancel: self.whole.child_token(), ..self.clone() }
     }
 
     /// Says something to the turn: it goes through the gates and enters the conversation at the next poll.
@@ -95,12 +105,12 @@ impl TurnHandle {
 
     /// Stops the turn at once; what it did so far stays in the conversation.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.whole.cancel();
     }
 
     /// Waits until the turn is to stop at once.
     pub async fn stopped(&self) {
-        self.cancel.cancelled().await;
+        self.whole.cancelled().await;
     }
 
     /// Set when the turn is to stop at once.
@@ -115,7 +125,7 @@ impl TurnHandle {
             top = parent;
         }
         top.orders().abort.get_or_insert(by);
-        top.cancel.cancel();
+        top.whole.cancel();
     }
 
     /// Hands over what a sub-agent brought; it comes back if the turn is over.

@@ -41,6 +41,8 @@ pub mod ledger;
 pub mod planning;
 pub mod turn;
 pub mod session;
+pub mod lease;
+pub mod node;
 pub mod health;
 pub mod history;
 pub mod approval;

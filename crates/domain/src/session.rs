@@ -45,7 +45,8 @@ pub enum JournalEntry {
 /// The configuration under which a session is worked: what somebody who goes on with it elsewhere has to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkedUnder {
-    /// The files that counted, absolute, those first over which the others lie.
+    /// The files that counted, those first over which the others lie: absolute, or only their names where a session is
+    /// worked on several machines.
     pub config: Vec<String>,
     /// The names of the guards in them that were not switched off, sorted.
     pub guards: Vec<String>,
@@ -73,7 +74,8 @@ impl WorkedUnder {
     /// How this differs from `before`.
     pub fn drift(&self, before: &Self) -> ConfigDrift {
         let gone: Vec<String> = before.guards.iter().filter(|guard| !self.guards.contains(guard)).cloned().collect();
-        let files = self.config != before.config;
+        let same = |(now, before): (&String, &String)| now == before || is_named(now, before) || is_named(before, now);
+        let files = self.config.len() != before.config.len() || !self.config.iter().zip(&before.config).all(same);
         if files || !gone.is_empty() {
             ConfigDrift::Another { files, gone }
         } else if self.digest != before.digest {
@@ -87,6 +89,11 @@ impl WorkedUnder {
     pub fn files(&self) -> String {
         if self.config.is_empty() { "no file".to_owned() } else { self.config.join(" and ") }
     }
+}
+
+/// Whether `name` is only a name, and that of the file at `path`.
+fn is_named(name: &str, path: &str) -> bool {
+    !name.contains('/') && path.rsplit('/').next() == Some(name)
 }
 
 /// Takes out of `entries`, oldest first, what gates replaced in the calls that the entries from `new` on settle: each

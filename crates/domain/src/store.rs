@@ -7,20 +7,24 @@ use std::pin::Pin;
 use serde::{Deserialize, Serialize};
 
 use crate::approval::{Approval, ApprovalStanding, PersonAnswer};
-use crate::id::{AgentId, SessionId, TenantId};
+use crate::id::{AgentId, SessionId, TenantId, TurnId};
 use crate::json::Value;
+use crate::lease::Fence;
 use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
 mod call;
 mod exchange;
+mod hold;
 mod hooks;
 mod identity;
+mod nodes;
 mod row;
 mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
+pub use hold::{OnLost, SessionHold};
 pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
     OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
@@ -30,6 +34,7 @@ pub use identity::{
     ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets,
     SignInLink, UseKind,
 };
+pub use nodes::{Letter, LetterKind, NodeStore};
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
 
@@ -272,6 +277,8 @@ pub struct JournalAppend {
     pub agent: AgentId,
     /// The session of the agent that this one works for, if it is a sub-agent's.
     pub parent: Option<SessionId>,
+    /// The lease that they were made under, where the session is held by one: they are refused once there is a newer.
+    pub fence: Option<Fence>,
     /// The moment.
     pub at: jiff::Timestamp,
     /// The entries, in order.
@@ -321,6 +328,22 @@ pub trait SessionStore: Send + Sync {
         Ok(wanted.take(query.limit).collect())
     }
 
+    /// The turns that have begun and not ended, of sessions that nobody works now and no sub-agent began. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// The node that works or worked the session last, if one ever did. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn last_node(&self, _key: &SessionKey) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     /// Deletes a session with its journal, its approvals and its sub-agents' sessions. Says whether there was one. Blocks.
     ///
     /// # Errors
@@ -339,8 +362,20 @@ pub struct SessionQuery {
     pub limit: usize,
 }
 
-/// Keeps others from working on a session while it lives.
-pub trait SessionHold: Send + Sync {}
+/// A turn that has begun and not ended, of a session that nobody works now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftTurn {
+    /// Which session.
+    pub key: SessionKey,
+    /// The agent that worked it last.
+    pub agent: AgentId,
+    /// Which turn.
+    pub turn_id: TurnId,
+    /// Whether whoever worked it did not say that they left.
+    pub died: bool,
+    /// The node that worked it last, if one ever did.
+    pub node: Option<String>,
+}
 
 /// One session in a listing. This is also its JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -71,6 +71,7 @@ impl Counters {
             },
             RunOutcome::Cancelled => "cancelled",
             RunOutcome::Parked(_) => "parked",
+            RunOutcome::Elsewhere(_) => "elsewhere",
         };
         *self.counted().turns.entry(word).or_default() += 1;
     }

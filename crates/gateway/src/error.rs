@@ -133,6 +133,11 @@ impl ApiError {
     }
 }
 
+/// The host takes nothing new.
+pub(crate) fn going_away() -> ApiError {
+    ApiError::new(ErrorCode::Unavailable, "the server is going away: try again in a moment")
+}
+
 impl From<AdminError> for ApiError {
     fn from(error: AdminError) -> Self {
         let code = match error.code {

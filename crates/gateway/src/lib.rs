@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 mod agents;
+mod among_nodes;
 mod attachments;
 mod claim;
 mod counters;
@@ -38,10 +39,10 @@ mod lanes;
 mod listening;
 mod media_type;
 mod methods;
+mod nodes;
 pub mod openapi;
 mod outcome;
 mod params;
-mod parked;
 mod principal;
 mod push;
 mod queue;
@@ -50,6 +51,7 @@ mod rates;
 pub mod reference;
 mod repeats;
 mod roles;
+mod routing;
 mod run;
 mod run_output;
 mod runs;
@@ -73,6 +75,7 @@ pub use webhooks::{webhook_list, webhook_retry};
 use agents::Agents;
 use hub::Hub;
 use lanes::Lanes;
+use nodes::Nodes;
 use push::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -124,6 +127,8 @@ pub(crate) struct Guests {
 #[derive(Default)]
 pub(crate) struct Life {
     pub(crate) tasks: TaskTracker,
+    /// What is known of other nodes.
+    pub(crate) nodes: Nodes,
     /// The requests that are being answered.
     pub(crate) requests: TaskTracker,
     /// It is about to end: `/readyz` says so.
@@ -240,6 +245,7 @@ impl Gateway {
         let mut host = self.shared.host.write().await;
         let reloaded = reload::take(&mut host, prepared, |_| Ok(()))?;
         self.shared.agents.clear();
+        self.shared.life.nodes.describe(&host, self.shared.store.node_id(), None);
         drop(host);
         let mut lines: Vec<String> = reloaded
             .children
@@ -251,6 +257,15 @@ impl Gateway {
             lines.push(format!("waits for a restart: {}", reloaded.later.join(", ")));
         }
         Ok(lines)
+    }
+
+    /// Says to other nodes that this one is there, at these addresses. The sessions whose turns the last end
+    /// of this node cut.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub async fn join(&self, addresses: Vec<String>) -> Result<Vec<String>, ApiError> {
+        self.shared.join(addresses).await
     }
 
     /// Ends: goes on as before for a while, lets turns end, stops them, and closes everything. A `hurry` that is set
@@ -270,6 +285,7 @@ impl Gateway {
             self.until_idle(LAST_WORDS, hurry).await;
         }
         let cut = shared.lanes.all();
+        let cut_sessions: Vec<String> = cut.iter().map(|run| run.key.session.to_string()).collect();
         cut.iter().for_each(|run| run.handle.cancel());
         if !cut.is_empty() {
             self.until_idle(LAST_WORDS, &CancellationToken::new()).await;
@@ -282,6 +298,11 @@ impl Gateway {
         life.tasks.close();
         if tokio::time::timeout(LAST_WORDS, life.tasks.wait()).await.is_err() {
             tracing::warn!("some clients were not answered to the end");
+        }
+        let id = shared.store.node_id();
+        let left = shared.blocking(move |shared| Ok(shared.store.leave(&id, &cut_sessions)?)).await;
+        if let Err(error) = left {
+            tracing::debug!("other nodes were not told: {error}");
         }
         shared.host.read().await.close().await;
         cut.iter().map(|run| run.key.session.to_string()).collect()

@@ -19,7 +19,6 @@ use tower::Service as _;
 
 use crate::door::Peer;
 use crate::http::{metrics, router};
-use crate::parked;
 use crate::settings::Address;
 use crate::tls::Tls;
 use crate::watching::watch;
@@ -92,7 +91,7 @@ impl Gateway {
         let router = router(self.shared.clone(), self.settings.door.clone());
         self.shared.life.tasks.spawn(watch(self.shared.clone()));
         let numbers = metrics::router(self.shared.clone());
-        self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
+        self.shared.life.tasks.spawn(self.shared.clone().live_among_nodes());
         self.tell();
         let tls = all.iter().find_map(|listening| match &listening.listener {
             Listener::Network(_, tls) => tls.clone(),

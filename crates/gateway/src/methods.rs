@@ -13,10 +13,11 @@ mod agents;
 mod approvals;
 mod chat;
 mod identity;
+mod nodes;
 mod sessions;
 mod webhooks;
 
-pub(crate) use chat::going_away;
+pub(crate) use crate::error::going_away;
 
 impl Shared {
     /// Does what `request` asks for, if `connection` may.
@@ -41,6 +42,7 @@ impl Shared {
             "chat.send" => self.chat_send(connection, params).await,
             "chat.inject" => self.chat_inject(who, params).await,
             "chat.abort" => self.chat_abort(who, params).await,
+            "nodes.list" => self.nodes_list(params).await,
             "approvals.list" => self.approvals_list(who, params).await,
             "approvals.get" => self.approvals_get(who, params).await,
             "approvals.approve" => self.approvals_answer(who, params, true).await,

@@ -16,6 +16,8 @@ pub(crate) enum RunOutcome {
     Cancelled,
     /// The host goes away, and the turn waits for a person: it goes on at the next start.
     Parked(Vec<String>),
+    /// Another node has the session: what was said went into the turn there, or nothing is to be done here.
+    Elsewhere(Option<TurnId>),
 }
 
 /// What a run brought.
@@ -48,7 +50,11 @@ impl KeptOutcome {
             RunOutcome::Failed(error) if error.kind() == Some(INJECTED) => {
                 error.details.as_ref()?.get("runId").cloned()
             }
-            RunOutcome::Failed(_) | RunOutcome::Completed(_) | RunOutcome::Cancelled | RunOutcome::Parked(_) => None,
+            RunOutcome::Failed(_)
+            | RunOutcome::Completed(_)
+            | RunOutcome::Cancelled
+            | RunOutcome::Parked(_)
+            | RunOutcome::Elsewhere(_) => None,
         }
     }
 
@@ -61,6 +67,7 @@ impl KeptOutcome {
             } }),
             RunOutcome::Cancelled => json!({ "cancelled": true }),
             RunOutcome::Parked(ids) => json!({ "parked": ids }),
+            RunOutcome::Elsewhere(run) => return Self::injected(run.as_ref()).write(),
         };
         json!({ "heard": self.heard, "outcome": outcome }).to_string()
     }

@@ -17,7 +17,7 @@ use crate::error::ApiError;
 use crate::outcome::{KeptOutcome, RunOutcome};
 use crate::principal::Principal;
 use crate::run::Run;
-use crate::session_name::SessionName;
+use crate::session_name::{Channel, SessionName};
 
 /// How long a request is known by its name. Source: the page of the gateway.
 const KNOWN: SignedDuration = SignedDuration::from_hours(24);
@@ -216,6 +216,8 @@ impl Shared {
         let kept = match outcome {
             RunOutcome::Parked(_) => None,
             RunOutcome::Completed(_) => Some(true),
+            // Over the socket it went into the turn there; over HTTP nothing was done.
+            RunOutcome::Elsewhere(_) => Some(run.name.channel == Channel::Socket),
             RunOutcome::Failed(_) | RunOutcome::Cancelled => Some(run.has_effect()),
         };
         if let Some(keep) = kept {

@@ -33,6 +33,7 @@ const OWN: &[Method] = &[
     method("chat.send", CallerRole::Operator, Right::Write),
     method("chat.inject", CallerRole::Operator, Right::Write),
     method("chat.abort", CallerRole::Operator, Right::Write),
+    method("nodes.list", CallerRole::Owner, Right::Admin),
     method("approvals.list", CallerRole::Operator, Right::Approve),
     method("approvals.get", CallerRole::Operator, Right::Approve),
     method("approvals.approve", CallerRole::Operator, Right::Approve),

@@ -103,6 +103,11 @@ impl Run {
         Arc::new(run)
     }
 
+    /// Where those are who hear of it.
+    pub(crate) fn hub(&self) -> Arc<Hub> {
+        self.hub.clone()
+    }
+
     /// Its turn, once that has begun.
     pub(crate) fn id(&self) -> Option<&TurnId> {
         self.id.get()
@@ -133,7 +138,7 @@ impl Run {
             }
             RunOutcome::Failed(error) => self.event("run.failed", Some(json!({ "error": error.message }))),
             RunOutcome::Cancelled => self.event("run.cancelled", None),
-            RunOutcome::Parked(_) => {}
+            RunOutcome::Parked(_) | RunOutcome::Elsewhere(_) => {}
         }
         self.outcome.send_replace(Some(outcome));
         if let Some(mut log) = self.log() {
@@ -258,6 +263,15 @@ impl Run {
             self.hears(Heard::Text(BETWEEN.to_owned()));
         }
         self.hears(Heard::Text(text.to_owned()));
+    }
+
+    /// Another node ended the turn with `reply`: whoever waits for the answer gets what they have not heard.
+    pub(crate) fn catch_up(&self, reply: &str) {
+        let is_told = self.state().text == reply;
+        if !is_told {
+            self.piece(reply);
+            self.answered(None);
+        }
     }
 
     /// Tells of it whoever may hear: its user, and those who see what others do.

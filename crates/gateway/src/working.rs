@@ -1,6 +1,6 @@
 //! Runs, worked to their ends whoever still listens.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use agent::driver::TurnEnding;
@@ -9,25 +9,30 @@ use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::history::{HistoryMessage, SignedContent};
 use domain::id::TurnId;
 use domain::json::json;
-use domain::store::{ApprovalQuery, StoreError};
+use domain::session::Session;
+use domain::store::{ApprovalQuery, Letter, LetterKind, StoreError};
+use futures_util::FutureExt as _;
 use host::ready_agent::ReadyAgent;
-use host::session_config::worked_under;
+use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
 
 use crate::Shared;
-
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, going_away};
 use crate::heard::Heard;
+use crate::nodes::Ended;
 use crate::outcome::RunOutcome;
 use crate::principal::Principal;
 use crate::quotas::Place;
-use crate::run::Run;
+use crate::run::{Run, RunParts};
 use crate::run_output::RunOutput;
 use crate::webhooks::{FailedTurn, Happened};
 use crate::wire::content::Placed;
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How often a session is asked for again that another node has just given back.
+const TRIES: u32 = 3;
 
 /// Who refuses in the place of a person who did not come.
 const NOBODY: &str = "pintle";
@@ -46,6 +51,41 @@ pub(crate) struct Errand {
     pub(crate) resumes: bool,
     /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
     pub(crate) place: Option<Place>,
+    pub(crate) whose: Whose,
+}
+
+/// Who asked for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// A client of the socket, whose message is one for the turn that is worked there already.
+    Socket,
+    /// A request over HTTP, which is none.
+    Http,
+    /// Nobody who waits for it.
+    Nobody,
+}
+
+/// Who has the session of a run.
+enum Opened {
+    Ours(Box<Conversation>),
+    /// Somebody else, in words.
+    Taken(String),
+}
+
+/// What becomes of a session that a run is about.
+enum Begun {
+    Over(RunOutcome),
+    /// The turn that is open in it is gone on with.
+    GoesOn(Box<Conversation>),
+    /// Nothing is open in it.
+    Fresh(Box<Conversation>),
+}
+
+/// What became of a turn that this node no longer works.
+enum Left {
+    Over(RunOutcome),
+    /// It is to be gone on with here.
+    Ours(Box<Conversation>),
 }
 
 impl Shared {
@@ -85,6 +125,7 @@ impl Shared {
             }
             shared.runs.counters.turn(&outcome);
             shared.tell_failed(&run, &outcome);
+            shared.tell_nodes(&run, &outcome);
             run.end(outcome.clone());
             // Whoever comes until this is kept finds the run itself.
             shared.end_repeats(&run, &turns, &outcome).await;
@@ -92,16 +133,16 @@ impl Shared {
     }
 
     async fn work(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<RunOutcome, ApiError> {
-        let conversation_of = run.name.signed_as();
-        let output = Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone(), conversation: conversation_of });
-        let mut conversation = self.conversation(run).await?;
-        let mut report = match self.left_open(run, &conversation, errand.resumes).await? {
-            true => {
+        self.life.nodes.takes(&run.name.agent)?;
+        let output = self.output(run);
+        let (mut conversation, mut report) = match self.begin(run, errand).await? {
+            Begun::Over(outcome) => return Ok(outcome),
+            Begun::GoesOn(mut conversation) => {
                 self.tell_left(run, &conversation).await;
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
-                resumed.ok_or_else(went_on_elsewhere)?
+                (conversation, resumed.ok_or_else(went_on_elsewhere)?)
             }
-            false => {
+            Begun::Fresh(mut conversation) => {
                 let request = TextRequest {
                     prompt: &run.prompt,
                     skills: errand.skills.as_deref(),
@@ -110,18 +151,25 @@ impl Shared {
                     media: &errand.media,
                     turn_id: Some(&errand.turn),
                 };
-                errand.agent.turn(&mut conversation, request, output.clone(), &run.handle).await
+                let report = errand.agent.turn(&mut conversation, request, output.clone(), &run.handle).await;
+                (conversation, report)
             }
         };
         let mut replies = Vec::new();
         loop {
-            if let TurnEnding::Waiting(approval) = &report.ending {
+            let lost = !conversation.is_ours();
+            if lost || matches!(report.ending, TurnEnding::Waiting(_)) {
                 // Whoever decides may do it anywhere, and somebody else may go on with it.
-                drop(conversation);
-                if !self.decided(run, approval).await {
+                let_go(conversation).await;
+                if let TurnEnding::Waiting(approval) = &report.ending
+                    && !self.decided(run, approval).await
+                {
                     return Ok(RunOutcome::Parked(vec![approval.id.clone()]));
                 }
-                conversation = self.conversation(run).await?;
+                conversation = match self.gone_on(run, &report.turn_id).await? {
+                    Left::Over(outcome) => return Ok(outcome),
+                    Left::Ours(conversation) => conversation,
+                };
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
                 report = resumed.ok_or_else(went_on_elsewhere)?;
                 continue;
@@ -135,42 +183,170 @@ impl Shared {
                 Some(_) | None => break,
             }
         }
+        // Given back before anybody hears how it went: whoever speaks next may come to another node.
+        let_go(conversation).await;
         outcome(run, report, replies)
     }
 
-    /// Whether the session has an open turn about whose calls persons were asked, and `run` goes on with it. Another
-    /// message does not undo what they decide.
-    async fn left_open(
-        self: &Arc<Self>,
-        run: &Run,
-        conversation: &Conversation,
-        resumes: bool,
-    ) -> Result<bool, ApiError> {
-        let Some(open) = conversation.open_turn() else {
-            return if resumes { Err(went_on_elsewhere()) } else { Ok(false) };
+    fn output(&self, run: &Arc<Run>) -> Arc<RunOutput> {
+        let conversation = run.name.signed_as();
+        Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone(), conversation })
+    }
+
+    /// The session of a run that begins. What persons are asked about there is not undone by another message, and what
+    /// was left there comes to its end before the next turn.
+    async fn begin(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<Begun, ApiError> {
+        let mut conversation = match self.opened(run, errand).await? {
+            Left::Over(outcome) => return Ok(Begun::Over(outcome)),
+            Left::Ours(conversation) => conversation,
         };
-        if resumes {
-            return Ok(true);
+        let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
+        let Some((turn, prompt)) = open else {
+            return match errand {
+                Errand { resumes: true, whose: Whose::Nobody, .. } => {
+                    let_go(conversation).await;
+                    Ok(Begun::Over(RunOutcome::Elsewhere(None)))
+                }
+                Errand { resumes: true, .. } => Err(went_on_elsewhere()),
+                Errand { .. } => Ok(Begun::Fresh(conversation)),
+            };
+        };
+        if errand.resumes {
+            return Ok(Begun::GoesOn(conversation));
         }
-        let (key, turn) = (run.key.clone(), open.turn_id.clone());
-        let asked = self
-            .blocking(move |shared| {
-                let all = ApprovalQuery { tenant: Some(key.tenant.clone()), ..ApprovalQuery::newest(usize::MAX) };
-                let mut found = shared.store.approvals(&all)?;
-                found.retain(|it| it.session_id == key.session && it.turn_id == turn);
-                found.retain(|it| !matches!(it.state, ApprovalState::Used | ApprovalState::Void));
-                Ok(found)
-            })
-            .await?;
-        if asked.is_empty() {
-            return Ok(false);
+        let asked = self.asked(run, &turn).await?;
+        if !asked.is_empty() && prompt == run.prompt {
+            return Ok(Begun::GoesOn(conversation));
         }
-        if open.prompt == run.prompt {
-            return Ok(true);
+        let waiting = |it: &&Approval| it.state_at(jiff::Timestamp::now()) == ApprovalState::Waiting;
+        let ids: Vec<&String> = asked.iter().filter(waiting).map(|it| &it.id).collect();
+        if !ids.is_empty() {
+            let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": turn });
+            let_go(conversation).await;
+            return Err(ApiError::precondition("the session waits for an approval").with_details(details));
         }
-        let ids: Vec<&String> = asked.iter().map(|it| &it.id).collect();
-        let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": open.turn_id });
-        Err(ApiError::precondition("the session waits for an approval").with_details(details))
+        self.finish_left(run, errand, (&mut conversation, prompt)).await;
+        Ok(Begun::Fresh(conversation))
+    }
+
+    /// The session of a run for this node; where another one has it, what was said is left there.
+    async fn opened(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<Left, ApiError> {
+        for _ in 0..TRIES {
+            let why = match self.conversation(run).await? {
+                Opened::Ours(conversation) => return Ok(Left::Ours(conversation)),
+                Opened::Taken(why) => why,
+            };
+            if errand.whose == Whose::Nobody && errand.resumes {
+                return Ok(Left::Over(RunOutcome::Elsewhere(None)));
+            }
+            if !self.store.is_shared() || errand.resumes {
+                return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) });
+            }
+            if errand.whose == Whose::Http {
+                return Ok(Left::Over(RunOutcome::Elsewhere(None)));
+            }
+            let letter = Letter { key: run.key.clone(), kind: LetterKind::Steer, body: run.prompt.clone() };
+            if self.post(letter).await? {
+                return Ok(Left::Over(RunOutcome::Elsewhere(self.open_turn(run).await)));
+            }
+            // It was given back in between.
+        }
+        Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") })
+    }
+
+    /// Goes on with the turn that somebody left open in the session of `run`, before its own begins.
+    async fn finish_left(&self, run: &Arc<Run>, errand: &Errand, (conversation, prompt): (&mut Conversation, String)) {
+        let left = Run::new(RunParts {
+            name: run.name.clone(),
+            tenant: run.key.tenant.clone(),
+            prompt,
+            stream: false,
+            origin: Weak::new(),
+            is_heard: false,
+            hub: run.hub(),
+        });
+        let resumed = {
+            let work = errand.agent.resume(conversation, self.output(&left), &left.handle);
+            tokio::pin!(work);
+            tokio::select! {
+                resumed = &mut work => resumed,
+                () = run.handle.stopped() => {
+                    left.handle.cancel();
+                    work.await
+                }
+            }
+        };
+        if let Some(id) = left.id() {
+            self.runs.forget(id);
+        }
+        if let Some(report) = resumed {
+            let replies = vec![report.reply.clone()];
+            let outcome = outcome(&left, report, replies).unwrap_or_else(RunOutcome::Failed);
+            self.tell_nodes(&left, &outcome);
+            left.end(outcome);
+        }
+    }
+
+    /// What becomes of the turn `turn` that this node let go of: somebody else ends it, or it is gone on with here.
+    async fn gone_on(self: &Arc<Self>, run: &Arc<Run>, turn: &TurnId) -> Result<Left, ApiError> {
+        loop {
+            let rung = self.desk.answers.notified();
+            if let Opened::Ours(conversation) = self.conversation(run).await? {
+                let stopped = run.handle.stopped().now_or_never().is_some();
+                if conversation.open_turn().is_some_and(|open| open.turn_id == *turn)
+                    && (stopped || !self.is_asked(run, turn).await?)
+                {
+                    return Ok(Left::Ours(conversation));
+                }
+                let_go(conversation).await;
+            }
+            let (key, wanted) = (run.key.clone(), turn.clone());
+            if let Some(ended) = self.blocking(move |shared| shared.ended(&key, &wanted)).await? {
+                return Ok(Left::Over(match ended {
+                    Ended::Completed(reply) => {
+                        run.catch_up(&reply);
+                        RunOutcome::Completed(run.answer(turn.clone(), reply))
+                    }
+                    Ended::Failed(why) => {
+                        let details = json!({ "kind": "failed", "runId": turn, "effect": run.has_effect() });
+                        RunOutcome::Failed(ApiError::new(ErrorCode::Unavailable, why).with_details(details))
+                    }
+                    Ended::Cancelled => RunOutcome::Cancelled,
+                }));
+            }
+            tokio::select! {
+                () = rung => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = run.handle.stopped() => return Ok(Left::Over(RunOutcome::Cancelled)),
+                () = self.life.leaving.cancelled() => return Err(going_away()),
+            }
+        }
+    }
+
+    /// The turn that is open in the session of `run`.
+    async fn open_turn(self: &Arc<Self>, run: &Run) -> Option<TurnId> {
+        let key = run.key.clone();
+        let journal = self.blocking(move |shared| Ok(shared.sessions.journal(&key)?)).await.ok()?;
+        Session::fold(journal).open().map(|open| open.turn_id.clone())
+    }
+
+    /// What persons were asked about the calls of the turn `turn` of the session of `run`, and what was not used yet.
+    async fn asked(self: &Arc<Self>, run: &Run, turn: &TurnId) -> Result<Vec<Approval>, ApiError> {
+        let (key, turn) = (run.key.clone(), turn.clone());
+        self.blocking(move |shared| {
+            let all = ApprovalQuery { tenant: Some(key.tenant.clone()), ..ApprovalQuery::newest(usize::MAX) };
+            let mut found = shared.store.approvals(&all)?;
+            found.retain(|it| it.session_id == key.session && it.turn_id == turn);
+            found.retain(|it| !matches!(it.state, ApprovalState::Used | ApprovalState::Void));
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Whether somebody still has to say something about it.
+    async fn is_asked(self: &Arc<Self>, run: &Run, turn: &TurnId) -> Result<bool, ApiError> {
+        let (asked, now) = (self.asked(run, turn).await?, jiff::Timestamp::now());
+        Ok(asked.iter().any(|it| it.state_at(now) == ApprovalState::Waiting))
     }
 
     /// Tells whoever hears `run` which message the open turn is about.
@@ -197,25 +373,41 @@ impl Shared {
         }
     }
 
+    async fn blocking_on<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|error| Err(ApiError::new(ErrorCode::Internal, error.to_string())))
+    }
+
     /// The conversation of `run`, for this process alone.
-    async fn conversation(&self, run: &Run) -> Result<Conversation, ApiError> {
+    async fn conversation(&self, run: &Run) -> Result<Opened, ApiError> {
         let (sessions, key) = (self.sessions.clone(), run.key.clone());
-        let opened = tokio::task::spawn_blocking(move || Conversation::open_of(sessions, key)).await;
-        let opened = opened.map_err(|error| ApiError::new(ErrorCode::Internal, error.to_string()))?;
-        let conversation = opened.map_err(|error| match error {
-            StoreError::Conflict(why) => ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) },
-            other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
-        })?;
-        let under = worked_under(&self.host.read().await.loaded);
+        // Looked at before it is taken: whoever takes it is its node from then on.
+        let node = self.blocking_on(move || Ok(sessions.last_node(&key)?)).await?;
+        self.life.nodes.may_have(&run.name, node.as_deref())?;
+        let (sessions, key) = (self.sessions.clone(), run.key.clone());
+        let opened = self.blocking_on(move || Ok(Conversation::open_of(sessions, key))).await?;
+        let conversation = match opened {
+            Ok(opened) => opened,
+            Err(StoreError::Conflict(why)) => return Ok(Opened::Taken(why)),
+            Err(other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_))) => {
+                return Err(other.into());
+            }
+        };
+        let under = worked_under_anywhere(&self.host.read().await.loaded);
         let name = &run.name;
-        Ok(conversation.on(name.channel.word(), name.conversation.clone()).with(name.user.clone()).under(under))
+        let conversation =
+            conversation.on(name.channel.word(), name.conversation.clone()).with(name.user.clone()).under(under);
+        Ok(Opened::Ours(Box::new(conversation)))
     }
 
     /// Waits until somebody decided `approval`; `false` when the host goes away first. Where nobody could come back for the
     /// answer, nobody's answer is a no after a while.
     async fn decided(&self, run: &Run, approval: &Approval) -> bool {
         run.now_waits(Some(approval.id.clone()));
-        self.announce("approvals.created", approval).await;
+        self.announce_everywhere("approvals.created", approval).await;
         run.event("approval.waiting", Some(json!({ "approvalId": approval.id, "tool": approval.tool })));
         let deadline = run.name.is_once().then(|| Instant::now() + self.desk.limits.approval_wait);
         let answered = loop {
@@ -241,7 +433,7 @@ impl Shared {
         }
         if let Some(now) = &answered {
             let event = if now.state == ApprovalState::Expired { "approvals.expired" } else { "approvals.decided" };
-            self.announce(event, now).await;
+            self.announce_everywhere(event, now).await;
             let decided = json!({ "approvalId": now.id, "state": now.state });
             run.event("approval.decided", Some(decided));
         }
@@ -271,6 +463,13 @@ impl Shared {
         let mut found = found?;
         found.state = found.state_at(jiff::Timestamp::now());
         (found.state != ApprovalState::Waiting).then_some(found)
+    }
+}
+
+/// Gives a session back, which takes as long as a commit.
+async fn let_go(conversation: Box<Conversation>) {
+    if tokio::task::spawn_blocking(move || drop(conversation)).await.is_err() {
+        tracing::error!("a session was not given back in order");
     }
 }
 
@@ -312,6 +511,7 @@ impl Errand {
             turn: TurnId::fresh(),
             resumes: true,
             place: None,
+            whose: Whose::Nobody,
         }
     }
 }

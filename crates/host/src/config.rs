@@ -212,6 +212,8 @@ pub struct AgentConfig {
     pub system: Option<String>,
     /// The folder that file tools stay inside, absolute.
     pub workspace: PathBuf,
+    /// Whether all nodes of a gateway see the same files there.
+    pub workspace_shared: bool,
     /// Tools that it is offered, those of MCP servers as globs; the read-only built-ins and all of MCP servers when absent.
     pub tools: Option<Vec<String>>,
     /// Model calls of one turn, at most.

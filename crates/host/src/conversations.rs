@@ -12,7 +12,8 @@ use domain::id::TenantId;
 use domain::rule::Source;
 use domain::session::JournalEntry;
 use domain::store::{
-    ApprovalQuery, JournalAppend, OnKept, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError,
+    ApprovalQuery, JournalAppend, LeftTurn, OnKept, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
+    StoreError,
 };
 use domain::turn::Fact;
 use store::{Store, StoreKeys};
@@ -114,6 +115,14 @@ impl SessionStore for SplitSessions {
 
     fn session_page(&self, tenant: &TenantId, query: &SessionQuery) -> Result<Vec<SessionRow>, StoreError> {
         self.with_questions(tenant, self.journals.session_page(tenant, query)?)
+    }
+
+    fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
+        self.journals.left_turns()
+    }
+
+    fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        self.journals.last_node(key)
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

@@ -22,6 +22,7 @@ pub mod links;
 pub mod mcp_names;
 mod protected;
 mod provider_spec;
+pub mod node_config;
 pub mod ready_agent;
 pub mod reload;
 pub mod rule_files;

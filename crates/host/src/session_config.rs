@@ -28,6 +28,13 @@ pub fn worked_under(loaded: &Loaded) -> WorkedUnder {
     }
 }
 
+/// The same for a host of which there are several: files are compared by their names, since each has its own folders.
+pub fn worked_under_anywhere(loaded: &Loaded) -> WorkedUnder {
+    let name = |path: String| path.rsplit('/').next().map(str::to_owned).unwrap_or(path);
+    let under = worked_under(loaded);
+    WorkedUnder { config: under.config.into_iter().map(name).collect(), ..under }
+}
+
 /// The file without links and steps back: two names of one file are one.
 fn whole(file: &Path) -> PathBuf {
     file.canonicalize().or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned())

@@ -166,7 +166,7 @@ fn turn(session: usize, number: usize) -> JournalAppend {
     entries.extend(facts.map(JournalEntry::Turn));
     entries.push(JournalEntry::Closed { cause: ReleaseReason::Done });
     let (at, records) = (jiff::Timestamp::UNIX_EPOCH, Vec::new());
-    JournalAppend { key: key(session), agent: AgentId::from("main"), parent: None, at, entries, records }
+    JournalAppend { key: key(session), agent: AgentId::from("main"), parent: None, fence: None, at, entries, records }
 }
 
 /// The resident memory of a process that opened `file`, in KiB.

@@ -68,6 +68,27 @@ pub(crate) trait Database: Send + Sync {
     /// Who holds which session, to be asked for many of them.
     fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure>;
 
+    /// The name of this store among the nodes that share the database.
+    fn node_id(&self) -> &str;
+
+    /// Whether several nodes may share the database.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// The node called `name` works with this store.
+    fn join(&self, _name: &str) {}
+
+    /// The node that works or worked a session last, if one ever did.
+    fn last_node(&self, _db: &dyn Db, _key: &SessionKey) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+
+    /// Calls `heard` when other nodes say something.
+    fn listen_nodes(&self, _heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        Box::new(NullSubscription)
+    }
+
     /// Calls `heard` when rules change, as far as the database tells.
     fn listen(&self, _heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         Box::new(NullSubscription)

@@ -25,6 +25,7 @@ pub mod rotation;
 mod rows;
 mod rules;
 mod sealing;
+mod serving;
 pub mod sqlite;
 pub mod timing;
 
@@ -37,7 +38,7 @@ use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, NodeStore, OutboxStore, RecordStore,
     RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore, WebhookStore,
 };
 use jiff::Timestamp;
@@ -52,6 +53,7 @@ pub use memory::Memory;
 pub use postgres::Postgres;
 pub use progress::MAX_TITLE_CHARS;
 pub use sealing::StoreKeys;
+pub use serving::ServeLock;
 pub use sqlite::Sqlite;
 pub use timing::HookTiming;
 
@@ -80,6 +82,7 @@ pub trait Store:
     + UploadStore
     + RepeatStore
     + WebhookStore
+    + NodeStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.
@@ -211,6 +214,11 @@ pub fn open_with(
         Some((scheme, _)) => Err(StoreOpenError::Url(format!("unknown scheme `{scheme}`"))),
         None => Err(StoreOpenError::Url(format!("`{}` has no scheme", shown_url(url)))),
     }
+}
+
+/// The level of the schema that this program knows: programs of one level and of the next work with one database.
+pub fn schema_level() -> u32 {
+    migration::level_of(migration::NEWEST)
 }
 
 /// Takes the store at `url`, as [`open`] reads it, to the schema with this number, up or down; 0 is nothing at all.

@@ -18,8 +18,8 @@ use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
-    Actor, ApprovalQuery, ApprovalStore, JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey,
-    SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn,
+    Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
+    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn,
 };
 
 use jiff::Timestamp;
@@ -220,12 +220,18 @@ impl SessionStore for Memory {
         Ok(self.memory().sessions(tenant))
     }
 
+    fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
+        Ok(self.memory().left_turns())
+    }
+
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
         let gone = self.memory().delete(key)?;
         gone.iter().for_each(|key| self.exchange().forget_session(key));
         Ok(!gone.is_empty())
     }
 }
+
+impl NodeStore for Memory {}
 
 impl ApprovalStore for Memory {
     fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError> {

@@ -69,11 +69,21 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(58, "000058_sessions_index", None),
     step!(59, "000059_identity", None),
     step!(60, "000060_exchange", None),
+    step!(61, "000061_nodes", None),
     step!(62, "000062_webhooks", None),
 ];
 
 /// The number of the newest step.
 pub(crate) const NEWEST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
+
+/// The first step of each release that has one: programs of one release and of the next work with one database at the
+/// same time, so all steps of a release count as one level.
+const LEVELS: [u32; 2] = [1, 58];
+
+/// The level of the schema `number`.
+pub(crate) fn level_of(number: u32) -> u32 {
+    LEVELS.iter().map(|first| u32::from(*first <= number)).sum()
+}
 
 /// The name of the only tenant there was before there were tenants.
 const BEFORE_TENANTS: &str = "default";
@@ -154,6 +164,8 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 62]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62]);
+        assert_eq!(crate::rows::strangers::SHAPE_OF, NEWEST, "the shapes are written anew with it");
+        assert_eq!([0, 1, 57, 58, NEWEST].map(level_of), [0, 1, 1, 2, 2]);
     }
 }

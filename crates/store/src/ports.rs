@@ -12,15 +12,16 @@ use domain::breaker::BreakerRun;
 use domain::execution::Execution;
 use domain::id::{EventId, HookId, TenantId, TurnId};
 use domain::json::Object;
+use domain::node::{NodeState, SeenNode};
 use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
-    JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Repeat,
-    RepeatName, RepeatStore, RetryWhich, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
-    SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, StoredEndpoint, StoredEvent,
-    StoredRules, StoredTurn, Tenant, Upload, UploadStore, WebhookStore,
+    JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob, OutboxStore,
+    RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, RetryWhich, Room, RoomSoon, RuleChange,
+    RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
+    StoreError, StoredEndpoint, StoredEvent, StoredRules, StoredTurn, Tenant, Upload, UploadStore, WebhookStore,
 };
 use domain::webhook::Delivery;
 use jiff::Timestamp;
@@ -35,7 +36,7 @@ use crate::rows::batch::{Batch, tail};
 use crate::rows::hooks::Changer;
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{
-    approvals, audit, budgets, epoch, exchange, executions, hooks, journal, outbox, records, sessions, tenants,
+    approvals, audit, budgets, epoch, exchange, executions, hooks, journal, nodes, outbox, records, sessions, tenants,
     webhooks,
 };
 use crate::timing::HookTiming;
@@ -136,9 +137,76 @@ impl<D: Database> SessionStore for SqlStore<D> {
         self.0.read(|db| sessions::page(db, tenant, query, &*self.0.holders(db)?))
     }
 
+    fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
+        self.0.read(|db| {
+            let (open, holders) = (nodes::open_turns(db)?, self.0.holders(db)?);
+            let mut left = Vec::new();
+            for turn in open {
+                if holders(&turn.key)?.is_none() {
+                    left.push(LeftTurn { node: self.0.last_node(db, &turn.key)?, ..turn });
+                }
+            }
+            Ok(left)
+        })
+    }
+
+    fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        self.0.read(|db| self.0.last_node(db, key))
+    }
+
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
         // Each time it is asked: by then nobody takes a session any more.
         self.0.write(|db| sessions::delete(db, key, &|member| self.0.held_by(db, member)))
+    }
+}
+
+impl<D: Database> NodeStore for SqlStore<D> {
+    fn node_id(&self) -> String {
+        self.0.node_id().to_owned()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+
+    fn join(&self, state: &NodeState) -> Result<Vec<String>, StoreError> {
+        self.0.join(&state.name);
+        self.0.write(|db| nodes::join(db, state))
+    }
+
+    fn beat(&self, state: &NodeState) -> Result<Vec<SeenNode>, StoreError> {
+        self.0.write(|db| {
+            nodes::beat(db, state)?;
+            nodes::all(db)
+        })
+    }
+
+    fn leave(&self, id: &str, cut: &[String]) -> Result<(), StoreError> {
+        self.0.write(|db| nodes::leave(db, id, cut))
+    }
+
+    fn post(&self, letter: &Letter) -> Result<bool, StoreError> {
+        if self.0.is_shared() { self.0.write(|db| nodes::post(db, letter)) } else { Ok(false) }
+    }
+
+    fn collect(&self) -> Result<Vec<Letter>, StoreError> {
+        if self.0.is_shared() { self.0.write(|db| nodes::collect(db, self.0.node_id())) } else { Ok(Vec::new()) }
+    }
+
+    fn stranded(&self, node: &str) -> Result<Vec<Letter>, StoreError> {
+        if self.0.is_shared() { self.0.write(|db| nodes::stranded(db, node)) } else { Ok(Vec::new()) }
+    }
+
+    fn tell_nodes(&self, news: &[String]) -> Result<(), StoreError> {
+        if self.0.is_shared() { self.0.write(|db| nodes::tell(db, self.0.node_id(), news)) } else { Ok(()) }
+    }
+
+    fn news(&self) -> Result<Vec<(i64, String)>, StoreError> {
+        if self.0.is_shared() { self.0.read(|db| nodes::news(db, self.0.node_id())) } else { Ok(Vec::new()) }
+    }
+
+    fn listen_nodes(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        self.0.listen_nodes(heard)
     }
 }
 

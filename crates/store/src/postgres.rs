@@ -3,17 +3,18 @@
 //! One thread drives the connections, another writes what nobody waits for in place, joining what is there into one
 //! transaction. Whoever waits for their answer has one of a few connections meanwhile. When the server goes away, calls
 //! fail at once and say so; when it is back, they work again. A pooler in between has to pool sessions, not
-//! transactions: who holds a conversation is a lock of the server's session.
+//! transactions: what is settled for a connection, and what it listens for, belongs to the server's session.
 //!
 //! What [`Durability`] means here: with `commit` a commit is as durable as the server has it, which is on its disk
 //! unless somebody chose otherwise for the server, the database or the user (`synchronous_commit`); with
 //! `before_effect` it is on its disk whatever they chose.
 
 mod base;
+mod boottime;
 mod cells;
 mod foreign;
 mod holder;
-mod holds;
+mod leases;
 mod link;
 mod listening;
 mod net;
@@ -39,10 +40,11 @@ use crate::room::{QUEUE_BATCHES, Rooms};
 use crate::rows::batch::Batch;
 use crate::rows::group::is_awaited_by;
 use crate::rows::sessions::HeldBy;
+use crate::rows::{epoch, nodes};
 use crate::sealing::StoreKeys;
 use crate::{Durability, StoreOpenError};
 use base::Base;
-use holds::Holds;
+use leases::Leases;
 use target::Target;
 use writer::Writer;
 
@@ -52,7 +54,7 @@ pub type Postgres = SqlStore<PostgresDatabase>;
 /// A database of a server that everything is in.
 pub struct PostgresDatabase {
     base: Arc<Base>,
-    holds: Arc<Holds>,
+    leases: Arc<Leases>,
     /// Taken out by `drop`, which ends the writer.
     queue: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<()>>,
@@ -81,15 +83,16 @@ impl Postgres {
         base.settle_schema(&link)?;
         schema::migrate(&link, &base.target, (NEWEST, sealing.approval_key().as_ref()))
             .map_err(|failure| base.target.error(failure))?;
-        let holds = Arc::new(Holds::new(base.clone()));
+        let leases = Arc::new(Leases::new(base.clone()));
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
-        let writer = Writer::new(base.clone(), holds.clone(), link, sealing.clone());
+        leases.behind(queue.clone());
+        let writer = Writer::new(base.clone(), leases.clone(), link, sealing.clone());
         let writer =
             thread::Builder::new().name("pintle-store".into()).spawn(move || writer.run(&batches)).map_err(|e| {
                 StoreError::Unavailable(format!("the writer of `{}` did not start: {e}", base.target.name()))
             })?;
         let (queue, writer, rooms) = (Some(queue), Some(writer), Rooms::default());
-        Ok(SqlStore(PostgresDatabase { base, holds, queue, writer, sealing, rooms }))
+        Ok(SqlStore(PostgresDatabase { base, leases, queue, writer, sealing, rooms }))
     }
 
     /// Takes the database at `url` to the schema `to`, which is known.
@@ -148,20 +151,41 @@ impl Database for PostgresDatabase {
     }
 
     fn hold(&self, key: &SessionKey) -> Result<Box<dyn SessionHold>, StoreError> {
-        Ok(Box::new(self.holds.take(key)?))
+        self.leases.take(key)
     }
 
     fn held_by(&self, db: &dyn Db, key: &SessionKey) -> Result<Option<String>, Failure> {
-        Ok(self.holds.taken(db)?.remove(&place(key)))
+        self.leases.holder(db, key)
     }
 
     fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure> {
-        let taken = self.holds.taken(db)?;
+        let taken = self.leases.holders(db)?;
         Ok(Box::new(move |key| Ok(taken.get(&place(key)).cloned())))
     }
 
     fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
-        self.base.listen(heard)
+        self.base.listen(&[epoch::CHANNEL], heard)
+    }
+
+    fn node_id(&self) -> &str {
+        &self.leases.me.token
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn join(&self, name: &str) {
+        self.leases.join(name);
+    }
+
+    fn last_node(&self, db: &dyn Db, key: &SessionKey) -> Result<Option<String>, Failure> {
+        let sql = "SELECT node FROM leases WHERE place = ?1 AND node <> ''";
+        db.one(sql, &[place(key).into()], |row| row.string("node"))
+    }
+
+    fn listen_nodes(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+        self.base.listen(&[nodes::CHANNEL], heard)
     }
 }
 
@@ -172,6 +196,7 @@ fn target(url: &str) -> Result<Target, StoreOpenError> {
 /// Writes what still waits, then ends the writer.
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
+        self.leases.close();
         drop(self.queue.take());
         let Some(writer) = self.writer.take() else { return };
         // A `done` may own the last handle of the store; the writer cannot wait for itself.

@@ -16,6 +16,7 @@ pub(crate) mod group;
 pub(crate) mod hooks;
 pub(crate) mod identity;
 pub(crate) mod journal;
+pub(crate) mod nodes;
 pub(crate) mod outbox;
 pub(crate) mod records;
 pub(crate) mod rotation;

@@ -16,7 +16,7 @@ mod writer;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use domain::record::EventRecord;
@@ -234,6 +234,11 @@ impl Database for SqliteFile {
 
     fn holders<'a>(&'a self, db: &'a dyn Db) -> Result<Box<HeldBy<'a>>, Failure> {
         Ok(Box::new(move |key| self.held_by(db, key)))
+    }
+
+    fn node_id(&self) -> &str {
+        static ID: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().to_string());
+        &ID
     }
 
     fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {

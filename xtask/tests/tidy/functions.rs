@@ -21,6 +21,43 @@ const SLEEPING: &[(&str, &str, &str)] = &[
     ("crates/mcp/tests/it/served.rs", "call", "the tool `slow`, which has to answer after a faster one"),
     ("crates/pintle-cli/tests/it/kill.rs", "live", "kills at a moment from a seed; any moment is a case"),
     (
+        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "talk",
+        "a client that tries again while its server is gone; bounded by the test",
+    ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "play",
+        "hurts nodes at moments under load; any moment is a case",
+    ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "a_node_that_is_killed_leaves_nothing_undone_and_nothing_done_twice",
+        "a lease runs out by the clock of a database",
+    ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "a_node_that_stands_still_does_nothing_under_a_lease_that_it_lost",
+        "a lease runs out by the clock of a database",
+    ),
+    ("crates/pintle-cli/tests/it/serve/nodes/model.rs", "answer_all", "a model that takes its time"),
+    ("crates/pintle-cli/tests/it/serve/nodes/model.rs", "reply", "a model that takes its time"),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/pair.rs",
+        "until",
+        "looks at other processes until something is so; bounded",
+    ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/together.rs",
+        "a_node_that_differs_takes_no_turns_of_the_agents_that_differ",
+        "a node counts as gone by the clock of a database",
+    ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/under_load.rs",
+        "a_node_that_ends_is_noticed_by_nobody_behind_a_balancer",
+        "a balancer that looks now and then",
+    ),
+    (
         "crates/rules/tests/it/outbox/stage.rs",
         "run",
         "a script that takes its time, within `process`, where time is paused",
@@ -34,6 +71,16 @@ const SLEEPING: &[(&str, &str, &str)] = &[
         "crates/store/tests/it/postgres_processes.rs",
         "until",
         "the server notices the end of a process by itself; bounded",
+    ),
+    (
+        "crates/store/tests/it/postgres_processes.rs",
+        "a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it",
+        "a lease runs out by two clocks",
+    ),
+    (
+        "crates/store/tests/it/postgres_processes.rs",
+        "all_leases_are_renewed_with_one_statement",
+        "a lease is renewed by the clock",
     ),
 ];
 

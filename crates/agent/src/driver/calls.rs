@@ -24,6 +24,9 @@ use super::report::nobody_said;
 use super::subturns;
 use super::work::Work;
 
+/// The refusal of a call whose session may be another node's by now.
+const NOT_OURS: &str = "the tool did not run: another node may work the session by now";
+
 /// The refusal of a call whose use could not be written down.
 const NOT_NOTED: &str = "the tool did not run: the session could not be written";
 
@@ -131,6 +134,9 @@ impl Work<'_> {
         if self.note(used).kept().await.is_err() {
             return self.pass_over(place, &call, NOT_NOTED.into(), None);
         }
+        if !self.conversation.is_ours() {
+            return self.pass_over(place, &call, NOT_OURS.into(), None);
+        }
         self.tell_missing(&call);
         self.hooks.tell_started(&call, None);
         let handle = self.launch(permit);
@@ -195,7 +201,14 @@ impl Work<'_> {
                 .tasks
                 .spawn(async move { ran(tools.check(&permit).map_or_else(ToolOutput::error, |()| page), Vec::new()) });
         }
-        self.flights.tasks.spawn(async move { ran(tools.run(permit, &cancel).await, Vec::new()) })
+        let standing = self.conversation.standing();
+        self.flights.tasks.spawn(async move {
+            // The last look before the effect.
+            if !standing.is_ours() {
+                return ran(ToolOutput::error(NOT_OURS), Vec::new());
+            }
+            ran(tools.run(permit, &cancel).await, Vec::new())
+        })
     }
 
     /// A call that ran when its process ended: nobody knows what became of it.

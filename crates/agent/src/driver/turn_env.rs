@@ -29,7 +29,7 @@ pub(super) struct TurnEnv {
 
 impl TurnEnv {
     pub(super) fn top(user_output: Arc<dyn UserOutput>, turn_handle: &TurnHandle) -> Self {
-        Self { user_output, turn_handle: turn_handle.clone(), parent: None, above: None, upper: None }
+        Self { user_output, turn_handle: turn_handle.for_one_turn(), parent: None, above: None, upper: None }
     }
 }
 

@@ -92,6 +92,7 @@ impl<'a> Work<'a> {
             finished: false,
         };
         work.hooks.set_iteration(work.turn.iteration());
+        work.conversation.cancel_when_lost(work.turn_env.turn_handle.token());
         work
     }
 
@@ -160,6 +161,9 @@ impl<'a> Work<'a> {
                     self.hear_the_rest(end.roll_back).await;
                     if let Err(error) = self.finish(&end).kept().await {
                         tracing::error!("the end of a turn could not be written: {error}");
+                        // Nobody may hear an answer that the session does not have.
+                        let text = format!("the end of the turn could not be kept: {error}");
+                        return WorkExit::End(TurnEnd::failed("session_save", text));
                     }
                     return WorkExit::End(end);
                 }
@@ -325,7 +329,7 @@ impl<'a> Work<'a> {
 
     /// Ends a turn that nobody works any more; its tools are told to stop and not waited for.
     fn abandon(&mut self) {
-        self.turn_env.turn_handle.token().cancel();
+        self.turn_env.turn_handle.cancel();
         for result in self.turn_env.turn_handle.close().results {
             drop(self.note(Fact::Queued(result)));
         }

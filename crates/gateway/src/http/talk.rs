@@ -26,7 +26,7 @@ use crate::roles;
 use crate::run::{Run, RunParts};
 use crate::session_name::{Channel, SessionName};
 use crate::wire::{Asked, anthropic, openai};
-use crate::working::Errand;
+use crate::working::{Errand, Whose};
 
 mod answering;
 mod streaming;
@@ -241,7 +241,10 @@ impl Wanted {
         }
         let history = (!self.kept).then_some(history);
         let (skills, turn) = (self.asked.skills.clone(), self.turn.clone());
-        shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, media, turn, resumes, place });
+        shared.start(
+            run.clone(),
+            Errand { agent, skills, enable_tools: true, history, media, turn, resumes, place, whose: Whose::Http },
+        );
         Ok(self.talk(shared, run))
     }
 

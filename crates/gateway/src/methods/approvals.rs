@@ -73,7 +73,7 @@ impl Shared {
                 }
             })
             .await;
-        self.desk.answers.notify_waiters();
+        self.answered_here();
         answered
     }
 

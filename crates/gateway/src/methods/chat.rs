@@ -5,21 +5,22 @@ use std::sync::Arc;
 use domain::history::HistoryMessage;
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json};
-use domain::store::SessionKey;
+use domain::store::{Letter, LetterKind, SessionKey};
 
 use super::sessions::session;
 use crate::Shared;
 use crate::agents::named as named_agent;
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, going_away};
 use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
 use crate::params::{Params, wrong};
 use crate::principal::Principal;
 use crate::repeats::{Named, Standing};
+use crate::routing::Meant;
 use crate::run::{Run, RunParts};
 use crate::session_name::SessionName;
 use crate::wire::content::{Attachment, REFERENCE};
-use crate::working::Errand;
+use crate::working::{Errand, Whose};
 
 /// Longest message, in characters. Source: the published protocol.
 const MAX_MESSAGE: usize = 32_000;
@@ -144,7 +145,10 @@ impl Shared {
             }
             None => (TurnId::fresh(), false),
         };
-        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes, place });
+        self.start(
+            run.clone(),
+            Errand { agent, skills, enable_tools, history, media, turn, resumes, place, whose: Whose::Socket },
+        );
         answer(&run.outcome().await)
     }
 
@@ -153,8 +157,17 @@ impl Shared {
         let name = session(params.needed("sessionKey")?, who)?;
         let message = message(&params)?;
         let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
-        let run = run.ok_or_else(|| ApiError::precondition("the session is idle: send the message with chat.send"))?;
-        inject(&run, message)?;
+        let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
+        match run {
+            Some(run) => inject(&run, message)?,
+            None => {
+                let body = message.to_owned();
+                let taken = self.post(Letter { key, kind: LetterKind::Steer, body }).await?;
+                if !taken {
+                    return Err(ApiError::precondition("the session is idle: send the message with chat.send"));
+                }
+            }
+        }
         Ok(json!({ "ok": true, "messageId": TurnId::fresh() }))
     }
 
@@ -173,8 +186,12 @@ impl Shared {
         };
         let stopped: Vec<Arc<Run>> = self.lanes.all().into_iter().filter(meant).collect();
         stopped.iter().for_each(|run| run.handle.cancel());
-        let ids: Vec<_> = stopped.iter().filter_map(|run| run.id()).collect();
-        Ok(json!({ "ok": true, "aborted": !stopped.is_empty(), "runIds": ids }))
+        let mut ids: Vec<_> = stopped.iter().filter_map(|run| run.id().cloned()).collect();
+        if stopped.is_empty() {
+            let meant = Meant { who: who.clone(), name, run: id.map(TurnId::from) };
+            ids.extend(self.abort_elsewhere(meant).await?);
+        }
+        Ok(json!({ "ok": true, "aborted": !(stopped.is_empty() && ids.is_empty()), "runIds": ids }))
     }
 }
 
@@ -207,6 +224,7 @@ fn answer(outcome: &RunOutcome) -> Result<Value, ApiError> {
         RunOutcome::Failed(error) => Err(error.clone()),
         RunOutcome::Cancelled => Ok(json!({ "cancelled": true })),
         RunOutcome::Parked(ids) => Ok(json!({ "parked": true, "approvalIds": ids })),
+        RunOutcome::Elsewhere(run) => Ok(json!({ "injected": true, "runId": run })),
     }
 }
 
@@ -225,9 +243,4 @@ fn history(params: &Params<'_>) -> Result<Option<Vec<HistoryMessage>>, ApiError>
         history.map_err(|error| wrong("history", &format!("a list of messages: {error}")))
     };
     params.get("history").map(read).transpose()
-}
-
-/// The host takes nothing new.
-pub(crate) fn going_away() -> ApiError {
-    ApiError::new(ErrorCode::Unavailable, "the server is going away: try again in a moment")
 }

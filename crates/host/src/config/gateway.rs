@@ -49,6 +49,8 @@ pub struct GatewayConfig {
     pub drain_delay: Duration,
     /// How long turns may go on after that.
     pub drain: Duration,
+    /// What this node is called.
+    pub node: Option<String>,
     /// What requests over HTTP may take.
     pub http: HttpLimits,
     /// Who is told what happens.
@@ -111,6 +113,7 @@ impl Default for GatewayConfig {
             drain: DRAIN,
             http: HttpLimits::default(),
             webhooks: Vec::new(),
+            node: None,
         }
     }
 }

@@ -121,6 +121,9 @@ pub struct RawAgent {
     pub system: Option<String>,
     /// The folder that file tools stay inside, relative to the folder of this file. Default: the working directory.
     pub workspace: Option<String>,
+    /// Whether all nodes of a gateway see the same files there. Default `false`: a session of an agent with tools for
+    /// files or commands stays on the node that began it.
+    pub workspace_shared: Option<bool>,
     /// Tools that it is offered. Default: the read-only built-ins and every tool of the MCP servers; `exec` and writing
     /// tools must be named. Tools of MCP servers are named whole or by a glob: `mcp_files_*`.
     pub tools: Option<Vec<String>>,
@@ -396,6 +399,9 @@ pub struct RawGateway {
     pub drain_s: Option<u32>,
     /// Who is told what happens, by signed requests. Each file adds its own.
     pub webhooks: Option<Vec<RawWebhook>>,
+    /// What this node is called among those that share a database, the same after each start. Default: the machine and
+    /// the folder of the state.
+    pub node: Option<String>,
     /// `lite` (one tenant, command hooks) or `standard` (several tenants, no command hooks). Default: `lite` with SQLite,
     /// `standard` with PostgreSQL. `PINTLE_EDITION` goes before it.
     pub edition: Option<String>,

@@ -140,6 +140,7 @@ fn whole_turn(session: usize, turn: usize) -> JournalAppend {
         key: SessionKey { tenant: TenantId::default_tenant(), session: SessionId::from(name(session).as_str()) },
         agent: AgentId::from("main"),
         parent: None,
+        fence: None,
         at: jiff::Timestamp::now(),
         entries: facts.into_iter().map(JournalEntry::Turn).collect(),
         records: Vec::new(),

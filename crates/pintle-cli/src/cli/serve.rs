@@ -1,17 +1,18 @@
 //! `pintle serve`: agents and rules over WebSocket and HTTP.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
 use domain::shown_url::shown_url;
+use domain::store::StoreError;
 use gateway::{BadSettings, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
 use rules::admin::Caller;
+use store::ServeLock;
 use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
@@ -71,7 +72,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
 async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
-    let host = session::open(global, vec![news.watcher()])?;
+    let (mut lock, host) = alone(global, args, &news)?;
     let settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
         .map_err(refused)?;
     let changes = Changes::of(&host)?;
@@ -95,10 +96,16 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         return Ok(if well { 0 } else { NOT_WELL });
     }
     let listening = gateway.listen().await.map_err(refused)?;
-    listening.iter().map(at).chain(lines).for_each(|line| terminal::note(&line));
+    let addresses: Vec<String> = listening.iter().map(|it| it.address.to_string()).collect();
+    if let Some(lock) = &mut lock {
+        lock.say(&addresses).map_err(|error| CliError::failed(error.to_string()))?;
+    }
     let opened = listening.iter().find_map(|it| gateway.settings().origin_of(&it.address));
-    if let Some(line) = cut_before(&gateway.host().await.loaded.config.home) {
-        terminal::note(&line);
+    let cut = gateway.join(addresses).await.map_err(|error| CliError::failed(error.message))?;
+    listening.iter().map(at).chain(lines).for_each(|line| terminal::note(&line));
+    if !cut.is_empty() {
+        let sessions = cut.iter().map(|session| clean(session)).collect::<Vec<_>>().join(", ");
+        terminal::note(&format!("{} when the server ended: {sessions}", were_cut(cut.len())));
     }
     gateway.serve(listening);
     if args.open {
@@ -111,6 +118,18 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         ended = served.until(&mut stops, &manager) => ended,
         () = manager.beats() => unreachable!("it beats until nobody waits for it"),
     }
+}
+
+/// Opens the host, and keeps others from serving the same file.
+fn alone(global: &Global, args: &ServeArgs, news: &News) -> Result<(Option<ServeLock>, Host), CliError> {
+    let host = session::open(global, vec![news.watcher()])?;
+    let config = &host.loaded.config;
+    let lock = if args.check { None } else { ServeLock::take(&config.store_url, &config.home).map_err(served)? };
+    Ok((lock, host))
+}
+
+fn served(error: StoreError) -> CliError {
+    CliError::failed(error.to_string())
 }
 
 /// A gateway that answers.
@@ -134,7 +153,6 @@ impl Served<'_> {
             () = reloads => {}
         }
         manager.stopping();
-        let home = self.gateway.host().await.loaded.config.home.clone();
         terminal::note("ending: turns that are under way may go on for a while; the same again stops them");
         let hurry = CancellationToken::new();
         let drained = self.gateway.drain(&hurry);
@@ -148,36 +166,14 @@ impl Served<'_> {
         };
         if !cut.is_empty() {
             terminal::note(&format!("{}; what was done so far is in the sessions", were_cut(cut.len())));
-            leave_word(&home, &cut);
         }
         Ok(if hurry.is_cancelled() { INTERRUPTED } else { 0 })
     }
 }
 
-/// The file of the home folder in which the end of a server tells the next start what it cut.
-const CUT: &str = "cut-turns";
-
 fn were_cut(count: usize) -> String {
     let were = if count == 1 { "was" } else { "were" };
     format!("{} {were} cut", counted(count, "turn"))
-}
-
-/// Tells the next start of the sessions `cut`.
-fn leave_word(home: &Path, cut: &[String]) {
-    if let Err(error) = std::fs::write(home.join(CUT), cut.join("\n")) {
-        tracing::debug!(%error, "the next start does not hear of it");
-    }
-}
-
-/// What the end before cut, a line; said once.
-fn cut_before(home: &Path) -> Option<String> {
-    let file = home.join(CUT);
-    let text = std::fs::read_to_string(&file).ok()?;
-    if let Err(error) = std::fs::remove_file(file) {
-        tracing::debug!(%error, "it is said once more");
-    }
-    let sessions: Vec<String> = text.lines().map(clean).collect();
-    Some(format!("{} when the server ended: {}", were_cut(sessions.len()), sessions.join(", ")))
 }
 
 async fn reload(global: &Global, gateway: &Gateway, changes: &mut Changes) {

@@ -17,6 +17,7 @@ mod pending;
 mod protocol;
 mod repeats;
 mod sdk;
+mod nodes;
 mod rules;
 mod seed;
 mod server;

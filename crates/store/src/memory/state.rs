@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
 use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
-use domain::store::{ApprovalQuery, JournalAppend, SessionHold, SessionKey, SessionRow, StoreError};
+use domain::store::{ApprovalQuery, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionRow, StoreError};
 use domain::turn::Fact;
 
 use crate::progress::{self, Progress};
@@ -127,6 +127,15 @@ impl MemoryState {
             }
         };
         found.into_iter().map(row).collect()
+    }
+
+    pub(super) fn left_turns(&self) -> Vec<LeftTurn> {
+        let left = |(key, it): (&SessionKey, &Conversation)| {
+            let (turn_id, agent) = (it.row.open_turn.as_deref()?.into(), it.row.agent_id.as_str().into());
+            let is_left = it.row.parent.is_none() && !self.held.contains(key);
+            is_left.then(|| LeftTurn { key: key.clone(), agent, turn_id, died: it.opened, node: None })
+        };
+        self.sessions.iter().filter_map(left).collect()
     }
 
     pub(super) fn delete(&mut self, key: &SessionKey) -> Result<Vec<SessionKey>, StoreError> {

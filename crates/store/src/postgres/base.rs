@@ -116,10 +116,10 @@ impl Base {
         settle().map_err(|failure| self.target.error(failure))
     }
 
-    /// Calls `heard` when rules change, on a connection of its own, until what is returned is dropped.
-    pub(super) fn listen(&self, heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
+    /// Calls `heard` for what is told on `channels`, on a connection of its own, until what is returned is dropped.
+    pub(super) fn listen(&self, channels: &'static [&'static str], heard: OnRulesChanged) -> Box<dyn RuleSubscription> {
         let listener = ListenerGuard::default();
-        self.net.run(listen(self.target.ways(), listener.share(), heard));
+        self.net.run(listen(self.target.ways(), channels, (listener.share(), heard)));
         Box::new(listener)
     }
 

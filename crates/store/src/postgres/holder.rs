@@ -29,13 +29,13 @@ impl Holder {
         Self { pid: process::id(), host, boot, token: Uuid::new_v4().to_string() }
     }
 
-    /// The holder that a row of `holders` notes.
+    /// The holder that a row of `leases` notes.
     pub(super) fn of(row: &dyn Columns) -> Result<Self, Failure> {
         Ok(Self {
             pid: u32::try_from(row.int("pid")?).unwrap_or(0),
             host: row.string("host")?,
             boot: row.string("boot")?,
-            token: row.string("token")?,
+            token: row.string("owner")?,
         })
     }
 

@@ -29,6 +29,9 @@ const MAX_PREPARED: usize = 256;
 /// The first half of the keys of our own locks: the letters `pntl`. Sessions' locks have keys of another kind.
 const LOCK_SPACE: i32 = 0x706e_746c;
 
+/// The lock of [`Exclusive::Sessions`], in two halves, for those who share it.
+pub(super) const SESSIONS_LOCK: &str = "1886286956, 2";
+
 /// The space of the locks of audit chains.
 const CHAIN_SPACE: i32 = LOCK_SPACE + 1;
 /// The same for what is counted.
@@ -40,12 +43,18 @@ pub(super) struct Link {
     prepared: RefCell<HashMap<String, Prepared>>,
     /// Set when an answer did not come: what comes next would be the answer to something else.
     broken: Slot<bool>,
+    patience: Duration,
 }
 
 impl Link {
     /// Uses `client`.
     pub(super) fn new(client: Client) -> Self {
-        Self { client, prepared: RefCell::default(), broken: Slot::new(false) }
+        Self { client, prepared: RefCell::default(), broken: Slot::new(false), patience: PATIENCE }
+    }
+
+    /// The same, which is given up earlier.
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Whether it can be used no more.
@@ -55,7 +64,7 @@ impl Link {
 
     /// Waits for an answer of the server.
     fn answer<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-        let answer = wait(asked, PATIENCE).ok_or_else(|| {
+        let answer = wait(asked, self.patience).ok_or_else(|| {
             self.broken.set(true);
             Failure::Silence
         })?;

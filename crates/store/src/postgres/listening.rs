@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::net::CONNECT_TIMEOUT;
 use super::pause::{FIRST_PAUSE, LONGEST_PAUSE};
-use crate::rows::epoch::CHANNEL;
 
 /// Where somebody listens, until it is dropped.
 #[derive(Default)]
@@ -53,11 +52,15 @@ impl Drop for ListenerGuard {
 }
 
 /// Calls `heard` for every change, and whenever one may have been missed, until the ear is dropped.
-pub(super) async fn listen(ways: (Config, MakeRustlsConnect), share: Share, heard: OnRulesChanged) {
+pub(super) async fn listen(
+    ways: (Config, MakeRustlsConnect),
+    channels: &'static [&'static str],
+    (share, heard): (Share, OnRulesChanged),
+) {
     let keep_listening = async {
         let mut pause = FIRST_PAUSE;
         loop {
-            listen_once(ways.clone(), &share.told, &heard).await;
+            listen_once(ways.clone(), channels, (&share.told, &heard)).await;
             if share.told.swap(false, Ordering::AcqRel) {
                 pause = FIRST_PAUSE;
                 // Whoever waited long because of us looks more often from now on.
@@ -74,10 +77,14 @@ pub(super) async fn listen(ways: (Config, MakeRustlsConnect), share: Share, hear
 }
 
 /// The same on one connection, until it is lost or was never made.
-async fn listen_once((config, tls): (Config, MakeRustlsConnect), told: &AtomicBool, heard: &OnRulesChanged) {
+async fn listen_once(
+    (config, tls): (Config, MakeRustlsConnect),
+    channels: &[&str],
+    (told, heard): (&AtomicBool, &OnRulesChanged),
+) {
     let Ok(Ok((client, mut connection))) = timeout(CONNECT_TIMEOUT, config.connect(tls)).await else { return };
     let mut messages = poll_fn(move |context| connection.poll_message(context));
-    let listen = format!("LISTEN {CHANNEL}");
+    let listen = channels.iter().map(|channel| format!("LISTEN {channel};")).collect::<String>();
     let mut asked = pin!(timeout(CONNECT_TIMEOUT, client.batch_execute(&listen)));
     loop {
         tokio::select! {
@@ -97,7 +104,7 @@ async fn listen_once((config, tls): (Config, MakeRustlsConnect), told: &AtomicBo
     heard();
     while let Some(Ok(message)) = messages.next().await {
         if let AsyncMessage::Notification(said) = message
-            && said.channel() == CHANNEL
+            && channels.contains(&said.channel())
         {
             heard();
         }

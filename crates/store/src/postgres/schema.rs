@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use domain::approval::ApprovalKey;
+use domain::node::{GONE_AFTER, may_share};
 use domain::store::StoreError;
 
 use super::link::{LOCK_TIMEOUT, Link};
 use super::target::Target;
 use crate::Durability;
 use crate::db::{Db, Exclusive, Failure};
-use crate::migration::{self, NEWEST};
+use crate::migration::{self, NEWEST, level_of};
+use crate::rows::nodes::now_ms;
 
 /// After so long the server ends a statement of ours: before we stop waiting for it, so that we hear why.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// After so long the server ends a transaction in which nothing is asked: its process hangs, and others wait.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// After so long the server ends a transaction in which nothing is asked: its process stands still, and others wait for
+/// its locks, for as long as [`LOCK_TIMEOUT`] at most.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Settles how a fresh connection behaves.
 pub(super) fn greet(link: &Link, target: &Target, durability: Durability) -> Result<(), Failure> {
@@ -96,21 +99,62 @@ pub(super) fn migrate(link: &Link, target: &Target, (to, key): (u32, Option<&App
         // Another process may have been faster.
         let seen = schema_of(link)?;
         if !migration::is_known(seen) {
+            // What the next release adds is in nobody's way.
+            if level_in(link)?.is_some_and(|level| may_share(level, level_of(NEWEST))) {
+                return Ok(());
+            }
             return Err(Failure::Said(StoreError::Unavailable(format!(
                 "`{}` was written by a newer Pintle: it has schema {seen}, this program knows {NEWEST}; update the \
                  program, or name another database in `store.url`",
                 target.name()
             ))));
         }
+        if seen >= i64::from(WITH_NODES) && to > seen {
+            alone_enough(link, target)?;
+        }
         // Giving everything to a tenant takes as long as there is data.
-        link.script("SET LOCAL statement_timeout = 0; CREATE TABLE IF NOT EXISTS pintle_schema (number INT NOT NULL)")?;
+        link.script(
+            "SET LOCAL statement_timeout = 0; CREATE TABLE IF NOT EXISTS pintle_schema (number INT NOT NULL); \
+             ALTER TABLE pintle_schema ADD COLUMN IF NOT EXISTS level INT",
+        )?;
         migration::run(link, seen, to, key)?;
         if to == 0 {
             return link.script("DROP TABLE pintle_schema");
         }
         link.run("DELETE FROM pintle_schema", &[])?;
-        link.run("INSERT INTO pintle_schema (number) VALUES (?1)", &[to.into()]).map(drop)
+        let level = level_of(u32::try_from(to).unwrap_or(0));
+        link.run("INSERT INTO pintle_schema (number, level) VALUES (?1, ?2)", &[to.into(), level.into()]).map(drop)
     })
+}
+
+/// The step that lets nodes know of each other.
+const WITH_NODES: u32 = 61;
+
+/// Refuses to change what nodes of a release before the last one still work with.
+fn alone_enough(link: &dyn Db, target: &Target) -> Result<(), Failure> {
+    let sql = format!(
+        "SELECT name, level FROM nodes WHERE seen_ms > {} - {} ORDER BY level LIMIT 1",
+        now_ms(link.dialect()),
+        GONE_AFTER.as_millis()
+    );
+    let oldest = link.one(&sql, &[], |row| Ok((row.string("name")?, row.count("level")?)))?;
+    match oldest {
+        Some((node, level)) if !may_share(u32::try_from(level).unwrap_or(0), level_of(NEWEST)) => {
+            Err(Failure::Said(StoreError::Unavailable(format!(
+                "the node `{node}` works with `{}`, and it is older than the release before this one: stop it first, or \
+                 update one release at a time",
+                target.name()
+            ))))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The level that the database says that it has.
+fn level_in(link: &dyn Db) -> Result<Option<u32>, Failure> {
+    // A database of before has no such column.
+    let sql = "SELECT coalesce((to_jsonb(found) ->> 'level')::bigint, 0) AS level FROM pintle_schema AS found";
+    Ok(link.one(sql, &[], |row| row.count("level"))?.and_then(|level| u32::try_from(level).ok()))
 }
 
 fn schema_of(link: &dyn Db) -> Result<i64, Failure> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use domain::store::StoreError;
 
 use super::base::{Base, TRIES};
-use super::holds::Holds;
+use super::leases::Leases;
 use super::link::Link;
 use super::target::{is_collision, passes};
 use crate::db::Dialect;
@@ -17,23 +17,22 @@ use crate::rows::batch::{Batch, Rows, insert_all};
 use crate::rows::group::{Ready, next_group};
 use crate::sealing::StoreKeys;
 
-/// How often it is looked whether locks have to be taken anew: a session whose lock is gone waits so long at most for
-/// the next.
+/// How often it is looked whether chains are to be signed although nothing came.
 const TEND: Duration = Duration::from_secs(1);
 
 /// Writes what others hand over.
 pub(super) struct Writer {
     base: Arc<Base>,
-    holds: Arc<Holds>,
+    leases: Arc<Leases>,
     link: Option<Link>,
     sealing: StoreKeys,
     sealer: Sealer,
 }
 
 impl Writer {
-    pub(super) fn new(base: Arc<Base>, holds: Arc<Holds>, link: Link, sealing: StoreKeys) -> Self {
+    pub(super) fn new(base: Arc<Base>, leases: Arc<Leases>, link: Link, sealing: StoreKeys) -> Self {
         let sealer = Sealer::new(Signer::of(&sealing));
-        Self { base, holds, link: Some(link), sealing, sealer }
+        Self { base, leases, link: Some(link), sealing, sealer }
     }
 
     /// Writes until the store is dropped and nothing waits.
@@ -58,7 +57,6 @@ impl Writer {
                 backlog.try_again(now, |rows| self.commit(rows));
             }
             if tended.elapsed() >= TEND {
-                self.holds.tend();
                 self.tend();
                 tended = Instant::now();
             }
@@ -128,8 +126,9 @@ impl Writer {
                 // Whatever is the matter there, somebody may mend it.
                 None => self.base.connect().map_err(|why| UnwrittenBatch { why, passes: true })?,
             };
-            let (holds, sealer) = (&self.holds, &mut self.sealer);
-            let done = link.transact(|db| insert_all(db, rows, &|key| holds.may_append(db, key), sealer));
+            let (leases, sealer) = (&self.leases, &mut self.sealer);
+            let done =
+                link.transact(|db| insert_all(db, rows, &|key, fence| leases.may_append(db, key, fence), sealer));
             if done.is_err() {
                 self.sealer.forget();
             }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use domain::execution::Execution;
+use domain::lease::Fence;
 use domain::record::EventRecord;
 use domain::session::JournalEntry;
 use domain::store::{JournalAppend, OnKept, OutboxJob, Room, SessionKey, StoreError};
@@ -14,6 +15,7 @@ use domain::turn::Fact;
 
 use super::audit::{self, Sealer};
 use super::journal::Lines;
+use super::nodes::{RELEASE, as_int};
 use super::records::{self, TurnOwner};
 use super::{executions, outbox};
 use crate::db::{Db, Dialect, Failure, Statement};
@@ -32,6 +34,8 @@ pub(crate) struct Batch {
     /// Those that belong to no event.
     executions: Vec<Execution>,
     jobs: Vec<OutboxJob>,
+    /// The lease that is given back behind it all: its place, its fence, and who has it.
+    release: Option<(i64, Fence, String)>,
     done: Option<OnKept>,
     /// Gone before anybody is told.
     on_the_way: Option<OnTheWay>,
@@ -75,6 +79,7 @@ impl Batch {
             records: Vec::new(),
             executions: Vec::new(),
             jobs: Vec::new(),
+            release: None,
             done: Some(done),
             on_the_way: None,
             is_patient: false,
@@ -100,6 +105,13 @@ impl Batch {
     pub(crate) fn jobs(jobs: Vec<OutboxJob>, done: OnKept) -> Self {
         let mut batch = Self::of(done);
         batch.jobs = jobs;
+        batch
+    }
+
+    /// Only the end of a lease.
+    pub(crate) fn release(lease: (i64, Fence, String), done: OnKept) -> Self {
+        let mut batch = Self::of(done);
+        batch.release = Some(lease);
         batch
     }
 
@@ -159,7 +171,7 @@ struct Pending {
 }
 
 /// Whether this store may append to a session.
-pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey) -> Result<(), Failure> + 'a;
+pub(crate) type MayAppend<'a> = dyn Fn(&SessionKey, Option<Fence>) -> Result<(), Failure> + 'a;
 
 impl Rows {
     /// Puts records into words.
@@ -186,6 +198,10 @@ impl Rows {
         rows.statements.extend(prompts);
         for execution in std::mem::take(&mut batch.executions) {
             rows.state(executed(execution, sealing)?, dialect);
+        }
+        if let Some((place, fence, owner)) = batch.release.take() {
+            let cells = vec![place.into(), as_int(fence).into(), owner.into()];
+            rows.statements.push(Statement::new(RELEASE, cells));
         }
         for job in std::mem::take(&mut batch.jobs) {
             rows.statements.push(outbox::Job::of(&job, sealing)?.insert());
@@ -218,7 +234,7 @@ impl Rows {
     /// Writes what stands in the journals.
     fn insert(&self, db: &dyn Db, may_append: &MayAppend<'_>) -> Result<(), Failure> {
         let Some(lines) = &self.lines else { return Ok(()) };
-        may_append(lines.key())?;
+        may_append(lines.key(), lines.fence())?;
         lines.insert(db)
     }
 

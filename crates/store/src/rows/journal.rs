@@ -1,5 +1,6 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
+use domain::lease::Fence;
 use domain::session::{JournalEntry, settle};
 use domain::store::{JournalAppend, SessionKey, StoreError};
 use domain::turn::Fact;
@@ -42,6 +43,11 @@ impl Lines {
     /// The session that they belong to.
     pub(crate) fn key(&self) -> &SessionKey {
         &self.append.key
+    }
+
+    /// The lease that they were made under.
+    pub(crate) fn fence(&self) -> Option<Fence> {
+        self.append.fence
     }
 
     /// Puts them into the journal, and brings the session's row and its approvals up to date.

@@ -20,11 +20,10 @@ const FAMILY: &str = "WITH RECURSIVE family (session_id) AS (\
 
 /// The statements for what goes with a session, in this order. The first changes nothing: it waits for whoever appends
 /// right now, so that what they append goes too.
-const GONE: [&str; 6] = [
+const GONE: [&str; 5] = [
     "UPDATE sessions SET turns = turns WHERE tenant_id = ?1 AND session_id = ?2",
     "DELETE FROM journal WHERE session IN (SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2)",
     "DELETE FROM approvals WHERE tenant_id = ?1 AND session_id = ?2",
-    "DELETE FROM holders WHERE tenant_id = ?1 AND session_id = ?2",
     "UPDATE turns SET prompt = NULL WHERE tenant_id = ?1 AND session_id = ?2 AND prompt IS NOT NULL",
     "DELETE FROM sessions WHERE tenant_id = ?1 AND session_id = ?2",
 ];
@@ -106,7 +105,12 @@ pub(crate) fn delete(db: &dyn Db, key: &SessionKey, held_by: &HeldBy<'_>) -> Res
         }
     }
     let of_family = |sql| family.iter().map(move |it| Statement::new(sql, vec![tenant.into(), it.into()]));
-    let gone: Vec<_> = GONE.into_iter().chain(exchange::GONE).flat_map(of_family).collect();
+    // A fence is never used twice, so nothing that was made under the lease is taken for something of its successor.
+    let holder = match db.dialect() {
+        Dialect::Sqlite => "DELETE FROM holders WHERE tenant_id = ?1 AND session_id = ?2",
+        Dialect::Postgres => "DELETE FROM leases WHERE tenant_id = ?1 AND session_id = ?2",
+    };
+    let gone: Vec<_> = GONE.into_iter().chain(exchange::GONE).chain([holder]).flat_map(of_family).collect();
     db.run_all(&gone)?;
     Ok(!family.is_empty())
 }

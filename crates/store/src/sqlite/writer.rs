@@ -265,7 +265,7 @@ impl Writer {
         let committed = self.place.check().map_err(UnwrittenBatch::from).and_then(|()| {
             let write = |db: &Connection| {
                 let folded = self.tail.fold(db, &mut self.sealer)?;
-                Ok((folded, insert_all(db, rows, &|_| Ok(()), &mut self.sealer)?))
+                Ok((folded, insert_all(db, rows, &|_, _| Ok(()), &mut self.sealer)?))
             };
             file::transact(&mut self.connection, write)
                 .map_err(|failure| file::into_unwritten(failure, self.place.path()))

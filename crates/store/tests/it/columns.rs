@@ -98,7 +98,15 @@ const EXPECTED: &[(&str, &[&str], Comes)] = &[
         Nothing(TALK),
     ),
     ("journal", &["seq", "session", "at", "body"], Nothing(TALK)),
-    ("holders", &["tenant_id", "session_id", "pid", "started", "host", "boot", "place", "token"], Nothing(TALK)),
+    ("holders", &["tenant_id", "session_id", "pid", "started"], Nothing(TALK)),
+    (
+        "leases",
+        &["place", "tenant_id", "session_id", "fence", "owner", "expires_ms", "pid", "host", "boot", "node"],
+        Nothing(TALK),
+    ),
+    ("nodes", &["id", "name", "level", "since_ms", "seen_ms", "state", "cut"], Nothing(TALK)),
+    ("node_mail", &["seq", "tenant_id", "session_id", "at_ms", "kind", "body"], Nothing(TALK)),
+    ("node_news", &["seq", "at_ms", "node", "body"], Nothing(TALK)),
     (
         "events",
         &[
@@ -183,9 +191,8 @@ const LEFT_OUT: [(&str, &str); 7] = [
 ];
 
 /// Which tables and columns only one of the databases has.
-const SQLITE_ALONE: [(&str, &str); 3] = [("holders", "started"), ("evidence_tail", ""), ("evidence_folded", "")];
-const POSTGRES_ALONE: [(&str, &str); 4] =
-    [("holders", "host"), ("holders", "boot"), ("holders", "place"), ("holders", "token")];
+const SQLITE_ALONE: [(&str, &str); 3] = [("holders", ""), ("evidence_tail", ""), ("evidence_folded", "")];
+const POSTGRES_ALONE: [(&str, &str); 3] = [("leases", ""), ("node_mail", ""), ("node_news", "")];
 
 /// Whether a column is among `named`, alone or with its table.
 fn is_among(named: &[(&str, &str)], (table, column): (&str, &str)) -> bool {
@@ -219,12 +226,16 @@ fn filled(world: &World<'_>) {
     ));
     if world.is_postgres() {
         world.tell(&format!(
-            "INSERT INTO holders (place, tenant_id, session_id, pid, host, boot, token) \
-             VALUES (1, '{DEFAULT_TENANT}', 'edited', 1, 'host', 'boot', '{OTHER}')"
+            "INSERT INTO leases VALUES (1, '{DEFAULT_TENANT}', 'edited', 1, '{OTHER}', 1, 1, 'host', 'boot', 'node'); \
+             INSERT INTO nodes VALUES ('{OTHER}', 'node', 2, 1, 1, '{{}}', '[]'); \
+             INSERT INTO node_mail (tenant_id, session_id, at_ms, kind, body) \
+             VALUES ('{DEFAULT_TENANT}', 'edited', 1, 'steer', 'x'); \
+             INSERT INTO node_news (at_ms, node, body) VALUES (1, '{OTHER}', '{{}}')"
         ));
     } else {
         world.tell(&format!(
             "INSERT INTO holders VALUES ('{DEFAULT_TENANT}', 'edited', 1, 1); \
+             INSERT INTO nodes VALUES ('{OTHER}', 'node', 2, 1, 1, '{{}}', '[]'); \
              INSERT INTO evidence_tail VALUES (0, 0, '{DEFAULT_TENANT}', 1, 1, zeroblob(9))"
         ));
     }

@@ -1,15 +1,17 @@
 //! Several processes at one server: who holds a session, and who is let go on after an interruption.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Child;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError};
-use pintle_store::Postgres;
+use domain::store::{ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionStore, StoreError};
+use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{call, moment, question, said};
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued};
 use testkit::postgres::Server;
@@ -88,8 +90,8 @@ fn a_session_is_held_until_its_process_dies() {
 
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the lock ends with its process", || held_by(&store).is_none());
-    let hold = store.hold(&session()).expect("the server gave it back");
+    until("the lease ends with its process", || held_by(&store).is_none());
+    let hold = store.hold(&session()).expect("it ran out");
     assert_eq!(held_by(&store), Some(format!("process {}", std::process::id())));
     // Another store of this process is somebody else too.
     let other = open(&url);
@@ -140,6 +142,11 @@ fn processes_make_the_schema_together() {
     println!("{KEPT}made");
 }
 
+/// An append that is made under what `hold` says.
+fn under(hold: &dyn SessionHold, key: &SessionKey, text: &str) -> JournalAppend {
+    JournalAppend { fence: hold.fence(), ..append_of(key, vec![queued(text)]) }
+}
+
 #[test]
 fn who_lost_a_session_meanwhile_cannot_append_to_it() {
     let server = Server::start();
@@ -147,39 +154,103 @@ fn who_lost_a_session_meanwhile_cannot_append_to_it() {
     server.execute(&url, "CREATE ROLE ada LOGIN SUPERUSER");
     let (ours, theirs) = (open(&url.replace("pintle@", "ada@")), open(&url));
     let (key, kept, other) = (session(), key(DEFAULT_TENANT, "kept"), key(DEFAULT_TENANT, "other"));
-    let holds = [&key, &kept].map(|key| ours.hold(key).unwrap());
-    [&key, &kept].into_iter().for_each(|key| appended(&ours, append_of(key, vec![queued("before")])));
-    let cut = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE usename = 'ada'";
+    let (hold, hold_kept) = (ours.hold(&key).unwrap(), ours.hold(&kept).unwrap());
+    appended(&ours, under(&*hold, &key, "before"));
+    appended(&ours, under(&*hold_kept, &kept, "before"));
+    let (say, lost) = channel();
+    hold.on_lost(Box::new(move || say.send(()).unwrap()));
 
     // Only cut off: it comes back by itself and has what it had.
+    let cut = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE usename = 'ada'";
     server.execute(&url, cut);
-    until("the locks are taken anew", || [&key, &kept].iter().all(|key| holder(&theirs, key).is_some()));
-    until("writing works again", || hand_over(&ours, append_of(&key, vec![queued("more")])).recv().unwrap().is_ok());
+    until("writing works again", || hand_over(&ours, under(&*hold, &key, "more")).recv().unwrap().is_ok());
+    assert!(hold.stands() && hold_kept.stands());
+    assert_eq!(holder(&theirs, &key), Some(format!("process {}", std::process::id())));
 
-    // Kept away while somebody else comes, and goes.
-    server.execute(&url, "ALTER ROLE ada NOLOGIN");
-    server.execute(&url, cut);
-    assert!(matches!(ours.journal(&key), Err(StoreError::Unavailable(_))));
-    drop(theirs.hold(&key).expect("its lock is gone"));
-    appended(&theirs, append_of(&key, vec![queued("theirs")]));
-    server.execute(&url, "ALTER ROLE ada LOGIN");
-    let mut said = None;
-    until("ours is connected again", || {
-        said = hand_over(&ours, append_of(&key, vec![queued("late")])).recv().unwrap().err();
-        !matches!(said, Some(StoreError::Unavailable(_)))
-    });
+    // The lease of one runs out as if nobody had renewed it, and somebody else comes, and goes.
+    server.execute(&url, "UPDATE leases SET expires_ms = 0 WHERE session_id = 'shared'");
+    let next = theirs.hold(&key).expect("its lease ran out");
+    assert!(next.fence() > hold.fence(), "a fence only grows");
     let me = std::process::id();
-    let why = format!(
-        "session \"shared\" was taken by process {me} while the database was out of reach; end this and resume it"
-    );
-    assert_eq!(said, Some(StoreError::Conflict(why)));
+    let why =
+        format!("session \"shared\" was taken by process {me} meanwhile: what this process had of it has run out");
+    assert_eq!(hand_over(&ours, under(&*hold, &key, "late")).recv().unwrap(), Err(StoreError::Conflict(why.clone())));
+    appended(&theirs, under(&*next, &key, "theirs"));
+    drop(next);
+    assert_eq!(hand_over(&ours, under(&*hold, &key, "late")).recv().unwrap(), Err(StoreError::Conflict(why)));
+    lost.recv_timeout(SOON).expect("the next renewal finds out");
+    assert!(!hold.stands() && hold_kept.stands(), "only the one");
     let texts = ours.journal(&key).unwrap();
     assert_eq!((texts.first(), texts.last()), (Some(&queued("before")), Some(&queued("theirs"))));
     // The others are as they were.
-    appended(&ours, append_of(&kept, vec![queued("x")]));
+    appended(&ours, under(&*hold_kept, &kept, "x"));
     appended(&ours, append_of(&other, vec![queued("x")]));
-    until("the other lock is taken anew", || holder(&theirs, &kept).is_some());
+    drop(hold);
+    let again = ours.hold(&key).expect("it is free");
+    appended(&ours, under(&*again, &key, "again"));
+}
+
+#[test]
+fn a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    let (ours, theirs) = (open(&url), open(&url));
+    let hold = ours.hold(&session()).unwrap();
+    let (say, lost) = channel();
+    hold.on_lost(Box::new(move || say.send(Instant::now()).unwrap()));
+    thread::sleep(Duration::from_secs(4));
+    assert!(hold.stands(), "it was renewed");
+    // Connections stay, and answers stay away.
+    let silent = Instant::now();
+    server.freeze();
+    let gave_up = lost.recv_timeout(SOON).expect("the clock says so, whoever hangs");
+    assert!(!hold.stands());
+    let after = gave_up - silent;
+    println!("gave up {after:?} after the last answer");
+    assert!(Duration::from_secs(3) < after && after < Duration::from_millis(7500), "{after:?}");
+    server.go_on();
+    let taken = Instant::now();
+    drop(hold);
+    until("it is free again", || theirs.hold(&session()).is_ok());
+    println!("free {:?} after that", taken.elapsed());
+}
+
+#[test]
+fn all_leases_are_renewed_with_one_statement() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    let store = open(&url);
+    let holds: Vec<_> =
+        (0..300).map(|n| store.hold(&key(DEFAULT_TENANT, &format!("many-{n}"))).expect("nobody has it")).collect();
+    let written = "SELECT sum(n_tup_upd) FROM pg_stat_user_tables WHERE relname = 'leases'";
+    let live = "SELECT count(*) FROM leases WHERE expires_ms > extract(epoch FROM clock_timestamp()) * 1000 + 8000";
+    until("all are renewed", || server.execute(&url, live) == "300");
+    thread::sleep(Duration::from_secs(4));
+    assert!(holds.iter().all(|hold| hold.stands()), "{}", server.execute(&url, written));
+    let fences: BTreeSet<_> = holds.iter().map(|hold| hold.fence()).collect();
+    assert_eq!(fences.len(), 300, "none is used twice");
     drop(holds);
-    drop(ours.hold(&key).expect("after a new hold it is ours again"));
-    appended(&ours, append_of(&key, vec![queued("again")]));
+    assert_eq!(server.execute(&url, "SELECT count(*) FROM leases WHERE owner IS NOT NULL"), "0");
+}
+
+#[test]
+fn the_next_release_and_this_one_share_a_database_and_the_one_after_does_not() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    let before = open(&url);
+    // What a step of the next release does: it adds, and says which level that is.
+    server.execute(
+        &url,
+        "ALTER TABLE sessions ADD COLUMN later TEXT; CREATE TABLE later (n INT); \
+         UPDATE pintle_schema SET number = 90, level = level + 1",
+    );
+    let after = open(&url);
+    for store in [&before, &after] {
+        let hold = store.hold(&session()).unwrap();
+        appended(store, under(&*hold, &session(), "x"));
+    }
+    assert_eq!(after.journal(&session()).unwrap().len(), 2);
+    server.execute(&url, "UPDATE pintle_schema SET level = level + 1");
+    let why = Postgres::open(&url, Durability::Commit).expect_err("two releases apart").to_string();
+    assert!(why.contains("was written by a newer Pintle: it has schema 90"), "{why}");
 }

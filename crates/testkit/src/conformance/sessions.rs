@@ -53,7 +53,7 @@ pub fn key(tenant: &str, session: &str) -> SessionKey {
 /// An append of `entries`, at [`moment`] 0, by the agent `main`.
 pub fn append_of(key: &SessionKey, entries: Vec<JournalEntry>) -> JournalAppend {
     let agent = AgentId::from("main");
-    JournalAppend { key: key.clone(), agent, parent: None, at: moment(0), entries, records: Vec::new() }
+    JournalAppend { key: key.clone(), agent, parent: None, fence: None, at: moment(0), entries, records: Vec::new() }
 }
 
 /// The beginning of a turn.

@@ -79,6 +79,7 @@ impl Talk {
         }
         let refused = match self.run.outcome().await {
             RunOutcome::Failed(error) => error,
+            RunOutcome::Elsewhere(_) => busy_elsewhere(),
             RunOutcome::Completed(_) | RunOutcome::Cancelled | RunOutcome::Parked(_) => {
                 ApiError::new(ErrorCode::Unavailable, "the turn ended before it began")
             }
@@ -184,6 +185,7 @@ impl Talk {
             RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
                 .with_details(json!({ "kind": "failed", "effect": true }))
                 .into()),
+            RunOutcome::Elsewhere(_) => Err(busy_elsewhere().into()),
             RunOutcome::Parked(ids) => Err(ApiError::precondition("a call waits for an approval")
                 .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
                 .into()),
@@ -210,4 +212,9 @@ pub(super) fn mark(run: &Run, response: &mut Response) {
     let turn = HeaderValue::from_str(turn.as_str()).ok();
     turn.into_iter().for_each(|turn| drop(headers.insert("x-pintle-turn", turn)));
     headers.insert("x-pintle-hook-ms", HeaderValue::from(run.hook_ms()));
+}
+
+/// Another node works the session.
+fn busy_elsewhere() -> ApiError {
+    ApiError::precondition("the session is busy with another turn").with_details(json!({ "kind": "session_busy" }))
 }

@@ -198,6 +198,7 @@ fn lay_over(agent: &mut AgentConfig, raw: &RawAgent, layer: &Layer) {
     if let Some(workspace) = &raw.workspace {
         agent.workspace = layer.folder.join(workspace);
     }
+    agent.workspace_shared = raw.workspace_shared.unwrap_or(agent.workspace_shared);
 }
 
 /// The model of the user's own agent, for agents that name none.
@@ -280,6 +281,7 @@ impl AgentConfig {
             model: None,
             system: None,
             workspace,
+            workspace_shared: false,
             tools: None,
             max_iterations: DEFAULT_MAX_ITERATIONS,
             ask: Vec::new(),

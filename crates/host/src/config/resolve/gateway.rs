@@ -58,6 +58,7 @@ pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Pa
             Err(problem) => problems.push(problem.under(&["gateway", "webhooks", &i.to_string()])),
         }
     }
+    config.node = raw.node.clone().or(config.node.take());
     problems
 }
 

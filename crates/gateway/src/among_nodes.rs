@@ -1,0 +1,366 @@
+//! What a node does beside its own clients: it says that it is there, takes letters for its turns, tells watchers what
+//! ended elsewhere, and goes on with turns that others left.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use domain::approval::{Approval, ApprovalState};
+use domain::checkpoint::runtime::TurnStatus;
+use domain::id::{SessionId, TenantId, TurnId};
+use domain::json::{Value, json, parse};
+use domain::node::BEAT_EVERY;
+use domain::session::JournalEntry;
+use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
+use domain::turn::Fact;
+
+use crate::Shared;
+use crate::agents::named;
+use crate::error::ApiError;
+use crate::frame;
+use crate::nodes::{Ended, lock};
+use crate::outcome::RunOutcome;
+use crate::run::{Run, RunParts};
+use crate::session_name::SessionName;
+use crate::working::{Errand, Whose};
+
+/// How often it is looked for what notifications did not tell. Source: what is lost is found within 5 s.
+const LOOK_EVERY: Duration = Duration::from_millis(1500);
+
+/// How long what is said, and what is heard, is gathered.
+const GATHER: Duration = Duration::from_millis(30);
+
+/// How long whoever waits for a turn that was decided has the first try: nobody else has its client.
+const FIRST_TRY: Duration = Duration::from_secs(1);
+
+/// Most questions that are looked through for those that wait: far more than persons answer.
+const MAX_QUESTIONS: usize = 10_000;
+
+impl Shared {
+    /// Says that this node begins, listening at `addresses`; the sessions whose turns its last end cut.
+    pub(crate) async fn join(self: &Arc<Self>, addresses: Vec<String>) -> Result<Vec<String>, ApiError> {
+        self.life.nodes.describe(&*self.host.read().await, self.store.node_id(), Some(addresses));
+        self.blocking(|shared| {
+            let cut = shared.store.join(&shared.life.nodes.me(0))?;
+            shared.life.nodes.saw(shared.store.beat(&shared.life.nodes.me(0))?);
+            // What was told before is no news.
+            *lock(&shared.life.nodes.heard) = shared.store.news()?.into_iter().map(|(seq, _)| seq).collect();
+            Ok(cut)
+        })
+        .await
+    }
+
+    /// Lives among the others until the end.
+    pub(crate) async fn live_among_nodes(self: Arc<Self>) {
+        let ringing = Arc::downgrade(&self);
+        let _subscription = self.store.listen_nodes(Box::new(move || {
+            if let Some(shared) = ringing.upgrade() {
+                shared.life.nodes.bell.notify_one();
+            }
+        }));
+        let (mut beat, mut looked) = (Instant::now(), None::<Instant>);
+        loop {
+            let rung = tokio::select! {
+                () = self.life.nodes.bell.notified() => true,
+                () = tokio::time::sleep(LOOK_EVERY) => false,
+                () = self.life.hard_stop.cancelled() => return,
+            };
+            if rung {
+                tokio::time::sleep(GATHER).await;
+            }
+            let sweeps = looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY / 6) || !rung;
+            let beats = beat.elapsed() >= BEAT_EVERY.saturating_sub(LOOK_EVERY / 4);
+            if beats {
+                beat = Instant::now();
+            }
+            if sweeps {
+                looked = Some(Instant::now());
+            }
+            if let Err(error) = self.look(beats, sweeps).await {
+                tracing::debug!("other nodes are not heard: {error}");
+            }
+        }
+    }
+
+    async fn look(self: &Arc<Self>, beats: bool, sweeps: bool) -> Result<(), ApiError> {
+        let at_work = self.lanes.all().len();
+        let found = self.blocking(move |shared| shared.looked(at_work, (beats, sweeps))).await?;
+        for letter in found.letters {
+            self.deliver(letter).await;
+        }
+        let mut ended = false;
+        for news in found.news {
+            ended |= self.hear(&news).await;
+        }
+        if ended {
+            self.desk.answers.notify_waiters();
+        }
+        if !self.life.draining.is_cancelled() {
+            for letter in found.stranded.into_iter().filter(|letter| letter.kind == LetterKind::Steer) {
+                self.work_alone(&letter.key, Alone::Message(letter.body)).await;
+            }
+            for left in found.left {
+                self.take_over(left).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the store, in one go.
+    fn looked(&self, at_work: usize, (beats, sweeps): (bool, bool)) -> Result<Found, ApiError> {
+        let (nodes, mut found) = (&self.life.nodes, Found::default());
+        let say = std::mem::take(&mut *lock(&nodes.news));
+        if !say.is_empty() {
+            self.store.tell_nodes(&say)?;
+        }
+        if beats && self.store.is_shared() {
+            nodes.saw(self.store.beat(&nodes.me(at_work))?);
+        }
+        found.letters = std::mem::take(&mut *lock(&nodes.letters));
+        if self.store.is_shared() {
+            found.letters.extend(self.store.collect()?);
+            let news = self.store.news()?;
+            let mut heard = lock(&nodes.heard);
+            found.news = news.iter().filter(|(seq, _)| !heard.contains(seq)).map(|(_, body)| body.clone()).collect();
+            *heard = news.into_iter().map(|(seq, _)| seq).collect();
+        }
+        if sweeps && !self.life.draining.is_cancelled() {
+            found.stranded = self.store.stranded(nodes.name())?;
+            found.left = self.left()?;
+        }
+        Ok(found)
+    }
+
+    /// The turns that nobody works and nobody is asked about any more.
+    fn left(&self) -> Result<Vec<LeftTurn>, ApiError> {
+        let mut left = self.sessions.left_turns()?;
+        left.retain(|turn| SessionName::kept(turn.key.session.as_str()).is_some());
+        if left.is_empty() {
+            lock(&self.life.nodes.left).clear();
+            return Ok(left);
+        }
+        let now = jiff::Timestamp::now();
+        let asked = self.store.approvals(&ApprovalQuery::waiting(MAX_QUESTIONS))?;
+        let asked: BTreeSet<_> = asked
+            .into_iter()
+            .filter(|it| it.state_at(now) == ApprovalState::Waiting)
+            .map(|it| (it.tenant_id, it.session_id, it.turn_id))
+            .collect();
+        left.retain(|it| !asked.contains(&(it.key.tenant.clone(), it.key.session.clone(), it.turn_id.clone())));
+        let mut known = lock(&self.life.nodes.left);
+        known.retain(|key, _| left.iter().any(|turn| turn.key == *key));
+        // Where it was only parked, its own node may have a client that waits for it.
+        let (wait, now) = (if self.life.nodes.is_alone() { Duration::ZERO } else { FIRST_TRY }, Instant::now());
+        left.retain(|turn| {
+            let since = *known.entry(turn.key.clone()).or_insert(now);
+            turn.died || since.elapsed() >= wait
+        });
+        Ok(left)
+    }
+
+    async fn take_over(self: &Arc<Self>, left: LeftTurn) {
+        let Some(name) = SessionName::kept(left.key.session.as_str()) else { return };
+        if self.life.nodes.may_have(&name, left.node.as_deref()).is_ok() {
+            self.work_alone(&left.key, Alone::Left).await;
+        }
+    }
+
+    /// Works a session for whom nobody waits here: what was left of it, or a message that came too late for its turn.
+    pub(crate) async fn work_alone(self: &Arc<Self>, key: &SessionKey, what: Alone) {
+        let Some(name) = SessionName::kept(key.session.as_str()) else { return };
+        let agent = {
+            let host = self.host.read().await;
+            let found = named(&host.loaded.config, Some(&name.agent)).map(|agent| agent.name.clone());
+            found.and_then(|agent| {
+                self.life.nodes.takes(&agent)?;
+                self.agents.ready(&host, &agent, None)
+            })
+        };
+        // Another node may have it.
+        let Ok(agent) = agent else { return };
+        let run = Run::new(RunParts {
+            name,
+            tenant: key.tenant.clone(),
+            prompt: what.prompt().to_owned(),
+            stream: false,
+            origin: Weak::new(),
+            is_heard: false,
+            hub: self.hub.clone(),
+        });
+        if let Err(at_work) = self.lanes.take(&run) {
+            if let Alone::Message(body) = what
+                && at_work.handle.steer(body.clone()).is_err()
+            {
+                let letter = Letter { key: key.clone(), kind: LetterKind::Steer, body };
+                lock(&self.life.nodes.letters).push(letter);
+            }
+            return;
+        }
+        // Whoever asked without a session is gone, and nobody goes on with what they asked.
+        if matches!(what, Alone::Stopped) || run.name.is_once() {
+            run.handle.cancel();
+        }
+        let resumes = !matches!(what, Alone::Message(_));
+        let errand = Errand { resumes, whose: Whose::Nobody, ..Errand::resuming(agent) };
+        self.start(run, errand);
+    }
+
+    async fn deliver(self: &Arc<Self>, letter: Letter) {
+        let Some(run) = self.lanes.of(&letter.key) else {
+            if letter.kind == LetterKind::Steer {
+                self.work_alone(&letter.key, Alone::Message(letter.body)).await;
+            }
+            return;
+        };
+        match letter.kind {
+            LetterKind::Abort => run.handle.cancel(),
+            LetterKind::Steer => {
+                if run.handle.steer(letter.body.clone()).is_err() {
+                    lock(&self.life.nodes.letters).push(letter);
+                }
+            }
+        }
+    }
+
+    /// Takes in what another node said; whether somebody here may wait for it.
+    async fn hear(self: &Arc<Self>, news: &str) -> bool {
+        let Ok(news) = parse(news) else { return false };
+        let text = |name: &str| news.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if text("kind") == APPROVAL {
+            self.tell_approval_of(text("event"), text("id")).await;
+        }
+        if text("kind") == ENDED {
+            let key = SessionKey {
+                tenant: TenantId::from(text("tenant").as_str()),
+                session: SessionId::from(text("session").as_str()),
+            };
+            self.tell_of(&key, &TurnId::from(text("turn").as_str())).await;
+        }
+        true
+    }
+
+    /// Tells watchers here of a turn that ended on another node: whole, since they heard nothing of it before.
+    async fn tell_of(self: &Arc<Self>, key: &SessionKey, turn: &TurnId) {
+        let Some(name) = SessionName::kept(key.session.as_str()) else { return };
+        let watchers = self.hub.of(&key.tenant, |it| it.who.user == name.user || it.who.sees_others());
+        if watchers.is_empty() {
+            return;
+        }
+        let wanted = (key.clone(), turn.clone());
+        let ended = self.blocking(move |shared| shared.ended(&wanted.0, &wanted.1)).await;
+        let Ok(Some(ended)) = ended else { return };
+        let (kind, payload) = match &ended {
+            Ended::Completed(reply) => ("run.completed", json!({ "content": reply })),
+            Ended::Failed(why) => ("run.failed", json!({ "error": why })),
+            Ended::Cancelled => ("run.cancelled", json!({})),
+        };
+        for connection in watchers {
+            let event = json!({
+                "type": kind,
+                "agentId": name.agent,
+                "runId": turn,
+                "sessionKey": name.shown_to(&connection.who),
+                "payload": payload,
+                "userId": name.user,
+                "channel": name.channel.word(),
+                "chatId": name.conversation,
+                "live": false,
+            });
+            connection.tell(&frame::event_head("agent", &event));
+        }
+    }
+
+    /// How the turn `turn` ended, once it has.
+    pub(crate) fn ended(&self, key: &SessionKey, turn: &TurnId) -> Result<Option<Ended>, ApiError> {
+        let (mut ours, mut ended) = (false, None);
+        for entry in self.sessions.journal(key)? {
+            match entry {
+                JournalEntry::Turn(Fact::Begun { turn_id, .. }) => ours = turn_id == *turn,
+                JournalEntry::Turn(Fact::Ended { status, error, reply, .. }) if ours => {
+                    ended = Some(match (status, error) {
+                        (TurnStatus::Completed, _) => Ended::Completed(reply),
+                        (TurnStatus::Error | TurnStatus::Aborted, Some((_, why))) => Ended::Failed(why),
+                        (TurnStatus::Error | TurnStatus::Aborted, None) => Ended::Cancelled,
+                    });
+                }
+                JournalEntry::Turn(_)
+                | JournalEntry::Opened { .. }
+                | JournalEntry::Closed { .. }
+                | JournalEntry::Kept(_) => {}
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Lets other nodes know that a run is over here.
+    pub(crate) fn tell_nodes(&self, run: &Run, outcome: &RunOutcome) {
+        let told = match outcome {
+            RunOutcome::Completed(_) | RunOutcome::Failed(_) | RunOutcome::Cancelled => self.store.is_shared(),
+            RunOutcome::Parked(_) | RunOutcome::Elsewhere(_) => false,
+        };
+        if let (true, Some(turn)) = (told, run.id()) {
+            let (tenant, session) = (&run.key.tenant, &run.key.session);
+            let news = json!({ "kind": ENDED, "tenant": tenant, "session": session, "turn": turn });
+            self.life.nodes.say(news.to_string());
+        }
+    }
+
+    /// Tells those who may answer an approval what became of it, on every node.
+    pub(crate) async fn announce_everywhere(&self, event: &str, approval: &Approval) {
+        self.announce(event, approval).await;
+        if self.store.is_shared() {
+            self.life.nodes.say(json!({ "kind": APPROVAL, "event": event, "id": approval.id }).to_string());
+        }
+    }
+
+    /// Tells those here who may answer an approval of another node.
+    async fn tell_approval_of(self: &Arc<Self>, event: String, id: String) {
+        let found = self.blocking(move |shared| Ok(shared.store.approval(&id)?)).await;
+        if let Ok(Some(mut approval)) = found {
+            approval.state = approval.state_at(jiff::Timestamp::now());
+            self.announce(&event, &approval).await;
+        }
+    }
+
+    /// Lets everybody look who waits for an answer, here and on other nodes.
+    pub(crate) fn answered_here(&self) {
+        self.desk.answers.notify_waiters();
+        if self.store.is_shared() {
+            self.life.nodes.say(json!({ "kind": "answered" }).to_string());
+        }
+    }
+}
+
+/// What is worked for whom nobody waits.
+pub(crate) enum Alone {
+    /// A message.
+    Message(String),
+    /// What was left of a turn.
+    Left,
+    /// The same, which is to be stopped.
+    Stopped,
+}
+
+impl Alone {
+    fn prompt(&self) -> &str {
+        match self {
+            Self::Message(text) => text,
+            Self::Left | Self::Stopped => "",
+        }
+    }
+}
+
+/// The news of an approval.
+const APPROVAL: &str = "approval";
+
+/// The news of a turn that ended.
+const ENDED: &str = "ended";
+
+/// What a look brought.
+#[derive(Default)]
+struct Found {
+    letters: Vec<Letter>,
+    stranded: Vec<Letter>,
+    news: Vec<String>,
+    left: Vec<LeftTurn>,
+}

@@ -1,0 +1,149 @@
+//! The other nodes: this one says that it is there, hears of them, and knows which turns it may take.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use domain::node::{NodeState, SeenNode, differs};
+use domain::store::{Letter, SessionKey};
+use host::Host;
+use host::node_config::digests;
+use tokio::sync::Notify;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::session_name::SessionName;
+
+/// What this node knows of itself and of the others.
+#[derive(Default)]
+pub(crate) struct Nodes {
+    me: Mutex<NodeState>,
+    seen: Mutex<Vec<SeenNode>>,
+    /// Letters that a turn here was not ready to take.
+    pub(crate) letters: Mutex<Vec<Letter>>,
+    /// What others are to hear.
+    pub(crate) news: Mutex<Vec<String>>,
+    /// The numbers of what was heard of others.
+    pub(crate) heard: Mutex<BTreeSet<i64>>,
+    /// Turns of others that nobody works, and since when that is known here.
+    pub(crate) left: Mutex<BTreeMap<SessionKey, Instant>>,
+    /// Rung when another node said something, or this one has something to say.
+    pub(crate) bell: Notify,
+    /// The agents whose sessions stay on the node that began them.
+    bound: Mutex<BTreeSet<String>>,
+    name: OnceLock<String>,
+}
+
+impl Nodes {
+    /// Takes in what `host` has now. `id` names this run of the node.
+    pub(crate) fn describe(&self, host: &Host, id: String, addresses: Option<Vec<String>>) {
+        let config = &host.loaded.config;
+        let (whole, agents) = digests(config);
+        let bound = config.agents.values().filter(|agent| !host::node_config::goes_anywhere(config, agent));
+        *lock(&self.bound) = bound.map(|agent| agent.name.clone()).collect();
+        let name = self.name.get_or_init(|| {
+            config.gateway.node.clone().unwrap_or_else(|| format!("{}:{}", machine(), config.home.display()))
+        });
+        let mut me = lock(&self.me);
+        *me = NodeState {
+            id,
+            name: name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            level: store::schema_level(),
+            addresses: addresses.unwrap_or_else(|| std::mem::take(&mut me.addresses)),
+            turns: me.turns,
+            config: whole,
+            agents,
+        };
+    }
+
+    /// What this node says of itself, with `turns` at work.
+    pub(crate) fn me(&self, turns: usize) -> NodeState {
+        NodeState { turns: turns as u64, ..lock(&self.me).clone() }
+    }
+
+    /// Others say that they are there.
+    pub(crate) fn saw(&self, seen: Vec<SeenNode>) {
+        *lock(&self.seen) = seen;
+    }
+
+    /// The nodes that are there or were lately, this one among them where there are others.
+    pub(crate) fn seen(&self) -> Vec<SeenNode> {
+        let (mut seen, me) = (lock(&self.seen).clone(), lock(&self.me).clone());
+        // What this one says of itself is newer than what the store has of it.
+        if let Some(own) = seen.iter_mut().find(|node| node.state.id == me.id) {
+            (own.state, own.silent_ms) = (me, 0);
+        }
+        seen
+    }
+
+    /// What this node is called.
+    pub(crate) fn name(&self) -> &str {
+        self.name.get().map_or("", String::as_str)
+    }
+
+    /// Whether nobody else is there.
+    pub(crate) fn is_alone(&self) -> bool {
+        lock(&self.seen).iter().filter(|node| node.is_there()).count() <= 1
+    }
+
+    /// Lets turns of `agent` pass, unless most nodes have another configuration of it.
+    pub(crate) fn takes(&self, agent: &str) -> Result<(), ApiError> {
+        let (seen, me) = (self.seen(), lock(&self.me).clone());
+        let Some((own, counts)) = differs(&seen, &me, agent) else { return Ok(()) };
+        let short = |digest: &str| digest.chars().take(8).collect::<String>();
+        let error = ApiError::new(
+            ErrorCode::Unavailable,
+            format!(
+                "this node has another configuration of the agent {agent} than the others ({} in the place of {}): ask \
+                 another node, or give all of them the same",
+                short(own),
+                short(counts)
+            ),
+        );
+        Err(ApiError { retry_after_ms: Some(1000), ..error })
+    }
+
+    /// Lets the session `name`, which `node` worked last, pass, unless its files are there and not here.
+    pub(crate) fn may_have(&self, name: &SessionName, node: Option<&str>) -> Result<(), ApiError> {
+        let own = self.name.get().map(String::as_str);
+        match node {
+            Some(there) if Some(there) != own && lock(&self.bound).contains(&name.agent) => {
+                let error = ApiError::new(
+                    ErrorCode::Unavailable,
+                    format!(
+                        "the files of this session are on the node {there}: ask that one, or share them and set \
+                         agents.{}.workspace_shared",
+                        name.agent
+                    ),
+                );
+                Err(ApiError { retry_after_ms: Some(1000), ..error })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Something that other nodes are to hear.
+    pub(crate) fn say(&self, news: String) {
+        lock(&self.news).push(news);
+        self.bell.notify_one();
+    }
+}
+
+/// How a turn ended, as its session has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ended {
+    Completed(String),
+    Failed(String),
+    Cancelled,
+}
+
+/// The name of the machine.
+fn machine() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// What is guarded; every state in here is whole between two statements.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

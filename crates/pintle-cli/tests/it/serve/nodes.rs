@@ -1,0 +1,8 @@
+//! Several real servers on one real PostgreSQL: what one of them knows, the others do too, and what one of them leaves,
+//! another one takes up.
+
+mod dying;
+mod model;
+mod pair;
+mod together;
+mod under_load;

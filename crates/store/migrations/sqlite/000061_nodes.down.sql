@@ -1,0 +1,2 @@
+DROP TABLE nodes;
+DROP INDEX sessions_open;
