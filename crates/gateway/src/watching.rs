@@ -34,7 +34,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             () = shared.guests.changed.notified() => {}
             () = shared.life.hard_stop.cancelled() => break,
         }
-        match shared.look(seen).await {
+        match shared.look_for_changes(seen).await {
             Ok(epoch) => seen = Some(epoch),
             Err(error) => tracing::debug!(%error, "who may what cannot be looked at"),
         }
@@ -53,7 +53,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 
 impl Shared {
     /// Looks at everybody again if the store counts another number than `seen`, and at those whose time is over.
-    async fn look(self: &Arc<Self>, seen: Option<u64>) -> Result<u64, ApiError> {
+    async fn look_for_changes(self: &Arc<Self>, seen: Option<u64>) -> Result<u64, ApiError> {
         let now = Timestamp::now();
         let looked = self
             .blocking(move |shared| {
