@@ -11,6 +11,7 @@ pub mod hex;
 mod mac;
 pub mod nearest;
 pub mod id;
+pub mod caller_role;
 pub mod identity;
 pub mod json;
 mod kept_message;

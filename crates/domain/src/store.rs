@@ -15,6 +15,7 @@ use crate::session::JournalEntry;
 mod call;
 mod exchange;
 mod hooks;
+mod identity;
 mod row;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
@@ -23,6 +24,10 @@ pub use hooks::{
     Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
     OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
     StoredRules, Tenant,
+};
+pub use identity::{
+    ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets,
+    SignInLink, UseKind,
 };
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 

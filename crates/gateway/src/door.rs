@@ -42,6 +42,10 @@ pub(crate) struct Visit {
     pub(crate) from: Option<IpAddr>,
     /// Whether it comes from this machine, and from nobody else through it.
     pub(crate) is_local: bool,
+    /// Whether no page sent it, or one of this server's own.
+    pub(crate) is_own_page: bool,
+    /// Whether nobody reads it on its way from the client.
+    pub(crate) is_encrypted: bool,
 }
 
 /// Why a request is turned away: the text of a 403.
@@ -71,7 +75,7 @@ impl Door {
                 "this server is on this machine only, and `Host: {host}` is no name of it; use localhost"
             )));
         }
-        self.check_origin(peer, headers, host)?;
+        let is_own_page = self.check_origin(peer, headers, host)?;
         let through =
             headers.keys().any(|name| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with(X_FORWARDED));
         let is_local = !through
@@ -79,26 +83,40 @@ impl Door {
                 Peer::Address { from, to_loopback, .. } => to_loopback && from.is_loopback(),
                 Peer::Unix { own } => own,
             };
-        Ok(Visit { from: self.address(peer, headers), is_local })
+        Ok(Visit {
+            from: self.address(peer, headers),
+            is_local,
+            is_own_page,
+            is_encrypted: self.is_encrypted(peer, headers),
+        })
     }
 
-    /// Turns away what a page of another origin sent.
-    fn check_origin(&self, peer: Peer, headers: &HeaderMap, host: Option<&str>) -> Result<(), TurnedAway> {
+    /// Whether it came encrypted, to this server or to a proxy that is trusted.
+    fn is_encrypted(&self, peer: Peer, headers: &HeaderMap) -> bool {
+        let Peer::Address { from, encrypted, .. } = peer else { return false };
+        let is_proxy = self.proxies.iter().any(|net| net.contains(&from));
+        encrypted || (is_proxy && text(headers, "x-forwarded-proto") == Some("https"))
+    }
+
+    /// Turns away what a page of another origin sent. Whether no other page sent it than one of this server's.
+    fn check_origin(&self, peer: Peer, headers: &HeaderMap, host: Option<&str>) -> Result<bool, TurnedAway> {
         match text(headers, "origin") {
             Some(origin) => {
                 let Some(given) = Url::parse(origin).ok().map(|url| url.origin()).filter(Origin::is_tuple) else {
                     return Err(TurnedAway(format!("the origin `{origin}` is not this server's")));
                 };
-                let is_allowed = self.allowed.iter().any(|url| url.origin() == given);
-                if is_allowed || self.is_own(peer, &given, host) {
-                    return Ok(());
+                if self.is_own(peer, &given, host) {
+                    return Ok(true);
+                }
+                if self.allowed.iter().any(|url| url.origin() == given) {
+                    return Ok(false);
                 }
                 Err(TurnedAway(format!(
                     "the origin `{origin}` is not this server's; `gateway.allowed_origins` lets others in"
                 )))
             }
             None => match text(headers, "sec-fetch-site") {
-                None | Some("same-origin" | "none") => Ok(()),
+                None | Some("same-origin" | "none") => Ok(true),
                 Some(site) => Err(TurnedAway(format!("a page of another origin sent it (`Sec-Fetch-Site: {site}`)"))),
             },
         }
@@ -232,6 +250,28 @@ mod tests {
         }
         assert!(!enters(&[("sec-fetch-site", "same-site")]));
         assert!(!enters(&[("sec-fetch-site", "cross-site")]));
+    }
+
+    #[test]
+    fn whose_page_sent_it_and_how_it_came_is_known() {
+        let door = Door {
+            allowed: vec![url("https://chat.example")],
+            proxies: vec!["203.0.113.0/24".parse().unwrap()],
+            ..Door::default()
+        };
+        let visit = |peer: Peer, lines: &[(&'static str, &str)]| {
+            let lines: Vec<_> = [("host", "localhost:18790")].into_iter().chain(lines.iter().copied()).collect();
+            door.enter(peer, &headers(&lines)).unwrap()
+        };
+        assert!(visit(local(), &[]).is_own_page);
+        assert!(visit(local(), &[("origin", "http://localhost:18790")]).is_own_page);
+        assert!(!visit(local(), &[("origin", "https://chat.example")]).is_own_page);
+        assert!(visit(remote(), &[]).is_encrypted && !visit(local(), &[]).is_encrypted);
+        assert!(!visit(local(), &[("x-forwarded-proto", "https")]).is_encrypted, "a proxy that nobody trusts");
+        let from = Ipv4Addr::new(203, 0, 113, 9).into();
+        let proxy = Peer::Address { from, to_loopback: false, encrypted: false };
+        assert!(visit(proxy, &[("x-forwarded-proto", "https")]).is_encrypted);
+        assert!(!visit(proxy, &[("x-forwarded-proto", "http")]).is_encrypted);
     }
 
     #[test]

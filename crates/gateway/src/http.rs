@@ -7,12 +7,13 @@ use std::time::Instant;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use domain::json::json;
 
+mod auth;
 mod body;
 mod media;
 pub(crate) mod metrics;
@@ -25,8 +26,9 @@ mod talk;
 use reply::{answer, refusal};
 
 use crate::Shared;
+use crate::claim::cookies;
 use crate::door::{Door, Peer, TurnedAway, Visit};
-use crate::socket::{self, MAX_MESSAGE_BYTES};
+use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
 /// connection.
@@ -39,6 +41,9 @@ pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/ws", get(upgrade))
+        .route("/auth/exchange", post(auth::exchange))
+        .route("/auth/sign-in", post(auth::sign_in))
+        .route("/auth/sign-out", post(auth::sign_out))
         .route("/v1/models", get(models::list))
         .route("/v1/chat/completions", post(talk::completions))
         .route("/v1/messages", post(talk::messages))
@@ -95,14 +100,16 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 async fn upgrade(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
+    let arrival = Arrival { visit, cookies: cookies(&headers) };
     let upgrade = upgrade
         .max_message_size(MAX_MESSAGE_BYTES)
         .max_frame_size(MAX_MESSAGE_BYTES)
         .read_buffer_size(SOCKET_BUFFER)
         .write_buffer_size(0);
-    upgrade.on_upgrade(move |socket| socket::serve(shared, socket, visit))
+    upgrade.on_upgrade(move |socket| socket::serve(shared, socket, arrival))
 }
 
 async fn nothing_here(request: Request) -> Response {

@@ -1,7 +1,7 @@
 //! The open connections, and who of them hears of what.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use domain::id::TenantId;
@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     pub(crate) bell: Notify,
     /// Set when it is to be closed.
     pub(crate) closing: CancellationToken,
+    /// Set when that is because whoever has it may no more what they might.
+    revoked: AtomicBool,
 }
 
 impl Connection {
@@ -42,6 +44,16 @@ impl Connection {
         let head = frame::hook_head(hook);
         self.write(|queue| queue.hook(&head));
         !self.closing.is_cancelled()
+    }
+
+    /// Closes it: who has it may no more what they might.
+    pub(crate) fn revoke(&self) {
+        self.revoked.store(true, Ordering::Release);
+        self.closing.cancel();
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
     }
 
     fn write(&self, push: impl FnOnce(&mut Queue) -> Result<(), TooSlow>) {
@@ -75,7 +87,8 @@ impl Hub {
     pub(crate) fn open(self: &Arc<Self>, who: Principal, closing: CancellationToken) -> OpenConnection {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let queue = Mutex::default();
-        let connection = Arc::new(Connection { id, who, queue, bell: Notify::new(), closing });
+        let connection =
+            Arc::new(Connection { id, who, queue, bell: Notify::new(), closing, revoked: AtomicBool::new(false) });
         let mut connections = lock(&self.connections);
         connections.entry(connection.who.tenant.clone()).or_default().insert(id, connection.clone());
         OpenConnection { connection, hub: Arc::downgrade(self) }

@@ -23,12 +23,14 @@ use tokio_util::task::TaskTracker;
 mod agents;
 mod attachments;
 mod counters;
+mod claim;
 mod door;
 mod error;
 mod frame;
 mod heard;
 mod http;
 mod hub;
+mod identity_admin;
 mod lanes;
 mod listening;
 mod media_type;
@@ -39,6 +41,7 @@ mod params;
 mod parked;
 mod principal;
 mod queue;
+mod quotas;
 mod rates;
 pub mod reference;
 mod repeats;
@@ -46,20 +49,24 @@ mod roles;
 mod run;
 mod run_output;
 mod runs;
+mod secret;
 mod session_name;
 mod settings;
 mod sign_in;
 mod socket;
+mod watching;
 mod wire;
 mod working;
 
 pub use error::{ApiError, ErrorCode};
+pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
-pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
+pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
 
 use agents::Agents;
 use hub::Hub;
 use lanes::Lanes;
+use quotas::Quotas;
 use rates::Rates;
 use repeats::Repeats;
 use runs::Runs;
@@ -96,6 +103,10 @@ pub(crate) struct Desk {
 pub(crate) struct Guests {
     pub(crate) known_by: KnownBy,
     pub(crate) rates: Rates,
+    pub(crate) quotas: Quotas,
+    pub(crate) admin: IdentityAdmin,
+    /// Rung when something was taken away from somebody here.
+    pub(crate) changed: Notify,
 }
 
 /// What is under way, and how far the end has come.
@@ -135,6 +146,13 @@ impl Gateway {
     /// Serves `host`, which is ready: its hooks and servers are up, and it was opened with the watcher of `news`.
     pub fn new(mut host: Host, news: News, settings: GatewaySettings) -> Self {
         host.ask_in(ApprovalMode::Serve, None);
+        let guests = Guests {
+            known_by: settings.known_by.clone(),
+            rates: Rates::new(settings.requests_per_minute),
+            quotas: Quotas::default(),
+            admin: IdentityAdmin::new(host.store.clone(), host.host_rules.edition()),
+            changed: Notify::new(),
+        };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),
@@ -145,7 +163,7 @@ impl Gateway {
             runs: news.0,
             lanes: Lanes::default(),
             agents: Agents::default(),
-            guests: Guests { known_by: settings.known_by.clone(), rates: Rates::default() },
+            guests,
             desk: Desk { answers: Notify::new(), repeats: Repeats::default(), limits: settings.limits.clone() },
             life: Life::default(),
         };
@@ -160,6 +178,11 @@ impl Gateway {
     /// The edition.
     pub fn edition(&self) -> Edition {
         self.shared.edition
+    }
+
+    /// Where those who may ask are managed.
+    pub fn identity_admin(&self) -> &IdentityAdmin {
+        &self.shared.guests.admin
     }
 
     /// What it was told.

@@ -25,15 +25,14 @@ use crate::door::Peer;
 use crate::http::{metrics, router};
 use crate::parked;
 use crate::settings::Address;
-use crate::{BadSettings, Gateway, Shared};
+use crate::watching::watch;
+use crate::{BadSettings, Gateway};
 use host::config::TlsFiles;
 
 /// How long the head of a request may take. Source: the published protocol.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// How long a handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// How often what users did long ago is forgotten: their rates are counted by the minute.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait where the system has no room for another connection.
 const BREATHER: Duration = Duration::from_millis(100);
 
@@ -85,7 +84,7 @@ impl Gateway {
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
         let numbers = metrics::router(self.shared.clone());
-        self.shared.life.tasks.spawn(sweep(self.shared.clone()));
+        self.shared.life.tasks.spawn(watch(self.shared.clone()));
         self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
@@ -133,21 +132,6 @@ async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::
         if let Err(error) = accepted {
             tracing::warn!(%error, "a connection could not be taken");
             tokio::time::sleep(BREATHER).await;
-        }
-    }
-}
-
-/// Forgets now and then what users did long ago.
-async fn sweep(shared: Arc<Shared>) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(SWEEP_EVERY) => {
-                shared.guests.rates.sweep();
-                if let Err(error) = shared.blocking(|shared| shared.forget_old()).await {
-                    tracing::debug!("what is old could not be forgotten: {error}");
-                }
-            }
-            () = shared.life.hard_stop.cancelled() => return,
         }
     }
 }

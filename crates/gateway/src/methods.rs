@@ -12,6 +12,7 @@ use crate::{frame, roles};
 mod agents;
 mod approvals;
 mod chat;
+mod identity;
 mod sessions;
 
 pub(crate) use chat::going_away;
@@ -26,6 +27,7 @@ impl Shared {
         let who = &connection.who;
         let method = roles::allow(who, &request.method)?;
         let params = &request.params;
+        self.guests.rates.request(who)?;
         match method.name {
             "agents.list" => self.agents_list(who, params).await,
             "sessions.list" => self.sessions_list(who, params).await,
@@ -40,6 +42,18 @@ impl Shared {
             "approvals.get" => self.approvals_get(who, params).await,
             "approvals.approve" => self.approvals_answer(who, params, true).await,
             "approvals.refuse" => self.approvals_answer(who, params, false).await,
+            "auth.sessions.list" => self.console_sessions(who, params).await,
+            "auth.sessions.revoke" => self.console_sign_out(who, params).await,
+            "api_keys.create" => self.keys_create(who, params).await,
+            "api_keys.list" => self.keys_list(who, params).await,
+            "api_keys.revoke" => self.keys_revoke(who, params).await,
+            "members.list" => self.members_list(who, params).await,
+            "members.add" => self.members_add(who, params).await,
+            "members.update" => self.members_update(who, params).await,
+            "members.remove" => self.members_remove(who, params).await,
+            "tenants.list" => self.tenants_list(params).await,
+            "tenants.create" => self.tenants_create(who, params).await,
+            "tenants.update" => self.tenants_update(who, params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

@@ -25,6 +25,8 @@ struct Operation {
 
 const TURN: &[u16] = &[400, 401, 403, 404, 408, 409, 413, 422, 429, 502, 503, 507];
 
+const AUTH: &[u16] = &[400, 401, 403, 429, 503];
+
 const OPERATIONS: &[Operation] = &[
     Operation {
         verb: "get",
@@ -57,6 +59,31 @@ const OPERATIONS: &[Operation] = &[
         takes: None,
         gives: &[(200, "Document")],
         refuses: ("Refusal", &[403]),
+    },
+    Operation {
+        verb: "post",
+        path: "/auth/exchange",
+        does: "Signs a browser in to the console with the code of a link, once and within two minutes. The answer sets the \
+               cookie of the session; its key is for the page.",
+        takes: Some("Exchange"),
+        gives: &[(200, "SignedIn")],
+        refuses: ("Refusal", AUTH),
+    },
+    Operation {
+        verb: "post",
+        path: "/auth/sign-in",
+        does: "The same with the gateway token or an API key.",
+        takes: Some("SignIn"),
+        gives: &[(200, "SignedIn")],
+        refuses: ("Refusal", AUTH),
+    },
+    Operation {
+        verb: "post",
+        path: "/auth/sign-out",
+        does: "Ends the session whose key is in `X-Pintle` and whose cookie comes along.",
+        takes: None,
+        gives: &[(200, "SignedOut")],
+        refuses: ("Refusal", AUTH),
     },
     Operation {
         verb: "get",

@@ -87,8 +87,9 @@ impl Shared {
             is_heard: true,
             hub: self.hub.clone(),
         });
+        let place = self.turn_of(&key.tenant).await?;
         if self.lanes.take(&run).is_ok() {
-            self.start(run, Errand::resuming(agent));
+            self.start(run, Errand::resuming(agent, place));
         }
         Ok(())
     }

@@ -1,12 +1,16 @@
 //! Who is asking: which tenant they are in, who they are there, and what they may do.
 
 use domain::id::TenantId;
+use domain::store::KeyScope;
+use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 use rules::record::Lang;
 
 /// What somebody must be let do, beside what their role allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
+    /// What everybody may who said who they are: to look after their own sessions of the console.
+    SignedIn,
     /// To look.
     Read,
     /// To talk to agents.
@@ -22,6 +26,7 @@ pub(crate) enum Right {
 /// What of that which their role allows somebody may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rights {
+    signed_in: bool,
     read: bool,
     talk: Talk,
     approve: bool,
@@ -41,21 +46,63 @@ enum Talk {
 impl Rights {
     /// Everything that the role allows.
     pub(crate) fn all() -> Self {
-        Self { read: true, talk: Talk::AgentsAndRules, approve: true, admin: true }
+        Self { signed_in: true, read: true, talk: Talk::AgentsAndRules, approve: true, admin: true }
     }
 
     /// Those of somebody who did not say who they are, on their own machine.
     pub(crate) fn anonymous() -> Self {
-        Self { read: true, talk: Talk::Agents, approve: false, admin: false }
+        Self { signed_in: false, read: true, talk: Talk::Agents, approve: false, admin: false }
+    }
+
+    /// Those that a key with these scopes gives.
+    pub(crate) fn of_scopes(scopes: &[KeyScope]) -> Self {
+        scopes.iter().fold(Self { signed_in: true, ..Self::default() }, |rights, scope| match scope {
+            KeyScope::Read => Self { read: true, ..rights },
+            KeyScope::Write => Self { read: true, talk: Talk::AgentsAndRules, ..rights },
+            KeyScope::Approvals => Self { approve: true, ..rights },
+            KeyScope::Pairing => rights,
+            KeyScope::Admin => Self::all(),
+        })
     }
 
     pub(crate) fn has(self, right: Right) -> bool {
         match right {
+            Right::SignedIn => self.signed_in,
             Right::Read => self.read,
             Right::Write => self.talk != Talk::No,
             Right::TryRules => self.talk == Talk::AgentsAndRules,
             Right::Approve => self.approve,
             Right::Admin => self.admin,
+        }
+    }
+}
+
+/// What somebody is known by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Credential {
+    /// The gateway token.
+    Token,
+    /// The API key with this id.
+    Key(String),
+    /// A console session, and the API key that it came from, if it came from one.
+    Console {
+        /// Its id.
+        session: String,
+        /// The id of the key.
+        key: Option<String>,
+    },
+    /// They sit at this machine, and nobody asks.
+    Anonymous,
+}
+
+impl Credential {
+    /// For whom connections are counted; nothing for the token, whose holder is the operator's own server.
+    pub(crate) fn counted_for(&self) -> Option<String> {
+        match self {
+            Self::Token => None,
+            Self::Key(id) | Self::Console { key: Some(id), .. } => Some(format!("key:{id}")),
+            Self::Console { session, key: None } => Some(format!("session:{session}")),
+            Self::Anonymous => Some("anonymous".to_owned()),
         }
     }
 }
@@ -70,6 +117,9 @@ pub(crate) struct Principal {
     pub(crate) user: String,
     pub(crate) role: CallerRole,
     pub(crate) rights: Rights,
+    pub(crate) credential: Credential,
+    /// When it ends by itself.
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Principal {
@@ -87,5 +137,10 @@ impl Principal {
     /// Whether they may see what others of their tenant do.
     pub(crate) fn sees_others(&self) -> bool {
         self.role >= CallerRole::Admin
+    }
+
+    /// Whether they may no more and no less than `other`.
+    pub(crate) fn may_as(&self, other: &Self) -> bool {
+        (self.role, self.rights) == (other.role, other.rights)
     }
 }

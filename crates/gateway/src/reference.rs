@@ -26,6 +26,27 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("approvals.get", "`id`", "`approval`"),
     ("approvals.approve", "`id` `reason?`", "`approval`"),
     ("approvals.refuse", "`id` `reason?`", "`approval`"),
+    (
+        "auth.sessions.list",
+        "",
+        "`sessions`: `id` `device` `role` `createdAt` `seenAt` `current`, your own of the console",
+    ),
+    ("auth.sessions.revoke", "`id`, or `all`", "`ok` `ended`"),
+    (
+        "api_keys.create",
+        "`name` `scopes` `owner?` `expiresIn?` in seconds",
+        "`key`, which nobody sees again, and `apiKey`: `id` `name` `prefix` `owner` `scopes` `role` `expiresAt` \
+         `revokedAt` `createdAt` `createdBy`",
+    ),
+    ("api_keys.list", "", "`apiKeys`"),
+    ("api_keys.revoke", "`id`", "`ok`"),
+    ("members.list", "", "`members`: `userId` `role` `enabled` `disabledAt` `createdAt` `createdBy`"),
+    ("members.add", "`userId` `role`", "`member`"),
+    ("members.update", "`userId` `role?` `enabled?`", "`member`"),
+    ("members.remove", "`userId`; their keys and sessions go with them", "`ok`"),
+    ("tenants.list", "", "`tenants`: `id` `slug` `name` `enabled` `createdAt`; `edition`"),
+    ("tenants.create", "`slug` `name?`", "`tenant`"),
+    ("tenants.update", "`tenantId`, an id or a slug; `enabled`", "`tenant`"),
     ("hooks.list", "`event?` `scope?` `agentId?` `enabled?`", "`hooks`, in running order"),
     ("hooks.get", "`hookId`", "`hook`"),
     ("hooks.create", "the record", "`hookId` `warnings?`"),
@@ -86,7 +107,7 @@ Generated from the code by `cargo xtask gen`.
 {\"type\":\"hook\",\"name\":\"…\",\"role\":\"system\",\"content\":\"…\",\"skill\":\"…\",\"timing\":\"…\",\"id\":\"…\",\"sig\":\"…\",\"sessionKey\":\"…\",\"runId\":\"…\",\"seq\":8}
 ```
 
-The first request is `connect`, with `token?` `user_id?` `tenant_id?` or `tenant_hint?`, and `protocolVersion?` (3). Empty texts are like none. Then requests are answered as they finish, at most 16 at once. An incoming message has at most 512 KiB. Up to 256 events wait for a client that reads slowly; further ones are dropped, and `seq` has a gap; responses and `hook` frames are never dropped, and a client that leaves more than 4 MiB is closed. A client that says nothing, not even a pong, is closed after 60 seconds.
+The first request is `connect`, with `token?` `user_id?` `tenant_id?` or `tenant_hint?`, `consoleKey?`, and `protocolVersion?` (3). Empty texts are like none. A `token` is the gateway token or an API key; `user_id` goes with the gateway token. A `consoleKey` goes with the cookie of its session. Once somebody may less than when they connected, the connection is closed with 1008 `access was revoked`, within a second. Then requests are answered as they finish, at most 16 at once. An incoming message has at most 512 KiB. Up to 256 events wait for a client that reads slowly; further ones are dropped, and `seq` has a gap; responses and `hook` frames are never dropped, and a client that leaves more than 4 MiB is closed. A client that says nothing, not even a pong, is closed after 60 seconds.
 
 A session is `agent:AGENT:ws:direct:NAME`, each user's own. Administrators see those of others as `agent:AGENT:ws:USER:NAME`. Without a key `main` is meant, and without an agent the default one.
 ";

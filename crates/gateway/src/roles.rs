@@ -5,7 +5,7 @@ use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 use host::config::ApproversConfig;
 
 use crate::error::ApiError;
-use crate::principal::{Principal, Right};
+use crate::principal::{Credential, Principal, Right};
 
 /// A method of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,18 @@ const OWN: &[Method] = &[
     method("approvals.get", CallerRole::Operator, Right::Approve),
     method("approvals.approve", CallerRole::Operator, Right::Approve),
     method("approvals.refuse", CallerRole::Operator, Right::Approve),
+    method("auth.sessions.list", CallerRole::Viewer, Right::SignedIn),
+    method("auth.sessions.revoke", CallerRole::Viewer, Right::SignedIn),
+    method("api_keys.create", CallerRole::Admin, Right::Admin),
+    method("api_keys.list", CallerRole::Admin, Right::Admin),
+    method("api_keys.revoke", CallerRole::Admin, Right::Admin),
+    method("members.list", CallerRole::Admin, Right::Admin),
+    method("members.add", CallerRole::Admin, Right::Admin),
+    method("members.update", CallerRole::Admin, Right::Admin),
+    method("members.remove", CallerRole::Admin, Right::Admin),
+    method("tenants.list", CallerRole::Owner, Right::Admin),
+    method("tenants.create", CallerRole::Owner, Right::Admin),
+    method("tenants.update", CallerRole::Owner, Right::Admin),
 ];
 
 /// What is asked for over HTTP alone.
@@ -84,7 +96,11 @@ fn pass(who: &Principal, method: Method) -> Result<Method, ApiError> {
         return Err(ApiError::unauthorized(format!("permission denied: {name} requires {role} role")));
     }
     if !who.rights.has(method.right) {
-        return Err(ApiError::unauthorized(format!("permission denied: {name} is not for whoever did not sign in")));
+        let why = match who.credential {
+            Credential::Anonymous => "is not for whoever did not sign in",
+            Credential::Token | Credential::Key(_) | Credential::Console { .. } => "is beyond the scopes of this key",
+        };
+        return Err(ApiError::unauthorized(format!("permission denied: {name} {why}")));
     }
     Ok(method)
 }

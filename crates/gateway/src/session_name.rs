@@ -162,7 +162,7 @@ mod tests {
     use rules::admin::CallerRole;
 
     use super::*;
-    use crate::principal::Rights;
+    use crate::principal::{Credential, Rights};
 
     fn somebody(user: &str, role: CallerRole) -> Principal {
         Principal {
@@ -172,6 +172,8 @@ mod tests {
             user: user.into(),
             role,
             rights: Rights::all(),
+            credential: Credential::Token,
+            until: None,
         }
     }
 

@@ -1,13 +1,16 @@
 //! What a gateway is told by the command line and the configuration.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::caller_role::CallerRole;
 use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
+use url::Url;
 
 use crate::door::Door;
-use crate::sign_in::KnownBy;
+use crate::sign_in::{KnownBy, LOCAL_USER};
 
 /// Where it listens unless it is said. Source: the published protocol.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:18790";
@@ -74,6 +77,45 @@ pub struct GatewaySettings {
     pub limits: HttpLimits,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
+    pub(crate) requests_per_minute: NonZeroU32,
+}
+
+/// Where people reach a gateway of `config`: the public address, else the first one of the network.
+///
+/// # Errors
+/// An address is none.
+pub fn configured_origin(config: &GatewayConfig) -> Result<Option<String>, BadSettings> {
+    let addresses = addresses(&config.listen)?;
+    Ok(addresses.iter().find_map(|address| origin(config.public_url.as_ref(), config.tls.is_some(), address)))
+}
+
+/// The user whom a link makes somebody with `role`, of a gateway of `config`.
+pub fn link_user(config: &GatewayConfig, role: CallerRole) -> String {
+    let known_by = KnownBy::new(None, config.owner_ids.clone());
+    if role == CallerRole::Owner { known_by.first_owner().to_owned() } else { LOCAL_USER.to_owned() }
+}
+
+fn origin(public: Option<&Url>, encrypted: bool, address: &Address) -> Option<String> {
+    if let Some(public) = public {
+        return Some(public.origin().ascii_serialization());
+    }
+    let scheme = if encrypted { "https" } else { "http" };
+    match address {
+        // Every address of this machine is one that nobody can go to.
+        Address::Network(all) if all.ip().is_unspecified() => Some(format!("{scheme}://localhost:{}", all.port())),
+        Address::Network(one) => Some(format!("{scheme}://{one}")),
+        Address::Unix(_) => None,
+    }
+}
+
+fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
+    let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
+    let hint = "write `--listen 127.0.0.1:18790`, for instance".to_owned();
+    let mut addresses = addresses.map_err(|message| BadSettings { message, hint })?;
+    if addresses.is_empty() {
+        addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
+    }
+    Ok(addresses)
 }
 
 /// Why there is no gateway.
@@ -90,8 +132,9 @@ impl GatewaySettings {
     /// Those of `config`, listening at `listen`, or where the configuration says if that is empty.
     ///
     /// # Errors
-    /// An address is none, the variable of the token is not set, or an address that others reach would be open to all.
-    pub fn new(config: &GatewayConfig, env: &Env, listen: &[String]) -> Result<Self, BadSettings> {
+    /// An address is none, the variable of the token is not set, or an address that others reach would be open to all:
+    /// there is no token, and no API key if `has_keys` says so.
+    pub fn new(config: &GatewayConfig, env: &Env, listen: &[String], has_keys: bool) -> Result<Self, BadSettings> {
         let bad = |message: String, hint: &str| BadSettings { message, hint: hint.to_owned() };
         let token = match &config.token_env {
             None => None,
@@ -104,15 +147,14 @@ impl GatewaySettings {
             },
         };
         let written = if listen.is_empty() { &config.listen } else { listen };
-        let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
-        let mut addresses = addresses.map_err(|why| bad(why, "write `--listen 127.0.0.1:18790`, for instance"))?;
-        if addresses.is_empty() {
-            addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
-        }
-        if let Some(open) = addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none()) {
+        let addresses = addresses(written)?;
+        if let Some(open) =
+            addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none() && !has_keys)
+        {
             return Err(bad(
                 format!("others reach {open}, and nothing asks who they are"),
-                "set `gateway.token_env` to the name of a variable with a secret, or listen at 127.0.0.1",
+                "make a key with `pintle keys create`, set `gateway.token_env` to the name of a variable with a secret, \
+                 or listen at 127.0.0.1",
             ));
         }
         let metrics = config.http.metrics_listen.as_deref().map(Address::read).transpose();
@@ -131,7 +173,13 @@ impl GatewaySettings {
                 proxies: config.trusted_proxies.clone(),
             },
             known_by: KnownBy::new(token.as_deref(), config.owner_ids.clone()),
+            requests_per_minute: config.requests_per_minute,
         })
+    }
+
+    /// Where people reach it who go to `address`.
+    pub fn origin_of(&self, address: &Address) -> Option<String> {
+        origin(self.door.public.as_ref(), self.tls.is_some(), address)
     }
 
     /// Whether somebody reaches an address without encryption whom no proxy brings.

@@ -1,17 +1,17 @@
-//! From what a client says of itself to who it is.
+//! From what a client says of itself to who it is: the gateway token, an API key, a console session, nobody.
+
+use std::collections::BTreeMap;
 
 use domain::id::TenantId;
-use domain::json::{Object, Value};
-use domain::store::{StoreError, Tenant};
+use domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
+use jiff::{SignedDuration, Timestamp};
 use rules::admin::CallerRole;
-use sha2::{Digest as _, Sha256};
+use store::Store;
 
+use crate::claim::Claim;
 use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
-use crate::principal::{Principal, Rights};
-
-/// The version of the protocol. Source: the published protocol.
-pub(crate) const PROTOCOL: i64 = 3;
+use crate::principal::{Credential, Principal, Rights};
 
 /// The slug of the tenant that is meant without a hint.
 const DEFAULT_SLUG: &str = "default";
@@ -20,184 +20,253 @@ const DEFAULT_SLUG: &str = "default";
 const SYSTEM: &str = "system";
 
 /// The user of somebody who did not say who they are, on their own machine.
-const LOCAL_USER: &str = "local";
+pub(crate) const LOCAL_USER: &str = "local";
 
-/// What is said in `connect`. Empty texts are like none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) token: Option<String>,
-    pub(crate) user: Option<String>,
-    /// A slug or a UUID.
-    pub(crate) tenant: Option<String>,
-}
+/// How long a console session may be unused. Source: the page of the gateway.
+pub(crate) const IDLE: SignedDuration = SignedDuration::from_hours(12);
 
-/// The members of `connect`, those that other hosts read included.
-const MEMBERS: [&str; 12] = [
-    "token",
-    "user_id",
-    "sender_id",
-    "locale",
-    "tenant_hint",
-    "tenant_id",
-    "tenant_scope",
-    "protocolVersion",
-    "protocol_version",
-    "client",
-    "version",
-    "pairing",
-];
+/// How long a console session lasts at most. Source: the page of the gateway.
+pub(crate) const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-impl Claim {
-    /// Reads the params of `connect`.
-    pub(crate) fn read(params: &Value) -> Result<Self, ApiError> {
-        let members = match params {
-            Value::Null => &Object::new(),
-            Value::Object(members) => members,
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(ApiError::invalid("invalid request: params must be an object"));
-            }
-        };
-        if let Some(other) = members.keys().find(|name| !MEMBERS.contains(&name.as_str())) {
-            return Err(ApiError::invalid(format!("invalid request: unknown field {other:?}")));
-        }
-        match members.get("protocolVersion").filter(|version| !version.is_null()).map(Value::as_i64) {
-            None | Some(Some(PROTOCOL)) => {}
-            Some(_) => return Err(ApiError::invalid(format!("unsupported protocol version: expected {PROTOCOL}"))),
-        }
-        let text = |name: &str| match members.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-            Some(_) => Err(ApiError::invalid(format!("invalid request: field {name:?} must be a string"))),
-        };
-        let tenant = match (text("tenant_id")?, text("tenant_scope")?, text("tenant_hint")?) {
-            (Some(id), _, _) | (None, Some(id), _) => Some(id),
-            (None, None, hint) => hint,
-        };
-        Ok(Self { token: text("token")?, user: text("user_id")?, tenant })
-    }
-}
+/// How late it is noted that a console session was used: a row is not written for every request.
+const NOTED_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
-/// What there is to be known by.
+/// What there is to be known by beside the store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownBy {
     /// The digest of the gateway token.
-    token: Option<[u8; 32]>,
+    token: Option<SecretDigest>,
     /// The users who own the host, with that token.
     owners: Vec<String>,
 }
 
 impl KnownBy {
     pub(crate) fn new(token: Option<&str>, owners: Vec<String>) -> Self {
-        let token = token.map(|token| Sha256::digest(token).into());
+        let token = token.map(SecretDigest::of);
         let owners = if owners.is_empty() { vec![SYSTEM.to_owned()] } else { owners };
         Self { token, owners }
     }
 
-    /// Whether there is a secret that somebody can be known by.
-    pub(crate) fn has_secret(&self) -> bool {
+    /// Whether `token` is the gateway token. Digests are compared: how long that takes says nothing of the token.
+    pub(crate) fn is_token(&self, token: &str) -> bool {
+        self.token.as_ref().is_some_and(|known| *known == SecretDigest::of(token))
+    }
+
+    /// Whether there is a gateway token.
+    pub(crate) fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
-    /// Who it is, in one of `tenants`.
-    pub(crate) fn principal(
-        &self,
-        claim: &Claim,
-        visit: Visit,
-        tenants: impl Fn() -> Result<Vec<Tenant>, StoreError>,
-    ) -> Result<Principal, ApiError> {
-        let (user, role, rights) = match &claim.token {
-            // Digests are compared: how long that takes says nothing of the token.
-            Some(token) if self.token.is_some_and(|known| known == <[u8; 32]>::from(Sha256::digest(token))) => {
-                let user = claim.user.clone().unwrap_or_else(|| "admin".to_owned());
-                let role = if self.owners.contains(&user) { CallerRole::Owner } else { CallerRole::Admin };
-                (user, role, Rights::all())
-            }
-            None if visit.is_local && !self.has_secret() => {
-                (LOCAL_USER.to_owned(), CallerRole::Operator, Rights::anonymous())
-            }
-            Some(_) | None => return Err(ApiError::unauthorized("unauthorized: invalid or missing credentials")),
-        };
-        let tenant = tenant(claim, role, tenants)?;
-        Ok(Principal { tenant: tenant.id, slug: tenant.slug, tenant_name: tenant.name, user, role, rights })
+    /// Where a console session of whoever has the token comes from: what is kept of it gives no token away.
+    pub(crate) fn token_origin(&self) -> Option<SessionOrigin> {
+        let known = self.token.as_ref()?;
+        Some(SessionOrigin::Token(SecretDigest::of(&format!("console {}", known.as_str())).as_str().to_owned()))
+    }
+
+    /// Who owns the host first.
+    pub(crate) fn first_owner(&self) -> &str {
+        self.owners.first().map_or(SYSTEM, String::as_str)
+    }
+
+    /// The role of `user` with the gateway token.
+    fn role_of(&self, user: &str) -> CallerRole {
+        if self.owners.iter().any(|owner| owner == user) { CallerRole::Owner } else { CallerRole::Admin }
     }
 }
 
-/// The tenant that is meant. Owners may pick any; others are where they are members.
-fn tenant(
-    claim: &Claim,
-    role: CallerRole,
-    tenants: impl Fn() -> Result<Vec<Tenant>, StoreError>,
-) -> Result<Tenant, ApiError> {
-    let wanted = claim.tenant.as_deref().unwrap_or(DEFAULT_SLUG);
-    let revoked = || ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked");
-    let all = tenants()?;
-    let found = all.into_iter().find(|tenant| tenant.slug == wanted || tenant.id.as_str() == wanted);
-    let found = found.filter(|tenant| tenant.id != TenantId::sentinel()).ok_or_else(revoked)?;
-    if role == CallerRole::Owner || found.id == TenantId::default_tenant() { Ok(found) } else { Err(revoked()) }
+/// Those who are known at one moment.
+pub(crate) struct Registry<'a> {
+    known_by: &'a KnownBy,
+    store: &'a dyn Store,
+    now: Timestamp,
+    /// The tenants that there are, without that of global rules, and whether they are disabled.
+    tenants: BTreeMap<TenantId, (Tenant, bool)>,
+}
+
+fn unauthorized() -> ApiError {
+    ApiError::unauthorized("unauthorized: invalid or missing credentials")
+}
+
+fn revoked() -> ApiError {
+    ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked")
+}
+
+/// What a member may at most; a member who is disabled nothing.
+fn ceiling(role: CallerRole, member: &Member) -> Result<CallerRole, ApiError> {
+    if member.disabled_at.is_some() { Err(revoked()) } else { Ok(role.min(member.role)) }
+}
+
+impl<'a> Registry<'a> {
+    pub(crate) fn read(known_by: &'a KnownBy, store: &'a dyn Store, now: Timestamp) -> Result<Self, StoreError> {
+        let disabled = store.disabled_tenants()?;
+        let tenants = store.tenants()?.into_iter().filter(|tenant| tenant.id != TenantId::sentinel());
+        let standing = tenants.map(|tenant| (tenant.id.clone(), (tenant.clone(), disabled.contains(&tenant.id))));
+        Ok(Self { known_by, store, now, tenants: standing.collect() })
+    }
+
+    /// Who it is that claims this.
+    pub(crate) fn principal(&self, claim: &Claim, visit: Visit) -> Result<Principal, ApiError> {
+        if let Some(token) = &claim.token {
+            return self.by_token(token, claim);
+        }
+        if let Some(key) = &claim.console_key {
+            return self.by_session(key, claim, visit);
+        }
+        if visit.is_local && !self.known_by.has_token() {
+            return self.anonymous(claim);
+        }
+        Err(unauthorized())
+    }
+
+    /// Who `who` is by now, if they still are anybody.
+    pub(crate) fn again(&self, who: &Principal) -> Result<Principal, ApiError> {
+        match &who.credential {
+            Credential::Token => self.of_token(&who.user, Some(who.tenant.as_str())),
+            Credential::Key(id) => {
+                let key = self.store.key(&who.tenant, id)?.ok_or_else(unauthorized)?;
+                self.of_key(&key)
+            }
+            Credential::Console { session, .. } => {
+                let session = self.store.console_session(&who.tenant, session)?.ok_or_else(unauthorized)?;
+                self.of_session(&session)
+            }
+            Credential::Anonymous => self.anonymous(&Claim::default()),
+        }
+    }
+
+    /// Whether `user` is kept out of `tenant`, whatever they are known by.
+    pub(crate) fn is_shut_out(&self, tenant: &TenantId, user: &str) -> Result<bool, ApiError> {
+        if self.tenant(tenant).is_err() {
+            return Ok(true);
+        }
+        Ok(self.store.member(tenant, user)?.is_some_and(|member| member.disabled_at.is_some()))
+    }
+
+    fn by_token(&self, token: &str, claim: &Claim) -> Result<Principal, ApiError> {
+        if self.known_by.is_token(token) {
+            let user = claim.user.as_deref().unwrap_or("admin");
+            return self.of_token(user, claim.tenant.as_deref());
+        }
+        let key = self.store.key_of(&SecretDigest::of(token))?.ok_or_else(unauthorized)?;
+        let who = self.of_key(&key)?;
+        self.stays(who, claim)
+    }
+
+    /// A key and a session are somebody's in one tenant, and no other.
+    fn stays(&self, who: Principal, claim: &Claim) -> Result<Principal, ApiError> {
+        match &claim.tenant {
+            Some(wanted) if *wanted != who.slug && *wanted != who.tenant.as_str() => Err(revoked()),
+            Some(_) | None => Ok(who),
+        }
+    }
+
+    fn of_token(&self, user: &str, wanted: Option<&str>) -> Result<Principal, ApiError> {
+        let wanted = wanted.unwrap_or(DEFAULT_SLUG);
+        let mut tenants = self.tenants.values().map(|(tenant, _)| tenant);
+        let found = tenants.find(|tenant| tenant.slug == wanted || tenant.id.as_str() == wanted);
+        let tenant = self.tenant(&found.ok_or_else(revoked)?.id)?;
+        let role = match (self.known_by.role_of(user), self.store.member(&tenant.id, user)?) {
+            (CallerRole::Owner, _) => CallerRole::Owner,
+            (role, Some(member)) => ceiling(role, &member)?,
+            (role, None) if tenant.id == TenantId::default_tenant() => role,
+            (_, None) => return Err(revoked()),
+        };
+        Ok(principal(tenant, user, (role, Rights::all()), Credential::Token))
+    }
+
+    fn of_key(&self, key: &ApiKey) -> Result<Principal, ApiError> {
+        if !key.is_good(self.now) {
+            return Err(unauthorized());
+        }
+        let tenant = self.tenant(&key.tenant)?;
+        let member = self.store.member(&key.tenant, &key.owner)?.ok_or_else(revoked)?;
+        let role = ceiling(key.role(), &member)?;
+        let rights = Rights::of_scopes(&key.scopes);
+        let until = key.expires_at.as_ref().and_then(|at| at.parse().ok());
+        let who = principal(tenant, &key.owner, (role, rights), Credential::Key(key.id.clone()));
+        Ok(Principal { until, ..who })
+    }
+
+    fn by_session(&self, key: &str, claim: &Claim, visit: Visit) -> Result<Principal, ApiError> {
+        if !visit.is_own_page {
+            return Err(ApiError::unauthorized("a session of the console is for pages of this server only"));
+        }
+        let found = self.store.console_session_of(&SecretDigest::of(key))?;
+        let (session, cookie) = found.ok_or_else(unauthorized)?;
+        if !claim.cookies.iter().any(|sent| SecretDigest::of(sent) == cookie) {
+            return Err(unauthorized());
+        }
+        let who = self.of_session(&session)?;
+        let who = self.stays(who, claim)?;
+        let seen: Result<Timestamp, _> = session.seen_at.parse();
+        if seen.is_ok_and(|seen| self.now.duration_since(seen) >= NOTED_AFTER) {
+            self.store.console_session_seen(&session.tenant, &session.id, self.now)?;
+        }
+        Ok(who)
+    }
+
+    fn of_session(&self, session: &ConsoleSession) -> Result<Principal, ApiError> {
+        let at = |text: &str| text.parse::<Timestamp>().map_err(|_| unauthorized());
+        let (begun, seen) = (at(&session.created_at)?, at(&session.seen_at)?);
+        let later = |at: Timestamp, time: SignedDuration| at.checked_add(time).map_err(|_| unauthorized());
+        let ends = later(begun, LONGEST)?;
+        if self.now >= ends || self.now >= later(seen, IDLE)? {
+            return Err(unauthorized());
+        }
+        let tenant = self.tenant(&session.tenant)?;
+        let (role, rights, key, until) = match &session.origin {
+            SessionOrigin::Key(id) => {
+                let key = self.store.key(&session.tenant, id)?.ok_or_else(unauthorized)?;
+                let who = self.of_key(&key)?;
+                (who.role.min(session.role), who.rights, Some(key.id), who.until)
+            }
+            SessionOrigin::Token(_) if self.known_by.token_origin().as_ref() != Some(&session.origin) => {
+                return Err(unauthorized());
+            }
+            SessionOrigin::Token(_) => {
+                let who = self.of_token(&session.user, Some(session.tenant.as_str()))?;
+                (who.role.min(session.role), Rights::all(), None, None)
+            }
+            SessionOrigin::Link => {
+                let role = match self.store.member(&session.tenant, &session.user)? {
+                    Some(member) if session.role < CallerRole::Owner => ceiling(session.role, &member)?,
+                    Some(_) | None => session.role,
+                };
+                (role, Rights::all(), None, None)
+            }
+        };
+        let until = until.map_or(ends, |until| until.min(ends));
+        let credential = Credential::Console { session: session.id.clone(), key };
+        Ok(Principal { until: Some(until), ..principal(tenant, &session.user, (role, rights), credential) })
+    }
+
+    fn anonymous(&self, claim: &Claim) -> Result<Principal, ApiError> {
+        let tenant = self.tenant(&TenantId::default_tenant())?;
+        let rights = (CallerRole::Operator, Rights::anonymous());
+        self.stays(principal(tenant, LOCAL_USER, rights, Credential::Anonymous), claim)
+    }
+
+    /// A tenant that there is and that is not disabled.
+    fn tenant(&self, id: &TenantId) -> Result<&Tenant, ApiError> {
+        match self.tenants.get(id) {
+            Some((tenant, false)) => Ok(tenant),
+            Some((_, true)) | None => Err(revoked()),
+        }
+    }
+}
+
+fn principal(tenant: &Tenant, user: &str, (role, rights): (CallerRole, Rights), credential: Credential) -> Principal {
+    Principal {
+        tenant: tenant.id.clone(),
+        slug: tenant.slug.clone(),
+        tenant_name: tenant.name.clone(),
+        user: user.to_owned(),
+        role,
+        rights,
+        credential,
+        until: None,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use domain::json::json;
-
-    use super::*;
-
-    const LOCAL: Visit = Visit { from: None, is_local: true };
-    const REMOTE: Visit = Visit { from: None, is_local: false };
-
-    fn tenants() -> Result<Vec<Tenant>, StoreError> {
-        let tenant =
-            |id: TenantId, slug: &str| Tenant { id, slug: slug.into(), name: slug.into(), created_at: String::new() };
-        Ok(vec![
-            tenant(TenantId::sentinel(), "global"),
-            tenant(TenantId::default_tenant(), "default"),
-            tenant(TenantId::from("0193a5b0-7000-7000-8000-0000000000aa"), "acme"),
-        ])
-    }
-
-    fn who(known: &KnownBy, params: Value, visit: Visit) -> Result<(String, CallerRole, String), ErrorCode> {
-        let claim = Claim::read(&params).map_err(|error| error.code)?;
-        let principal = known.principal(&claim, visit, tenants).map_err(|error| error.code)?;
-        Ok((principal.user, principal.role, principal.slug))
-    }
-
-    #[test]
-    fn the_gateway_token_gives_an_admin_and_an_owner_by_name() {
-        let known = KnownBy::new(Some("secret"), Vec::new());
-        let with = |user: &str, tenant: &str| {
-            who(&known, json!({ "token": "secret", "user_id": user, "tenant_hint": tenant }), REMOTE)
-        };
-        assert_eq!(with("anna", ""), Ok(("anna".into(), CallerRole::Admin, "default".into())));
-        assert_eq!(with("", ""), Ok(("admin".into(), CallerRole::Admin, "default".into())));
-        assert_eq!(with("system", "acme"), Ok(("system".into(), CallerRole::Owner, "acme".into())));
-        assert_eq!(with("anna", "acme"), Err(ErrorCode::TenantAccessRevoked));
-        for other in ["none", "global", "0193a5b0-7000-7000-8000-000000000001"] {
-            assert_eq!(with("system", other), Err(ErrorCode::TenantAccessRevoked), "{other}");
-        }
-        let named = KnownBy::new(Some("secret"), vec!["root".into()]);
-        let role = |user: &str| who(&named, json!({ "token": "secret", "user_id": user }), REMOTE).unwrap().1;
-        assert_eq!((role("root"), role("system")), (CallerRole::Owner, CallerRole::Admin));
-    }
-
-    #[test]
-    fn nobody_is_anonymous_but_on_their_own_machine_without_a_token() {
-        let (open, shut) = (KnownBy::default(), KnownBy::new(Some("secret"), Vec::new()));
-        let nothing = || json!({ "token": "", "user_id": "", "tenant_id": "" });
-        assert_eq!(who(&open, nothing(), LOCAL), Ok(("local".into(), CallerRole::Operator, "default".into())));
-        assert_eq!(who(&open, nothing(), REMOTE), Err(ErrorCode::Unauthorized));
-        assert_eq!(who(&shut, nothing(), LOCAL), Err(ErrorCode::Unauthorized));
-        for token in ["wrong", "secre", "secret "] {
-            assert_eq!(who(&shut, json!({ "token": token }), LOCAL), Err(ErrorCode::Unauthorized));
-            assert_eq!(who(&open, json!({ "token": token }), LOCAL), Err(ErrorCode::Unauthorized));
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_in_connect_is_said() {
-        for params in [json!([]), json!({ "tokn": "x" }), json!({ "token": 7 }), json!({ "protocolVersion": 2 })] {
-            assert_eq!(who(&KnownBy::default(), params, LOCAL), Err(ErrorCode::InvalidRequest));
-        }
-        assert!(who(&KnownBy::default(), json!({ "protocolVersion": 3 }), LOCAL).is_ok());
-        assert!(who(&KnownBy::default(), Value::Null, LOCAL).is_ok());
-    }
-}
+mod tests;

@@ -12,12 +12,15 @@ use rules::admin::CallerRole;
 use tokio::time::{Instant, timeout};
 
 use crate::Shared;
+use crate::claim::{Claim, PROTOCOL};
 use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
 use crate::frame::{self, BadFrame, Request};
 use crate::hub::Connection;
 use crate::principal::Principal;
-use crate::sign_in::{Claim, PROTOCOL};
+use crate::quotas::Place;
+use crate::rates::Attempt;
+use crate::sign_in::Registry;
 
 /// Longest message that comes in, in bytes. Source: the published protocol.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 512 << 10;
@@ -42,14 +45,19 @@ const GOING_AWAY: Ending = Ending { code: close_code::AWAY, why: "the server is 
 const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "what is sent is not taken" };
 const SILENT: Ending = Ending { code: close_code::POLICY, why: "nothing was said for 60 seconds" };
 const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are text" };
+const REVOKED: Ending = Ending { code: close_code::POLICY, why: "access was revoked" };
 const NOBODY: Ending = Ending { code: close_code::POLICY, why: "too many failed sign-ins" };
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, visit: Visit) {
-    let Some((who, id)) = sign_in(&shared, &mut socket, visit).await else { return };
+pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, arrival: Arrival) {
+    let Some((who, id, _place)) = sign_in(&shared, &mut socket, arrival).await else { return };
     let closing = shared.life.hard_stop.child_token();
     let open = shared.hub.open(who.clone(), closing);
     let connection = &open.connection;
+    // What was taken away since nobody told this connection of.
+    if !shared.is_still(&who).await.unwrap_or(false) {
+        return close(&mut socket, REVOKED.code, REVOKED.why).await;
+    }
     connection.respond(&id, &Ok(shared.welcome(&who)));
     let ending = converse(&shared, &mut socket, connection).await;
     if let Some(Ending { code, why }) = ending {
@@ -57,8 +65,18 @@ pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, visit: Vis
     }
 }
 
-/// Waits until the client has said who it is.
-async fn sign_in(shared: &Arc<Shared>, socket: &mut WebSocket, visit: Visit) -> Option<(Principal, String)> {
+/// Where a connection comes from, and the cookies that came along.
+pub(crate) struct Arrival {
+    pub(crate) visit: Visit,
+    pub(crate) cookies: Vec<String>,
+}
+
+/// Waits until the client has said who it is. The id of that request, and the place of the connection.
+async fn sign_in(
+    shared: &Arc<Shared>,
+    socket: &mut WebSocket,
+    arrival: Arrival,
+) -> Option<(Principal, String, Option<Place>)> {
     let deadline = Instant::now() + READ_TIME;
     for _ in 0..MAX_TRIES {
         let message = tokio::select! {
@@ -70,8 +88,8 @@ async fn sign_in(shared: &Arc<Shared>, socket: &mut WebSocket, visit: Visit) -> 
             Ok(Request { id, method, .. }) if method != "connect" => {
                 (id, ApiError::unauthorized("first request must be 'connect'"))
             }
-            Ok(Request { id, params, .. }) => match shared.connect(&params, visit).await {
-                Ok(who) => return Some((who, id)),
+            Ok(Request { id, params, .. }) => match shared.connect(&params, &arrival).await {
+                Ok((who, place)) => return Some((who, id, place)),
                 Err(error) => (id, error),
             },
         };
@@ -106,7 +124,7 @@ async fn converse(shared: &Arc<Shared>, socket: &mut WebSocket, connection: &Arc
             biased;
             () = connection.closing.cancelled() => {
                 if !shared.life.hard_stop.is_cancelled() {
-                    return Some(TOO_SLOW);
+                    return Some(if connection.is_revoked() { REVOKED } else { TOO_SLOW });
                 }
                 return write(socket, connection).await.err().unwrap_or(Some(GOING_AWAY));
             }
@@ -172,24 +190,43 @@ async fn close(socket: &mut WebSocket, code: u16, why: &'static str) {
 }
 
 impl Shared {
-    /// Who it is that says `params`.
-    pub(crate) async fn connect(self: &Arc<Self>, params: &Value, visit: Visit) -> Result<Principal, ApiError> {
-        self.known(Claim::read(params)?, visit).await
+    /// Who it is that says `params`, and the place of their connection.
+    async fn connect(
+        self: &Arc<Self>,
+        params: &Value,
+        arrival: &Arrival,
+    ) -> Result<(Principal, Option<Place>), ApiError> {
+        let claim = Claim { cookies: arrival.cookies.clone(), ..Claim::read(params)? };
+        let who = self.known(claim, arrival.visit).await?;
+        let place = self.connection_of(&who).await?;
+        Ok((who, place))
     }
 
     /// Who it is that claims this.
     pub(crate) async fn known(self: &Arc<Self>, claim: Claim, visit: Visit) -> Result<Principal, ApiError> {
+        let attempt = claim.attempt();
+        if attempt == Some(Attempt::Guess) {
+            self.guests.rates.may_try(visit.from)?;
+        }
         let found = self
-            .blocking(move |shared| shared.guests.known_by.principal(&claim, visit, || shared.store.tenants()))
+            .blocking(move |shared| {
+                let now = jiff::Timestamp::now();
+                Registry::read(&shared.guests.known_by, &*shared.store, now)?.principal(&claim, visit)
+            })
             .await;
-        if let Err(error) = &found
+        if let (Err(error), Some(attempt)) = (&found, attempt)
             && error.code == ErrorCode::Unauthorized
         {
-            let from = visit.from.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
-            tracing::warn!(%from, "security.sign_in_failed: {error}");
-            self.guests.rates.sign_in_failed(&from)?;
+            self.sign_in_failed(visit, attempt, error)?;
         }
         found
+    }
+
+    /// Notes that somebody could not say who they are; what they are told if it was too often.
+    pub(crate) fn sign_in_failed(&self, visit: Visit, attempt: Attempt, error: &ApiError) -> Result<(), ApiError> {
+        let from = visit.from.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
+        tracing::warn!(%from, "security.sign_in_failed: {error}");
+        self.guests.rates.sign_in_failed(visit.from, attempt)
     }
 
     /// What somebody is told who is let in.

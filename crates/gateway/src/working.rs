@@ -18,6 +18,7 @@ use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::heard::Heard;
 use crate::outcome::RunOutcome;
+use crate::quotas::Place;
 use crate::run::Run;
 use crate::run_output::RunOutput;
 
@@ -39,6 +40,8 @@ pub(crate) struct Errand {
     pub(crate) turn: TurnId,
     /// Whether it goes on with the turn that was left open in its session.
     pub(crate) resumes: bool,
+    /// It counts as a turn in flight to its end.
+    pub(crate) place: Place,
 }
 
 impl Shared {
@@ -49,7 +52,7 @@ impl Shared {
             let lane = shared.lanes.hold(run.key.clone());
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
             let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();
-            drop(lane);
+            drop((lane, errand.place));
             if let Some(id) = run.id() {
                 shared.runs.forget(id);
             }
@@ -256,7 +259,7 @@ fn went_on_elsewhere() -> ApiError {
 
 impl Errand {
     /// Goes on with the turn that was left open.
-    pub(crate) fn resuming(agent: Arc<ReadyAgent>) -> Self {
+    pub(crate) fn resuming(agent: Arc<ReadyAgent>, place: Place) -> Self {
         Self {
             agent,
             skills: None,
@@ -265,6 +268,7 @@ impl Errand {
             media: Vec::new(),
             turn: TurnId::fresh(),
             resumes: true,
+            place,
         }
     }
 }

@@ -17,10 +17,13 @@ mod demo;
 mod doctor;
 mod exec;
 mod hooks;
+mod identity;
 mod import;
 mod init;
+mod keys;
 mod live;
 mod mcp;
+mod members;
 mod message;
 mod question;
 mod run;
@@ -34,6 +37,7 @@ mod sessions;
 mod skills;
 mod stops;
 mod store;
+mod tenants;
 mod terminal;
 mod trust;
 mod turn;
@@ -122,6 +126,15 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Serve agents and rules over WebSocket and HTTP
     Serve(serve::ServeArgs),
+    /// Make, list and revoke the API keys that programs are known by at the gateway
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// List and change who belongs to a tenant, and what they may do there
+    #[command(subcommand)]
+    Members(members::MembersCommand),
+    /// List, make and close tenants
+    #[command(subcommand)]
+    Tenants(tenants::TenantsCommand),
     /// Check every hook, provider and store through its real path
     Doctor(doctor::DoctorArgs),
     /// Show what a found configuration would run, and accept it
@@ -187,6 +200,9 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Import(command) => import::run(&global, command),
         Command::Mcp(args) => mcp::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
+        Command::Keys(command) => keys::run(&global, command),
+        Command::Members(command) => members::run(&global, command),
+        Command::Tenants(command) => tenants::run(&global, command),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),
         Command::Init(args) => init::run(&global, &args),

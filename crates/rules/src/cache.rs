@@ -26,9 +26,9 @@ mod breaking;
 mod mounting;
 
 use breaking::Counter;
-use mounting::doubted;
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
+use mounting::{disabled, doubted};
 
 /// The pause between looks for a rule that another process changed, where nobody tells.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -328,6 +328,10 @@ impl RuleCache {
         if let Some(why) = &cache_state.rules.shut {
             mounted.extend(shut(why).others.iter().cloned());
             return mounted.into();
+        }
+        // The other rules go on, so that what is refused stands in the record as ever.
+        if tenant.is_some_and(|tenant| cache_state.rules.disabled.contains(tenant)) {
+            mounted.push(disabled());
         }
         mounted.extend(doubts.iter().filter(|doubt| is_meant(&doubt.rule)).map(|doubt| doubted(doubt, agents)));
         for hook in hooks.iter().filter(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id)) {

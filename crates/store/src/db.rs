@@ -204,6 +204,8 @@ pub(crate) enum Exclusive {
     Uploads,
     /// Appending to one audit chain: a number made from the name of its tenant.
     Chain(i32),
+    /// Counting what is used: a number made from what is counted, and for whom.
+    Uses(i32),
 }
 
 impl dyn Db + '_ {

@@ -37,8 +37,8 @@ use domain::json::Object;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
-    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RepeatStore, RuleStore,
-    SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
+    Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, OutboxStore, RecordStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -78,6 +78,7 @@ pub trait Store:
     + AuditStore
     + UploadStore
     + RepeatStore
+    + IdentityStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.

@@ -5,6 +5,7 @@ mod exchange;
 mod executions;
 mod history;
 mod hooks;
+mod identity;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +26,7 @@ use jiff::Timestamp;
 use exchange::Exchange;
 use history::History;
 use hooks::RuleTables;
+use identity::IdentityTables;
 use state::{Held, MemoryState};
 
 use crate::Store;
@@ -53,6 +55,7 @@ pub struct Memory {
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
     exchange: Mutex<Exchange>,
+    identities: Mutex<IdentityTables>,
 }
 
 impl Memory {

@@ -1,6 +1,8 @@
 //! The ports of every store in a database: which transaction of [`rows`](crate::rows) answers which method, and how it
 //! is run.
 
+mod identity;
+
 use std::collections::BTreeSet;
 use std::fmt;
 

@@ -14,6 +14,7 @@ pub(crate) mod exchange;
 pub(crate) mod executions;
 pub(crate) mod group;
 pub(crate) mod hooks;
+pub(crate) mod identity;
 pub(crate) mod journal;
 pub(crate) mod outbox;
 pub(crate) mod records;

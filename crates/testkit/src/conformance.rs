@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod audit;
 pub mod exchange;
 pub mod executions;
+pub mod identity;
 mod kept;
 pub mod rules;
 mod selection;

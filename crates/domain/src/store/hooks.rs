@@ -26,6 +26,8 @@ pub struct StoredRules {
     pub runs: Vec<(HookId, TenantId, BreakerRun)>,
     /// All tenants.
     pub tenants: Vec<Tenant>,
+    /// Those of them that are disabled: their gates stay shut.
+    pub disabled: Vec<TenantId>,
     /// Rules whose rows are not as Pintle left them: they are not asked, and what they guard stays shut.
     pub doubts: Vec<RuleDoubt>,
     /// Why the store as a whole is not to be relied on, and what to do: then every gate stays shut.

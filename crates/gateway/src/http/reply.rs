@@ -8,10 +8,10 @@ use axum::response::{IntoResponse as _, Response};
 use domain::json::{Value, json, parse};
 
 use crate::Shared;
+use crate::claim::Claim;
 use crate::door::Visit;
-use crate::error::{ApiError, ErrorCode};
-use crate::principal::Principal;
-use crate::sign_in::Claim;
+use crate::error::ApiError;
+use crate::principal::{Credential, Principal};
 
 /// An answer with a body of JSON.
 pub(crate) fn answer(status: StatusCode, body: &Value) -> Response {
@@ -39,19 +39,16 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
 impl Shared {
     /// Who sends a request.
     pub(crate) async fn signed_in(self: &Arc<Self>, headers: &HeaderMap, visit: Visit) -> Result<Principal, ApiError> {
-        let text = |name: &str| {
-            let value = headers.get(name)?.to_str().ok()?;
-            Some(value.to_owned()).filter(|value| !value.is_empty())
-        };
-        let bearer = text("authorization").and_then(|value| Some(value.strip_prefix("Bearer ")?.trim().to_owned()));
-        let claim = Claim {
-            token: bearer.or_else(|| text("x-api-key")),
-            user: text("x-pintle-user"),
-            tenant: text("x-pintle-tenant"),
-        };
-        if claim.token.is_none() && headers.contains_key(header::AUTHORIZATION) {
-            return Err(ApiError::new(ErrorCode::Unauthorized, "expected `Authorization: Bearer …`"));
+        let claim = Claim::of_headers(headers)?;
+        let (user, tenant) = (claim.user.clone(), claim.tenant.clone());
+        let who = self.known(claim, visit).await?;
+        if who.credential != Credential::Token {
+            let is_other = user.is_some_and(|user| user != who.user);
+            if is_other || tenant.is_some_and(|tenant| tenant != who.slug && tenant != who.tenant.as_str()) {
+                return Err(ApiError::invalid("`X-Pintle-User` and `X-Pintle-Tenant` go with the gateway token only"));
+            }
         }
-        self.known(claim, visit).await
+        self.guests.rates.request(&who)?;
+        Ok(who)
     }
 }

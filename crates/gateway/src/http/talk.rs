@@ -227,6 +227,7 @@ impl Wanted {
         let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
         // Where the host keeps the conversation, only the last message counts.
         files.retain(|(place, _)| !self.kept || place.is_none());
+        let place = shared.turn_of(&self.who.tenant).await?;
         let run = Run::new(self.parts(shared));
         if let Err(at_work) = shared.lanes.take(&run) {
             let details = match at_work.waits() {
@@ -244,7 +245,7 @@ impl Wanted {
         }
         let history = (!self.kept).then_some(history);
         let (skills, turn) = (self.asked.skills.clone(), self.turn.clone());
-        shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, media, turn, resumes });
+        shared.start(run.clone(), Errand { agent, skills, enable_tools: true, history, media, turn, resumes, place });
         Ok(self.talk(shared, run))
     }
 

@@ -136,6 +136,7 @@ impl Shared {
             return Ok(json!({ "injected": true, "runId": at_work.id() }));
         }
         let lane = self.lanes.hold(run.key.clone());
+        let place = self.turn_of(&who.tenant).await?;
         let media = self.attach(&run, true, files, history.as_deref_mut().unwrap_or_default()).await?;
         // From here on whoever works it gives it back.
         lane.stays();
@@ -146,7 +147,7 @@ impl Shared {
             }
             None => (TurnId::fresh(), false),
         };
-        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes });
+        self.start(run.clone(), Errand { agent, skills, enable_tools, history, media, turn, resumes, place });
         answer(&run.outcome().await)
     }
 

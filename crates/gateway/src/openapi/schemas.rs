@@ -25,6 +25,18 @@ fn common() -> Value {
         "Ready": closed(json!({ "store": { "enum": ["ok", "not ok"] }, "serving": { "enum": ["ok", "not ok"] } })),
         "Document": { "type": "object", "required": ["openapi", "info", "paths"] },
         "Refusal": closed(json!({ "error": closed(json!({ "code": text(), "message": text() })) })),
+        "Exchange": closed(json!({ "code": text() })),
+        "SignIn": {
+            "type": "object",
+            "required": ["token"],
+            "properties": { "token": text(), "userId": text(), "tenant": text() },
+            "additionalProperties": false,
+        },
+        "SignedIn": closed(json!({
+            "sessionKey": text(), "sessionId": text(), "role": text(), "user_id": text(), "tenant_id": text(),
+            "tenant_slug": text(), "tenant_name": text(), "expiresAt": text(),
+        })),
+        "SignedOut": closed(json!({ "ok": { "const": true } })),
         "OpenAiError": closed(json!({
             "error": closed(json!({
                 "message": text(), "type": text(), "param": { "type": "null" }, "code": text(),

@@ -198,6 +198,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("gateway.metrics_listen", WHO_ENTERS),
     never("gateway.owner_ids", WHO_ENTERS),
     never("gateway.public_url", WHO_ENTERS),
+    never("gateway.requests_per_minute", WHO_ENTERS),
     never("gateway.tls.cert", WHO_ENTERS),
     never("gateway.tls.key", WHO_ENTERS),
     never("gateway.token_env", WHO_ENTERS),

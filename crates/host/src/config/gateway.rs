@@ -1,10 +1,14 @@
 //! How `pintle serve` is reached, and by whom.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use url::Url;
+
+/// How often each key may ask in a minute, unless it is said: ten times a second.
+const REQUESTS: NonZeroU32 = NonZeroU32::new(600).expect("it is not zero");
 
 /// How long it goes on as before once it is to end, unless it is said.
 const DRAIN_DELAY: Duration = Duration::from_secs(5);
@@ -38,6 +42,8 @@ pub struct GatewayConfig {
     pub public_url: Option<Url>,
     /// The files of its certificate.
     pub tls: Option<TlsFiles>,
+    /// How often each key may ask, a minute and node.
+    pub requests_per_minute: NonZeroU32,
     /// How long it goes on as before once it is to end.
     pub drain_delay: Duration,
     /// How long turns may go on after that.
@@ -84,6 +90,7 @@ impl Default for GatewayConfig {
             trusted_proxies: Vec::new(),
             public_url: None,
             tls: None,
+            requests_per_minute: REQUESTS,
             drain_delay: DRAIN_DELAY,
             drain: DRAIN,
             http: HttpLimits::default(),

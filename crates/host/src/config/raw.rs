@@ -2,6 +2,7 @@
 //! and the schema is what unknown keys and wrong types are checked against: a key exists here or nowhere.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::OnceLock;
 
 use dialects::process::config::raw::RawHooks;
@@ -387,6 +388,8 @@ pub struct RawGateway {
     /// Where numbers are told to whoever asks at `/metrics`: `ADDRESS:PORT` or `unix:PATH`. Without it only administrators
     /// ask, at the other addresses.
     pub metrics_listen: Option<String>,
+    /// How many requests a minute each key may make, and each user of whoever has the token, on each node. Default: 600.
+    pub requests_per_minute: Option<NonZeroU32>,
     /// How many seconds it goes on as before once it is to end, so that balancers see it. Default: 5.
     pub drain_delay_s: Option<u32>,
     /// How many seconds turns may go on after that. Default: 30.

@@ -1,28 +1,41 @@
 //! `pintle serve`: agents and rules over WebSocket and HTTP.
 
-use clap::Args;
+use std::io::IsTerminal as _;
+
+use clap::{Args, Subcommand};
+use domain::caller_role::CallerRole;
 use domain::health::Health;
 use domain::shown_url::shown_url;
-use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News};
+use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
+use rules::admin::Caller;
 use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
-use super::{Global, terminal};
+use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
+use crate::operator;
 use crate::text::counted;
+
+mod link;
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ServeArgs {
+    #[command(subcommand)]
+    command: Option<ServeCommand>,
     /// Where to listen, such as 127.0.0.1:18790 or unix:/run/pintle.sock [default: `gateway.listen`, else
     /// 127.0.0.1:18790]
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     listen: Vec<String>,
+    /// Print a link that signs a browser in to the console as admin, once and within two minutes
+    #[arg(long)]
+    open: bool,
     /// Do everything that a start does but listen, and say whether all is well
     #[arg(long)]
     check: bool,
@@ -31,10 +44,20 @@ pub struct ServeArgs {
     strict: bool,
 }
 
+/// What else can be done with a server.
+#[derive(Debug, Subcommand)]
+pub(super) enum ServeCommand {
+    /// Print a link that signs a browser in to the console, once and within two minutes
+    Link(link::LinkArgs),
+}
+
 /// The exit code of `--check` where something is not as it should be.
 const NOT_WELL: u8 = 5;
 
 pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
+    if let Some(ServeCommand::Link(args)) = &args.command {
+        return link::run(global, args);
+    }
     let runtime = terminal::runtime()?;
     let code = runtime.block_on(serve(global, args));
     runtime.shutdown_background();
@@ -45,7 +68,8 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
     let host = session::open(global, vec![news.watcher()])?;
-    let settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen).map_err(refused)?;
+    let settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
+        .map_err(refused)?;
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;
@@ -68,7 +92,11 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     }
     let listening = gateway.listen().await.map_err(refused)?;
     listening.iter().map(at).chain(lines).for_each(|line| terminal::note(&line));
+    let opened = listening.iter().filter(|it| !it.is_metrics).find_map(|it| gateway.settings().origin_of(&it.address));
     gateway.serve(listening);
+    if args.open {
+        open(&gateway, opened.as_deref()).await?;
+    }
     Served { global, gateway, changes }.until(&mut stops).await
 }
 
@@ -121,6 +149,28 @@ impl Served<'_> {
             terminal::complain(&error.into());
         }
     }
+}
+
+/// Whether there is an API key that somebody can be known by.
+fn has_keys(host: &Host) -> Result<bool, CliError> {
+    host.store.has_keys(jiff::Timestamp::now()).map_err(|error| CliError::failed(error.to_string()))
+}
+
+/// Prints a link to the console, where only a person sees it.
+async fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
+    if !std::io::stderr().is_terminal() || operator::require().is_err() {
+        terminal::warn("--open prints its link on a terminal only; `pintle serve link` in one makes another");
+        return Ok(());
+    }
+    let Some(origin) = origin else {
+        terminal::warn("--open needs an address of the network, or `gateway.public_url`");
+        return Ok(());
+    };
+    let (role, now) = (CallerRole::Admin, jiff::Timestamp::now());
+    let user = link_user(&gateway.host().await.loaded.config.gateway, role);
+    let code = gateway.identity_admin().link(&Caller::cli(), &user, role, now).map_err(identity::refused)?;
+    terminal::note(&format!("open {origin}/#code={code}"));
+    Ok(())
 }
 
 /// A token that is set: nothing is waited for.

@@ -1,34 +1,10 @@
 //! Who asks.
 
 use crate::record::Lang;
+pub use domain::caller_role::CallerRole;
 use domain::id::TenantId;
 
 use super::{AdminError, AdminErrorCode};
-
-/// The role of a caller: what they may do; each includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CallerRole {
-    /// Look.
-    Viewer,
-    /// Work.
-    Operator,
-    /// Change what is one tenant's.
-    Admin,
-    /// Change everything.
-    Owner,
-}
-
-impl CallerRole {
-    /// The word in messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
-            Self::Owner => "owner",
-        }
-    }
-}
 
 /// Who asks. All of it comes from their session, nothing from what they ask.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -144,6 +144,11 @@ pub fn shut(why: &str) -> RulesByTenant {
     RulesByTenant { others, ..RulesByTenant::default() }
 }
 
+/// The hook of a tenant that is disabled: it refuses at every gate.
+pub(super) fn disabled() -> Mounted {
+    stub(("tenant", "host"), "the tenant is disabled", GuardedEvents::everything(&GATES))
+}
+
 /// The checkpoints at which a rule can keep something shut.
 const GATES: [CheckpointKind; 3] =
     [CheckpointKind::UserPromptSubmit, CheckpointKind::PreToolUse, CheckpointKind::SubagentStart];

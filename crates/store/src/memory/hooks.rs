@@ -63,6 +63,11 @@ impl RuleStore for Memory {
 }
 
 impl Memory {
+    /// Disables a tenant or enables it again.
+    pub(super) fn stop_tenant(&self, tenant: &TenantId, disabled: bool) {
+        self.tables().stop_tenant(tenant, disabled);
+    }
+
     /// The result of `work` on the account of `tenant`.
     fn of_account<T>(
         &self,

@@ -31,6 +31,8 @@ const LOCK_SPACE: i32 = 0x706e_746c;
 
 /// The space of the locks of audit chains.
 const CHAIN_SPACE: i32 = LOCK_SPACE + 1;
+/// The same for what is counted.
+const USES_SPACE: i32 = LOCK_SPACE + 2;
 
 /// A connection and what it has prepared.
 pub(super) struct Link {
@@ -141,6 +143,7 @@ impl Db for Link {
             Exclusive::Approvals => (LOCK_SPACE, 3),
             Exclusive::Uploads => (LOCK_SPACE, 60),
             Exclusive::Chain(chain) => (CHAIN_SPACE, chain),
+            Exclusive::Uses(place) => (USES_SPACE, place),
         };
         self.script(&format!("SELECT pg_advisory_xact_lock({space}, {what})"))
     }

@@ -17,6 +17,7 @@ use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResu
 use jiff::Timestamp;
 
 use super::anchor::{EPOCH, ROW};
+use super::identity::members;
 use super::{audit, epoch, tenants};
 use crate::db::{Cell, Columns, Db, Failure, limit_of};
 use crate::evidence::{self, Note};
@@ -27,7 +28,8 @@ use columns::{COLUMNS, cells, hook};
 
 /// Everything that puts rules in force. In one transaction, or the parts do not fit together.
 pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
-    let mut found = StoredRules { epoch: epoch::now(db)?, tenants: tenants::all(db)?, ..StoredRules::default() };
+    let (tenants, disabled) = (tenants::all(db)?, members::disabled(db)?);
+    let mut found = StoredRules { epoch: epoch::now(db)?, tenants, disabled, ..StoredRules::default() };
     db.each(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], &mut |row| {
         match hook(db.dialect(), row) {
             Ok(rule) => found.hooks.push(rule),

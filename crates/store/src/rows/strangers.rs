@@ -24,9 +24,10 @@ const IN_SQLITE: &str = "SELECT group_concat(type || char(31) || tbl_name || cha
 /// The tables of Pintle. Those of others in the same schema are theirs.
 macro_rules! tables {
     () => {
-        "('agent_hooks', 'approvals', 'audit_checkpoints', 'audit_log', 'events', 'hook_breakers', 'hook_changes', \
-         'hook_epoch', 'hook_executions', 'hook_outbox', 'hook_sets', 'journal', 'sessions', 'store_identity', \
-         'tenant_hook_budget', 'tenants', 'turns')"
+        "('agent_hooks', 'api_keys', 'approvals', 'audit_checkpoints', 'audit_log', 'console_links', 'console_sessions', \
+         'events', 'gateway_uses', 'hook_breakers', 'hook_changes', 'hook_epoch', 'hook_executions', 'hook_outbox', \
+         'hook_sets', 'identity_epoch', 'journal', 'members', 'sessions', 'store_identity', 'tenant_hook_budget', \
+         'tenant_stops', 'tenants', 'turns')"
     };
 }
 

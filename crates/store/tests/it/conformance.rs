@@ -10,6 +10,7 @@ use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
 use testkit::conformance::approvals::approvals;
 use testkit::conformance::exchange::exchange;
+use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
 
@@ -36,6 +37,12 @@ fn sqlite_keeps_approvals() {
 }
 
 #[test]
+fn sqlite_keeps_identities() {
+    let folder = tempfile::tempdir().unwrap();
+    identity(&sqlite(folder.path(), Durability::Commit));
+}
+
+#[test]
 fn sqlite_that_syncs_passes_the_suites() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite(folder.path(), Durability::BeforeEffect);
@@ -57,6 +64,7 @@ fn memory_passes_the_suites() {
     approvals(&store);
     sessions(&store);
     exchange(&Memory::new());
+    identity(&store);
 }
 
 #[test]
@@ -67,6 +75,7 @@ fn a_store_by_url_passes_the_suites() {
         records(&*store);
         approvals(&*store);
         sessions(&*store);
+        identity(&*store);
     }
 }
 

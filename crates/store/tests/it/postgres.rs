@@ -13,6 +13,7 @@ use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
 use testkit::conformance::exchange::exchange;
+use testkit::conformance::identity::identity;
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
 use testkit::conformance::store::{event, keep, records};
 use testkit::postgres::Server;
@@ -48,6 +49,7 @@ fn postgres_passes_the_suites() {
         records(&*store);
         approvals(&*store);
         sessions(&*store);
+        identity(&*store);
         drop(store);
         // Another one finds what the first left.
         assert!(count(&open(&url)) > 100);

@@ -39,6 +39,7 @@ pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Pa
         Some(_) => problems.push(EntryProblem::new(&["gateway", "tls"], "expected both `cert` and `key`".to_owned())),
         None => {}
     }
+    config.requests_per_minute = raw.requests_per_minute.unwrap_or(config.requests_per_minute);
     let seconds = |given: Option<u32>, before: Duration| given.map_or(before, |s| Duration::from_secs(s.into()));
     config.drain_delay = seconds(raw.drain_delay_s, config.drain_delay);
     config.drain = seconds(raw.drain_s, config.drain);

@@ -78,6 +78,7 @@ const TRIALS: &[Trial] = &[
     trial("gateway.metrics_listen", "[gateway]\n@\n", "metrics_listen = '127.0.0.1:1'"),
     trial("gateway.owner_ids", "[gateway]\n@\n", "owner_ids = ['anna']"),
     trial("gateway.public_url", "[gateway]\n@\n", "public_url = 'https://a.example'"),
+    trial("gateway.requests_per_minute", "[gateway]\n@\n", "requests_per_minute = 1"),
     trial("gateway.tls.cert", "[gateway.tls]\nkey = 'k.pem'\n@\n", "cert = 'c.pem'"),
     trial("gateway.tls.key", "[gateway.tls]\ncert = 'c.pem'\n@\n", "key = 'k.pem'"),
     trial("gateway.token_env", "[gateway]\n@\n", "token_env = 'T'"),

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::people::People;
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, scripted};
 
@@ -84,7 +85,11 @@ fn words_are_not_tried_for_long() {
     };
     assert_eq!(tried, 11);
     assert!(refused["error"]["retryAfterMs"].as_u64().unwrap() > 0, "{refused}");
-    assert!(server.admin("anna").done("hooks.list", json!({}))["hooks"].is_array());
+    // Not even the right one is looked at then; a key, which nobody guesses, is.
+    let right = server.client().call("connect", json!({ "token": TOKEN }));
+    assert_eq!(right["error"]["code"], "RESOURCE_EXHAUSTED", "{right}");
+    let key = People::key(&server, "anna", &["operator.read"]);
+    assert!(server.connected(json!({ "token": key })).done("hooks.list", json!({}))["hooks"].is_array());
 }
 
 #[test]

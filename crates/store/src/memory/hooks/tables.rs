@@ -1,6 +1,6 @@
 //! Rules as values.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use domain::breaker::BreakerRun;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
@@ -21,6 +21,7 @@ pub(in crate::memory) struct RuleTables {
     pub(super) rules: RuleTransaction,
     /// By id.
     pub(super) tenants: Vec<Tenant>,
+    pub(super) disabled: BTreeSet<TenantId>,
     /// Oldest first; it outlives the hooks.
     log: VecDeque<LoggedChange>,
     pub(super) accounts: BTreeMap<TenantId, Account>,
@@ -52,6 +53,7 @@ impl Default for RuleTables {
         Self {
             rules: RuleTransaction::default(),
             tenants: vec![tenant(SENTINEL_TENANT, "global", "Global"), tenant(DEFAULT_TENANT, "default", "Default")],
+            disabled: BTreeSet::new(),
             log: VecDeque::new(),
             accounts: BTreeMap::new(),
             jobs: BTreeMap::new(),
@@ -76,6 +78,7 @@ impl RuleTables {
             trips: trips.map(trip).collect(),
             runs: runs.map(|(hook, (tenant, run))| (hook.clone(), tenant.clone(), run.clone())).collect(),
             tenants: self.tenants.clone(),
+            disabled: self.disabled.iter().cloned().collect(),
             ..StoredRules::default()
         }
     }
@@ -89,6 +92,15 @@ impl RuleTables {
         self.tenants.sort_by(|a, b| a.id.cmp(&b.id));
         self.rules.epoch += 1;
         Ok(())
+    }
+
+    pub(super) fn stop_tenant(&mut self, tenant: &TenantId, disabled: bool) {
+        if disabled {
+            self.disabled.insert(tenant.clone());
+        } else {
+            self.disabled.remove(tenant);
+        }
+        self.rules.epoch += 1;
     }
 
     pub(super) fn changes(&self, id: &HookId, limit: usize) -> Vec<LoggedChange> {

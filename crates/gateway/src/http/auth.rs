@@ -1,0 +1,201 @@
+//! `/auth/…`: signing in to the console and out of it.
+//!
+//! A browser hands cookies to every server of a machine, whatever its port. So a session has two secrets: the cookie,
+//! which no page can read, and a key, which no other origin can; neither is worth anything alone.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use domain::json::{Value, json};
+use domain::store::{SessionOrigin, SignInLink};
+use jiff::Timestamp;
+
+use super::reply::{answer, json_body};
+use crate::Shared;
+use crate::claim::{COOKIE_PREFIX, Claim};
+use crate::door::Visit;
+use crate::error::{ApiError, ErrorCode};
+use crate::identity_admin::FreshSession;
+use crate::params::Params;
+use crate::principal::Credential;
+use crate::rates::Attempt;
+use crate::secret;
+use crate::sign_in::LONGEST;
+
+/// Digits of a session's id that are in the name of its cookie.
+const NAME_DIGITS: usize = 8;
+
+/// `POST /auth/exchange`: a link for a session.
+pub(crate) async fn exchange(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    respond(shared.exchange(visit, &headers, &body).await)
+}
+
+/// `POST /auth/sign-in`: the gateway token or an API key for a session.
+pub(crate) async fn sign_in(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    respond(shared.console_sign_in(visit, &headers, &body).await)
+}
+
+/// `POST /auth/sign-out`: the end of a session.
+pub(crate) async fn sign_out(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    respond(shared.sign_out(visit, &headers, &body).await)
+}
+
+/// An answer, and what the browser is to keep.
+struct Said {
+    body: Value,
+    cookie: String,
+}
+
+fn respond(said: Result<Said, ApiError>) -> Response {
+    let (mut response, cookie) = match said {
+        Ok(Said { body, cookie }) => (answer(StatusCode::OK, &body), HeaderValue::from_str(&cookie).ok()),
+        Err(error) => {
+            let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let code = error.code.word().to_lowercase();
+            let body = json!({ "error": { "code": code, "message": error.message } });
+            let mut response = answer(status, &body);
+            if let Some(wait) = error.retry_after_ms {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.div_ceil(1000)));
+            }
+            (response, None)
+        }
+    };
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Turns away pages of others, even those that may ask otherwise.
+fn only_own_pages(visit: Visit) -> Result<(), ApiError> {
+    if visit.is_own_page {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorCode::TenantAccessRevoked,
+        "a session of the console is for pages of this server only, not for those of `gateway.allowed_origins`",
+    ))
+}
+
+impl Shared {
+    async fn exchange(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+        only_own_pages(visit)?;
+        let body = json_body(headers, body)?;
+        let params = Params::of(&body, &["code"])?;
+        let code = params.needed("code")?.to_owned();
+        let attempt = if secret::is_random(&code) { Attempt::Secret } else { Attempt::Guess };
+        if attempt == Attempt::Guess {
+            self.guests.rates.may_try(visit.from)?;
+        }
+        let device = device(headers);
+        let fresh = self
+            .blocking(move |shared| {
+                let (admin, now) = (&shared.guests.admin, Timestamp::now());
+                let link = admin.take_link(&code, now)?;
+                admin.begin_session(link, SessionOrigin::Link, &device, now)
+            })
+            .await;
+        if let Err(error) = &fresh
+            && error.code == ErrorCode::Unauthorized
+        {
+            self.sign_in_failed(visit, attempt, error)?;
+        }
+        self.begun(fresh?, visit).await
+    }
+
+    async fn console_sign_in(
+        self: &Arc<Self>,
+        visit: Visit,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Said, ApiError> {
+        only_own_pages(visit)?;
+        let body = json_body(headers, body)?;
+        let params = Params::of(&body, &["token", "userId", "tenant"])?;
+        let text = |name: &str| params.text(name).map(|text| text.map(str::to_owned));
+        let claim = Claim {
+            token: Some(params.needed("token")?.to_owned()),
+            user: text("userId")?,
+            tenant: text("tenant")?,
+            ..Claim::default()
+        };
+        let who = self.known(claim, visit).await?;
+        let origin = match &who.credential {
+            Credential::Key(id) => SessionOrigin::Key(id.clone()),
+            Credential::Token | Credential::Console { .. } | Credential::Anonymous => {
+                let origin = self.guests.known_by.token_origin();
+                origin.ok_or_else(|| ApiError::unauthorized("unauthorized: invalid or missing credentials"))?
+            }
+        };
+        let expires_at = String::new();
+        let link = SignInLink { tenant: who.tenant, user: who.user, role: who.role, expires_at };
+        let device = device(headers);
+        let fresh = self
+            .blocking(move |shared| shared.guests.admin.begin_session(link, origin, &device, Timestamp::now()))
+            .await?;
+        self.begun(fresh, visit).await
+    }
+
+    /// What a page is told whose session begins.
+    async fn begun(self: &Arc<Self>, fresh: FreshSession, visit: Visit) -> Result<Said, ApiError> {
+        let FreshSession { session, key, cookie } = fresh;
+        let cookie = set_cookie((&session.id, &cookie), LONGEST.as_secs(), visit);
+        // It is let in as any other request: what is not let in is no session.
+        let claim = Claim { console_key: Some(key.clone()), cookies: vec![value_of(&cookie)], ..Claim::default() };
+        let who = self.known(claim, visit).await?;
+        let body = json!({
+            "sessionKey": key, "sessionId": session.id, "role": who.role.word(), "user_id": who.user,
+            "tenant_id": who.tenant, "tenant_slug": who.slug, "tenant_name": who.tenant_name,
+            "expiresAt": who.until,
+        });
+        Ok(Said { body, cookie })
+    }
+
+    async fn sign_out(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+        only_own_pages(visit)?;
+        let body = if body.is_empty() { Value::Null } else { json_body(headers, body)? };
+        Params::of(&body, &[])?;
+        let who = self.signed_in(headers, visit).await?;
+        let Credential::Console { session, .. } = who.credential.clone() else {
+            return Err(ApiError::invalid("there is no session: `X-Pintle` and its cookie are missing"));
+        };
+        let id = session.clone();
+        self.taken_away(move |shared| shared.guests.admin.end_sessions(&who, Some(&id))).await?;
+        Ok(Said { body: json!({ "ok": true }), cookie: set_cookie((&session, ""), 0, visit) })
+    }
+}
+
+fn device(headers: &HeaderMap) -> String {
+    headers.get(header::USER_AGENT).and_then(|name| name.to_str().ok()).unwrap_or("unknown").to_owned()
+}
+
+fn set_cookie((id, value): (&str, &str), seconds: i64, visit: Visit) -> String {
+    let name: String = id.chars().take(NAME_DIGITS).collect();
+    let secure = if visit.is_encrypted { "; Secure" } else { "" };
+    format!("{COOKIE_PREFIX}{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
+}
+
+/// The value of a cookie that [`set_cookie`] wrote.
+fn value_of(cookie: &str) -> String {
+    let pair = cookie.split(';').next().unwrap_or_default();
+    pair.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default()
+}

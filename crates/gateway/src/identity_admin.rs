@@ -1,0 +1,77 @@
+//! Everything that can be done with keys, members, tenants and sessions of the console, whoever asks: the command line or
+//! the gateway. Nobody gives more than they have.
+
+use std::sync::Arc;
+
+use domain::id::TenantId;
+use domain::rule::Edition;
+use domain::store::Actor;
+use jiff::Timestamp;
+use rules::admin::{Caller, CallerRole};
+use store::Store;
+
+use crate::error::ApiError;
+
+mod keys;
+mod members;
+mod sessions;
+mod tenants;
+
+pub use keys::{FreshKey, KeyWish};
+pub use members::MemberChange;
+pub(crate) use sessions::FreshSession;
+
+/// Longest name of a key, a user or a tenant, in characters: the width of its column.
+const MAX_NAME: usize = 255;
+
+/// Does what callers want with who may ask, as far as they may give it. Who may call at all is asked before.
+#[derive(Clone)]
+pub struct IdentityAdmin {
+    store: Arc<dyn Store>,
+    edition: Edition,
+}
+
+impl IdentityAdmin {
+    /// One over `store`.
+    pub fn new(store: Arc<dyn Store>, edition: Edition) -> Self {
+        Self { store, edition }
+    }
+
+    /// Lets those pass who have at least `role` themselves.
+    fn may_give(by: &Caller, role: CallerRole) -> Result<(), ApiError> {
+        if by.role >= role {
+            return Ok(());
+        }
+        let (wanted, own) = (role.word(), by.role.word());
+        Err(ApiError::unauthorized(format!("permission denied: nobody gives {wanted} who is {own}")))
+    }
+}
+
+fn actor(by: &Caller, now: Timestamp) -> Actor {
+    Actor { name: by.name.clone(), at: now }
+}
+
+/// A moment as it is kept.
+fn moment(at: Timestamp) -> String {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at).to_string()
+}
+
+/// A name that can be kept and shown.
+fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, ApiError> {
+    let length = text.chars().count();
+    if text.trim().is_empty() {
+        return Err(ApiError::invalid(format!("{what} is required")));
+    }
+    if length > MAX_NAME {
+        return Err(ApiError::invalid(format!("{what} exceeds {MAX_NAME} characters (got {length})")));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(ApiError::invalid(format!("{what} has control characters")));
+    }
+    Ok(text)
+}
+
+/// Nobody lives in the tenant of global rules.
+fn lives_in(tenant: &TenantId) -> bool {
+    *tenant != TenantId::sentinel()
+}

@@ -1,0 +1,155 @@
+//! Sees to it that what is taken away from somebody is gone at once, on every node: who may what is looked at again
+//! whenever the store counts a change, and connections of whoever may less by now are closed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::id::TenantId;
+use jiff::Timestamp;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::Shared;
+use crate::error::{ApiError, ErrorCode};
+use crate::hub::Connection;
+use crate::principal::{Credential, Principal};
+use crate::quotas::{KEEP_EVERY, KEPT};
+use crate::run::Run;
+use crate::sign_in::{IDLE, LONGEST, Registry};
+
+/// How often the store is asked whether something was taken away. Source: revoking is in force within a second.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often what is too old is forgotten, and what users did long ago: rates are counted by the minute.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// Watches until connections are closed.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut seen, mut kept, mut swept) = (None, Instant::now(), Instant::now());
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = shared.guests.changed.notified() => {}
+            () = shared.life.hard_stop.cancelled() => break,
+        }
+        match shared.look(seen).await {
+            Ok(epoch) => seen = Some(epoch),
+            Err(error) => tracing::debug!(%error, "who may what cannot be looked at"),
+        }
+        if kept.elapsed() >= KEEP_EVERY {
+            kept = Instant::now();
+            shared.keep_quotas(Timestamp::now() + KEPT).await;
+        }
+        if swept.elapsed() >= SWEEP_EVERY {
+            swept = Instant::now();
+            shared.sweep().await;
+        }
+    }
+    // Nothing of this node counts any more.
+    shared.keep_quotas(Timestamp::now()).await;
+}
+
+impl Shared {
+    /// Looks at everybody again if the store counts another number than `seen`, and at those whose time is over.
+    async fn look(self: &Arc<Self>, seen: Option<u64>) -> Result<u64, ApiError> {
+        let now = Timestamp::now();
+        let looked = self
+            .blocking(move |shared| {
+                let ended = shared.guests.quotas.ended();
+                if !ended.is_empty() {
+                    shared.store.end_uses(&ended)?;
+                }
+                let epoch = shared.store.identity_epoch()?;
+                let changed = seen != Some(epoch);
+                let is_over = |it: &Arc<Connection>| it.who.until.is_some_and(|until| until <= now);
+                // Whoever is not here yet looks again by themselves once they are.
+                let due: Vec<Arc<Connection>> =
+                    shared.hub.all().into_iter().filter(|it| changed || is_over(it)).collect();
+                if !changed && due.is_empty() {
+                    return Ok((epoch, Vec::new()));
+                }
+                shared.look_again(&due, changed).map(|runs| (epoch, runs))
+            })
+            .await?;
+        let (epoch, cut) = looked;
+        cut.iter().for_each(|run| run.handle.cancel());
+        Ok(epoch)
+    }
+
+    /// Closes what is no longer anybody's of `due`; the runs of those who are kept out of their tenants, if they are
+    /// asked for.
+    fn look_again(&self, due: &[Arc<Connection>], with_runs: bool) -> Result<Vec<Arc<Run>>, ApiError> {
+        let registry = Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?;
+        let mut known: BTreeMap<(TenantId, String, Credential), bool> = BTreeMap::new();
+        for connection in due {
+            let who = &connection.who;
+            let place = (who.tenant.clone(), who.user.clone(), who.credential.clone());
+            let stays = match known.get(&place) {
+                Some(stays) => *stays,
+                None => stays(&registry, who)?,
+            };
+            known.insert(place, stays);
+            if !stays {
+                tracing::info!(user = %who.user, tenant = %who.slug, "security.connection_revoked");
+                connection.revoke();
+            }
+        }
+        if !with_runs {
+            return Ok(Vec::new());
+        }
+        let mut cut = Vec::new();
+        for run in self.lanes.all() {
+            if registry.is_shut_out(&run.key.tenant, &run.name.user)? {
+                cut.push(run);
+            }
+        }
+        Ok(cut)
+    }
+
+    /// Whether `who`, who is among the open connections now, is still who they were when they signed in.
+    pub(crate) async fn is_still(self: &Arc<Self>, who: &Principal) -> Result<bool, ApiError> {
+        let who = who.clone();
+        self.blocking(move |shared| {
+            let registry = Registry::read(&shared.guests.known_by, &*shared.store, Timestamp::now())?;
+            stays(&registry, &who)
+        })
+        .await
+    }
+
+    async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {
+        let kept = self.blocking(move |shared| Ok(shared.store.keep_uses(&shared.guests.quotas.node, until)?)).await;
+        if let Err(error) = kept {
+            tracing::warn!(%error, "turns and connections of this node may not be counted");
+        }
+    }
+
+    async fn sweep(self: &Arc<Self>) {
+        self.guests.rates.sweep();
+        let now = Timestamp::now();
+        let used: Vec<Principal> = self.hub.all().into_iter().map(|it| it.who.clone()).collect();
+        let swept = self.blocking(move |shared| {
+            // Whoever is connected uses their session.
+            for who in used {
+                if let Credential::Console { session, .. } = &who.credential {
+                    shared.store.console_session_seen(&who.tenant, session, now)?;
+                }
+            }
+            shared.forget_old()?;
+            Ok(shared.store.forget_identities(now, (now - IDLE, now - LONGEST))?)
+        });
+        if let Err(error) = swept.await {
+            tracing::debug!(%error, "what is too old stays for now");
+        }
+    }
+}
+
+/// Whether `who` still may exactly what they might when they came.
+fn stays(registry: &Registry<'_>, who: &Principal) -> Result<bool, ApiError> {
+    match registry.again(who) {
+        Ok(now) => Ok(now.may_as(who)),
+        Err(error) if matches!(error.code, ErrorCode::Unauthorized | ErrorCode::TenantAccessRevoked) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

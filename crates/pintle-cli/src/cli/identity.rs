@@ -1,0 +1,83 @@
+//! What `pintle keys`, `pintle members`, `pintle tenants` and `pintle serve link` have in common: a person gives them,
+//! and they act on the store of the configuration, in one tenant.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::json::Value;
+use domain::rule::Edition;
+use gateway::{ApiError, ErrorCode, IdentityAdmin};
+use host::config::Loaded;
+use host::host::{load, open_store};
+use host::host_rules::edition;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+use rules::admin::Caller;
+use store::Store;
+
+use super::audit::{failed, no_tenant};
+use super::{Global, terminal};
+use crate::error::CliError;
+use crate::operator;
+
+/// Where those who may ask are managed.
+pub(super) struct Identities {
+    pub(super) admin: IdentityAdmin,
+    /// The person at the terminal, in the tenant that is meant.
+    pub(super) by: Caller,
+    pub(super) edition: Edition,
+    pub(super) loaded: Loaded,
+    pub(super) now: Timestamp,
+}
+
+/// Opens the store for a person, in the tenant with this slug or id.
+pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, CliError> {
+    operator::require()?;
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let edition = edition(&loaded.config, &env)?;
+    let store: Arc<dyn Store> = open_store(&loaded.config)?;
+    let mut by = Caller::cli();
+    let tenants = store.tenants().map_err(failed)?;
+    let named = tenant.unwrap_or("default");
+    // The first is the owner of global rules, and nobody's tenant.
+    let known = tenants.iter().skip(1);
+    let found = known.clone().find(|tenant| tenant.slug == named || tenant.id.as_str() == named);
+    let found = found.ok_or_else(|| no_tenant(named, known.map(|tenant| tenant.slug.as_str())))?;
+    by.tenant = found.id.clone();
+    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
+}
+
+/// What a store or a rule of who may give what said.
+pub(super) fn refused(error: ApiError) -> CliError {
+    match error.code {
+        ErrorCode::InvalidRequest => CliError::usage(error.message),
+        ErrorCode::Unavailable
+        | ErrorCode::NotLinked
+        | ErrorCode::NotPaired
+        | ErrorCode::AgentTimeout
+        | ErrorCode::Unauthorized
+        | ErrorCode::NotFound
+        | ErrorCode::AlreadyExists
+        | ErrorCode::ResourceExhausted
+        | ErrorCode::FailedPrecondition
+        | ErrorCode::Internal
+        | ErrorCode::TenantAccessRevoked
+        | ErrorCode::NotImplemented => CliError::failed(error.message),
+    }
+}
+
+/// How long something lasts: `90d`, `12h`.
+pub(super) fn lasting(text: &str, now: Timestamp) -> Result<Duration, CliError> {
+    let span = text.parse::<Span>().ok().filter(|span| !span.is_negative() && !span.is_zero());
+    let until = span.and_then(|span| now.to_zoned(TimeZone::UTC).checked_add(span).ok());
+    let lasts = until.and_then(|until| Duration::try_from(until.timestamp().duration_since(now)).ok());
+    lasts.ok_or_else(|| {
+        CliError::usage(format!("--expires: \"{text}\" is no time")).hint("write how long, such as 90d or 12h")
+    })
+}
+
+pub(super) fn print_json(value: &Value) -> Result<u8, CliError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failed(error.to_string()))?;
+    terminal::say(&format!("{text}\n"))?;
+    Ok(0)
+}

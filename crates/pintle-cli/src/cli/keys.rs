@@ -1,0 +1,155 @@
+//! `pintle keys`: what programs are known by at the gateway.
+
+use clap::{Args, Subcommand};
+use domain::json::{Value, json};
+use domain::store::{ApiKey, KeyScope};
+use gateway::{FreshKey, KeyWish};
+
+use super::identity::{Identities, lasting, open, print_json, refused};
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::CliError;
+use crate::moment::moment_of;
+use crate::table::{folded, out_columns};
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make a key; it is shown once
+    Create(CreateArgs),
+    /// The keys of a tenant
+    List(ListArgs),
+    /// Take a key back: within a second nobody is let in with it
+    Revoke(RevokeArgs),
+}
+
+/// Flags of `keys create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// What it is for
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// What it may: operator.read, operator.write, operator.approvals, operator.pairing, operator.admin
+    #[arg(long, value_name = "SCOPE", required = true, num_args = 1.., value_parser = scope)]
+    scope: Vec<KeyScope>,
+    /// Who it is; they become a member if they are none
+    #[arg(long, value_name = "USER")]
+    owner: String,
+    /// How long it counts, such as 90d [default: until it is revoked]
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `keys list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Those that were revoked or are over, too
+    #[arg(long)]
+    all: bool,
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `keys revoke`.
+#[derive(Debug, Args)]
+pub struct RevokeArgs {
+    /// The id of the key, or how it begins
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+}
+
+fn scope(text: &str) -> Result<KeyScope, String> {
+    text.parse()
+}
+
+pub(super) fn run(global: &Global, command: KeysCommand) -> Result<u8, CliError> {
+    match command {
+        KeysCommand::Create(args) => create(&open(global, args.tenant.as_deref())?, args),
+        KeysCommand::List(args) => list(&open(global, args.tenant.as_deref())?, &args),
+        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args.key),
+    }
+}
+
+fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
+    let CreateArgs { name, scope, owner, expires, json, .. } = args;
+    let lasts = expires.map(|text| lasting(&text, at.now)).transpose()?;
+    let wish = KeyWish { name, owner: Some(owner), scopes: scope, lasts };
+    let FreshKey { key, secret } = at.admin.create_key(&at.by, wish, at.now).map_err(refused)?;
+    if json {
+        return print_json(&json!({ "key": secret, "apiKey": as_value(&key) }));
+    }
+    terminal::say(&format!("{secret}\n"))?;
+    terminal::note("it is shown this once; whoever has it is let in as its owner");
+    Ok(0)
+}
+
+fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
+    let mut keys = at.admin.keys(&at.by).map_err(refused)?;
+    keys.retain(|key| args.all || key.is_good(at.now));
+    if args.json {
+        return print_json(&json!({ "apiKeys": keys.iter().map(as_value).collect::<Vec<_>>() }));
+    }
+    if keys.is_empty() {
+        terminal::note("there are no keys");
+    }
+    let lines: String = keys.iter().map(|key| line(at, key)).collect();
+    terminal::say(&folded(&lines, out_columns(), 2))?;
+    Ok(0)
+}
+
+fn line(at: &Identities, key: &ApiKey) -> String {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
+    let state = match (&key.revoked_at, &key.expires_at) {
+        (Some(revoked), _) => format!("revoked {}", moment_of(revoked)),
+        (None, Some(ends)) if key.is_good(at.now) => format!("until {}", moment_of(ends)),
+        (None, Some(ended)) => format!("over since {}", moment_of(ended)),
+        (None, None) => "until it is revoked".to_owned(),
+    };
+    format!(
+        "{}  {}…  {}  {}\n  {}, {state}\n",
+        key.id,
+        key.shown,
+        clean(&key.owner),
+        clean(&key.name),
+        scopes.join(" ")
+    )
+}
+
+fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
+    let keys = at.admin.keys(&at.by).map_err(refused)?;
+    // A key itself may be given, too: whoever found one somewhere has nothing else.
+    let is_meant = |key: &&ApiKey| key.id == named || (named.len() >= key.shown.len() && named.starts_with(&key.shown));
+    let meant: Vec<&ApiKey> = keys.iter().filter(is_meant).collect();
+    let id = match meant.as_slice() {
+        [key] => key.id.clone(),
+        [] => named.to_owned(),
+        [..] => {
+            return Err(CliError::usage("several keys begin so; write the id of one").hint("see `pintle keys list`"));
+        }
+    };
+    at.admin.revoke_key(&at.by, &id, at.now).map_err(refused).map_err(|error| error.hint("see `pintle keys list`"))?;
+    terminal::note("nobody is let in with it any more");
+    Ok(0)
+}
+
+fn as_value(key: &ApiKey) -> Value {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
+    json!({
+        "id": key.id, "name": key.name, "prefix": key.shown, "owner": key.owner, "scopes": scopes,
+        "role": key.role().word(), "expiresAt": key.expires_at, "revokedAt": key.revoked_at,
+        "createdAt": key.created_at, "createdBy": key.created_by,
+    })
+}

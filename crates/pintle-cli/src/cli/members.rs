@@ -1,0 +1,122 @@
+//! `pintle members`: who belongs to a tenant, and what they may do there.
+
+use clap::{Args, Subcommand};
+use domain::caller_role::CallerRole;
+use domain::json::{Value, json};
+use domain::store::Member;
+use gateway::MemberChange;
+
+use super::identity::{Identities, open, print_json, refused};
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::CliError;
+use crate::moment::moment_of;
+
+/// What can be done with members.
+#[derive(Debug, Subcommand)]
+pub enum MembersCommand {
+    /// The members of a tenant
+    List(ListArgs),
+    /// Make somebody a member
+    Add(RoleArgs),
+    /// Give a member another role
+    Set(RoleArgs),
+    /// Let a member in no more: their keys and sessions stop within a second
+    Disable(UserArgs),
+    /// Let a member in again
+    Enable(UserArgs),
+    /// Take a member out, with their keys and sessions
+    Remove(UserArgs),
+}
+
+/// Flags of `members list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `members add` and `members set`.
+#[derive(Debug, Args)]
+pub struct RoleArgs {
+    /// Who
+    #[arg(value_name = "USER")]
+    user: String,
+    /// What they may: viewer, operator or admin
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    role: CallerRole,
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+}
+
+/// Flags of the others.
+#[derive(Debug, Args)]
+pub struct UserArgs {
+    /// Who
+    #[arg(value_name = "USER")]
+    user: String,
+    /// The tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
+}
+
+pub(super) fn role(text: &str) -> Result<CallerRole, String> {
+    text.parse()
+}
+
+pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliError> {
+    let change = |args: &UserArgs, enabled: bool| {
+        let at = open(global, args.tenant.as_deref())?;
+        let change = MemberChange { enabled: Some(enabled), ..MemberChange::default() };
+        at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused).map(drop)
+    };
+    match command {
+        MembersCommand::List(args) => return list(&open(global, args.tenant.as_deref())?, &args),
+        MembersCommand::Add(args) => {
+            let at = open(global, args.tenant.as_deref())?;
+            at.admin.add_member(&at.by, &args.user, args.role, at.now).map_err(refused)?;
+        }
+        MembersCommand::Set(args) => {
+            let at = open(global, args.tenant.as_deref())?;
+            let change = MemberChange { role: Some(args.role), ..MemberChange::default() };
+            at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused)?;
+        }
+        MembersCommand::Disable(args) => change(&args, false)?,
+        MembersCommand::Enable(args) => change(&args, true)?,
+        MembersCommand::Remove(args) => {
+            let at = open(global, args.tenant.as_deref())?;
+            at.admin.remove_member(&at.by, &args.user, at.now).map_err(refused)?;
+        }
+    }
+    Ok(0)
+}
+
+fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
+    let members = at.admin.members(&at.by).map_err(refused)?;
+    if args.json {
+        return print_json(&json!({ "members": members.iter().map(as_value).collect::<Vec<_>>() }));
+    }
+    if members.is_empty() {
+        terminal::note("there are no members");
+    }
+    terminal::say(&members.iter().map(line).collect::<String>())?;
+    Ok(0)
+}
+
+fn line(member: &Member) -> String {
+    let since = moment_of(&member.created_at);
+    let state = if member.disabled_at.is_some() { "  disabled" } else { "" };
+    format!("{}  {}  since {since}{state}\n", clean(&member.user), member.role)
+}
+
+fn as_value(member: &Member) -> Value {
+    json!({
+        "userId": member.user, "role": member.role.word(), "enabled": member.disabled_at.is_none(),
+        "disabledAt": member.disabled_at, "createdAt": member.created_at, "createdBy": member.created_by,
+    })
+}

@@ -1,0 +1,90 @@
+//! `pintle tenants`: those who share a host and never meet.
+
+use clap::{Args, Subcommand};
+use domain::json::json;
+use domain::rule::Edition;
+
+use super::identity::{Identities, open, print_json, refused};
+use super::{Global, terminal};
+use crate::clean::clean;
+use crate::error::CliError;
+
+/// What can be done with tenants.
+#[derive(Debug, Subcommand)]
+pub enum TenantsCommand {
+    /// All tenants
+    List(ListArgs),
+    /// Make a tenant
+    Create(CreateArgs),
+    /// Close a tenant: its connections and turns end, and its gates are shut
+    Disable(TenantArgs),
+    /// Open a tenant again
+    Enable(TenantArgs),
+}
+
+/// Flags of `tenants list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Flags of `tenants create`.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// Its name in files, on the command line and in addresses
+    #[arg(value_name = "SLUG")]
+    slug: String,
+    /// For people [default: the slug]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    name: String,
+}
+
+/// Flags of `tenants disable` and `tenants enable`.
+#[derive(Debug, Args)]
+pub struct TenantArgs {
+    /// Its slug or id
+    #[arg(value_name = "TENANT")]
+    tenant: String,
+}
+
+pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliError> {
+    let at = open(global, None)?;
+    match command {
+        TenantsCommand::List(args) => return list(&at, &args),
+        TenantsCommand::Create(args) => {
+            let tenant = at.admin.create_tenant(&at.by, &args.slug, &args.name, at.now).map_err(refused)?;
+            terminal::say(&format!("{}\n", tenant.id))?;
+        }
+        TenantsCommand::Disable(args) => {
+            at.admin.set_tenant(&at.by, &args.tenant, false, at.now).map_err(refused)?;
+        }
+        TenantsCommand::Enable(args) => {
+            at.admin.set_tenant(&at.by, &args.tenant, true, at.now).map_err(refused)?;
+        }
+    }
+    Ok(0)
+}
+
+fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
+    let tenants = at.admin.tenants().map_err(refused)?;
+    if args.json {
+        let shown = tenants.iter().map(|(tenant, enabled)| {
+            json!({
+                "id": tenant.id, "slug": tenant.slug, "name": tenant.name, "enabled": enabled,
+                "createdAt": tenant.created_at,
+            })
+        });
+        return print_json(&json!({ "tenants": shown.collect::<Vec<_>>(), "edition": at.edition.word() }));
+    }
+    let line = |(tenant, enabled): &(domain::store::Tenant, bool)| {
+        let state = if *enabled { "" } else { "  disabled" };
+        format!("{}  {}  {}{state}\n", tenant.id, clean(&tenant.slug), clean(&tenant.name))
+    };
+    terminal::say(&tenants.iter().map(line).collect::<String>())?;
+    if at.edition == Edition::Lite {
+        terminal::note("the edition is lite: one tenant; several need edition standard (`gateway.edition`)");
+    }
+    Ok(0)
+}

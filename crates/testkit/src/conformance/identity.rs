@@ -1,0 +1,254 @@
+//! What every store of those who may ask has to do.
+
+use domain::caller_role::CallerRole;
+use domain::id::{DEFAULT_TENANT, TenantId};
+use domain::store::{
+    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest, SessionOrigin,
+    SessionSecrets, SignInLink, StoreError, Tenant, UseKind,
+};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+/// The ports that the suite needs.
+pub trait IdentityBackend: IdentityStore + RuleStore {}
+
+impl<S: IdentityStore + RuleStore + ?Sized> IdentityBackend for S {}
+
+/// Runs the suite on an empty store.
+///
+/// # Panics
+/// The store does not do what it has to.
+pub fn identity(store: &(impl IdentityBackend + ?Sized)) {
+    let (own, other) = (TenantId::from(DEFAULT_TENANT), another_tenant(store));
+    members_come_back(store, (&own, &other));
+    a_key_is_found_by_its_tenant_and_by_its_secret(store, (&own, &other));
+    whoever_is_taken_out_loses_everything(store, &own);
+    a_link_is_taken_once(store, &own);
+    console_sessions_end(store, (&own, &other));
+    what_is_used_is_counted(store, (&own, &other));
+    a_disabled_tenant_is_said(store, &other);
+}
+
+fn another_tenant(store: &(impl IdentityBackend + ?Sized)) -> TenantId {
+    let id = TenantId::new(Uuid::now_v7().to_string());
+    let slug = format!("t-{id}");
+    let tenant = Tenant { id: id.clone(), slug, name: "Acme".into(), created_at: now().to_string() };
+    store.add_tenant(&tenant).expect("a tenant is added");
+    id
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_microsecond(Timestamp::UNIX_EPOCH.as_microsecond() + 1_770_000_000_000_000).expect("it is one")
+}
+
+fn later(seconds: i64) -> Timestamp {
+    now() + SignedDuration::from_secs(seconds)
+}
+
+fn by() -> Actor {
+    Actor { name: "anna".into(), at: now() }
+}
+
+fn member(tenant: &TenantId, user: &str, role: CallerRole) -> Member {
+    Member {
+        tenant: tenant.clone(),
+        user: user.into(),
+        role,
+        disabled_at: None,
+        created_at: now().to_string(),
+        created_by: "anna".into(),
+    }
+}
+
+fn key(tenant: &TenantId, owner: &str) -> ApiKey {
+    ApiKey {
+        tenant: tenant.clone(),
+        id: Uuid::now_v7().to_string(),
+        owner: owner.into(),
+        name: "ci; DROP TABLE api_keys".into(),
+        shown: "pintle_0a1b2c3d".into(),
+        scopes: vec![KeyScope::Read, KeyScope::Approvals],
+        expires_at: Some(later(60).to_string()),
+        revoked_at: None,
+        created_at: now().to_string(),
+        created_by: "anna".into(),
+    }
+}
+
+fn session(tenant: &TenantId, user: &str, origin: SessionOrigin) -> (ConsoleSession, SessionSecrets) {
+    let id = Uuid::now_v7().to_string();
+    let secrets = SessionSecrets { key: SecretDigest::of(&id), cookie: SecretDigest::of(&format!("cookie {id}")) };
+    let session = ConsoleSession {
+        tenant: tenant.clone(),
+        id,
+        user: user.into(),
+        role: CallerRole::Owner,
+        origin,
+        device: "a browser".into(),
+        created_at: now().to_string(),
+        seen_at: now().to_string(),
+    };
+    (session, secrets)
+}
+
+fn members_come_back(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
+    let before = store.identity_epoch().expect("it can be read");
+    let (ben, zoe) = (member(own, "ben", CallerRole::Viewer), member(own, "Zoë", CallerRole::Admin));
+    for one in [&ben, &zoe] {
+        store.add_member(one).expect("they are none yet");
+    }
+    assert!(matches!(store.add_member(&ben), Err(StoreError::Conflict(_))), "twice");
+    let nowhere = member(&TenantId::from("0193a5b0-7000-7000-8000-00000000ffff"), "ben", CallerRole::Viewer);
+    assert!(matches!(store.add_member(&nowhere), Err(StoreError::NotFound(_))), "in no tenant");
+    assert_eq!(store.members(own).expect("read"), [zoe, ben.clone()], "by user");
+    assert_eq!(store.members(other).expect("read"), []);
+    assert_eq!(store.member(other, "ben").expect("read"), None, "another tenant's");
+    assert_eq!(store.identity_epoch().expect("read"), before, "nothing was taken away");
+    let ben = Member { role: CallerRole::Operator, disabled_at: Some(later(1).to_string()), ..ben };
+    store.change_member(&ben).expect("they are one");
+    assert_eq!(store.member(own, "ben").expect("read"), Some(ben));
+    assert!(store.identity_epoch().expect("read") > before, "somebody was");
+    let nobody = member(own, "nobody", CallerRole::Viewer);
+    assert!(matches!(store.change_member(&nobody), Err(StoreError::NotFound(_))));
+}
+
+fn a_key_is_found_by_its_tenant_and_by_its_secret(
+    store: &(impl IdentityBackend + ?Sized),
+    (own, other): (&TenantId, &TenantId),
+) {
+    assert!(!store.has_keys(now()).expect("read"));
+    let (one, digest) = (key(own, "Zoë"), SecretDigest::of("one"));
+    store.add_key(&one, &digest).expect("its owner is a member");
+    assert!(store.has_keys(now()).expect("read") && !store.has_keys(later(61)).expect("read"));
+    assert!(matches!(store.add_key(&key(own, "nobody"), &digest), Err(StoreError::NotFound(_))));
+    assert_eq!(store.key(own, &one.id).expect("read"), Some(one.clone()));
+    assert_eq!(store.key(other, &one.id).expect("read"), None, "another tenant's");
+    assert_eq!(store.key(own, "no id").expect("read"), None);
+    assert_eq!(store.key_of(&digest).expect("read"), Some(one.clone()));
+    assert_eq!(store.key_of(&SecretDigest::of("two")).expect("read"), None);
+    assert_eq!((store.keys(own).expect("read").len(), store.keys(other).expect("read").len()), (1, 0));
+    let (before, (of_key, secrets)) =
+        (store.identity_epoch().expect("read"), session(own, "Zoë", SessionOrigin::Key(one.id.clone())));
+    store.add_console_session(&of_key, &secrets).expect("kept");
+    assert!(!store.revoke_key(other, &one.id, &by()).expect("done"), "another tenant's");
+    assert_eq!(store.identity_epoch().expect("read"), before);
+    assert!(store.revoke_key(own, &one.id, &by()).expect("done"));
+    assert!(!store.revoke_key(own, &one.id, &by()).expect("done"), "twice");
+    let revoked = ApiKey { revoked_at: Some(now().to_string()), ..one };
+    assert_eq!(store.key_of(&digest).expect("read"), Some(revoked));
+    assert_eq!(store.console_session_of(&secrets.key).expect("read"), None, "it ends with the key");
+    assert!(store.identity_epoch().expect("read") > before && !store.has_keys(now()).expect("read"));
+}
+
+fn whoever_is_taken_out_loses_everything(store: &(impl IdentityBackend + ?Sized), own: &TenantId) {
+    store.add_member(&member(own, "carl", CallerRole::Operator)).expect("added");
+    let (one, digest) = (key(own, "carl"), SecretDigest::of("of carl"));
+    store.add_key(&one, &digest).expect("kept");
+    let (signed_in, secrets) = session(own, "carl", SessionOrigin::Link);
+    store.add_console_session(&signed_in, &secrets).expect("kept");
+    assert!(store.remove_member(own, "carl", &by()).expect("done"));
+    assert!(!store.remove_member(own, "carl", &by()).expect("done"), "twice");
+    assert!(store.key_of(&digest).expect("read").is_some_and(|key| !key.is_good(now())));
+    assert_eq!(store.console_session_of(&secrets.key).expect("read"), None);
+    store.add_member(&member(own, "carl", CallerRole::Operator)).expect("they may come back");
+    assert!(store.key_of(&digest).expect("read").is_some_and(|key| !key.is_good(now())), "the key does not");
+}
+
+fn a_link_is_taken_once(store: &(impl IdentityBackend + ?Sized), own: &TenantId) {
+    let link = SignInLink {
+        tenant: own.clone(),
+        user: "Zoë".into(),
+        role: CallerRole::Owner,
+        expires_at: later(120).to_string(),
+    };
+    let code = |code: &str| SecretDigest::of(code);
+    store.add_link(&link, &code("a")).expect("kept");
+    store.add_link(&link, &code("b")).expect("kept");
+    assert_eq!(store.take_link(&code("c"), now()).expect("read"), None);
+    assert_eq!(store.take_link(&code("a"), now()).expect("read"), Some(link));
+    assert_eq!(store.take_link(&code("a"), now()).expect("read"), None, "twice");
+    assert_eq!(store.take_link(&code("b"), later(120)).expect("read"), None, "too late");
+    assert_eq!(store.take_link(&code("b"), now()).expect("read"), None, "and it is gone");
+}
+
+fn console_sessions_end(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
+    let (one, one_secrets) = session(own, "Zoë", SessionOrigin::Token("abc".into()));
+    let (two, two_secrets) = session(own, "Zoë", SessionOrigin::Link);
+    store.add_console_session(&one, &one_secrets).expect("kept");
+    store.add_console_session(&two, &two_secrets).expect("kept");
+    let found = store.console_session_of(&one_secrets.key).expect("read");
+    assert_eq!(found, Some((one.clone(), one_secrets.cookie.clone())));
+    assert_eq!(store.console_session_of(&one_secrets.cookie).expect("read"), None, "a cookie is no key");
+    assert_eq!(store.console_session(other, &one.id).expect("read"), None);
+    assert_eq!(store.console_sessions(own, "Zoë").expect("read"), [two.clone(), one.clone()], "newest first");
+    assert_eq!(store.console_sessions(own, "ben").expect("read"), []);
+    store.console_session_seen(own, &one.id, later(5)).expect("noted");
+    let seen = store.console_session(own, &one.id).expect("read");
+    assert_eq!(seen, Some(ConsoleSession { seen_at: later(5).to_string(), ..one.clone() }));
+    for (tenant, user) in [(other, "Zoë"), (own, "ben")] {
+        assert_eq!(store.end_console_sessions(tenant, user, Some(&one.id)).expect("done"), 0, "not theirs");
+    }
+    let before = store.identity_epoch().expect("read");
+    assert_eq!(store.end_console_sessions(own, "Zoë", Some(&two.id)).expect("done"), 1);
+    assert!(store.identity_epoch().expect("read") > before);
+    store.forget_identities(now(), (later(4), later(-1))).expect("done");
+    assert!(store.console_session(own, &one.id).expect("read").is_some(), "it was seen");
+    store.forget_identities(now(), (later(-1), now())).expect("done");
+    assert_eq!(store.console_session(own, &one.id).expect("read"), None, "it is too old");
+    assert_eq!(store.end_console_sessions(own, "Zoë", None).expect("done"), 0);
+}
+
+fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
+    let one = |tenant: &TenantId, kind, who: &str, node: &str| GatewayUse {
+        id: Uuid::now_v7().to_string(),
+        kind,
+        tenant: tenant.clone(),
+        who: who.into(),
+        node: node.into(),
+    };
+    let take = |it: &GatewayUse, at| store.take_use(it, 2, (at, at + SignedDuration::from_secs(30))).expect("done");
+    let (a, b) = (one(own, UseKind::Turn, "", "n1"), one(own, UseKind::Turn, "", "n2"));
+    assert!(take(&a, now()) && take(&b, now()));
+    assert!(!take(&one(own, UseKind::Turn, "", "n1"), now()), "there are two");
+    assert!(take(&one(other, UseKind::Turn, "", "n1"), now()), "of another tenant");
+    assert!(take(&one(own, UseKind::Connection, "", "n1"), now()), "of another kind");
+    assert!(take(&one(own, UseKind::Turn, "key", "n3"), now()), "for another");
+    store.end_uses(std::slice::from_ref(&a.id)).expect("done");
+    assert!(take(&a, now()), "one ended");
+    store.keep_uses("n2", later(60)).expect("done");
+    assert!(take(&one(own, UseKind::Turn, "", "n1"), later(31)), "nobody kept the one");
+    assert!(!take(&one(own, UseKind::Turn, "", "n1"), later(32)), "somebody kept the other");
+    many_count_at_once(store, other);
+}
+
+/// However many ask at once, no more get it than may.
+fn many_count_at_once(store: &(impl IdentityBackend + ?Sized), tenant: &TenantId) {
+    let asks = || {
+        let one = GatewayUse {
+            id: Uuid::now_v7().to_string(),
+            kind: UseKind::Connection,
+            tenant: tenant.clone(),
+            who: "key".into(),
+            node: "n".into(),
+        };
+        store.take_use(&one, 5, (now(), later(30))).expect("done")
+    };
+    let taken = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..16).map(|_| scope.spawn(asks)).collect();
+        asked.into_iter().map(|it| it.join().expect("it ends")).filter(|taken| *taken).count()
+    });
+    assert_eq!(taken, 5);
+}
+
+fn a_disabled_tenant_is_said(store: &(impl IdentityBackend + ?Sized), other: &TenantId) {
+    let (before, rules) = (store.identity_epoch().expect("read"), store.epoch().expect("read"));
+    store.set_tenant_disabled(other, true, &by()).expect("done");
+    assert_eq!(store.disabled_tenants().expect("read"), std::slice::from_ref(other));
+    assert_eq!(store.rules().expect("read").disabled, std::slice::from_ref(other));
+    assert!(store.identity_epoch().expect("read") > before && store.epoch().expect("read") > rules);
+    store.set_tenant_disabled(other, true, &by()).expect("twice is once");
+    store.set_tenant_disabled(other, false, &by()).expect("done");
+    assert_eq!(store.disabled_tenants().expect("read"), []);
+    let nobody = TenantId::from("0193a5b0-7000-7000-8000-00000000ffff");
+    assert!(matches!(store.set_tenant_disabled(&nobody, true, &by()), Err(StoreError::NotFound(_))));
+}
