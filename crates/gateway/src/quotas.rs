@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::id::TenantId;
 use domain::store::{GatewayUse, UseKind};
 use jiff::{SignedDuration, Timestamp};
 
@@ -59,9 +60,9 @@ impl Drop for Place {
 }
 
 impl Shared {
-    /// A turn of `who`, if their tenant may have one more.
-    pub(crate) async fn turn_of(self: &Arc<Self>, who: &Principal) -> Result<Place, ApiError> {
-        let taken = self.take(UseKind::Turn, who, (String::new(), MAX_TURNS)).await?;
+    /// A turn of `tenant`, if it may have one more.
+    pub(crate) async fn turn_of(self: &Arc<Self>, tenant: &TenantId) -> Result<Place, ApiError> {
+        let taken = self.take(UseKind::Turn, tenant, (String::new(), MAX_TURNS)).await?;
         taken.ok_or_else(|| {
             ApiError::exhausted(format!("too many turns in flight: at most {MAX_TURNS} a tenant"), TRY_AGAIN_MS)
         })
@@ -70,7 +71,7 @@ impl Shared {
     /// A connection of `who`, if their key may have one more; nothing for whoever is not counted.
     pub(crate) async fn connection_of(self: &Arc<Self>, who: &Principal) -> Result<Option<Place>, ApiError> {
         let Some(counted) = who.credential.counted_for() else { return Ok(None) };
-        match self.take(UseKind::Connection, who, (counted, MAX_CONNECTIONS)).await? {
+        match self.take(UseKind::Connection, &who.tenant, (counted, MAX_CONNECTIONS)).await? {
             Some(place) => Ok(Some(place)),
             None => {
                 Err(ApiError::exhausted(format!("too many connections: at most {MAX_CONNECTIONS} a key"), TRY_AGAIN_MS))
@@ -81,14 +82,14 @@ impl Shared {
     async fn take(
         self: &Arc<Self>,
         kind: UseKind,
-        who: &Principal,
+        tenant: &TenantId,
         (counted, limit): (String, u32),
     ) -> Result<Option<Place>, ApiError> {
         let quotas = &self.guests.quotas;
         let one = GatewayUse {
             id: uuid::Uuid::now_v7().to_string(),
             kind,
-            tenant: who.tenant.clone(),
+            tenant: tenant.clone(),
             who: counted,
             node: quotas.node.clone(),
         };

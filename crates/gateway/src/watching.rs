@@ -139,6 +139,7 @@ impl Shared {
                     shared.store.console_session_seen(&who.tenant, session, now)?;
                 }
             }
+            shared.forget_old()?;
             Ok(shared.store.forget_identities(now, (now - IDLE, now - LONGEST))?)
         });
         if let Err(error) = swept.await {

@@ -78,6 +78,8 @@ pub trait Store:
     + OutboxStore
     + ExecutionStore
     + AuditStore
+    + UploadStore
+    + RepeatStore
     + IdentityStore
     + UploadStore
     + RepeatStore

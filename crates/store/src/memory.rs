@@ -56,6 +56,7 @@ pub struct Memory {
     history: Mutex<History>,
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
+    exchange: Mutex<Exchange>,
     identities: Mutex<IdentityTables>,
     exchange: Mutex<Exchange>,
     webhooks: Mutex<WebhookTables>,

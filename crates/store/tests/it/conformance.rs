@@ -65,6 +65,7 @@ fn memory_passes_the_suites() {
     records(&store);
     approvals(&store);
     sessions(&store);
+    exchange(&Memory::new());
     identity(&store);
     exchange(&Memory::new());
 }

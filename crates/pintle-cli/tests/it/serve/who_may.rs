@@ -154,8 +154,10 @@ const FROM: [From; 6] =
     [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost];
 
 /// The paths that ask who it is, with a body that is none of theirs.
-const PATHS: [(&str, &str); 5] = [
+const PATHS: [(&str, &str); 7] = [
     ("GET", "/v1/models"),
+    ("GET", "/metrics"),
+    ("GET", "/openapi.json"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/messages"),
     ("POST", "/auth/sign-out"),
@@ -169,7 +171,7 @@ fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
         From::AllowedPage if path == "/auth/sign-out" => return 403,
         From::NoPage | From::OwnPage | From::AllowedPage => {}
     }
-    if path == "/healthz" {
+    if path == "/healthz" || path == "/openapi.json" {
         return 200;
     }
     let known = match brings {
@@ -180,7 +182,8 @@ fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
     };
     match (known, path) {
         (false, _) => 401,
-        (true, "/v1/models") => 200,
+        (true, "/metrics") if matches!(brings, Brings::Nothing | Brings::CookieAlone) => 401,
+        (true, "/v1/models" | "/metrics") => 200,
         (true, "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
         // What is said is wrong, and only whoever is known learns of it.
         (true, _) => 400,
