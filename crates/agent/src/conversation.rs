@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::history::RecalledHistory;
 use domain::id::{AgentId, SessionId, TenantId};
 use domain::json::Rendered;
 use domain::message::Message;
@@ -179,6 +180,27 @@ impl Conversation {
         self.journal.write(&agent, vec![taken_back.clone()]).kept().await?;
         self.session.apply(taken_back);
         Ok(true)
+    }
+
+    /// Lets the conversation go on from its last `keep` messages, or a few more: calls stay with their results. What was
+    /// said stays in the journal. `agent` is whose conversation it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] while a turn of it waits; or the journal could not be written, and nothing changed.
+    pub async fn forget(&mut self, agent: &AgentId, keep: usize) -> Result<(), StoreError> {
+        if self.session.open().is_some() {
+            return Err(StoreError::Conflict("a turn of the session waits: decide it, or stop it first".to_owned()));
+        }
+        let fact = match (keep, self.messages().len().saturating_sub(keep)) {
+            (0, _) => Fact::Recalled(RecalledHistory { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
+            (_, 0) => return Ok(()),
+            (_, upto) => Fact::Compacted { upto, summary: None },
+        };
+        let mut entries = self.opening(agent).unwrap_or_default();
+        entries.push(JournalEntry::Turn(fact.clone()));
+        self.journal.write(agent, entries).kept().await?;
+        self.session.apply(JournalEntry::Turn(fact));
+        Ok(())
     }
 
     /// How the last process that worked on it ended.

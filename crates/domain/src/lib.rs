@@ -50,5 +50,6 @@ pub mod measure;
 pub mod audit;
 pub mod anchor;
 pub mod store;
+pub mod webhook;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -16,6 +16,7 @@ mod call;
 mod exchange;
 mod hooks;
 mod row;
+mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
@@ -25,6 +26,7 @@ pub use hooks::{
     StoredRules, Tenant,
 };
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
+pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type OnKept = Box<dyn FnOnce(Result<(), StoreError>) + Send>;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use domain::id::TenantId;
 use domain::json::{Object, Value};
+use rules::admin::CallerRole;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +14,8 @@ use crate::error::ApiError;
 use crate::frame;
 use crate::principal::Principal;
 use crate::queue::{Queue, TooSlow, Waiting};
+use crate::roles;
+use crate::watching::Watch;
 
 /// One open connection.
 pub(crate) struct Connection {
@@ -23,6 +26,7 @@ pub(crate) struct Connection {
     pub(crate) bell: Notify,
     /// Set when it is to be closed.
     pub(crate) closing: CancellationToken,
+    watch: Mutex<Watch>,
 }
 
 impl Connection {
@@ -57,6 +61,11 @@ impl Connection {
         lock(&self.queue).waiting()
     }
 
+    /// Looks at, or changes, what it watches.
+    pub(crate) fn watch<T>(&self, with: impl FnOnce(&mut Watch) -> T) -> T {
+        with(&mut lock(&self.watch))
+    }
+
     /// The next frame to write.
     pub(crate) fn next_frame(&self) -> Option<String> {
         lock(&self.queue).pop()
@@ -74,8 +83,8 @@ impl Hub {
     /// Somebody connected.
     pub(crate) fn open(self: &Arc<Self>, who: Principal, closing: CancellationToken) -> OpenConnection {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let queue = Mutex::default();
-        let connection = Arc::new(Connection { id, who, queue, bell: Notify::new(), closing });
+        let (queue, watch) = (Mutex::default(), Mutex::default());
+        let connection = Arc::new(Connection { id, who, queue, bell: Notify::new(), closing, watch });
         let mut connections = lock(&self.connections);
         connections.entry(connection.who.tenant.clone()).or_default().insert(id, connection.clone());
         OpenConnection { connection, hub: Arc::downgrade(self) }
@@ -91,6 +100,26 @@ impl Hub {
     /// Those of any tenant.
     pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
         lock(&self.connections).values().flat_map(BTreeMap::values).cloned().collect()
+    }
+
+    /// Those who watch executions.
+    pub(crate) fn watchers(&self) -> Vec<Arc<Connection>> {
+        let mut all = self.all();
+        all.retain(|connection| connection.watch(|watch| !watch.is_empty()));
+        all
+    }
+
+    /// Tells of something about rules those of `tenant` who may look at them, and owners, who see all; everybody, where it
+    /// is about all tenants.
+    pub(crate) fn tell_viewers(&self, tenant: &TenantId, event: &str, payload: &Value) {
+        let mut told = self.all();
+        told.retain(|connection| {
+            let who = &connection.who;
+            let is_theirs = *tenant == TenantId::sentinel() || who.tenant == *tenant || who.role == CallerRole::Owner;
+            is_theirs && roles::allow(who, "hooks.list").is_ok()
+        });
+        let head = frame::event_head(event, payload);
+        told.iter().for_each(|connection| connection.tell(&head));
     }
 
     /// Tells all of `tenant` of an event, or everybody where it is about all tenants.

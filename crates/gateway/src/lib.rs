@@ -3,19 +3,21 @@
 //! [`Gateway`] is one process that serves one configuration. It has no rule about what hooks decide; who may do what
 //! stands in one table here and, for rules, in [`rules::admin`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::approval::ApprovalMode;
 use domain::rule::Edition;
 use domain::store::SessionStore;
+use domain::webhook::WebhookEvent;
 use engine::Watcher;
 use host::Host;
 use host::config::HttpLimits;
 use host::error::HostError;
-use host::reload::{ConfigSource, reload_all};
+use host::reload::{self, ConfigSource};
 use rules::admin::RuleAdmin;
 use store::Store;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +40,7 @@ mod outcome;
 mod params;
 mod parked;
 mod principal;
+mod push;
 mod queue;
 mod rates;
 pub mod reference;
@@ -50,20 +53,27 @@ mod session_name;
 mod settings;
 mod sign_in;
 mod socket;
+mod tls;
+mod watching;
+mod webhooks;
 mod wire;
 mod working;
 
 pub use error::{ApiError, ErrorCode};
 pub use listening::Listening;
 pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings};
+pub use webhooks::{webhook_list, webhook_retry};
 
 use agents::Agents;
 use hub::Hub;
 use lanes::Lanes;
+use push::Push;
 use rates::Rates;
 use repeats::Repeats;
-use runs::Runs;
+use runs::{Runs, StoppedBy};
+use session_name::user_of;
 use sign_in::KnownBy;
+use webhooks::{Blocked, Happened, Waiting, Webhooks};
 
 /// How long turns have to end by themselves after they were asked to sum up, and then to end at all.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -80,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) lanes: Lanes,
     pub(crate) agents: Agents,
     pub(crate) guests: Guests,
+    pub(crate) webhooks: Webhooks,
     pub(crate) desk: Desk,
     pub(crate) life: Life,
 }
@@ -129,17 +140,32 @@ impl News {
 pub struct Gateway {
     shared: Arc<Shared>,
     settings: GatewaySettings,
+    /// What happens, until somebody tells it on.
+    happens: Mutex<Option<Happens>>,
+}
+
+/// What happens to rules and budgets, and what others are to be told.
+struct Happens {
+    push: UnboundedReceiver<Push>,
+    webhooks: Waiting,
 }
 
 impl Gateway {
     /// Serves `host`, which is ready: its hooks and servers are up, and it was opened with the watcher of `news`.
     pub fn new(mut host: Host, news: News, settings: GatewaySettings) -> Self {
         host.ask_in(ApprovalMode::Serve, None);
+        let push = push::listen(&host);
+        let (webhooks, waiting) =
+            Webhooks::new(settings.endpoints.clone(), settings.door.public.clone(), host.store.clone());
+        tell_blocked(&news.0, &webhooks);
+        let rule_admin = host
+            .rule_admin()
+            .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),
             sessions: host.sessions.clone(),
-            rule_admin: host.rule_admin().clone(),
+            rule_admin,
             host: RwLock::new(host),
             hub: Arc::default(),
             runs: news.0,
@@ -147,9 +173,22 @@ impl Gateway {
             agents: Agents::default(),
             guests: Guests { known_by: settings.known_by.clone(), rates: Rates::default() },
             desk: Desk { answers: Notify::new(), repeats: Repeats::default(), limits: settings.limits.clone() },
+            webhooks,
             life: Life::default(),
         };
-        Self { shared: Arc::new(shared), settings }
+        let happens = Mutex::new(Some(Happens { push, webhooks: waiting }));
+        Self { shared: Arc::new(shared), settings, happens }
+    }
+
+    /// Begins to tell what happens, and others too.
+    fn tell(&self) {
+        let happens = self.happens.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Happens { push, webhooks }) = happens else { return };
+        let (shared, life) = (&self.shared, &self.shared.life);
+        life.tasks.spawn(shared.clone().push(push));
+        life.tasks.spawn(shared.clone().push_executions());
+        life.tasks.spawn(shared.webhooks.clone().keep(webhooks, life.hard_stop.clone()));
+        life.tasks.spawn(shared.webhooks.clone().deliver(life.hard_stop.clone()));
     }
 
     /// The configuration in force, for whoever prints what there is. Nobody else may hold it for long.
@@ -172,9 +211,12 @@ impl Gateway {
     /// # Errors
     /// What is bad; the one before stays.
     pub async fn reload(&self, source: ConfigSource<'_>) -> Result<Vec<String>, HostError> {
+        // What is new starts beside what is in force: meanwhile turns begin as before.
+        let prepared = reload::prepare(&*self.shared.host.read().await, source).await?;
         let mut host = self.shared.host.write().await;
-        let reloaded = reload_all(&mut host, source).await?;
+        let reloaded = reload::take(&mut host, prepared, |_| Ok(()))?;
         self.shared.agents.clear();
+        drop(host);
         let mut lines: Vec<String> = reloaded
             .children
             .words()
@@ -188,8 +230,8 @@ impl Gateway {
     }
 
     /// Ends: goes on as before for a while, lets turns end, stops them, and closes everything. A `hurry` that is set
-    /// meanwhile stops them at once. How many turns were cut.
-    pub async fn drain(&self, hurry: &CancellationToken) -> usize {
+    /// meanwhile stops them at once. The sessions whose turns were cut.
+    pub async fn drain(&self, hurry: &CancellationToken) -> Vec<String> {
         let (shared, life) = (&self.shared, &self.shared.life);
         life.not_ready.cancel();
         wait(self.settings.drain_delay, hurry).await;
@@ -218,7 +260,7 @@ impl Gateway {
             tracing::warn!("some clients were not answered to the end");
         }
         shared.host.read().await.close().await;
-        cut.len()
+        cut.iter().map(|run| run.key.session.to_string()).collect()
     }
 
     /// Waits until no run is under way, but not longer than `time`.
@@ -234,6 +276,28 @@ impl Gateway {
             () = hurry.cancelled() => {}
         }
     }
+}
+
+/// Lets `webhooks` hear of what hooks refuse.
+fn tell_blocked(runs: &Runs, webhooks: &Webhooks) {
+    let webhooks = webhooks.clone();
+    runs.tell_blocked(Box::new(move |record| {
+        if record.who.is_test || !webhooks.wanted(WebhookEvent::ExecutionBlocked) {
+            return;
+        }
+        let Some(StoppedBy { hook_id, hook, checkpoint, reason }) = StoppedBy::of(record) else { return };
+        webhooks.happened(Happened::Blocked(Box::new(Blocked {
+            event_id: record.event_id.to_string(),
+            who: record.who.clone(),
+            at: record.at,
+            checkpoint,
+            tool: record.tool.clone(),
+            head: record.input.as_deref().map(webhooks::head),
+            hook_id,
+            hook,
+            reason,
+        })));
+    }));
 }
 
 async fn wait(time: Duration, hurry: &CancellationToken) {

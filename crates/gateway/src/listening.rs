@@ -12,12 +12,8 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
@@ -25,8 +21,8 @@ use crate::door::Peer;
 use crate::http::{metrics, router};
 use crate::parked;
 use crate::settings::Address;
+use crate::tls::Tls;
 use crate::{BadSettings, Gateway, Shared};
-use host::config::TlsFiles;
 
 /// How long the head of a request may take. Source: the published protocol.
 const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -46,8 +42,19 @@ pub struct Listening {
     pub is_metrics: bool,
 }
 
+impl Listening {
+    /// Where it is reached.
+    pub fn shown(&self) -> String {
+        match &self.listener {
+            Listener::Network(_, None) => format!("http://{}", self.address),
+            Listener::Network(_, Some(_)) => format!("https://{}", self.address),
+            Listener::Unix(..) => self.address.to_string(),
+        }
+    }
+}
+
 enum Listener {
-    Network(TcpListener, Option<TlsAcceptor>),
+    Network(TcpListener, Option<Arc<Tls>>),
     Unix(UnixListener, PathBuf),
 }
 
@@ -57,7 +64,7 @@ impl Gateway {
     /// # Errors
     /// An address cannot be had, or a certificate cannot be read.
     pub async fn listen(&self) -> Result<Vec<Listening>, BadSettings> {
-        let tls = self.settings.tls.as_ref().map(acceptor).transpose()?;
+        let tls = self.settings.tls.as_ref().map(Tls::open).transpose()?;
         let mut all = Vec::new();
         let numbers = self.settings.metrics.iter().map(|address| (address, true));
         for (address, is_metrics) in self.settings.addresses.iter().map(|address| (address, false)).chain(numbers) {
@@ -87,6 +94,14 @@ impl Gateway {
         let numbers = metrics::router(self.shared.clone());
         self.shared.life.tasks.spawn(sweep(self.shared.clone()));
         self.shared.life.tasks.spawn(parked::sweep(self.shared.clone()));
+        self.tell();
+        let tls = all.iter().find_map(|listening| match &listening.listener {
+            Listener::Network(_, tls) => tls.clone(),
+            Listener::Unix(..) => None,
+        });
+        if let Some(tls) = tls {
+            self.shared.life.tasks.spawn(tls.follow(self.shared.life.hard_stop.clone()));
+        }
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (router, stop, tasks) = (router, self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
@@ -115,7 +130,7 @@ async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::
                     tracing::debug!(%error, "small frames may be late");
                 }
                 let (router, stop) = (router.clone(), stop.clone());
-                match tls.clone() {
+                match tls.as_ref().map(|tls| tls.acceptor()) {
                     None => drop(tasks.spawn(converse(stream, router, peer, stop))),
                     Some(tls) => drop(tasks.spawn(async move {
                         // Whoever does not shake hands in time is gone.
@@ -202,21 +217,4 @@ fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {
         "take an address of this machine with `--listen`"
     };
     BadSettings { message: format!("cannot listen at {address}: {error}"), hint: hint.to_owned() }
-}
-
-/// What encrypts connections with the certificate of `files`.
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, BadSettings> {
-    let bad = |file: &Path, why: String| BadSettings {
-        message: format!("gateway.tls: {}: {why}", file.display()),
-        hint: "`cert` is a chain of certificates in PEM, `key` its private key".to_owned(),
-    };
-    let chain = CertificateDer::pem_file_iter(&files.cert).and_then(|all| all.collect::<Result<Vec<_>, _>>());
-    let chain = chain.map_err(|error| bad(&files.cert, error.to_string()))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| bad(&files.key, error.to_string()))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| bad(&files.cert, error.to_string()))?.with_no_client_auth();
-    let mut config = config.with_single_cert(chain, key).map_err(|error| bad(&files.cert, error.to_string()))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -13,6 +13,7 @@ mod agents;
 mod approvals;
 mod chat;
 mod sessions;
+mod webhooks;
 
 pub(crate) use chat::going_away;
 
@@ -31,6 +32,8 @@ impl Shared {
             "sessions.list" => self.sessions_list(who, params).await,
             "sessions.preview" => self.sessions_preview(who, params).await,
             "sessions.delete" => self.sessions_delete(who, params).await,
+            "sessions.reset" => self.sessions_forget(who, params, false).await,
+            "sessions.compact" => self.sessions_forget(who, params, true).await,
             "chat.history" => self.chat_history(who, params).await,
             "chat.session.status" => self.chat_status(who, params).await,
             "chat.send" => self.chat_send(connection, params).await,
@@ -40,6 +43,9 @@ impl Shared {
             "approvals.get" => self.approvals_get(who, params).await,
             "approvals.approve" => self.approvals_answer(who, params, true).await,
             "approvals.refuse" => self.approvals_answer(who, params, false).await,
+            "hooks.watch" => self.hooks_watch(connection, params).await,
+            "webhooks.list" => self.webhooks_list(params).await,
+            "webhooks.retry" => self.webhooks_retry(params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

@@ -12,6 +12,8 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("sessions.list", "`agentId?` `channel?` `limit=20` `offset`", "`sessions` `total` `limit` `offset`"),
     ("sessions.preview", "`key`", "`key` `messages` `summary`"),
     ("sessions.delete", "`key`", "`ok`"),
+    ("sessions.reset", "`key`", "`ok`; the conversation begins anew, and its journal keeps what was said"),
+    ("sessions.compact", "`key` `keepLast=4`", "`ok`; the conversation goes on from its last messages"),
     ("chat.history", "`agentId?` `sessionKey?`", "`messages`"),
     ("chat.session.status", "`agentId?` `sessionKey?`", "`isRunning` `runId` `activity`"),
     (
@@ -26,6 +28,9 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("approvals.get", "`id`", "`approval`"),
     ("approvals.approve", "`id` `reason?`", "`approval`"),
     ("approvals.refuse", "`id` `reason?`", "`approval`"),
+    ("hooks.watch", "`on` `hookId?`", "`on`; from then on `hooks.execution` comes for this hook, or for all"),
+    ("webhooks.list", "", "`endpoints` and the `deliveries` that are not made"),
+    ("webhooks.retry", "`id` of a delivery, or of an endpoint", "`retried`"),
     ("hooks.list", "`event?` `scope?` `agentId?` `enabled?`", "`hooks`, in running order"),
     ("hooks.get", "`hookId`", "`hook`"),
     ("hooks.create", "the record", "`hookId` `warnings?`"),
@@ -68,6 +73,13 @@ const EVENTS: &[(&str, &str)] = &[
     ("approvals.created", "the approval, to those who may answer it"),
     ("approvals.decided", "the same, once somebody answered or it went void"),
     ("approvals.expired", "the same, once nobody answered in time"),
+    ("hooks.changed", "`hookId` `action` `version` `actor` `epoch`, to viewers of the tenant; of a global rule to all"),
+    ("hooks.breaker", "`hookId` `tenantId` `state`: open or closed, `reason` `at`, to viewers of the tenant"),
+    ("hooks.budget", "`tenantId` `monthStart` `budgetTotal` `used` `remaining`, once less than a fifth is left"),
+    (
+        "hooks.execution",
+        "a row of `hooks.history`, to those who called `hooks.watch`; below admin of their own sessions",
+    ),
     ("shutdown", "`deadlineMs`: nothing new is begun, and what is under way has so long"),
 ];
 
@@ -86,7 +98,7 @@ Generated from the code by `cargo xtask gen`.
 {\"type\":\"hook\",\"name\":\"…\",\"role\":\"system\",\"content\":\"…\",\"skill\":\"…\",\"timing\":\"…\",\"id\":\"…\",\"sig\":\"…\",\"sessionKey\":\"…\",\"runId\":\"…\",\"seq\":8}
 ```
 
-The first request is `connect`, with `token?` `user_id?` `tenant_id?` or `tenant_hint?`, and `protocolVersion?` (3). Empty texts are like none. Then requests are answered as they finish, at most 16 at once. An incoming message has at most 512 KiB. Up to 256 events wait for a client that reads slowly; further ones are dropped, and `seq` has a gap; responses and `hook` frames are never dropped, and a client that leaves more than 4 MiB is closed. A client that says nothing, not even a pong, is closed after 60 seconds.
+The first request is `connect`, with `token?` `user_id?` `tenant_id?` or `tenant_hint?`, and `protocolVersion?` (3). Empty texts are like none. Then requests are answered as they finish, at most 16 at once. An incoming message has at most 512 KiB. Up to 256 events wait for a client that reads slowly; further ones are dropped, and `seq` has a gap; responses and `hook` frames are never dropped, and a client that leaves more than 4 MiB is closed. Whoever has not connected within 10 seconds is closed, and so is a client that says nothing for 60, not even a pong.
 
 A session is `agent:AGENT:ws:direct:NAME`, each user's own. Administrators see those of others as `agent:AGENT:ws:USER:NAME`. Without a key `main` is meant, and without an agent the default one.
 ";

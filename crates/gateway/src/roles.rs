@@ -26,6 +26,8 @@ const OWN: &[Method] = &[
     method("sessions.list", CallerRole::Viewer, Right::Read),
     method("sessions.preview", CallerRole::Viewer, Right::Read),
     method("sessions.delete", CallerRole::Operator, Right::Write),
+    method("sessions.reset", CallerRole::Operator, Right::Write),
+    method("sessions.compact", CallerRole::Operator, Right::Write),
     method("chat.history", CallerRole::Viewer, Right::Read),
     method("chat.session.status", CallerRole::Viewer, Right::Read),
     method("chat.send", CallerRole::Operator, Right::Write),
@@ -35,6 +37,9 @@ const OWN: &[Method] = &[
     method("approvals.get", CallerRole::Operator, Right::Approve),
     method("approvals.approve", CallerRole::Operator, Right::Approve),
     method("approvals.refuse", CallerRole::Operator, Right::Approve),
+    method("hooks.watch", CallerRole::Viewer, Right::Read),
+    method("webhooks.list", CallerRole::Owner, Right::Admin),
+    method("webhooks.retry", CallerRole::Owner, Right::Admin),
 ];
 
 /// What is asked for over HTTP alone.

@@ -1,7 +1,7 @@
 //! The runs that are worked now, by their turns: what the engine tells of a turn finds whoever is to hear it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::id::TurnId;
@@ -11,6 +11,7 @@ use domain::llm::Usage;
 use domain::record::{EventRecord, HookOutcome, Record};
 use domain::verdict::VerdictKind;
 use engine::Watcher;
+use tokio::sync::Notify;
 
 use crate::counters::Counters;
 use crate::run::Run;
@@ -23,9 +24,27 @@ const MAX_RESULT_CHARS: usize = 1000;
 pub(crate) struct Runs {
     turns: Mutex<HashMap<TurnId, Arc<Run>>>,
     pub(crate) counters: Counters,
+    /// Rung when rules were asked something.
+    bell: Notify,
+    /// Whoever hears of what is refused.
+    heard: OnceLock<OnBlocked>,
 }
 
+/// Called with what hooks refuse. Must not block.
+pub(crate) type OnBlocked = Box<dyn Fn(&EventRecord) + Send + Sync>;
+
 impl Runs {
+    /// Lets `heard` be called with what hooks refuse.
+    pub(crate) fn tell_blocked(&self, heard: OnBlocked) {
+        // There is one gateway for each.
+        drop(self.heard.set(heard));
+    }
+
+    /// Waits until rules were asked something.
+    pub(crate) async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
     /// `turn` is worked for `run`.
     pub(crate) fn remember(&self, turn: &TurnId, run: &Arc<Run>) {
         self.turns().insert(turn.clone(), run.clone());
@@ -77,6 +96,14 @@ impl Watcher for Runs {
 
     fn recorded(&self, record: &EventRecord) {
         self.counters.hooks(record);
+        if record.hooks.iter().any(|hook| hook.stored.is_some()) {
+            self.bell.notify_one();
+        }
+        if stops(record.ruling.word)
+            && let Some(heard) = self.heard.get()
+        {
+            heard(record);
+        }
         let Some(run) = self.of(&record.who) else { return };
         run.hooks_took(record.hooks.iter().filter_map(|hook| hook.took()).sum());
         if let Some(payload) = blocked(record) {
@@ -146,25 +173,43 @@ fn told(notice: &Notice) -> Option<Told> {
     }
 }
 
+fn stops(word: VerdictKind) -> bool {
+    matches!(word, VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort)
+}
+
 /// The hook that stopped what an event was about.
-fn blocked(record: &EventRecord) -> Option<Value> {
-    let stops = |word: VerdictKind| matches!(word, VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort);
-    if !stops(record.ruling.word) {
-        return None;
+pub(crate) struct StoppedBy {
+    pub(crate) hook_id: Option<String>,
+    pub(crate) hook: String,
+    pub(crate) checkpoint: CheckpointKind,
+    pub(crate) reason: String,
+}
+
+impl StoppedBy {
+    /// Who stopped it, if it was stopped.
+    pub(crate) fn of(record: &EventRecord) -> Option<Self> {
+        if !stops(record.ruling.word) {
+            return None;
+        }
+        let by = record.hooks.iter().find_map(|hook| {
+            let reason = match &hook.outcome {
+                HookOutcome::Said { word, reason, .. } if stops(*word) => reason.clone(),
+                HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.explained().to_string()),
+                HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+                    return None;
+                }
+            };
+            Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
+        });
+        let text = record.ruling.text.clone().unwrap_or_default();
+        let (hook_id, hook, checkpoint, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
+        Some(Self { hook_id, hook, checkpoint, reason: reason.unwrap_or(text) })
     }
-    let by = record.hooks.iter().find_map(|hook| {
-        let reason = match &hook.outcome {
-            HookOutcome::Said { word, reason, .. } if stops(*word) => reason.clone(),
-            HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.explained().to_string()),
-            HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
-                return None;
-            }
-        };
-        Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
-    });
-    let text = record.ruling.text.clone().unwrap_or_default();
-    let (id, name, at, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
-    let mut payload = json!({ "hookId": id, "name": name, "event": at_name(at), "reason": reason.unwrap_or(text) });
+}
+
+fn blocked(record: &EventRecord) -> Option<Value> {
+    let StoppedBy { hook_id, hook, checkpoint, reason } = StoppedBy::of(record)?;
+    let mut payload = json!({ "hookId": hook_id, "name": hook, "event": at_name(checkpoint), "reason": reason });
     if let Some(call) = &record.who.tool_call_id {
         payload["toolCallId"] = json!(call);
     }

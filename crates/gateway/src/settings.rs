@@ -8,6 +8,7 @@ use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 
 use crate::door::Door;
 use crate::sign_in::KnownBy;
+use crate::webhooks::{Endpoint, endpoints};
 
 /// Where it listens unless it is said. Source: the published protocol.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:18790";
@@ -74,6 +75,7 @@ pub struct GatewaySettings {
     pub limits: HttpLimits,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
+    pub(crate) endpoints: Vec<Endpoint>,
 }
 
 /// Why there is no gateway.
@@ -130,6 +132,7 @@ impl GatewaySettings {
                 public: config.public_url.clone(),
                 proxies: config.trusted_proxies.clone(),
             },
+            endpoints: endpoints(config, env)?,
             known_by: KnownBy::new(token.as_deref(), config.owner_ids.clone()),
         })
     }

@@ -29,6 +29,8 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const READ_TIME: Duration = Duration::from_secs(60);
 /// How long one frame may take to be written. Source: the published protocol.
 const WRITE_TIME: Duration = Duration::from_secs(10);
+/// How long a client may take to say who it is: nobody holds a connection that is nobody's.
+const SIGN_IN_TIME: Duration = Duration::from_secs(10);
 /// How often somebody may say wrongly who they are, in one connection.
 const MAX_TRIES: usize = 5;
 
@@ -42,6 +44,7 @@ const GOING_AWAY: Ending = Ending { code: close_code::AWAY, why: "the server is 
 const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "what is sent is not taken" };
 const SILENT: Ending = Ending { code: close_code::POLICY, why: "nothing was said for 60 seconds" };
 const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are text" };
+const UNKNOWN: Ending = Ending { code: close_code::POLICY, why: "nobody signed in within 10 seconds" };
 const NOBODY: Ending = Ending { code: close_code::POLICY, why: "too many failed sign-ins" };
 
 /// Serves one connection to its end.
@@ -59,10 +62,16 @@ pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, visit: Vis
 
 /// Waits until the client has said who it is.
 async fn sign_in(shared: &Arc<Shared>, socket: &mut WebSocket, visit: Visit) -> Option<(Principal, String)> {
-    let deadline = Instant::now() + READ_TIME;
+    let deadline = Instant::now() + SIGN_IN_TIME;
     for _ in 0..MAX_TRIES {
         let message = tokio::select! {
-            message = tokio::time::timeout_at(deadline, next_text(socket)) => message.ok()??,
+            message = tokio::time::timeout_at(deadline, next_text(socket)) => match message {
+                Ok(message) => message?,
+                Err(_elapsed) => {
+                    close(socket, UNKNOWN.code, UNKNOWN.why).await;
+                    return None;
+                }
+            },
             () = shared.life.hard_stop.cancelled() => return None,
         };
         let (id, refused) = match frame::read(&message) {

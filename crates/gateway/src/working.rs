@@ -20,6 +20,7 @@ use crate::heard::Heard;
 use crate::outcome::RunOutcome;
 use crate::run::Run;
 use crate::run_output::RunOutput;
+use crate::webhooks::{FailedTurn, Happened};
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -54,6 +55,7 @@ impl Shared {
                 shared.runs.forget(id);
             }
             shared.runs.counters.turn(&outcome);
+            shared.tell_failed(&run, &outcome);
             run.end(outcome.clone());
             // Whoever comes until this is kept finds the run itself.
             shared.end_repeats(&run, &turns, &outcome).await;
@@ -149,6 +151,21 @@ impl Shared {
         let signed = SignedContent::text(&open.prompt, run.key.tenant.as_str(), run.key.session.as_str());
         let sig = key.map(|key| key.sign(signed)).unwrap_or_default();
         run.hears(Heard::Started { content: open.prompt.clone(), sig });
+    }
+
+    /// Tells others of a turn that ended in an error.
+    fn tell_failed(&self, run: &Run, outcome: &RunOutcome) {
+        let RunOutcome::Failed(error) = outcome else { return };
+        let kind = error.details.as_ref().and_then(|details| details["kind"].as_str());
+        if let (Some("failed"), Some(turn)) = (kind, run.id()) {
+            self.webhooks.happened(Happened::TurnFailed(Box::new(FailedTurn {
+                tenant: run.key.tenant.clone(),
+                agent: run.name.agent.clone(),
+                session: run.key.session.to_string(),
+                turn: turn.to_string(),
+                error: error.message.clone(),
+            })));
+        }
     }
 
     /// The conversation of `run`, for this process alone.

@@ -48,7 +48,7 @@ pub use self::diagnostic::{Diagnostic, Location};
 use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
-pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles};
+pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles, WebhookConfig};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};

@@ -35,7 +35,7 @@ use crate::host_rules::{HostRules, PreparedRules, RuleEnvironment};
 use crate::links;
 use crate::mcp_names::is_mcp;
 use crate::protected::protected;
-use crate::servers::{Servers, is_wanted};
+use crate::servers::{Servers, ServersByName, is_wanted};
 use crate::skill_sets::SkillSets;
 use crate::writers;
 use process::orphan_reaper::OrphanReaper;
@@ -56,6 +56,16 @@ pub struct RunningHook {
     content: Option<String>,
 }
 
+impl RunningHook {
+    /// Its process.
+    pub(crate) fn process(&self) -> &Arc<ProcessHook> {
+        &self.process
+    }
+}
+
+/// Process hooks that run, by name.
+pub type RunningHooks = BTreeMap<String, RunningHook>;
+
 /// A configuration in force.
 pub struct Host {
     /// The configuration that was loaded.
@@ -70,7 +80,7 @@ pub struct Host {
     pub approvals: Arc<Approvals>,
     env: Env,
     orphans: OrphanReaper,
-    running: Mutex<BTreeMap<String, RunningHook>>,
+    running: Mutex<RunningHooks>,
     /// The MCP servers.
     pub servers: Servers,
     /// The files that tools and hooks hand over.
@@ -136,7 +146,8 @@ impl Host {
             collector,
         };
         host.skills.look(&host.loaded);
-        let mounts = host.mounts(&host.loaded.config);
+        let (mounts, hooks) = host.mounts(&host.loaded.config);
+        host.put(hooks);
         host.engine.replace(mounts).map_err(|error| HostError::usage(error.to_string()))?;
         Ok(host)
     }
@@ -151,11 +162,11 @@ impl Host {
         });
     }
 
-    /// The mounts of the hooks of `config`. A process that already runs in exactly this way is kept: where its program or
-    /// a file of its command is another one by now, it is not.
-    pub fn mounts(&self, config: &Config) -> Vec<Mount> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::take(&mut *running);
+    /// The mounts of the hooks of `config`, and their processes, started. One that already runs in exactly this way is
+    /// kept: where its program or a file of its command is another one by now, it is not.
+    pub fn mounts(&self, config: &Config) -> (Vec<Mount>, RunningHooks) {
+        let before = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut running = RunningHooks::new();
         let (mut mounts, mut hashes) = (Vec::new(), FileHashes::default());
         for loaded in &config.hooks {
             let entry = match (&loaded.kind, &loaded.hook.state) {
@@ -186,7 +197,7 @@ impl Host {
             running.insert(name, RunningHook { process: process.clone(), accepted, content });
             mounts.push(Mount { hook: loaded.hook.clone(), handler: process });
         }
-        mounts
+        (mounts, running)
     }
 
     /// The process hooks that run, by name.
@@ -195,14 +206,9 @@ impl Host {
         running.iter().map(|(name, running)| (name.clone(), running.process.clone())).collect()
     }
 
-    /// The hooks that run, to be put back if what comes next is refused.
-    pub fn remember(&self) -> BTreeMap<String, RunningHook> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Puts back what ran before a reload that was refused.
-    pub fn restore(&self, running: BTreeMap<String, RunningHook>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
+    /// Lets `hooks` be those that run, and gives those that did.
+    pub(crate) fn put(&self, hooks: RunningHooks) -> RunningHooks {
+        std::mem::replace(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner), hooks)
     }
 
     /// Waits for the first handshake of every process hook, all at once.
@@ -272,7 +278,12 @@ impl Host {
 
     /// Starts the MCP servers of `config`. One that already runs in exactly this way is kept.
     pub fn start_servers(&self, config: &Config) {
-        self.servers.start(config, |inherit, env| self.child_env(config, inherit, env).0);
+        self.servers.put(self.servers_of(config));
+    }
+
+    /// The MCP servers of `config`, started, and not yet among those whose tools are offered.
+    pub(crate) fn servers_of(&self, config: &Config) -> ServersByName {
+        self.servers.start(config, |inherit, env| self.child_env(config, inherit, env).0)
     }
 
     /// Waits for the first start of every MCP server, all at once: those that cannot be used, and why.

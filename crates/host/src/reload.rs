@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::hook::HookState;
+use engine::Mount;
 use process::hook::ProcessHook;
 
-use crate::config::Config;
 use crate::config::diagnostic::Diagnostic;
+use crate::config::{Config, Loaded};
 use crate::error::HostError;
-use crate::host::{Host, load};
+use crate::host::{Host, RunningHooks, load};
+use crate::host_rules::PreparedRules;
 use crate::ready_agent::ReadyAgent;
+use crate::servers::ServersByName;
 
 /// From which files a configuration comes.
 #[derive(Clone, Copy)]
@@ -94,52 +97,63 @@ impl ChildChanges {
 /// What is bad, and which removals are therefore not in force. The old set then stays.
 pub async fn reload(host: &mut Host, wanted: ConversationSource<'_>) -> Result<Reloaded<ReadyAgent>, HostError> {
     let source = ConfigSource { config: wanted.config, home: wanted.home };
-    replace(host, source, |host| host.runner(wanted.agent, wanted.model)).await
+    let prepared = prepare(host, source).await?;
+    take(host, prepared, |host| host.runner(wanted.agent, wanted.model))
 }
 
-/// The same for a host of all its agents: those that could work before still can.
+/// Another configuration, ready to take the place of the one in force: its children have shaken hands and its rules are
+/// read. Dropped, it leaves nothing behind.
+pub struct PreparedHost {
+    loaded: Loaded,
+    rules: PreparedRules,
+    mounts: Vec<Mount>,
+    hooks: RunningHooks,
+    servers: ServersByName,
+}
+
+/// Loads the configuration again and starts what is new in it, beside the one in force, which goes on as it is.
 ///
 /// # Errors
-/// What is bad, and which removals are therefore not in force. The old set then stays.
-pub async fn reload_all(host: &mut Host, source: ConfigSource<'_>) -> Result<Reloaded<()>, HostError> {
-    replace(host, source, |_| Ok(())).await
-}
-
-async fn replace<T>(
-    host: &mut Host,
-    wanted: ConfigSource<'_>,
-    agent: impl FnOnce(&Host) -> Result<T, HostError>,
-) -> Result<Reloaded<T>, HostError> {
+/// What is bad, and which removals are therefore not in force.
+pub async fn prepare(host: &Host, wanted: ConfigSource<'_>) -> Result<PreparedHost, HostError> {
     // Of a child that is replaced nobody knows afterwards how it answered.
     host.keep_health();
     let loaded = match load(wanted.config, wanted.home) {
         Ok((_, loaded)) => loaded,
         Err(error) => return Err(refused(host, None, &error.message)),
     };
+    let refused = |cause: &str| refused(host, Some(&loaded.config), cause);
     if let Some(diagnostic) = fresh(&host.loaded.diagnostics, &loaded.diagnostics) {
-        return Err(refused(host, Some(&loaded.config), &diagnostic.to_string()));
+        return Err(refused(&diagnostic.to_string()));
     }
-    let rules = match host.host_rules.prepare(&loaded.config) {
-        Ok(rules) => rules,
-        Err(cause) => return Err(refused(host, Some(&loaded.config), &cause)),
-    };
-    let unusable = host.unusables();
-    let (before, servers) = (host.remember(), host.servers.remember());
-    let ran = host.running();
-    let mounts = host.mounts(&loaded.config);
-    host.start_servers(&loaded.config);
+    let rules = host.host_rules.prepare(&loaded.config).map_err(|cause| refused(&cause))?;
+    let (mounts, hooks) = host.mounts(&loaded.config);
+    let servers = host.servers_of(&loaded.config);
+    let shaken = async { tokio::try_join!(shaken(host, &hooks), host.servers.shaken(&servers)).map(drop) };
+    shaken.await.map_err(|cause| refused(&cause))?;
+    Ok(PreparedHost { loaded, rules, mounts, hooks, servers })
+}
+
+/// Puts `prepared` in force, if `agent` can be made under it. Waits for nothing but the store.
+///
+/// # Errors
+/// What is bad, and which removals are therefore not in force. The old configuration then stays.
+pub fn take<T>(
+    host: &mut Host,
+    prepared: PreparedHost,
+    agent: impl FnOnce(&Host) -> Result<T, HostError>,
+) -> Result<Reloaded<T>, HostError> {
+    let PreparedHost { loaded, rules, mounts, hooks, servers } = prepared;
+    let (unusable, ran) = (host.unusables(), host.running());
     let later = for_the_next_start(&host.loaded.config, &loaded.config);
+    let (before, servers) = (host.put(hooks), host.servers.put(servers));
     let old = std::mem::replace(&mut host.loaded, loaded);
     host.skills.look(&host.loaded);
-    let shaken = async { tokio::try_join!(shaken(host, &ran), host.servers.shaken(&servers)).map(drop) };
-    let prepared = match shaken.await {
-        Ok(()) => match host.unusables().difference(&unusable).next() {
-            Some(new) => Err(new.clone()),
-            None => agent(host).map_err(|error| error.message),
-        },
-        Err(cause) => Err(cause),
+    let made = match host.unusables().difference(&unusable).next() {
+        Some(new) => Err(new.clone()),
+        None => agent(host).map_err(|error| error.message),
     };
-    let taken = prepared.and_then(|runner| match host.engine.replace(mounts) {
+    let taken = made.and_then(|runner| match host.engine.replace(mounts) {
         Ok(()) => Ok(runner),
         Err(duplicate) => Err(duplicate.to_string()),
     });
@@ -150,8 +164,8 @@ async fn replace<T>(
             Ok(Reloaded { agent, later, children: ChildChanges::between(&ran, &host.running()) })
         }
         Err(cause) => {
-            host.restore(before);
-            host.servers.restore(servers);
+            host.put(before);
+            host.servers.put(servers);
             let new = std::mem::replace(&mut host.loaded, old);
             host.skills.look(&host.loaded);
             Err(refused(host, Some(&new.config), &cause))
@@ -159,10 +173,12 @@ async fn replace<T>(
     }
 }
 
-/// Waits for the handshakes of the children that did not run before.
-async fn shaken(host: &Host, ran: &BTreeMap<String, Arc<ProcessHook>>) -> Result<(), String> {
-    for (name, process) in host.running() {
-        let kept = ran.get(&name).is_some_and(|same| Arc::ptr_eq(same, &process));
+/// Waits for the handshakes of those of `hooks` that do not run yet.
+async fn shaken(host: &Host, hooks: &RunningHooks) -> Result<(), String> {
+    let ran = host.running();
+    for (name, hook) in hooks {
+        let process = hook.process();
+        let kept = ran.get(name).is_some_and(|same| Arc::ptr_eq(same, process));
         if !kept && let Err(fault) = process.ready().await {
             return Err(format!("hook \"{name}\" {}", fault.explained()));
         }

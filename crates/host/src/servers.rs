@@ -45,15 +45,14 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts the servers of `config`; `vars` is the environment of a child. One that already runs in exactly this way
-    /// is kept; what is no longer needed closes when nobody uses its tools any more. Needs a runtime.
+    /// Starts the servers of `config`, beside those that run; `vars` is the environment of a child. One that already runs
+    /// in exactly this way is among them. Needs a runtime.
     pub fn start(
         &self,
         config: &Config,
         vars: impl Fn(&[String], &BTreeMap<String, String>) -> Vec<(OsString, OsString)>,
-    ) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::take(&mut *running);
+    ) -> ServersByName {
+        let (before, mut running) = (self.remember(), ServersByName::new());
         for (name, server) in &config.mcp {
             let spec = spec(name, server, &vars);
             let accepted = server.seal.as_ref().map(|seal| seal.digest().to_owned());
@@ -63,6 +62,7 @@ impl Servers {
             };
             running.insert(name.clone(), RunningServer { server: started, accepted, entry: entry(name, server) });
         }
+        running
     }
 
     fn launch(&self, spec: ServerSpec) -> Arc<McpServer> {
@@ -73,14 +73,14 @@ impl Servers {
         server
     }
 
-    /// The servers that run, to be put back if what comes next is refused.
-    pub fn remember(&self) -> ServersByName {
+    fn remember(&self) -> ServersByName {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts back what ran before.
-    pub fn restore(&self, running: ServersByName) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = running;
+    /// Lets `servers` be those whose tools are offered, and gives those that were. What is no longer needed closes when
+    /// nobody uses its tools any more.
+    pub fn put(&self, servers: ServersByName) -> ServersByName {
+        std::mem::replace(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner), servers)
     }
 
     /// Waits for the first start of every server, all at once; answers those that cannot be used, and why.
@@ -91,10 +91,11 @@ impl Servers {
         ready.into_iter().filter_map(|(name, outcome)| Some((name, outcome.err()?))).collect()
     }
 
-    /// The same for the servers that are not among those of `before`; the first that cannot be used, and why.
-    pub async fn shaken(&self, before: &ServersByName) -> Result<(), String> {
-        for (name, started) in self.remember() {
-            let kept = before.get(&name).is_some_and(|same| Arc::ptr_eq(&same.server, &started.server));
+    /// The same for those of `servers` that do not run yet; the first that cannot be used, and why.
+    pub async fn shaken(&self, servers: &ServersByName) -> Result<(), String> {
+        let before = self.remember();
+        for (name, started) in servers {
+            let kept = before.get(name).is_some_and(|same| Arc::ptr_eq(&same.server, &started.server));
             if !kept && let Err(why) = started.server.ready().await {
                 return Err(format!("MCP server \"{name}\": {why}"));
             }

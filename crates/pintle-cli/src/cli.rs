@@ -37,6 +37,7 @@ mod store;
 mod terminal;
 mod trust;
 mod turn;
+mod webhooks;
 mod why;
 
 /// The engine on which AI agents' hooks turn.
@@ -122,6 +123,9 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Serve agents and rules over WebSocket and HTTP
     Serve(serve::ServeArgs),
+    /// Who is told what happens, and what they were not told yet
+    #[command(subcommand)]
+    Webhooks(webhooks::WebhooksCommand),
     /// Check every hook, provider and store through its real path
     Doctor(doctor::DoctorArgs),
     /// Show what a found configuration would run, and accept it
@@ -187,6 +191,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Import(command) => import::run(&global, command),
         Command::Mcp(args) => mcp::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
+        Command::Webhooks(command) => webhooks::run(&global, command),
         Command::Doctor(args) => doctor::run(&global, &args),
         Command::Trust(args) => trust::run(&global, &args),
         Command::Init(args) => init::run(&global, &args),

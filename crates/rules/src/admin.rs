@@ -93,12 +93,20 @@ pub struct RuleAdminServices {
 pub struct RuleAdmin {
     parts: Arc<RuleAdminServices>,
     throttle: Arc<Throttle>,
+    owns_session: OwnsSession,
 }
 
 impl RuleAdmin {
     /// A rule admin over a store whose rules `parts.rulebook` keeps in force.
     pub fn new(parts: RuleAdminServices) -> Self {
-        Self { parts: Arc::new(parts), throttle: Arc::default() }
+        let owns_session = parts.owns_session.clone();
+        Self { parts: Arc::new(parts), throttle: Arc::default(), owns_session }
+    }
+
+    /// The same with another check of who owns a session: of a face that knows its users.
+    #[must_use]
+    pub fn with_owners(&self, owns_session: OwnsSession) -> Self {
+        Self { owns_session, ..self.clone() }
     }
 
     /// Does something that blocks. It goes on to its end even if nobody waits for it any more: a change that is written

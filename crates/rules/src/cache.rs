@@ -5,7 +5,7 @@
 //! task that hears, or looks, whether somebody else did.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use domain::anchor::{AnchoredRule, RuleDoubt};
@@ -24,11 +24,14 @@ use engine::live_rules::{LiveRules, RulesByTenant};
 
 mod breaking;
 mod mounting;
+mod news;
 
 use breaking::Counter;
 use mounting::doubted;
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
+use news::Reading;
+pub use news::{ChangedBreaker, ChangedRow, OnNews, RuleNews};
 
 /// The pause between looks for a rule that another process changed, where nobody tells.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -57,6 +60,8 @@ pub struct RuleCache {
     /// Held by whoever writes a run, so that an older one never takes the place of a newer one.
     writing: Mutex<()>,
     closing: CancellationToken,
+    /// Whoever hears what changed.
+    heard: OnceLock<OnNews>,
 }
 
 /// A hook beside those of the store: it stands for a rule that could not be read, or that nobody accepted.
@@ -136,6 +141,7 @@ impl RuleCache {
             cache_state: Mutex::default(),
             writing: Mutex::default(),
             closing: CancellationToken::new(),
+            heard: OnceLock::new(),
         });
         let read = rule_cache.begin_with(read);
         if let Err(error) = &read {
@@ -202,11 +208,27 @@ impl RuleCache {
         if rules.epoch < cache_state.rules.epoch {
             return;
         }
+        let heard = self.heard.get();
+        let before = heard.map(|_| (cache_state.rows.clone(), cache_state.rules.clone()));
         cache_state.take(rules);
         self.publish(&mut cache_state);
+        let news = before.map(|(rows, rules)| {
+            let now = Reading { rows: &cache_state.rows, rules: &cache_state.rules };
+            RuleNews::between(Reading { rows: &rows, rules: &rules }, now)
+        });
         drop(cache_state);
+        if let (Some(heard), Some(news)) = (heard, news.filter(|news| !news.is_empty())) {
+            heard(news);
+        }
         // What is left of earlier events is for hooks that are in force now.
         self.parts.pool.look_with(&self.live);
+    }
+
+    /// Lets `heard` be called with what changed whenever the store had other rules, whoever changed them. Only the first
+    /// call counts.
+    pub fn tell(&self, heard: OnNews) {
+        // Whoever came first goes on.
+        drop(self.heard.set(heard));
     }
 
     /// The hook that the row `id` is mounted as, if it is.
@@ -459,39 +481,4 @@ impl CacheState {
 }
 
 #[cfg(test)]
-mod tests {
-    use domain::breaker::BreakerOutcome;
-
-    use super::*;
-
-    #[test]
-    fn what_a_store_says_of_a_run_is_old_while_a_newer_one_is_on_its_way() {
-        let key = |hook: &str| (HookId::from(hook), TenantId::from("t"));
-        let run = |outcomes: i64| {
-            let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
-            let mut run = BreakerRun::default();
-            for second in 0..outcomes {
-                run.take(domain::breaker::BreakerPolicy::All, BreakerOutcome::Block, at(second));
-            }
-            run
-        };
-        let stored = [("longer", run(1)), ("over", run(1)), ("settled", run(1))];
-        let rules = StoredRules {
-            runs: stored.map(|(hook, run)| (HookId::from(hook), TenantId::from("t"), run)).into(),
-            ..StoredRules::default()
-        };
-        let runs = BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(2)), (key("gone"), run(2))]);
-        let mut cache_state = CacheState { runs, ..CacheState::default() };
-        for hook in ["longer", "over"] {
-            assert!(cache_state.is_to_write(&key(hook)));
-        }
-        cache_state.take(rules.clone());
-        assert_eq!(cache_state.runs, BTreeMap::from([(key("longer"), run(3)), (key("settled"), run(1))]));
-        for hook in ["longer", "over"] {
-            cache_state.written(&key(hook));
-        }
-        cache_state.take(rules);
-        assert_eq!(cache_state.runs.len(), 3);
-        assert_eq!(cache_state.runs[&key("longer")], run(1));
-    }
-}
+mod tests;

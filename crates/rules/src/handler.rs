@@ -33,7 +33,7 @@ mod tracing;
 mod trying;
 
 pub use argv::is_script;
-pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges, QuestionSent};
+pub use judges::{Evaluator, JudgeChoice, JudgeSettings, Judgement, Judges, OnLowBudget, QuestionSent};
 pub use observing::{
     ATTEMPTS, LEASE, LOOK_EVERY, ObserverPool, Outbox, PAUSES_SECONDS, PoolLimits, SEND_TIME, TakenJob,
 };

@@ -38,7 +38,7 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, OutboxStore, RecordStore, RepeatStore, RuleStore,
-    SessionKey, SessionStore, StoreError, StoredTurn, UploadStore,
+    SessionKey, SessionStore, StoreError, StoredTurn, UploadStore, WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -78,6 +78,7 @@ pub trait Store:
     + AuditStore
     + UploadStore
     + RepeatStore
+    + WebhookStore
     + fmt::Debug
 {
     /// How long hooks took, over the newest `limit` events that are no tests. Blocks.

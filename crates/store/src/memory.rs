@@ -5,6 +5,7 @@ mod exchange;
 mod executions;
 mod history;
 mod hooks;
+mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,7 @@ use exchange::Exchange;
 use history::History;
 use hooks::RuleTables;
 use state::{Held, MemoryState};
+use webhooks::WebhookTables;
 
 use crate::Store;
 use crate::evidence::has_chain;
@@ -53,6 +55,7 @@ pub struct Memory {
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
     exchange: Mutex<Exchange>,
+    webhooks: Mutex<WebhookTables>,
 }
 
 impl Memory {

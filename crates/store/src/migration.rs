@@ -68,6 +68,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(57, "000057_tail", Some(fold_tail)),
     step!(58, "000058_sessions_index", None),
     step!(60, "000060_exchange", None),
+    step!(62, "000062_webhooks", None),
 ];
 
 /// The number of the newest step.
@@ -152,6 +153,6 @@ mod tests {
     fn steps_stand_in_order_and_only_they_are_known() {
         assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
         let known: Vec<i64> = (-2..100).filter(|number| is_known(*number)).collect();
-        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 60]);
+        assert_eq!(known, [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 60, 62]);
     }
 }

@@ -16,10 +16,11 @@ use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
     JournalAppend, LoggedChange, OnKept, OnRulesChanged, OutboxJob, OutboxStore, RecordQuery, RecordStore, Repeat,
-    RepeatName, RepeatStore, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, SessionHold,
-    SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, StoredEvent, StoredRules, StoredTurn, Tenant,
-    Upload, UploadStore,
+    RepeatName, RepeatStore, RetryWhich, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
+    SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, StoredEndpoint, StoredEvent,
+    StoredRules, StoredTurn, Tenant, Upload, UploadStore, WebhookStore,
 };
+use domain::webhook::Delivery;
 use jiff::Timestamp;
 
 use crate::Store;
@@ -33,6 +34,7 @@ use crate::rows::hooks::Changer;
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{
     approvals, audit, budgets, epoch, exchange, executions, hooks, journal, outbox, records, sessions, tenants,
+    webhooks,
 };
 use crate::timing::HookTiming;
 
@@ -273,6 +275,49 @@ impl<D: Database> OutboxStore for SqlStore<D> {
 
     fn try_again(&self, id: &str, attempts: u32, next_at: Timestamp) -> Result<(), StoreError> {
         self.0.write(|db| outbox::try_again(db, id, attempts, next_at))
+    }
+}
+
+impl<D: Database> WebhookStore for SqlStore<D> {
+    fn post_webhooks(&self, deliveries: Vec<Delivery>) -> Result<usize, StoreError> {
+        self.0.write(|db| webhooks::post(db, &deliveries))
+    }
+
+    fn take_webhooks(
+        &self,
+        endpoints: &[String],
+        times: (Timestamp, Timestamp),
+        limit: usize,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        self.0.write(|db| webhooks::take(db, endpoints, times, limit))
+    }
+
+    fn webhook_delivered(&self, id: &str) -> Result<(), StoreError> {
+        self.0.write(|db| webhooks::delivered(db, id))
+    }
+
+    fn webhook_tried(&self, delivery: &Delivery) -> Result<(), StoreError> {
+        self.0.write(|db| webhooks::tried(db, delivery))
+    }
+
+    fn stop_webhook(&self, endpoint: &str, now: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| webhooks::stop(db, endpoint, now))
+    }
+
+    fn webhook_endpoints(&self) -> Result<Vec<StoredEndpoint>, StoreError> {
+        self.0.read(|db| webhooks::endpoints(db))
+    }
+
+    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+        self.0.read(|db| webhooks::newest(db, limit))
+    }
+
+    fn retry_webhooks(&self, which: RetryWhich<'_>, now: Timestamp) -> Result<u64, StoreError> {
+        self.0.write(|db| webhooks::retry(db, which, now))
+    }
+
+    fn forget_webhooks(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.0.write(|db| webhooks::forget(db, before))
     }
 }
 

@@ -21,3 +21,4 @@ pub(crate) mod rotation;
 pub(crate) mod sessions;
 pub(crate) mod strangers;
 pub(crate) mod tenants;
+pub(crate) mod webhooks;

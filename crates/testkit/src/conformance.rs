@@ -9,3 +9,4 @@ pub mod rules;
 mod selection;
 pub mod sessions;
 pub mod store;
+pub mod webhooks;

@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "telemetry",
         ],
     ),
-    ("crates/gateway", &["host", "agent", "domain", "engine", "rules", "store"]),
+    ("crates/gateway", &["host", "agent", "domain", "egress", "engine", "rules", "store"]),
     (
         "crates/host",
         &[

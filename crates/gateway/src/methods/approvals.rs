@@ -16,6 +16,7 @@ use crate::params::Params;
 use crate::principal::Principal;
 use crate::roles;
 use crate::session_name::{SessionName, user_of};
+use crate::webhooks::Happened;
 
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
@@ -106,6 +107,7 @@ impl Shared {
 
     /// Tells those who may answer `approval` what became of it.
     pub(crate) async fn announce(&self, event: &str, approval: &Approval) {
+        self.webhooks.happened(Happened::Approval(Box::new(approval.clone())));
         let desk = self.approvers().await;
         let may = |it: &Connection| desk.may_see(&it.who, approval) && roles::allow(&it.who, "approvals.get").is_ok();
         for connection in self.hub.of(&approval.tenant_id, may) {

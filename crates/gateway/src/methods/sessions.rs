@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use agent::Conversation;
+use domain::id::AgentId;
 use domain::json::{Value, json};
 use domain::message::{FROM_HOOK, Message, Role};
 use domain::session::Session;
@@ -15,6 +17,9 @@ use crate::session_name::{Channel, SessionName};
 
 /// Sessions in a page unless it is said. Source: the published protocol.
 const PAGE: usize = 20;
+
+/// Messages that stay when a conversation is compacted, unless it is said. Source: the published protocol.
+const KEEP_LAST: usize = 4;
 
 /// Most sessions in a page.
 const MAX_PAGE: usize = 200;
@@ -66,6 +71,34 @@ impl Shared {
             false => Err(ApiError::session_not_found(&shown)),
         })
         .await
+    }
+
+    /// Lets a conversation begin anew (`sessions.reset`), or go on from its last messages (`sessions.compact`).
+    pub(super) async fn sessions_forget(
+        self: &Arc<Self>,
+        who: &Principal,
+        params: &Value,
+        compact: bool,
+    ) -> Result<Value, ApiError> {
+        let params = Params::of(params, if compact { &["key", "keepLast"] } else { &["key"] })?;
+        let name = session(params.needed("key")?, who)?;
+        let keep = match (compact, params.count("keepLast", usize::MAX)?) {
+            (false, _) => 0,
+            (true, None) => KEEP_LAST,
+            (true, Some(0)) => {
+                return Err(ApiError::invalid("keepLast must be at least 1: sessions.reset keeps nothing"));
+            }
+            (true, Some(keep)) => keep,
+        };
+        self.session(who, &name).await?;
+        let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
+        if self.lanes.of(&key).is_some() {
+            return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") });
+        }
+        let sessions = self.sessions.clone();
+        let mut conversation = self.blocking(move |_| Ok(Conversation::open_of(sessions, key)?)).await?;
+        conversation.forget(&AgentId::from(name.agent.as_str()), keep).await?;
+        Ok(json!({ "ok": true }))
     }
 
     pub(super) async fn chat_history(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {

@@ -202,6 +202,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("gateway.tls.key", WHO_ENTERS),
     never("gateway.token_env", WHO_ENTERS),
     never("gateway.trusted_proxies", WHO_ENTERS),
+    never("gateway.webhooks", "would tell others what happens here"),
     accepted("hooks.builtins.*.config", ADDS),
     accepted("hooks.builtins.*.enabled", ADDS),
     accepted("hooks.builtins.*.matcher", ADDS),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::webhook::WebhookEvent;
 use ipnet::IpNet;
 use url::Url;
 
@@ -44,6 +45,8 @@ pub struct GatewayConfig {
     pub drain: Duration,
     /// What requests over HTTP may take.
     pub http: HttpLimits,
+    /// Who is told what happens.
+    pub webhooks: Vec<WebhookConfig>,
 }
 
 /// What requests over HTTP may take.
@@ -63,6 +66,19 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self { approval_wait: APPROVAL_WAIT, max_body: MAX_BODY, media_quota: MEDIA_QUOTA, metrics_listen: None }
     }
+}
+
+/// Somebody who is told what happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookConfig {
+    /// Where.
+    pub url: Url,
+    /// Of which events.
+    pub events: Vec<WebhookEvent>,
+    /// The name of the variable with the secret that signs.
+    pub secret_env: String,
+    /// The slug of the tenant whose events are meant; everybody's without it.
+    pub tenant: Option<String>,
 }
 
 /// The files of a certificate.
@@ -87,6 +103,7 @@ impl Default for GatewayConfig {
             drain_delay: DRAIN_DELAY,
             drain: DRAIN,
             http: HttpLimits::default(),
+            webhooks: Vec::new(),
         }
     }
 }

@@ -391,9 +391,28 @@ pub struct RawGateway {
     pub drain_delay_s: Option<u32>,
     /// How many seconds turns may go on after that. Default: 30.
     pub drain_s: Option<u32>,
+    /// Who is told what happens, by signed requests. Each file adds its own.
+    pub webhooks: Option<Vec<RawWebhook>>,
     /// `lite` (one tenant, command hooks) or `standard` (several tenants, no command hooks). Default: `lite` with SQLite,
     /// `standard` with PostgreSQL. `PINTLE_EDITION` goes before it.
     pub edition: Option<String>,
+}
+
+/// Somebody who is told what happens.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawWebhook {
+    /// Where, such as `https://example.org/pintle`. Requests go to this host and port, whatever it resolves to, and to no
+    /// other: redirects are not followed.
+    pub url: Option<String>,
+    /// Of which events: `execution.blocked`, `approval.created`, `approval.decided`, `breaker.tripped`, `budget.low`,
+    /// `hook.changed`, `turn.failed`.
+    pub events: Option<Vec<String>>,
+    /// The name of the variable that holds the secret, `whsec_` and base64; never the secret itself. While rotating it
+    /// holds two, with a space between them.
+    pub secret_env: Option<String>,
+    /// The tenant whose events are meant, by its slug. Default: every tenant's.
+    pub tenant: Option<String>,
 }
 
 /// The files of a certificate, relative to the folder of this file.

@@ -133,6 +133,8 @@ pub(super) fn resolve(
     }
     config.secrets.extend(config.providers.values().filter_map(|provider| provider.api_key_env.clone()));
     // What a collector is shown is nothing for the children of hooks and tools.
+    config.secrets.extend(config.gateway.token_env.clone());
+    config.secrets.extend(config.gateway.webhooks.iter().map(|webhook| webhook.secret_env.clone()));
     config.secrets.insert(telemetry::HEADERS.to_owned());
     agents::look_up_models(&config, layers);
     Ok((config, left_out))

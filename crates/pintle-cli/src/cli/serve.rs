@@ -1,9 +1,11 @@
 //! `pintle serve`: agents and rules over WebSocket and HTTP.
 
+use std::path::Path;
+
 use clap::Args;
-use domain::health::Health;
+use domain::health::{Health, Step};
 use domain::shown_url::shown_url;
-use gateway::{Address, BadSettings, Gateway, GatewaySettings, Listening, News};
+use gateway::{BadSettings, Gateway, GatewaySettings, Listening, News};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
@@ -15,6 +17,10 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::text::counted;
+
+mod notify;
+
+use notify::ServiceManager;
 
 /// Flags of `serve`.
 #[derive(Debug, Args)]
@@ -68,8 +74,17 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     }
     let listening = gateway.listen().await.map_err(refused)?;
     listening.iter().map(at).chain(lines).for_each(|line| terminal::note(&line));
+    if let Some(line) = cut_before(&gateway.host().await.loaded.config.home) {
+        terminal::note(&line);
+    }
     gateway.serve(listening);
-    Served { global, gateway, changes }.until(&mut stops).await
+    let manager = ServiceManager::of_process();
+    manager.ready();
+    let served = Served { global, gateway, changes };
+    tokio::select! {
+        ended = served.until(&mut stops, &manager) => ended,
+        () = manager.beats() => unreachable!("it beats until nobody waits for it"),
+    }
 }
 
 /// A gateway that answers.
@@ -80,13 +95,20 @@ struct Served<'a> {
 }
 
 impl Served<'_> {
-    async fn until(mut self, stops: &mut Stops) -> Result<u8, CliError> {
-        loop {
-            tokio::select! {
-                _ = stops.next() => break,
-                () = self.changes.next() => self.reload().await,
+    async fn until(mut self, stops: &mut Stops, manager: &ServiceManager) -> Result<u8, CliError> {
+        // A reload may take as long as new children take to shake hands; a signal does not wait for them.
+        let reloads = async {
+            loop {
+                self.changes.next().await;
+                reload(self.global, &self.gateway, &mut self.changes).await;
             }
+        };
+        tokio::select! {
+            _ = stops.next() => {}
+            () = reloads => {}
         }
+        manager.stopping();
+        let home = self.gateway.host().await.loaded.config.home.clone();
         terminal::note("ending: turns that are under way may go on for a while; the same again stops them");
         let hurry = CancellationToken::new();
         let drained = self.gateway.drain(&hurry);
@@ -98,28 +120,53 @@ impl Served<'_> {
                 drained.await
             }
         };
-        if cut > 0 {
-            let were = if cut == 1 { "was" } else { "were" };
-            let turns = counted(cut, "turn");
-            terminal::note(&format!("{turns} {were} cut; what was done so far is in the sessions"));
+        if !cut.is_empty() {
+            terminal::note(&format!("{}; what was done so far is in the sessions", were_cut(cut.len())));
+            leave_word(&home, &cut);
         }
         Ok(if hurry.is_cancelled() { INTERRUPTED } else { 0 })
     }
+}
 
-    async fn reload(&mut self) {
-        self.changes.settle().await;
-        let source = ConfigSource { config: self.global.config.as_deref(), home: self.global.home.as_deref() };
-        match self.gateway.reload(source).await {
-            Ok(lines) => {
-                terminal::note("the changed configuration is in force");
-                lines.iter().for_each(|line| terminal::note(&prose(line)));
-            }
-            Err(error) => terminal::complain(&error.into()),
+/// The file of the home folder in which the end of a server tells the next start what it cut.
+const CUT: &str = "cut-turns";
+
+fn were_cut(count: usize) -> String {
+    let were = if count == 1 { "was" } else { "were" };
+    format!("{} {were} cut", counted(count, "turn"))
+}
+
+/// Tells the next start of the sessions `cut`.
+fn leave_word(home: &Path, cut: &[String]) {
+    if let Err(error) = std::fs::write(home.join(CUT), cut.join("\n")) {
+        tracing::debug!(%error, "the next start does not hear of it");
+    }
+}
+
+/// What the end before cut, a line; said once.
+fn cut_before(home: &Path) -> Option<String> {
+    let file = home.join(CUT);
+    let text = std::fs::read_to_string(&file).ok()?;
+    if let Err(error) = std::fs::remove_file(file) {
+        tracing::debug!(%error, "it is said once more");
+    }
+    let sessions: Vec<String> = text.lines().map(clean).collect();
+    Some(format!("{} when the server ended: {}", were_cut(sessions.len()), sessions.join(", ")))
+}
+
+async fn reload(global: &Global, gateway: &Gateway, changes: &mut Changes) {
+    changes.settle().await;
+    let source = ConfigSource { config: global.config.as_deref(), home: global.home.as_deref() };
+    match gateway.reload(source).await {
+        Ok(lines) => {
+            terminal::note("the changed configuration is in force");
+            lines.iter().for_each(|line| terminal::note(&prose(line)));
         }
-        // It may name other folders.
-        if let Err(error) = self.changes.follow(&*self.gateway.host().await) {
-            terminal::complain(&error.into());
-        }
+        Err(error) => terminal::complain(&error.into()),
+    }
+    // It may name other folders.
+    if let Err(error) = changes.follow(&*gateway.host().await) {
+        terminal::complain(&error.into());
     }
 }
 
@@ -132,10 +179,7 @@ fn hurried() -> CancellationToken {
 
 fn at(listening: &Listening) -> String {
     let (does, path) = if listening.is_metrics { ("numbers", "/metrics") } else { ("listening", "") };
-    match &listening.address {
-        Address::Network(address) => format!("{does} at http://{address}{path}"),
-        Address::Unix(path) => format!("{does} at unix:{}", path.display()),
-    }
+    format!("{does} at {}{path}", listening.shown())
 }
 
 /// What is served, a line each.
@@ -150,11 +194,31 @@ fn head(host: &Host, guards: &[GuardHealth]) -> Result<Vec<String>, CliError> {
         format!("  agents   {}", agents.join(", ")),
         format!("  store    {}", clean(&shown_url(&config.store_url))),
     ];
-    let armed = guards.iter().filter(|(_, health)| health.is_armed()).count();
-    let others = guards.iter().filter(|(_, health)| !health.is_armed() && *health != Health::Disabled).count();
-    let others = if others == 0 { String::new() } else { format!(", {others} not: see `pintle doctor`") };
-    lines.push(format!("  guards   {armed} armed{others}"));
+    lines.push(format!("  hooks    {}", standing(guards)));
+    let rules = host.host_rules.rule_cache().rules();
+    let acting = rules.hooks.iter().filter(|rule| rule.enabled).count();
+    let tripped = rules.hooks.iter().filter(|rule| rule.tripped_at.is_some()).count() + rules.trips.len();
+    let tripped = if tripped == 0 { String::new() } else { format!(", {tripped} tripped: see `pintle hooks list`") };
+    lines.push(format!("  rules    {acting} in force{tripped}"));
     Ok(lines)
+}
+
+/// How many guards stand how, those that somebody should look at behind the others.
+fn standing(guards: &[GuardHealth]) -> String {
+    let count = |is: &dyn Fn(&Health) -> bool| guards.iter().filter(|(_, health)| is(health)).count();
+    let untrusted = count(&|health| matches!(health, Health::Unproven { step: Step::Trust, .. }));
+    let unproven = count(&|health| matches!(health, Health::Unproven { step: Step::Answer, .. }));
+    let broken = count(&|health| matches!(health, Health::Unproven { .. })) - untrusted - unproven;
+    let mut line = format!("{} armed", count(&Health::is_armed));
+    for (number, what) in [(unproven, "not proven yet"), (broken, "broken"), (untrusted, "untrusted")] {
+        if number > 0 {
+            line.push_str(&format!(", {number} {what}"));
+        }
+    }
+    if broken + untrusted > 0 {
+        line.push_str(": see `pintle doctor`");
+    }
+    line
 }
 
 fn refused(why: BadSettings) -> CliError {

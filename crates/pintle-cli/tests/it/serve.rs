@@ -1,8 +1,10 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod deploy;
 mod doors;
 mod ending;
+mod events;
 mod http;
 mod http_client;
 mod described;
@@ -12,5 +14,8 @@ mod pending;
 mod repeats;
 mod sdk;
 mod rules;
+mod seed;
 mod server;
+mod starting;
 mod talking;
+mod webhooks;

@@ -140,12 +140,31 @@ impl RuleAdmin {
         Ok(found)
     }
 
+    /// Whether `by` sees what happened in the session of `row`: below admins only their own, and none that is nobody's.
+    fn sees_session_of(&self, by: &Caller, row: &Execution) -> bool {
+        let is_own = || row.session_id.as_deref().is_some_and(|session| (self.owns_session)(by, session));
+        by.role >= CallerRole::Admin || is_own()
+    }
+
+    /// The row as `history` has it, if it shows it to `by`.
+    pub fn seen(&self, by: &Caller, row: &Execution) -> Option<Value> {
+        let is_there = by.is_master() || row.tenant_id == by.tenant;
+        (is_there && by.role >= CallerRole::Viewer && self.sees_session_of(by, row)).then(|| shown(row))
+    }
+
+    /// The rows of every tenant since `since`, newest first, at most `limit`: for whoever shows them to callers with
+    /// [`seen`](Self::seen). Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn executions_since(&self, since: Timestamp, limit: usize) -> Result<Vec<Execution>, AdminError> {
+        let query = ExecutionQuery { since: Some(since), limit, ..ExecutionQuery::default() };
+        Ok(self.parts.executions.executions(&query)?)
+    }
+
     fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<ExecutionPage, AdminError> {
-        let may_see = |row: &Execution| {
-            let is_meant = wanted.name.is_none() || row.hook_id.is_none();
-            let is_own = || row.session_id.as_deref().is_some_and(|session| (self.parts.owns_session)(by, session));
-            is_meant && (by.role >= CallerRole::Admin || is_own())
-        };
+        let may_see =
+            |row: &Execution| (wanted.name.is_none() || row.hook_id.is_none()) && self.sees_session_of(by, row);
         let (mut executions, mut last) = (Vec::new(), after);
         for _ in 0..LOOKS {
             // One more than fits tells whether there is another page.

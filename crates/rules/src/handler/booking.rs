@@ -66,9 +66,11 @@ impl<'a> Booking<'a> {
         let signed = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
         let delta = signed(spent).saturating_sub(signed(self.tokens));
         let (budgets, tenant) = (self.question.about.parts.budgets.clone(), self.question.who.tenant_id.clone());
+        let parts = self.question.about.parts.clone();
         let settle = move || match budgets.settle(&tenant, delta, jiff::Timestamp::now()) {
             Ok((budget, true)) => {
                 tracing::warn!(%tenant, remaining = budget.remaining, "security.hook.budget_low");
+                parts.judges.budget_is_low(&tenant, &budget);
             }
             Ok((_, false)) => {}
             Err(error) => tracing::error!(%tenant, "security.hook.budget_deduct_failed: {error}"),

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use domain::id::TenantId;
 use domain::llm::LlmReply;
+use domain::store::Budget;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -88,7 +90,11 @@ pub struct Judgement {
 pub struct Judges {
     said: Mutex<Cache>,
     asked: Mutex<Counts>,
+    heard: OnceLock<OnLowBudget>,
 }
+
+/// Called the first time in a month that a tenant has less than a fifth of its budget. Must not block.
+pub type OnLowBudget = Box<dyn Fn(&TenantId, &Budget) + Send + Sync>;
 
 #[derive(Default)]
 struct Cache {
@@ -108,6 +114,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Judges {
+    /// Lets `heard` know of budgets that run low. Only the first call counts.
+    pub fn tell(&self, heard: OnLowBudget) {
+        // Whoever came first goes on.
+        drop(self.heard.set(heard));
+    }
+
+    pub(super) fn budget_is_low(&self, tenant: &TenantId, budget: &Budget) {
+        if let Some(heard) = self.heard.get() {
+            heard(tenant, budget);
+        }
+    }
+
     pub(super) fn earlier(&self, key: &[u8; 32]) -> Option<HandlerReply> {
         let mut cache = lock(&self.said);
         let (at, said) = cache.entries.get(key)?;

@@ -36,7 +36,7 @@ impl SigningSecret {
     }
 
     /// The value of `webhook-signature` for this message at this time, in seconds since 1970.
-    pub(super) fn sign(&self, id: &HeaderValue, timestamp_s: i64, body: &[u8]) -> HeaderValue {
+    pub fn sign(&self, id: &HeaderValue, timestamp_s: i64, body: &[u8]) -> HeaderValue {
         let mut context = hmac::Context::with_key(&self.0);
         context.update(id.as_bytes());
         context.update(format!(".{timestamp_s}.").as_bytes());

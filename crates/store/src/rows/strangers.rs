@@ -26,7 +26,7 @@ macro_rules! tables {
     () => {
         "('agent_hooks', 'approvals', 'audit_checkpoints', 'audit_log', 'events', 'hook_breakers', 'hook_changes', \
          'hook_epoch', 'hook_executions', 'hook_outbox', 'hook_sets', 'journal', 'sessions', 'store_identity', \
-         'tenant_hook_budget', 'tenants', 'turns')"
+         'tenant_hook_budget', 'tenants', 'turns', 'webhook_endpoints', 'webhook_outbox')"
     };
 }
 

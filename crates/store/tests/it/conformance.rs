@@ -12,6 +12,7 @@ use testkit::conformance::approvals::approvals;
 use testkit::conformance::exchange::exchange;
 use testkit::conformance::sessions::sessions;
 use testkit::conformance::store::{event, hook, keep, records};
+use testkit::conformance::webhooks::webhooks;
 
 fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
     Sqlite::open(&folder.join("pintle.db"), durability).unwrap()
@@ -53,6 +54,7 @@ fn sqlite_keeps_what_a_gateway_exchanges() {
 #[test]
 fn memory_passes_the_suites() {
     let store = Memory::new();
+    webhooks(&store);
     records(&store);
     approvals(&store);
     sessions(&store);
@@ -64,6 +66,7 @@ fn a_store_by_url_passes_the_suites() {
     let folder = tempfile::tempdir().unwrap();
     for url in ["sqlite://pintle.db", "memory:"] {
         let store = pintle_store::open(url, folder.path(), Durability::Commit).unwrap();
+        webhooks(&*store);
         records(&*store);
         approvals(&*store);
         sessions(&*store);

@@ -15,6 +15,7 @@ use testkit::conformance::approvals::{approvals, call, moment, question, said};
 use testkit::conformance::exchange::exchange;
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
 use testkit::conformance::store::{event, keep, records};
+use testkit::conformance::webhooks::webhooks;
 use testkit::postgres::Server;
 
 use crate::conformance::timings;
@@ -45,6 +46,7 @@ fn postgres_passes_the_suites() {
     for durability in [Durability::Commit, Durability::BeforeEffect] {
         let url = server.fresh_database();
         let store = pintle_store::open(&url, Path::new("nowhere"), durability).unwrap();
+        webhooks(&*store);
         records(&*store);
         approvals(&*store);
         sessions(&*store);

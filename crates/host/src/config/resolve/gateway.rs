@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dialects::process::config::EntryProblem;
+use domain::webhook::WebhookEvent;
 use ipnet::IpNet;
 use url::Url;
 
-use crate::config::gateway::{GatewayConfig, TlsFiles};
-use crate::config::raw::{RawGateway, RawTls};
+use crate::config::gateway::{GatewayConfig, TlsFiles, WebhookConfig};
+use crate::config::raw::{RawGateway, RawTls, RawWebhook};
 
 /// Lays the section of one file in `folder` over what is there; lists take the place of earlier ones.
 pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Path) -> Vec<EntryProblem> {
@@ -47,7 +48,36 @@ pub(super) fn lay_over(config: &mut GatewayConfig, raw: &RawGateway, folder: &Pa
     http.max_body = raw.max_body.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(http.max_body);
     http.media_quota = raw.media_quota_mb.map_or(http.media_quota, |mb| u64::from(mb) << 20);
     http.metrics_listen = raw.metrics_listen.clone().or(http.metrics_listen.take());
+    for (i, raw) in raw.webhooks.iter().flatten().enumerate() {
+        match webhook(raw) {
+            Ok(new) => {
+                config.webhooks.retain(|before| before.url != new.url);
+                config.webhooks.push(new);
+            }
+            Err(problem) => problems.push(problem.under(&["gateway", "webhooks", &i.to_string()])),
+        }
+    }
     problems
+}
+
+fn webhook(raw: &RawWebhook) -> Result<WebhookConfig, EntryProblem> {
+    let bad = |key: &str, message: String| EntryProblem::new(&[key], message);
+    let missing = |key: &str| bad(key, format!("expected `{key}`"));
+    let text = raw.url.as_deref().ok_or_else(|| missing("url"))?;
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
+    let url = url.ok_or_else(|| bad("url", "expected a URL of http or https without a password".to_owned()))?;
+    let names = || WebhookEvent::ALL.map(WebhookEvent::word);
+    let event = |word: &String| {
+        let unknown = || bad("events", format!("unknown event \"{word}\", expected {}", names().join(" or ")));
+        WebhookEvent::named(word).ok_or_else(|| unknown().meant(word, names()))
+    };
+    let events: Vec<WebhookEvent> = raw.events.iter().flatten().map(event).collect::<Result<_, _>>()?;
+    if events.is_empty() {
+        return Err(missing("events"));
+    }
+    let secret_env = raw.secret_env.clone().filter(|name| !name.is_empty()).ok_or_else(|| missing("secret_env"))?;
+    Ok(WebhookConfig { url, events, secret_env, tenant: raw.tenant.clone() })
 }
 
 /// The good ones of a list; the others are told.
@@ -82,6 +112,52 @@ fn network(text: &str) -> Result<IpNet, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_webhook_needs_an_address_events_and_a_secret() {
+        let entry = |url: &str, events: &[&str], secret: Option<&str>| RawWebhook {
+            url: Some(url.to_owned()),
+            events: Some(events.iter().map(|&event| event.to_owned()).collect()),
+            secret_env: secret.map(str::to_owned),
+            tenant: None,
+        };
+        let mut config = GatewayConfig::default();
+        let good = entry("https://a.example/x", &["turn.failed", "budget.low"], Some("S"));
+        let entries = vec![
+            good.clone(),
+            entry("ftp://a.example", &["turn.failed"], Some("S")),
+            entry("https://u:p@a.example", &["turn.failed"], Some("S")),
+            entry("https://a.example", &["turn.fail"], Some("S")),
+            entry("https://a.example", &[], Some("S")),
+            entry("https://a.example", &["turn.failed"], None),
+            RawWebhook { url: None, ..good },
+        ];
+        let raw = RawGateway { webhooks: Some(entries), ..RawGateway::default() };
+        let told: Vec<String> = lay_over(&mut config, &raw, Path::new("/"))
+            .into_iter()
+            .map(|problem| format!("{}: {}", problem.path.join("."), problem.message))
+            .collect();
+        let url = "expected a URL of http or https without a password";
+        let names = WebhookEvent::ALL.map(WebhookEvent::word).join(" or ");
+        assert_eq!(
+            told,
+            [
+                format!("gateway.webhooks.1.url: {url}"),
+                format!("gateway.webhooks.2.url: {url}"),
+                format!("gateway.webhooks.3.events: unknown event \"turn.fail\", expected {names}"),
+                "gateway.webhooks.4.events: expected `events`".to_owned(),
+                "gateway.webhooks.5.secret_env: expected `secret_env`".to_owned(),
+                "gateway.webhooks.6.url: expected `url`".to_owned(),
+            ]
+        );
+        let only = WebhookConfig {
+            url: Url::parse("https://a.example/x").unwrap(),
+            events: vec![WebhookEvent::TurnFailed, WebhookEvent::BudgetLow],
+            secret_env: "S".to_owned(),
+            tenant: None,
+        };
+        assert_eq!(config.webhooks, [only]);
+    }
 
     #[test]
     fn bad_entries_are_told_and_the_others_count() {

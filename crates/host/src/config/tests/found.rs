@@ -82,6 +82,11 @@ const TRIALS: &[Trial] = &[
     trial("gateway.tls.key", "[gateway.tls]\ncert = 'c.pem'\n@\n", "key = 'k.pem'"),
     trial("gateway.token_env", "[gateway]\n@\n", "token_env = 'T'"),
     trial("gateway.trusted_proxies", "[gateway]\n@\n", "trusted_proxies = ['10.0.0.1']"),
+    trial(
+        "gateway.webhooks",
+        "[gateway]\n@\n",
+        "webhooks = [{ url = 'https://a.example', events = ['turn.failed'], secret_env = 'S' }]",
+    ),
     trial("gateway.edition", "[gateway]\n@\n", "edition = 'standard'"),
     trial("hooks.builtins.*.config", BUILTIN, "config = { words = ['x'] }"),
     trial("hooks.builtins.*.enabled", "[hooks.builtins.redact]\n@\n", "enabled = true"),

@@ -48,4 +48,12 @@ fn a_second_signal_stops_what_is_under_way() {
     assert_eq!(client.answer(&sent)["payload"], json!({ "cancelled": true }));
     let (code, last) = server.ended();
     assert!(code == Some(130) && last.contains("1 turn was cut"), "{code:?}: {last}");
+    // The next start says so, once.
+    let mut server = Server::start(server.into_env());
+    server.until("1 turn was cut when the server ended: agent:main:ws:anna:trip");
+    server.signal(Signal::SIGTERM);
+    server.ended();
+    let mut server = Server::start(server.into_env());
+    server.signal(Signal::SIGTERM);
+    assert!(!server.ended().1.contains("was cut"));
 }

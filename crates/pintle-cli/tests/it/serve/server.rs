@@ -35,13 +35,20 @@ impl Server {
     /// Serves the configuration of `env` at a port that is free.
     #[track_caller]
     pub(super) fn start(env: TestEnv) -> Self {
+        Self::start_with(env, &[])
+    }
+
+    /// The same with further variables.
+    #[track_caller]
+    pub(super) fn start_with(env: TestEnv, vars: &[(&str, &str)]) -> Self {
         let mut command = env.command(PINTLE);
+        command.envs(vars.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let shown = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut server = Self { child, shown, address: String::new(), env };
-        let line = server.until("listening at http://");
+        let line = server.until("listening at http");
         server.address = line.lines().last().unwrap().rsplit('/').next().unwrap().to_owned();
         server
     }
@@ -66,6 +73,11 @@ impl Server {
             }
         }
         panic!("`{wanted}` was never shown: {seen:#?}");
+    }
+
+    /// Where it lived, once it has ended.
+    pub(super) fn into_env(mut self) -> TestEnv {
+        std::mem::replace(&mut self.env, TestEnv::new())
     }
 
     pub(super) fn signal(&self, signal: nix::sys::signal::Signal) {

@@ -101,3 +101,32 @@ fn a_user_sends_no_more_than_they_may() {
     assert_eq!(answer["error"]["code"], "RESOURCE_EXHAUSTED", "{answer}");
     assert!(answer["error"]["retryAfterMs"].as_u64().unwrap() <= 3000, "{answer}");
 }
+
+#[test]
+fn a_conversation_begins_anew_or_goes_on_from_its_last_messages() {
+    let server = Server::start(scripted(&[DONE].repeat(4).join(","), WITH_TOKEN));
+    let mut anna = server.admin("anna");
+    let key = "agent:main:ws:direct:long";
+    let said = |client: &mut super::server::Client| -> Vec<String> {
+        let history = client.done("chat.history", json!({ "sessionKey": key }));
+        let text = |message: &serde_json::Value| message["content"].as_str().unwrap().to_owned();
+        history["messages"].as_array().unwrap().iter().map(text).collect()
+    };
+    assert_eq!(anna.refused("sessions.reset", json!({ "key": key })).0, "NOT_FOUND");
+    for message in ["one", "two", "three"] {
+        anna.done("chat.send", json!({ "sessionKey": key, "message": message }));
+    }
+    assert_eq!(anna.refused("sessions.compact", json!({ "key": key, "keepLast": 0 })).0, "INVALID_REQUEST");
+    assert_eq!(anna.done("sessions.compact", json!({ "key": key })), json!({ "ok": true }));
+    assert_eq!(said(&mut anna), ["two", "All done.", "three", "All done."]);
+    assert_eq!(anna.done("sessions.compact", json!({ "key": key, "keepLast": 1 })), json!({ "ok": true }));
+    assert_eq!(said(&mut anna), ["All done."]);
+    assert_eq!(anna.done("sessions.reset", json!({ "key": key })), json!({ "ok": true }));
+    assert_eq!(said(&mut anna), Vec::<String>::new());
+    // It goes on as if nothing had been said.
+    assert_eq!(anna.done("chat.send", json!({ "sessionKey": key, "message": "four" }))["content"], "All done.");
+    assert_eq!(said(&mut anna), ["four", "All done."]);
+    // Nobody below admin does this to somebody else.
+    let mut ben = server.admin("ben");
+    assert_eq!(ben.refused("sessions.reset", json!({ "key": key })).0, "NOT_FOUND");
+}

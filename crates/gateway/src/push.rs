@@ -1,0 +1,110 @@
+//! What happens to rules and budgets, told to those who look at them: whoever changed a rule, in this process or another.
+
+use std::sync::Arc;
+
+use domain::id::TenantId;
+use domain::json::{Value, json};
+use domain::store::{Budget, LoggedChange};
+use rules::cache::{ChangedBreaker, ChangedRow, RuleNews};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::Shared;
+use crate::webhooks::Happened;
+
+/// One thing that happened.
+pub(crate) enum Push {
+    /// Rules or their breakers are others.
+    Rules(RuleNews),
+    /// A tenant has less than a fifth of its budget.
+    LowBudget(TenantId, Budget),
+}
+
+/// Lets everything that happens to rules and budgets of `host` come out of the result.
+pub(crate) fn listen(host: &host::Host) -> UnboundedReceiver<Push> {
+    let (told, happens) = unbounded_channel();
+    // Whoever listened may be gone: then nobody is told any more.
+    let send = |told: &UnboundedSender<Push>, push| drop(told.send(push));
+    let rules = told.clone();
+    host.host_rules.rule_cache().tell(Box::new(move |news| send(&rules, Push::Rules(news))));
+    let judges = &host.host_rules.parts().judges;
+    judges.tell(Box::new(move |tenant, budget| send(&told, Push::LowBudget(tenant.clone(), budget.clone()))));
+    happens
+}
+
+impl Shared {
+    /// Tells of what `happens`, until the end.
+    pub(crate) async fn push(self: Arc<Self>, mut happens: UnboundedReceiver<Push>) {
+        loop {
+            let push = tokio::select! {
+                push = happens.recv() => push,
+                () = self.life.hard_stop.cancelled() => return,
+            };
+            match push {
+                None => return,
+                Some(Push::Rules(news)) => self.push_rules(news).await,
+                Some(Push::LowBudget(tenant, budget)) => self.push_budget(&tenant, &budget),
+            }
+        }
+    }
+
+    async fn push_rules(self: &Arc<Self>, news: RuleNews) {
+        let asked = news.clone();
+        let lines = self.blocking(move |shared| Ok(asked.lines(&*shared.store)?)).await;
+        let changes = match &lines {
+            Ok(lines) => lines.iter().map(|line| (line.tenant_id.clone(), changed(line, news.epoch))).collect(),
+            Err(error) => {
+                tracing::warn!("who changed rules could not be read: {error}");
+                news.rows.iter().map(|row| (row.tenant.clone(), unexplained(row, news.epoch))).collect::<Vec<_>>()
+            }
+        };
+        for (tenant, payload) in &changes {
+            self.hub.tell_viewers(tenant, "hooks.changed", payload);
+        }
+        for line in lines.iter().flatten() {
+            self.webhooks.happened(Happened::HookChanged(line.clone(), news.epoch));
+        }
+        for breaker in &news.breakers {
+            self.hub.tell_viewers(&breaker.tenant, "hooks.breaker", &turned(breaker));
+            if let Some(since) = &breaker.since {
+                self.webhooks.happened(Happened::BreakerTripped(breaker.clone(), since.clone()));
+            }
+        }
+    }
+
+    fn push_budget(&self, tenant: &TenantId, budget: &Budget) {
+        let mut payload = json!(budget);
+        payload["tenantId"] = json!(tenant);
+        self.hub.tell_viewers(tenant, "hooks.budget", &payload);
+        self.webhooks.happened(Happened::BudgetLow(tenant.clone(), budget.clone()));
+    }
+}
+
+fn changed(line: &LoggedChange, epoch: u64) -> Value {
+    json!({
+        "hookId": line.hook_id,
+        "action": line.action,
+        "version": line.version,
+        "actor": line.actor,
+        "epoch": epoch,
+    })
+}
+
+/// The same without what the change log would say.
+fn unexplained(row: &ChangedRow, epoch: u64) -> Value {
+    let action = match (row.from, row.to) {
+        (0, _) => "created",
+        (_, 0) => "deleted",
+        (_, _) => "updated",
+    };
+    json!({ "hookId": row.hook, "action": action, "version": row.to, "actor": null, "epoch": epoch })
+}
+
+fn turned(breaker: &ChangedBreaker) -> Value {
+    json!({
+        "hookId": breaker.hook,
+        "tenantId": breaker.tenant,
+        "state": if breaker.since.is_some() { "open" } else { "closed" },
+        "reason": breaker.reason(),
+        "at": breaker.since.clone().unwrap_or_else(|| jiff::Timestamp::now().to_string()),
+    })
+}
