@@ -1,4 +1,4 @@
-//! What is served over HTTP: the socket, and whether the server is alive and ready.
+//! What is served over HTTP: the socket, the console, and whether the server is alive and ready.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use axum::routing::{get, post};
 use domain::json::json;
 
 mod body;
+mod console;
 mod media;
 pub(crate) mod metrics;
 mod models;
@@ -35,7 +36,9 @@ const SOCKET_BUFFER: usize = 4 << 10;
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
     let (door, counted) = (Arc::new(door), shared.clone());
-    Router::new()
+    let pages = console::PAGES.iter().fold(Router::new(), |router, path| router.route(path, get(console::page)));
+    pages
+        .route("/assets/{*name}", get(console::asset))
         .route("/healthz", get(alive))
         .route("/readyz", get(ready))
         .route("/ws", get(upgrade))

@@ -55,7 +55,7 @@ const RUN_EVENTS: &[(&str, &str)] = &[
     ("activity", "`phase`: thinking or compacting, `iteration`"),
     ("block.reply", "`content`: an answer that calls of tools followed, or what a tool says to the user"),
     ("run.retrying", "`attempt` `maxAttempts`"),
-    ("hook.blocked", "`hookId` `name` `event` `reason` `toolCallId?`"),
+    ("hook.blocked", "`hookId` `name` `event` `reason`, of a call `toolCallId` `tool` `arguments`, as hooks left them"),
     ("approval.waiting", "`approvalId` `tool`"),
     ("approval.decided", "`approvalId` `state`"),
     ("run.completed", "`content` `usage`"),

@@ -167,6 +167,12 @@ fn blocked(record: &EventRecord) -> Option<Value> {
     let mut payload = json!({ "hookId": id, "name": name, "event": at_name(at), "reason": reason.unwrap_or(text) });
     if let Some(call) = &record.who.tool_call_id {
         payload["toolCallId"] = json!(call);
+        if let Some(tool) = &record.tool {
+            payload["tool"] = json!(tool);
+        }
+        if let Some(input) = &record.input {
+            payload["arguments"] = json!(input);
+        }
     }
     Some(payload)
 }

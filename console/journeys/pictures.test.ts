@@ -1,0 +1,112 @@
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+
+import { Gateway, type Reply, Rig, signedIn } from "./rig.ts";
+
+const FOLDER = resolve(import.meta.dirname, "../../docs/images/console");
+const wanted = process.env["PINTLE_PICTURES"] === "1";
+
+const call = (command: string): Reply => ({ tool_calls: [{ name: "exec", arguments: { command } }] });
+const REPLIES: Reply[] = [
+  call("git status --short"),
+  call("git push --force origin main"),
+  { text: "I may not force the push: **no-force-push** says that people do that. The tree is clean, so I can push to a branch of its own instead:\n\n1. create `release-2`\n2. push it, and open a pull request" },
+  call("git push origin HEAD:release-2"),
+  { text: "Done: the branch `release-2` is pushed." },
+];
+
+const SCRIPT = `function handle(event) {
+  if (/push .*--force/.test(event.toolInput.command)) {
+    return { decision: "block", reason: "forced pushes are done by people" };
+  }
+  return { decision: "allow" };
+}
+`;
+
+/** Makes a rule over the socket of the page, as it stands in the record. */
+async function rule(page: Page, record: object, user = "anna"): Promise<string> {
+  return page.evaluate(
+    async ([made, who]) => {
+      const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`);
+      const ask = (id: string, method: string, params: unknown): Promise<{ payload: { hookId: string } }> =>
+        new Promise((done) => {
+          socket.addEventListener("message", (message) => {
+            const frame = JSON.parse(String(message.data)) as { id?: string; payload: { hookId: string } };
+            if (frame.id === id) done(frame);
+          });
+          socket.send(JSON.stringify({ type: "req", id, method, params }));
+        });
+      await new Promise((open) => socket.addEventListener("open", open));
+      await ask("1", "connect", { token: "a-token-of-this-journey", user_id: who });
+      const { payload } = await ask("2", "hooks.create", made);
+      socket.close();
+      return payload.hookId;
+    },
+    [record, user] as const,
+  );
+}
+
+test.runIf(wanted)("pictures of the pages", async () => {
+  mkdirSync(FOLDER, { recursive: true });
+  const rig = await Rig.start();
+  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n' });
+  const desk = await rig.person({ viewport: { width: 1280, height: 760 } });
+  const page = await signedIn(desk, gateway, "/hooks", "anna");
+  const shot = (name: string, of: Page = page): Promise<Buffer> => of.screenshot({ path: `${FOLDER}/${name}.png` });
+  const id = await rule(page, { name: "no-force-push", event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^exec$", priority: 100, config: { source: SCRIPT } });
+  await rule(page, { name: "ask-before-push", event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^exec$", if_expr: 'tool_input.command.contains("HEAD:")', config: { source: 'function handle() { return { decision: "ask", reason: "pushes need a second pair of eyes" } }' } });
+  await rule(page, { name: "notify", event: "stop", handler_type: "http", scope: "tenant", config: { url: "https://notify.example.com/turns", headers: { Authorization: "Bearer x" } } });
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill("Push my branch, force it if you must");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("open a pull request").waitFor();
+  await page.getByRole("button", { name: "Send" }).waitFor();
+  await page.getByLabel("Message").fill("Go ahead");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Approve once" }).waitFor();
+  await shot("chat");
+  const phone = await rig.person({ viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, colorScheme: "dark" });
+  const small = await signedIn(phone, gateway, "/approvals", "anna");
+  await small.getByRole("link", { name: /exec/ }).first().click();
+  await small.getByRole("button", { name: "Approve once" }).waitFor();
+  await shot("approval", small);
+  await page.getByRole("link", { name: "Approvals" }).click();
+  await page.getByText("HEAD:release-2").waitFor();
+  await shot("approvals");
+  await small.getByRole("button", { name: "Approve once" }).click();
+  await small.getByText("by anna").waitFor();
+  await page.getByRole("link", { name: "Hooks" }).click();
+  await page.getByText("no-force-push").waitFor();
+  await page.getByText("1 of").first().waitFor();
+  await shot("hooks");
+  await page.goto(`${gateway.url}/hooks/${id}?tab=edit`);
+  await page.locator("input[name=token]").fill("a-token-of-this-journey");
+  await page.locator("input[name=user]").fill("anna");
+  await page.locator("button[type=submit]").click();
+  await page.getByRole("tab", { name: "Edit" }).waitFor();
+  await page.getByRole("button", { name: "Run test" }).click();
+  await page.getByTestId("result").waitFor();
+  await page.locator("section .cm-content").first().waitFor();
+  await shot("hook");
+  await page.getByRole("link", { name: "Executions" }).click();
+  await page.getByText("forced pushes").first().waitFor();
+  await shot("executions");
+  await page.getByText("forced pushes").first().click();
+  await page.getByTestId("answer").getByText("was refused by").waitFor();
+  await shot("execution");
+  await page.getByRole("link", { name: "Chain" }).click();
+  await page.getByRole("button", { name: "Show the chain" }).click();
+  await page.getByText("is asked").first().waitFor();
+  await shot("chain");
+  const fresh = await (await rig.person()).newPage();
+  await fresh.goto(gateway.url);
+  await fresh.locator("input[name=token]").waitFor();
+  await shot("sign-in", fresh);
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});

@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+/** The built program and the browser of the system. */
+const PINTLE = process.env["PINTLE_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/pintle");
+const CHROMIUM = process.env["PINTLE_CHROMIUM"] ?? "/usr/bin/chromium";
+
+export const TOKEN = "a-token-of-this-journey";
+
+/** What the scripted model says, one after the other. */
+export interface Reply {
+  readonly text?: string | readonly string[];
+  readonly reasoning?: string;
+  readonly tool_calls?: readonly { readonly name: string; readonly arguments: object }[];
+  readonly delay_ms?: number;
+}
+
+export interface Setting {
+  readonly replies: readonly Reply[];
+  /** More of `pintle.toml`, behind the agent. */
+  readonly agent?: string;
+  /** More of `pintle.toml`, at its end. */
+  readonly config?: string;
+  readonly env?: Record<string, string>;
+}
+
+/** A gateway that runs until it is closed. */
+export class Gateway {
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly root: string,
+    readonly url: string,
+  ) {}
+
+  static async start(setting: Setting, token = true): Promise<Gateway> {
+    const root = mkdtempSync(join(tmpdir(), "pintle-console-"));
+    for (const folder of ["home", "config/pintle", "data", "work"]) {
+      mkdirSync(join(root, folder), { recursive: true });
+    }
+    writeFileSync(join(root, "config/pintle/replies.json"), JSON.stringify({ replies: setting.replies }));
+    writeFileSync(
+      join(root, "config/pintle/pintle.toml"),
+      `[providers.scripted]\nkind = "scripted"\nscript = "replies.json"\n\n[agents.main]\nmodel = "scripted/test"\n${setting.agent ?? ""}\n[gateway]\n${token ? 'token_env = "PINTLE_JOURNEY_TOKEN"\n' : ""}drain_delay_s = 0\n\n${setting.config ?? ""}\n`,
+    );
+    return Gateway.at(root, "127.0.0.1:0", setting.env ?? {});
+  }
+
+  private static async at(root: string, listen: string, more: Record<string, string>): Promise<Gateway> {
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: join(root, "home"),
+      XDG_CONFIG_HOME: join(root, "config"),
+      XDG_DATA_HOME: join(root, "data"),
+      PINTLE_JOURNEY_TOKEN: TOKEN,
+      ...more,
+    };
+    const child = spawn(PINTLE, ["serve", "--listen", listen], { cwd: join(root, "work"), env, stdio: ["ignore", "ignore", "pipe"] });
+    const said: string[] = [];
+    const url = await new Promise<string>((found, failed) => {
+      child.once("exit", (code) => failed(new Error(`pintle ended with ${code}:\n${said.join("\n")}`)));
+      child.once("error", failed);
+      createInterface({ input: child.stderr as NonNullable<typeof child.stderr> }).on("line", (line) => {
+        said.push(line);
+        const at = /listening at (http:\/\/\S+)/.exec(line);
+        if (at?.[1] !== undefined) {
+          found(at[1]);
+        }
+      });
+    });
+    return new Gateway(child, root, url);
+  }
+
+  /** Kills it, and serves the same again at the same address. */
+  async restart(meanwhile: () => Promise<void>): Promise<Gateway> {
+    await this.end();
+    await meanwhile();
+    return Gateway.at(this.root, new URL(this.url).host, {});
+  }
+
+  private async end(): Promise<void> {
+    const gone = new Promise((done) => this.child.once("exit", done));
+    this.child.kill("SIGKILL");
+    await gone;
+  }
+
+  async close(): Promise<void> {
+    await this.end();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+/** A browser with what it complained about. */
+export class Rig {
+  readonly complaints: string[] = [];
+  private browser!: Browser;
+
+  static async start(): Promise<Rig> {
+    const rig = new Rig();
+    rig.browser = await chromium.launch({
+      executablePath: CHROMIUM,
+      args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    });
+    return rig;
+  }
+
+  /** Somebody with a browser of their own. Whatever a page complains about is noted: policies broken, scripts failed. */
+  async person(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+    const context = await this.browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
+    context.setDefaultTimeout(15_000);
+    context.on("page", (page) => {
+      page.on("pageerror", (error) => this.complaints.push(`${page.url()}: ${String(error)}`));
+      page.on("console", (message) => {
+        if (message.type() === "error" && !/WebSocket connection|ERR_CONNECTION|404/.test(message.text())) {
+          this.complaints.push(`${page.url()}: ${message.text()}`);
+        }
+      });
+    });
+    return context;
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+  }
+}
+
+/** Opens a page and signs in there. */
+export async function signedIn(context: BrowserContext, gateway: Gateway, path: string, user: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(gateway.url + path);
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill(user);
+  await page.locator("button[type=submit]").click();
+  await page.locator("nav").waitFor();
+  return page;
+}
+
+/** An HTTP endpoint that rules ask. */
+export async function endpoint(answer: (event: Record<string, unknown>, request: IncomingMessage) => unknown): Promise<{ server: Server; url: string; port: number }> {
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(answer(JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>, request)));
+    });
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  const { port } = server.address() as AddressInfo;
+  return { server, url: `http://127.0.0.1:${port}/check`, port };
+}
+
+/** A call of a tool, and an answer. */
+export const LISTS: Reply = { tool_calls: [{ name: "list_dir", arguments: { path: "." } }] };
+export const DONE: Reply = { text: ["All ", "done."] };

@@ -1,0 +1,19 @@
+// The first load stays small: what the page needs before it shows anything, compressed as servers send it.
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+
+const LIMIT = 250 * 1024;
+const manifest = JSON.parse(readFileSync("dist/.vite/manifest.json", "utf8"));
+const files = new Set();
+const visit = (name) => {
+  const part = manifest[name];
+  if (files.has(part.file)) return;
+  files.add(part.file);
+  for (const style of part.css ?? []) files.add(style);
+  for (const needed of part.imports ?? []) visit(needed);
+};
+visit("index.html");
+let total = 0;
+for (const file of files) total += gzipSync(readFileSync(`dist/${file}`), { level: 9 }).length;
+console.log(`first load: ${(total / 1024).toFixed(1)} KiB compressed in ${files.size} files, of ${LIMIT / 1024} KiB`);
+if (total > LIMIT) process.exit(1);

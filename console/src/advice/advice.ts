@@ -1,0 +1,43 @@
+import type { Execution, Hook, TestResult } from "../wire/types.ts";
+
+/** The causes of trouble that have a message of their own: what happened, why, and what to do. */
+export type Cause = "ssrf" | "freeText" | "tripped" | "edition" | "cap" | "budget" | "required" | "notJson" | "late";
+
+const PATTERNS: readonly (readonly [Cause, RegExp])[] = [
+  ["ssrf", /ssrf|loopback|private address/i],
+  ["freeText", /evaluator_(no_tool_call|empty_response|wrong_tool|args_parse_error|invalid_decision)/],
+  ["cap", /max_invocations_per_turn \(\d+\) reached/],
+  ["budget", /tenant budget exceeded/],
+  ["edition", /command_disabled_standard/],
+  ["required", /handler_type, event, and scope are required/],
+  ["tripped", /circuit breaker/],
+];
+
+/** The cause that a text of the server names. Pure. */
+export function causeOf(text: string | null | undefined): Cause | undefined {
+  return PATTERNS.find(([, pattern]) => pattern.test(text ?? ""))?.[0];
+}
+
+/** Why a test came out as it did. */
+export function causeOfTest(result: TestResult): Cause | undefined {
+  if (result.nonJson === true) {
+    return "notJson";
+  }
+  return causeOf(result.error) ?? causeOf(result.reason) ?? (result.decision === "timeout" ? "late" : undefined);
+}
+
+/** Why a hook is off. */
+export function causeOfState(hook: Pick<Hook, "tripped_at" | "disabled_reason">): Cause | undefined {
+  if (hook.tripped_at !== null) {
+    return "tripped";
+  }
+  return hook.disabled_reason === "edition" ? "edition" : undefined;
+}
+
+/** Why an execution ended as it did. */
+export function causeOfExecution(row: Pick<Execution, "error" | "reason" | "decision" | "metadata">): Cause | undefined {
+  if (row.metadata["non_json"] === true) {
+    return "notJson";
+  }
+  return causeOf(row.error) ?? causeOf(row.reason) ?? (row.decision === "timeout" ? "late" : undefined);
+}

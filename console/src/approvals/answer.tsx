@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Field, Input } from "../ui/field.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import type { Approval } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+
+/** The answer to a question: yes or no, once, or what somebody said already. */
+export function Answer({ approval }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const [reason, setReason] = useState("");
+  const answer = useMutation({
+    mutationFn: (yes: boolean) => connection.call(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+  const now = answer.data?.approval ?? approval;
+  if (now.state !== "waiting") {
+    return (
+      <p className="mt-3 flex flex-wrap items-center gap-2" role="status">
+        <StateWord approval={now} />
+        {now.answered_by !== undefined && <span>{words.answeredBy(now.answered_by)}</span>}
+        {now.note !== undefined && now.note !== "" && <span className="text-muted">{now.note}</span>}
+      </p>
+    );
+  }
+  return (
+    <div className="mt-3">
+      {answer.error !== null && <Problem error={answer.error} />}
+      <Field label={words.reason} hint={words.reasonHint}>
+        {(about) => <Input {...about} maxLength={4000} value={reason} onChange={(event) => setReason(event.target.value)} />}
+      </Field>
+      <div className="mt-3 flex gap-2">
+        <Button look="primary" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(true)}>
+          {words.approve}
+        </Button>
+        <Button look="danger" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(false)}>
+          {words.refuse}
+        </Button>
+        <span className="ml-auto self-center text-small text-muted">
+          {words.until} <When at={approval.expires_at} />
+        </span>
+      </div>
+    </div>
+  );
+}
+
+export function StateWord({ approval }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const kind = { waiting: "ask", approved: "allow", used: "allow", refused: "block", void: "off", expired: "timeout" } as const;
+  return <Sign kind={kind[approval.state]} word={words.states[approval.state]} />;
+}

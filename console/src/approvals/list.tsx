@@ -1,0 +1,74 @@
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+
+import { Check } from "../ui/field.tsx";
+import { useListKeys } from "../ui/list-keys.ts";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { When } from "../ui/when.tsx";
+import { useApprovals } from "../wire/queries.ts";
+import type { Approval } from "../wire/types.ts";
+import { useWords } from "../words/use-words.ts";
+import { StateWord } from "./answer.tsx";
+
+/** What waits for a person, and what was said. */
+export function ApprovalsPage() {
+  const words = useWords().approvals;
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  const navigate = useNavigate();
+  const all = search["all"] === "yes";
+  const found = useApprovals(all);
+  const rows = found.data ?? [];
+  const waiting = rows.filter(({ state }) => state === "waiting").length;
+  useListKeys();
+  return (
+    <Page>
+      <PageHead title={words.title} answer={found.data === undefined ? words.loading : words.answer(waiting)} />
+      <div className="mb-3">
+        <Check
+          label={words.showAll}
+          checked={all}
+          onChange={(event) => void navigate({ to: "/approvals", search: { all: event.target.checked ? "yes" : undefined } as never, replace: true })}
+        />
+      </div>
+      {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.data !== undefined && rows.length === 0 && <Empty title={words.empty}>{words.emptyAbout}</Empty>}
+      {rows.length > 0 && (
+        <Card className="overflow-hidden">
+          <ul>
+            {rows.map((approval) => (
+              <Row key={approval.id} approval={approval} />
+            ))}
+          </ul>
+        </Card>
+      )}
+    </Page>
+  );
+}
+
+function Row({ approval }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const command = approval.arguments["cmd"] ?? approval.arguments["command"];
+  return (
+    <li className="border-b border-line last:border-b-0">
+      <Link
+        data-row
+        to="/approvals/$id"
+        params={{ id: approval.id }}
+        className="grid grid-cols-[104px_minmax(0,1fr)_auto] items-start gap-3 px-3 py-2 -outline-offset-2! hover:bg-tint max-sm:grid-cols-1 max-sm:gap-1 max-sm:py-3"
+      >
+        <StateWord approval={approval} />
+        <span className="min-w-0">
+          <code className="font-semibold">{approval.tool}</code>{" "}
+          <code className="line-clamp-2 whitespace-pre-wrap">{typeof command === "string" ? command : JSON.stringify(approval.arguments)}</code>
+          <span className="block text-muted">
+            <span className="font-medium text-text">{approval.by}</span>
+            {approval.reason !== "" && `: ${approval.reason}`}
+          </span>
+        </span>
+        <span className="text-small text-muted">
+          {words.asked} <When at={approval.asked_at} />
+        </span>
+      </Link>
+    </li>
+  );
+}

@@ -1,0 +1,85 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+
+import { JsonDiff } from "../ui/diff.tsx";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { When } from "../ui/when.tsx";
+import { WireError } from "../wire/error.ts";
+import type { Approval } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { Answer, StateWord } from "./answer.tsx";
+import { CallView } from "./call-view.tsx";
+
+export function ApprovalPage() {
+  const words = useWords().approvals;
+  const { id } = useParams({ strict: false }) as { id: string };
+  const { connection } = useWire();
+  const found = useQuery({ queryKey: ["approvals", "one", id], queryFn: async () => (await connection.call("approvals.get", { id })).approval });
+  if (found.data !== undefined) {
+    return <One approval={found.data} />;
+  }
+  const isMissing = found.error instanceof WireError && found.error.code === "NOT_FOUND";
+  return (
+    <Page>
+      {isMissing && <Empty title={words.notFound}>{words.notFoundAbout}</Empty>}
+      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.isPending && <p className="text-muted">{words.loading}</p>}
+    </Page>
+  );
+}
+
+/** Exactly what would run, who asked and why, until when; and the answer. */
+function One({ approval }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const label = "mt-4 mb-1 font-medium";
+  return (
+    <Page>
+      <PageHead
+        title={words.heading[approval.state](approval.tool)}
+        shown={
+          <>
+            {words.heading[approval.state](approval.tool)} <StateWord approval={approval} />
+          </>
+        }
+        above={<Link to="/approvals">{words.title}</Link>}
+        answer={
+          <>
+            {words.who(approval.agent_id)} {words.asked} <When at={approval.asked_at} />.
+          </>
+        }
+      />
+      <Card className="max-w-180 p-4">
+        <h2 className="mb-1 font-medium">{words.wouldRun(approval.tool)}</h2>
+        <CallView tool={approval.tool} input={approval.arguments} />
+        <h2 className={label}>{words.whoAsks}</h2>
+        <p>
+          <span className="font-semibold">{approval.by}</span>
+          {approval.reason !== "" && `: ${approval.reason}`}
+        </p>
+        {approval.again_because !== undefined && (
+          <>
+            <h2 className={label}>{words.again}</h2>
+            <p>{approval.again_because}</p>
+          </>
+        )}
+        {approval.changed_from !== undefined && (
+          <>
+            <h2 className={label}>{words.before}</h2>
+            <JsonDiff before={approval.changed_from} after={approval.arguments} titles={[words.was, words.is]} label={words.before} />
+          </>
+        )}
+        {approval.sessionKey !== undefined && (
+          <>
+            <h2 className={label}>{words.where}</h2>
+            <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
+              {approval.sessionKey}
+            </Link>
+          </>
+        )}
+        <Answer approval={approval} />
+      </Card>
+    </Page>
+  );
+}

@@ -1,0 +1,116 @@
+import { Link } from "@tanstack/react-router";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Area } from "../ui/field.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { ItemView } from "./items.tsx";
+import { isOthers, keptKey, parts } from "./session-key.ts";
+import { type Conversation, useConversation } from "./use-conversation.ts";
+
+/** How near to the end somebody is who wants to stay there, in pixels. */
+const NEAR_PX = 80;
+
+/** One conversation. */
+export function ConversationView({ sessionKey }: { sessionKey: string }) {
+  const words = useWords().chat;
+  const { me } = useWire();
+  const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
+  const conversation = useConversation(sessionKey);
+  const { transcript, unreadable } = conversation;
+  const place = useRef<HTMLDivElement>(null);
+  const stays = useRef(true);
+  useLayoutEffect(() => {
+    if (stays.current && place.current !== null) {
+      place.current.scrollTop = place.current.scrollHeight;
+    }
+  }, [transcript.items]);
+  const named = parts(sessionKey);
+  return (
+    <div className="flex min-h-0 min-w-0 flex-col">
+      <header className="flex flex-wrap items-center gap-x-3 border-b border-line px-6 py-2 max-sm:px-4">
+        <Link to="/chat" className="text-accent underline lg:hidden">
+          {words.conversations}
+        </Link>
+        <h1 className="mr-auto min-w-0 truncate font-semibold">
+          {named?.agent} · {named?.conversation}
+        </h1>
+        <Link to="/executions" search={{ session: keptKey(sessionKey, me.user_id) } as never} className="text-accent underline">
+          {words.whatHooksDid}
+        </Link>
+      </header>
+      <div
+        ref={place}
+        tabIndex={0}
+        role="log"
+        aria-label={words.said}
+        className="min-h-0 flex-1 overflow-y-auto -outline-offset-2!"
+        onScroll={({ currentTarget: at }) => {
+          stays.current = at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX;
+        }}
+      >
+        <div className="mx-auto flex max-w-190 flex-col gap-2 px-6 py-4 max-sm:px-4">
+          {unreadable !== null && <Problem error={unreadable} />}
+          {transcript.items.length === 0 && unreadable === null && <p className="text-muted">{words.empty}</p>}
+          {transcript.items.map((item, at) => (
+            <ItemView key={at} item={item} sessionKey={sessionKey} />
+          ))}
+          <p role="status" className="min-h-5 text-small text-muted">
+            {transcript.running && (words.activities[transcript.activity as keyof typeof words.activities] ?? words.activities.thinking)}
+          </p>
+        </div>
+      </div>
+      {mayTalk ? <Composer conversation={conversation} /> : <p className="border-t border-line px-6 py-3 text-muted">{words.readOnly}</p>}
+    </div>
+  );
+}
+
+function Composer({ conversation }: { conversation: Conversation }) {
+  const words = useWords().chat;
+  const { draft, setDraft, sending, send, stop, transcript, error } = conversation;
+  const field = useRef<HTMLTextAreaElement>(null);
+  const can = draft.trim() !== "" && !(sending && !transcript.running);
+  useEffect(() => {
+    field.current?.focus({ preventScroll: true });
+  }, []);
+  const keys = (event: KeyboardEvent): void => {
+    // Enter also ends the choice of a character where one writes Chinese.
+    if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      if (can) {
+        send();
+      }
+    }
+  };
+  return (
+    <div className="border-t border-line">
+      <div className="mx-auto max-w-190 px-6 py-3 max-sm:px-4">
+        {error !== undefined && <Problem error={error} />}
+        <Area
+          ref={field}
+          rows={2}
+          spellCheck
+          aria-label={transcript.running ? words.steerLabel : words.message}
+          placeholder={transcript.running ? words.steerLabel : words.message}
+          maxLength={32_000}
+          value={draft}
+          onChange={(event) => setDraft(event.target.value)}
+          onKeyDown={keys}
+        />
+        <div className="mt-2 flex items-center gap-2">
+          <span className="mr-auto text-small text-muted max-sm:hidden">{words.keys}</span>
+          {transcript.running && (
+            <Button look="danger" onClick={stop}>
+              {words.stop}
+            </Button>
+          )}
+          <Button look="primary" disabled={!can} onClick={send} className="max-sm:ml-auto">
+            {transcript.running ? words.steer : words.send}
+          </Button>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,217 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+
+import { Answer } from "../approvals/answer.tsx";
+import { CallView } from "../approvals/call-view.tsx";
+import { clsx } from "../ui/clsx.ts";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { keptKey } from "./session-key.ts";
+import type { Blocked, Item } from "./transcript.ts";
+
+const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
+
+type Of<K extends Item["kind"]> = Extract<Item, { kind: K }>;
+
+/** One thing that stands in a conversation. */
+export function ItemView({ item, sessionKey }: { item: Item; sessionKey: string }) {
+  switch (item.kind) {
+    case "asked":
+      return <Asked item={item} sessionKey={sessionKey} />;
+    case "steered":
+      return <Steered item={item} />;
+    case "note":
+      return <Note item={item} />;
+    case "answer":
+      return <AnswerText item={item} />;
+    case "call":
+      return <Call item={item} />;
+    case "approval":
+      return <Waits item={item} />;
+    case "blocked":
+      return <BlockedMessage item={item} />;
+    case "failed":
+      return <Problem error={new Error(item.error)} />;
+    case "stopped":
+      return <Stopped />;
+  }
+}
+
+const YOURS = "ml-[20%] self-end rounded-md bg-raised px-3 py-2 whitespace-pre-wrap max-sm:ml-8";
+
+function Asked({ item, sessionKey }: { item: Of<"asked">; sessionKey: string }) {
+  return (
+    <>
+      <div className={clsx(YOURS, "mt-3")}>{item.text}</div>
+      {item.runId !== undefined && <TurnHooks runId={item.runId} sessionKey={sessionKey} />}
+    </>
+  );
+}
+
+/** What hooks did in a turn, folded. */
+function TurnHooks({ runId, sessionKey }: { runId: string; sessionKey: string }) {
+  const words = useWords();
+  const { connection, me } = useWire();
+  const [open, setOpen] = useState(false);
+  const found = useQuery({
+    queryKey: ["executions", "turn", runId],
+    queryFn: async () => (await connection.call("hooks.history", { sessionId: keptKey(sessionKey, me.user_id), limit: 200 })).executions.filter((row) => row.turn_id === runId).reverse(),
+    enabled: open,
+    refetchInterval: open ? 2_000 : false,
+  });
+  return (
+    <details className="self-end text-small" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="text-right text-muted">{words.chat.turnHooks}</summary>
+      {found.data?.length === 0 && <p className="text-muted">{words.chat.noHooks}</p>}
+      <ul>
+        {(found.data ?? []).map((row) => (
+          <li key={row.id} className="flex flex-wrap items-center gap-2 py-0.5">
+            <Sign kind={row.decision} word={words.decisions[row.decision]} />
+            <Link to="/executions/$id" params={{ id: row.id }} className="font-medium text-accent underline">
+              {row.hook_name || row.hook_id}
+            </Link>
+            <code>{row.tool_name ?? row.event}</code>
+            <span className="text-muted">{row.duration_ms} ms</span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Steered({ item }: { item: Of<"steered"> }) {
+  const words = useWords().chat;
+  return (
+    <div className={clsx(YOURS, "border border-dashed border-edge")}>
+      <p className="text-small text-muted">{words.steered}</p>
+      {item.text}
+    </div>
+  );
+}
+
+function Note({ item }: { item: Of<"note"> }) {
+  const words = useWords().chat;
+  return (
+    <div className="border-l-3 border-accent px-3 text-muted" data-kind="note">
+      <p className="text-small">{item.skill === undefined ? words.hookText : words.skillText(item.skill)}</p>
+      <p className="whitespace-pre-wrap">{item.text}</p>
+    </div>
+  );
+}
+
+function AnswerText({ item }: { item: Of<"answer"> }) {
+  const words = useWords().chat;
+  return (
+    <div className="min-w-0" data-kind="answer">
+      {item.thinking !== "" && (
+        <details className="text-muted">
+          <summary className="text-small">{words.thought}</summary>
+          <p className="whitespace-pre-wrap">{item.thinking}</p>
+        </details>
+      )}
+      <Suspense fallback={<p className="whitespace-pre-wrap">{item.text}</p>}>
+        <MarkdownText text={item.text} />
+      </Suspense>
+    </div>
+  );
+}
+
+/** A call of a tool: what was asked for, and what came of it. */
+function Call({ item }: { item: Of<"call"> }) {
+  const words = useWords().chat;
+  const kind = item.blocked !== undefined ? "block" : item.isError === true ? "error" : item.result === undefined ? "off" : "allow";
+  const word = item.blocked !== undefined ? words.blocked : item.isError === true ? words.failed : item.result === undefined ? words.runs : words.ran;
+  const head = item.input?.["command"] ?? item.input?.["cmd"] ?? item.input?.["path"] ?? "";
+  return (
+    <div className={clsx("rounded-md border border-line bg-surface px-3 py-1.5", item.blocked !== undefined && "border-l-3 border-l-block")} data-kind="call">
+      <details>
+        <summary className="flex items-center gap-2">
+          <Sign kind={kind} word={word} />
+          <code className="font-semibold">{item.name}</code>
+          <code className="truncate text-muted">{typeof head === "string" ? head : ""}</code>
+          {item.agent !== undefined && <span className="ml-auto text-small text-muted">{item.agent}</span>}
+        </summary>
+        <div className="mt-2 flex flex-col gap-2">
+          {item.input !== undefined && <CallView tool={item.name} input={item.input} />}
+          {item.result !== undefined && (
+            <pre tabIndex={0} role="region" aria-label={words.result} className="max-h-80 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
+              {item.result}
+            </pre>
+          )}
+        </div>
+      </details>
+      {item.blocked !== undefined && <Why blocked={item.blocked} />}
+    </div>
+  );
+}
+
+function Why({ blocked }: { blocked: Blocked }) {
+  const words = useWords().chat;
+  return (
+    <p className="mt-1">
+      {blocked.hookId === null ? (
+        <span className="font-semibold">{blocked.name}</span>
+      ) : (
+        <Link to="/hooks/$id" params={{ id: blocked.hookId }} className="font-semibold text-accent underline">
+          {blocked.name || blocked.hookId}
+        </Link>
+      )}
+      : {blocked.reason || words.noReason}
+    </p>
+  );
+}
+
+function BlockedMessage({ item }: { item: Of<"blocked"> }) {
+  const words = useWords().chat;
+  return (
+    <div role="alert" className="rounded-md border border-l-3 border-line border-l-block bg-surface px-3 py-2" data-kind="blocked">
+      <Sign kind="block" word={words.messageBlocked} />
+      <Why blocked={item.blocked} />
+    </div>
+  );
+}
+
+/** A call that waits for a person, with the answer beside it for those who may give it. */
+function Waits({ item }: { item: Of<"approval"> }) {
+  const words = useWords();
+  const { connection } = useWire();
+  const may = useMay("operator");
+  const found = useQuery({
+    queryKey: ["approvals", "one", item.id],
+    queryFn: async () => (await connection.call("approvals.get", { id: item.id })).approval,
+    enabled: may,
+    retry: false,
+  });
+  const approval = found.data;
+  return (
+    <div className={clsx("rounded-md border border-line bg-surface px-3 py-2", item.state === "waiting" && "border-l-3 border-l-ask")} data-kind="approval">
+      <p className="mb-1 flex flex-wrap items-center gap-2">
+        {item.state === "waiting" && <Sign kind="ask" word={words.chat.waits} />}
+        <code className="font-semibold">{item.tool}</code>
+        <Link to="/approvals/$id" params={{ id: item.id }} className="text-accent underline">
+          {words.chat.openApproval}
+        </Link>
+      </p>
+      {approval === undefined ? (
+        item.state === "waiting" && <p className="text-muted">{may && found.error === null ? words.approvals.loading : words.chat.othersAnswer}</p>
+      ) : (
+        <>
+          <CallView tool={approval.tool} input={approval.arguments} />
+          <p className="mt-1">
+            <span className="font-semibold">{approval.by}</span>
+            {approval.reason !== "" && `: ${approval.reason}`}
+          </p>
+          <Answer approval={approval} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Stopped() {
+  const words = useWords().chat;
+  return <p className="text-muted">{words.stopped}</p>;
+}

@@ -1,0 +1,99 @@
+import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { clsx } from "../ui/clsx.ts";
+import { Select } from "../ui/field.tsx";
+import { Empty, Page } from "../ui/page.tsx";
+import { When } from "../ui/when.tsx";
+import { useAgents, useSessions } from "../wire/queries.ts";
+import type { SessionRow } from "../wire/types.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { ConversationView } from "./conversation.tsx";
+import { newKey, parts, shownKey } from "./session-key.ts";
+
+/** Room for this many conversations; random enough that two do not meet. */
+const random = (): string => crypto.randomUUID().slice(0, 8);
+
+export function ChatPage() {
+  const words = useWords().chat;
+  const { me } = useWire();
+  const { key } = useParams({ strict: false }) as { key?: string };
+  const sessions = useSessions();
+  useEffect(() => {
+    document.title = `${words.title} · Pintle`;
+  }, [words]);
+  if (key !== undefined && shownKey(key, me.user_id) !== key) {
+    return <Navigate to="/chat/$key" params={{ key: shownKey(key, me.user_id) }} replace />;
+  }
+  return (
+    <div className="grid h-dvh grid-cols-[208px_minmax(0,1fr)] max-lg:grid-cols-1 max-sm:h-[calc(100dvh-56px)]">
+      <aside aria-label={words.conversations} className={clsx("overflow-y-auto border-r border-line px-2 py-3", key !== undefined && "max-lg:hidden")}>
+        <Begin />
+        <ul className="mt-2">
+          {(sessions.data ?? []).map((session) => (
+            <li key={session.key}>
+              <SessionLink session={session} />
+            </li>
+          ))}
+        </ul>
+        {sessions.data?.length === 0 && <p className="px-2 text-muted">{words.none}</p>}
+      </aside>
+      {key === undefined ? (
+        <div className="max-lg:hidden">
+          <Page>
+            <h1 className="text-title font-semibold">{words.title}</h1>
+            <p className="mb-4 text-muted">{words.about}</p>
+            <Empty title={words.choose}>{words.chooseAbout}</Empty>
+          </Page>
+        </div>
+      ) : (
+        <ConversationView key={key} sessionKey={key} />
+      )}
+    </div>
+  );
+}
+
+function SessionLink({ session }: { session: SessionRow }) {
+  return (
+    <Link to="/chat/$key" params={{ key: session.key }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint!", "aria-current": "page" }}>
+      <span className="block truncate">{session.label || parts(session.key)?.conversation || session.key}</span>
+      <span className="block truncate text-small text-muted">
+        {session.agentId}
+        {session.userId !== undefined && ` · ${session.userId}`} · <When at={session.updated} />
+      </span>
+    </Link>
+  );
+}
+
+/** A conversation with one of the agents. */
+function Begin() {
+  const words = useWords().chat;
+  const navigate = useNavigate();
+  const agents = useAgents().data ?? [];
+  const mayTalk = useMay("operator");
+  const [chosen, setChosen] = useState("");
+  const agent = chosen || agents[0]?.id;
+  if (!mayTalk) {
+    return <p className="px-2 text-muted">{words.mayNot}</p>;
+  }
+  return (
+    <div className="flex gap-2">
+      {agents.length > 1 && (
+        <Select aria-label={words.agent} value={agent ?? ""} onChange={(event) => setChosen(event.target.value)}>
+          {agents.map(({ id }) => (
+            <option key={id}>{id}</option>
+          ))}
+        </Select>
+      )}
+      <Button
+        className="flex-1"
+        disabled={agent === undefined}
+        onClick={() => agent !== undefined && void navigate({ to: "/chat/$key", params: { key: newKey(agent, random()) } })}
+      >
+        {words.begin}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,199 @@
+import type { AgentEvent, ChatMessage, HookFrame, Json, JsonObject, ToolCall } from "../wire/types.ts";
+
+/** The hook that stopped something, and why. */
+export interface Blocked {
+  readonly hookId: string | null;
+  readonly name: string;
+  readonly event: string;
+  readonly reason: string;
+}
+
+/** One thing that stands in a conversation. */
+export type Item =
+  | { readonly kind: "asked"; readonly text: string; readonly runId?: string }
+  | { readonly kind: "steered"; readonly text: string }
+  | { readonly kind: "note"; readonly name: string; readonly skill?: string; readonly text: string }
+  | { readonly kind: "answer"; readonly text: string; readonly thinking: string; readonly open: boolean }
+  | {
+      readonly kind: "call";
+      readonly id: string;
+      readonly name: string;
+      readonly agent?: string;
+      readonly input?: JsonObject;
+      readonly result?: string;
+      readonly isError?: boolean;
+      readonly blocked?: Blocked;
+    }
+  | { readonly kind: "approval"; readonly id: string; readonly tool: string; readonly state: string }
+  | { readonly kind: "blocked"; readonly blocked: Blocked }
+  | { readonly kind: "failed"; readonly error: string }
+  | { readonly kind: "stopped" };
+
+/** A conversation as it is shown. */
+export interface Transcript {
+  readonly items: readonly Item[];
+  /** What is being done, while something is. */
+  readonly running: boolean;
+  readonly activity: string;
+  readonly runId: string | undefined;
+  /** Why calls were stopped, by the call: what is kept of a conversation does not say it. */
+  readonly blocks: ReadonlyMap<string, Blocked>;
+}
+
+export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined, blocks: new Map() };
+
+const text = (value: Json | undefined): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value));
+const object = (value: Json | undefined): JsonObject | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+
+/** The arguments of a call, which some write as text. */
+function argumentsOf(call: ToolCall): JsonObject {
+  const given = call.function?.arguments ?? call.arguments ?? {};
+  if (typeof given !== "string") {
+    return given;
+  }
+  try {
+    return object(JSON.parse(given) as Json) ?? {};
+  } catch {
+    return { arguments: given };
+  }
+}
+
+/** What is kept of a conversation. What is known beyond it, and what ended it, stays. */
+export function fromHistory(messages: readonly ChatMessage[], before: Transcript = EMPTY): Transcript {
+  const items: Item[] = [];
+  for (const message of messages) {
+    if (message.role === "tool") {
+      const at = items.findLastIndex((item) => item.kind === "call" && item.id === message.tool_call_id);
+      const call = items[at];
+      if (call?.kind === "call") {
+        items[at] = { ...call, result: message.content };
+      }
+    } else if (message.origin === "hook" || message.role === "system") {
+      items.push({ kind: "note", name: "", text: message.content });
+    } else if (message.role === "user") {
+      items.push({ kind: "asked", text: message.content });
+    } else {
+      if (message.content !== "" || (message.thinking ?? "") !== "") {
+        items.push({ kind: "answer", text: message.content, thinking: message.thinking ?? "", open: false });
+      }
+      for (const call of message.tool_calls ?? []) {
+        const blocked = before.blocks.get(call.id);
+        items.push({ kind: "call", id: call.id, name: call.function?.name ?? call.name ?? "", input: argumentsOf(call), ...(blocked === undefined ? {} : { blocked }) });
+      }
+    }
+  }
+  return { ...before, items };
+}
+
+/** What ended the last run and is kept nowhere: it stays below what is kept. */
+export function endings(items: readonly Item[]): Item[] {
+  const last = items.findLastIndex((item) => item.kind === "asked");
+  return items.slice(last + 1).filter((item) => item.kind === "failed" || item.kind === "stopped" || item.kind === "blocked");
+}
+
+const closed = (items: readonly Item[]): Item[] => items.map((item) => (item.kind === "answer" && item.open ? { ...item, open: false } : item));
+
+/** A piece of an answer, or of what was thought. */
+function piece(items: readonly Item[], more: { text?: string; thinking?: string }): Item[] {
+  const last = items.at(-1);
+  if (last?.kind === "answer" && last.open) {
+    return [...items.slice(0, -1), { ...last, text: last.text + (more.text ?? ""), thinking: last.thinking + (more.thinking ?? "") }];
+  }
+  return [...items, { kind: "answer", text: more.text ?? "", thinking: more.thinking ?? "", open: true }];
+}
+
+/** The whole of an answer, in the place of its pieces. */
+function whole(items: readonly Item[], content: string): Item[] {
+  const at = items.findLastIndex((item) => item.kind === "answer" && item.open);
+  const open = items[at];
+  if (open?.kind === "answer") {
+    return items.map((item, index) => (index === at ? { ...open, text: content, open: false } : item));
+  }
+  const last = items.at(-1);
+  const said = last?.kind === "answer" && last.text === content;
+  return content === "" || said ? [...items] : [...items, { kind: "answer", text: content, thinking: "", open: false }];
+}
+
+/** The call with this id, changed; or a new one. */
+function atCall(items: readonly Item[], id: string, change: Partial<Extract<Item, { kind: "call" }>>): Item[] {
+  const at = items.findLastIndex((item) => item.kind === "call" && item.id === id);
+  const call = items[at];
+  if (call?.kind === "call") {
+    return items.map((item, index) => (index === at ? { ...call, ...change } : item));
+  }
+  return [...closed(items), { kind: "call", id, name: "", ...change }];
+}
+
+function blockedIn(payload: JsonObject): Blocked {
+  const id = payload["hookId"];
+  return { hookId: typeof id === "string" ? id : null, name: text(payload["name"]), event: text(payload["event"]), reason: text(payload["reason"]) };
+}
+
+/** What happened in a run, as it is shown. Pure. */
+export function heard(before: Transcript, event: AgentEvent): Transcript {
+  const payload = event.payload ?? {};
+  const below = event.delegationId !== undefined;
+  const { items } = before;
+  const agent = below ? { agent: event.agentId } : {};
+  const input = object(payload["arguments"]);
+  switch (event.type) {
+    case "run.started":
+      return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: text(payload["message"]), runId: event.runId }] };
+    case "chunk":
+      return below ? before : { ...before, running: true, items: piece(items, { text: text(payload["content"]) }) };
+    case "thinking":
+      return below ? before : { ...before, running: true, items: piece(items, { thinking: text(payload["content"]) }) };
+    case "block.reply":
+      return below ? before : { ...before, items: whole(items, text(payload["content"])) };
+    case "activity":
+      return { ...before, running: true, activity: text(payload["phase"]) };
+    case "run.retrying":
+      return { ...before, running: true, activity: "retrying" };
+    case "tool.call":
+      return { ...before, activity: "tool", items: atCall(items, text(payload["id"]), { name: text(payload["name"]), ...(input === undefined ? {} : { input }), ...agent }) };
+    case "tool.result":
+      return {
+        ...before,
+        items: atCall(items, text(payload["id"]), { name: text(payload["name"]), result: text(payload["result"]), isError: payload["is_error"] === true, ...(input === undefined ? {} : { input }), ...agent }),
+      };
+    case "hook.blocked": {
+      const blocked = blockedIn(payload);
+      const call = payload["toolCallId"];
+      if (typeof call !== "string") {
+        return { ...before, items: [...closed(items), { kind: "blocked", blocked }] };
+      }
+      const tool = text(payload["tool"]);
+      const known = { blocked, ...(tool === "" ? {} : { name: tool }), ...(input === undefined ? {} : { input }), ...agent };
+      return { ...before, blocks: new Map(before.blocks).set(call, blocked), items: atCall(items, call, known) };
+    }
+    case "approval.waiting":
+      return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: text(payload["approvalId"]), tool: text(payload["tool"]), state: "waiting" }] };
+    case "approval.decided":
+      return { ...before, activity: "", items: items.map((item) => (item.kind === "approval" && item.id === payload["approvalId"] ? { ...item, state: text(payload["state"]) } : item)) };
+    case "run.completed":
+      return below ? before : { ...before, running: false, activity: "", items: closed(whole(items, text(payload["content"]))) };
+    case "run.failed":
+      return below ? before : { ...before, running: false, activity: "", items: failed(closed(items), text(payload["error"])) };
+    case "run.cancelled":
+      return below ? before : { ...before, running: false, activity: "", items: [...closed(items), { kind: "stopped" }] };
+    default:
+      return before;
+  }
+}
+
+/** A failure. Where a hook stopped the message, that is the reason, and it stands there already. */
+function failed(items: Item[], error: string): Item[] {
+  return items.at(-1)?.kind === "blocked" ? items : [...items, { kind: "failed", error }];
+}
+
+/** A text of a skill, in its place. */
+export function noted(before: Transcript, frame: HookFrame): Transcript {
+  const note: Item = { kind: "note", name: frame.name, text: frame.content, ...(frame.skill === undefined ? {} : { skill: frame.skill }) };
+  return { ...before, items: [...closed(before.items), note] };
+}
+
+/** Something was said while a run was under way: what the gates left of it is known once it is kept. */
+export function steered(before: Transcript, said: string): Transcript {
+  return { ...before, items: [...closed(before.items), { kind: "steered", text: said }] };
+}

@@ -1,0 +1,139 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useReducer, useState } from "react";
+
+import { WireError } from "../wire/error.ts";
+import type { AgentEvent, ChatMessage, HookFrame } from "../wire/types.ts";
+import { useEvents, useWire } from "../wire/use-wire.ts";
+import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript } from "./transcript.ts";
+
+type Change =
+  | { readonly kind: "kept"; readonly messages: readonly ChatMessage[] }
+  | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null }
+  | { readonly kind: "event"; readonly event: AgentEvent }
+  | { readonly kind: "note"; readonly frame: HookFrame }
+  | { readonly kind: "steered"; readonly text: string };
+
+function changed(before: Transcript, change: Change): Transcript {
+  switch (change.kind) {
+    case "kept": {
+      const after = fromHistory(change.messages, before);
+      return { ...after, items: [...after.items, ...endings(before.items)] };
+    }
+    case "status":
+      return { ...before, running: change.running, runId: change.runId ?? before.runId };
+    case "event":
+      return heard(before, change.event);
+    case "note":
+      return noted(before, change.frame);
+    case "steered":
+      return steered(before, change.text);
+  }
+}
+
+const ENDS = ["run.completed", "run.failed", "run.cancelled"];
+
+export interface Conversation {
+  readonly transcript: Transcript;
+  /** Why it cannot be read. */
+  readonly unreadable: unknown;
+  /** What is typed: it stays until the message was taken or blocked. */
+  readonly draft: string;
+  readonly setDraft: (draft: string) => void;
+  readonly sending: boolean;
+  readonly error: unknown;
+  readonly send: () => void;
+  readonly stop: () => void;
+}
+
+/** One conversation: what is kept of it, and what happens in it. */
+export function useConversation(key: string): Conversation {
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const [transcript, change] = useReducer(changed, EMPTY);
+  const [draft, setDraft] = useState("");
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const kept = useQuery({
+    queryKey: ["conversation", key],
+    queryFn: async () => {
+      try {
+        const [{ messages }, status] = await Promise.all([
+          connection.call("chat.history", { sessionKey: key }),
+          connection.call("chat.session.status", { sessionKey: key }),
+        ]);
+        return { messages, status };
+      } catch (failed) {
+        // It begins with its first message.
+        if (failed instanceof WireError && failed.code === "NOT_FOUND") {
+          return { messages: [], status: { isRunning: false, runId: null } };
+        }
+        throw failed;
+      }
+    },
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+  const { data, refetch } = kept;
+  useEffect(() => {
+    if (data !== undefined) {
+      change({ kind: "kept", messages: data.messages });
+      change({ kind: "status", running: data.status.isRunning, runId: data.status.runId });
+    }
+  }, [data]);
+  useEvents((name, payload) => {
+    if (name === "hook") {
+      const frame = payload as HookFrame;
+      if (frame.sessionKey === key) {
+        change({ kind: "note", frame });
+      }
+    } else if (name === "agent") {
+      const event = payload as AgentEvent;
+      if (event.sessionKey !== key) {
+        return;
+      }
+      change({ kind: "event", event });
+      if (event.type === "run.started" || (event.type === "hook.blocked" && event.payload?.["toolCallId"] === undefined)) {
+        setDraft("");
+        setSending(false);
+      }
+      if (ENDS.includes(event.type)) {
+        void refetch();
+        void queries.invalidateQueries({ queryKey: ["sessions"] });
+      }
+    }
+  });
+  const send = useCallback(() => {
+    const message = draft;
+    setError(undefined);
+    setSending(true);
+    const failed = (why: unknown): void => {
+      setError(why);
+      setSending(false);
+    };
+    if (transcript.running) {
+      connection.call("chat.inject", { sessionKey: key, message }).then(() => {
+        change({ kind: "steered", text: message });
+        setDraft("");
+        setSending(false);
+      }, failed);
+      return;
+    }
+    connection.call("chat.send", { sessionKey: key, message, stream: true }).then(
+      () => setSending(false),
+      (why: unknown) => {
+        // What a hook stopped is shown where it stands.
+        const isShown = why instanceof WireError && why.message.startsWith("hook blocked ");
+        if (isShown) {
+          setDraft("");
+          setSending(false);
+        } else {
+          failed(why);
+        }
+      },
+    );
+  }, [connection, draft, key, transcript.running]);
+  const stop = useCallback(() => {
+    connection.call("chat.abort", { sessionKey: key }).catch(setError);
+  }, [connection, key]);
+  return { transcript, unreadable: kept.error, draft, setDraft, sending, error, send, stop };
+}

@@ -1,0 +1,113 @@
+import { type InfiniteData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { causeOfExecution } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import { WireError } from "../wire/error.ts";
+import type { Execution, ExecutionPage as Rows } from "../wire/types.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+
+/** One row: all of it for those who may read it, else what the list has. */
+export function ExecutionPage() {
+  const words = useWords().executions;
+  const { id } = useParams({ strict: false }) as { id: string };
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const mayRead = useMay("admin");
+  const listed = queries
+    .getQueriesData<InfiniteData<Rows>>({ queryKey: ["executions"] })
+    .flatMap(([, data]) => (data !== undefined && "pages" in data ? data.pages : []))
+    .flatMap((page) => page.executions)
+    .find((row) => row.id === id);
+  const found = useQuery({ queryKey: ["execution", id], queryFn: () => connection.call("hooks.execution.get", { id }), enabled: mayRead });
+  const row = found.data ?? listed;
+  if (row !== undefined) {
+    return <One row={row} />;
+  }
+  const isMissing = !mayRead || (found.error instanceof WireError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
+  return (
+    <Page>
+      {isMissing && <Empty title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
+      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isMissing && found.isPending && <p className="text-muted">{words.loading}</p>}
+    </Page>
+  );
+}
+
+function One({ row }: { row: Execution }) {
+  const all = useWords();
+  const words = all.executions;
+  const name = row.hook_name || row.hook_id || "";
+  const tool = row.tool_name ?? row.event;
+  const hook =
+    row.hook_id === null ? (
+      <>
+        {name} ({words.deleted})
+      </>
+    ) : (
+      <Link to="/hooks/$id" params={{ id: row.hook_id }} className="text-accent underline">
+        {name}
+      </Link>
+    );
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [all.hooks.hook, hook],
+    [all.hooks.version, row.hook_version],
+    [all.hooks.fields.event, <code key="event">{row.event}</code>],
+    [all.test.tool, row.tool_name === null ? null : <code key="tool">{row.tool_name}</code>],
+    [words.when, <When key="when" at={row.created_at} />],
+    [words.took, `${row.duration_ms} ms`],
+    [all.test.error, row.errorDetail ?? row.error],
+    [
+      words.session,
+      row.session_key === null ? null : (
+        <Link key="session" to="/chat/$key" params={{ key: row.session_key }} className="text-accent underline">
+          {row.session_key}
+        </Link>
+      ),
+    ],
+    [words.turn, row.turn_id],
+    [words.trace, row.trace_id],
+    [words.call, row.tool_call_id],
+    [words.inputHash, row.input_hash],
+  ];
+  const why = row.reason ?? row.error ?? "";
+  return (
+    <Page>
+      <PageHead
+        title={`${name}: ${all.decisions[row.decision]}`}
+        above={<Link to="/executions">{words.title}</Link>}
+        shown={
+          <>
+            {name} <Sign kind={row.decision} word={all.decisions[row.decision]} />
+          </>
+        }
+        answer={words.sentence[row.decision](tool, name, why)}
+      />
+      <AdviceNote cause={causeOfExecution(row)} />
+      <Card className="p-4">
+        <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3 gap-y-1 max-sm:grid-cols-1">
+          {facts
+            .filter(([, value]) => value !== null && value !== "" && value !== undefined)
+            .map(([title, value]) => (
+              <div key={title} className="contents">
+                <dt className="text-muted">{title}</dt>
+                <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+              </div>
+            ))}
+          {Object.entries(row.metadata).map(([title, value]) => (
+            <div key={title} className="contents">
+              <dt className="font-mono text-muted">{title}</dt>
+              <dd className="min-w-0 font-mono">{typeof value === "string" ? value : JSON.stringify(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      </Card>
+    </Page>
+  );
+}

@@ -1,0 +1,117 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { useForm, useWatch } from "react-hook-form";
+
+import { causeOf } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { JsonDiff } from "../ui/diff.tsx";
+import { Card } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { WireError } from "../wire/error.ts";
+import type { Hook } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
+import { HookFields } from "./form.tsx";
+import { TestPanel } from "./test-panel.tsx";
+
+const isConflict = (error: unknown): boolean => error instanceof WireError && error.message.startsWith("version conflict");
+
+/** Changes a hook. What is typed stays when a save fails, and when somebody else saves first. */
+export function EditHook({ hook }: { hook: Hook }) {
+  const words = useWords().hooks;
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  // What the form began with: what others change meanwhile does not change what is typed.
+  const [base, setBase] = useState(hook);
+  const [theirs, setTheirs] = useState<Hook>();
+  const form = useForm<Draft>({ defaultValues: toDraft(hook), mode: "onTouched" });
+  const { isDirty } = form.formState;
+  const event = useWatch({ control: form.control, name: "event" });
+  const begin = (from: Hook): void => {
+    setBase(from);
+    form.reset(toDraft(from));
+  };
+  useEffect(() => {
+    if (!isDirty && hook.version !== base.version) {
+      setBase(hook);
+      form.reset(toDraft(hook));
+    }
+  }, [hook, base, isDirty, form]);
+  const save = useMutation({
+    mutationFn: async ({ draft, over }: { draft: Draft; over: Hook }) => {
+      const updates = changes(toDraft(over), draft);
+      if (Object.keys(updates).length > 0) {
+        await connection.call("hooks.update", { hookId: hook.id, updates, ifVersion: over.version });
+      }
+      return (await connection.call("hooks.get", { hookId: hook.id })).hook;
+    },
+    onSuccess: async (saved) => {
+      setTheirs(undefined);
+      begin(saved);
+      queries.setQueryData(["hooks", "one", hook.id], saved);
+      await queries.invalidateQueries({ queryKey: ["hooks"] });
+    },
+    onError: async (error) => {
+      if (isConflict(error)) {
+        setTheirs((await connection.call("hooks.get", { hookId: hook.id })).hook);
+      }
+    },
+  });
+  return (
+    <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
+      <Card className="p-4">
+        <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => save.mutate({ draft, over: base }))(submitted)}>
+          {isDirty && hook.version !== base.version && theirs === undefined && (
+            <p role="status" className="mb-3 rounded bg-ask-bg px-3 py-2 text-ask">
+              {words.changedMeanwhile(hook.version)}
+            </p>
+          )}
+          <HookFields form={form} />
+          {save.error !== null && !isConflict(save.error) && (
+            <>
+              <Problem error={save.error} />
+              <AdviceNote cause={causeOf(save.error.message)} />
+            </>
+          )}
+          <div className="mt-4 flex flex-wrap items-center gap-2">
+            <Button look="primary" type="submit" disabled={save.isPending || !isDirty}>
+              {words.save}
+            </Button>
+            <Button disabled={!isDirty} onClick={() => begin(hook)}>
+              {words.discard}
+            </Button>
+            <span role="status" className="text-small text-muted">
+              {save.isSuccess && !isDirty ? words.saved(base.version) : words.versionOf(base.version)}
+            </span>
+          </div>
+        </form>
+      </Card>
+      <TestPanel event={event} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
+      <Dialog open={theirs !== undefined} onClose={() => setTheirs(undefined)} title={words.conflict.title} about={words.conflict.about(theirs?.version ?? 0)} wide>
+        {theirs !== undefined && (
+          <>
+            <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(form.getValues())} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title} />
+            {save.error !== null && !isConflict(save.error) && <Problem error={save.error} />}
+            <div className="mt-4 flex flex-wrap justify-end gap-2">
+              <Button onClick={() => setTheirs(undefined)}>{words.conflict.keep}</Button>
+              <Button
+                onClick={() => {
+                  begin(theirs);
+                  setTheirs(undefined);
+                }}
+              >
+                {words.conflict.take}
+              </Button>
+              <Button look="primary" disabled={save.isPending} onClick={() => save.mutate({ draft: form.getValues(), over: theirs })}>
+                {words.conflict.overwrite}
+              </Button>
+            </div>
+          </>
+        )}
+      </Dialog>
+    </div>
+  );
+}

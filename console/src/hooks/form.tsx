@@ -1,0 +1,185 @@
+import { type UseFormReturn, useWatch } from "react-hook-form";
+
+import { clsx } from "../ui/clsx.ts";
+import { Check, Field, Input, Select } from "../ui/field.tsx";
+import { useAgents } from "../wire/queries.ts";
+import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
+import { atEvent, type Draft } from "./draft.ts";
+import { HandlerFields } from "./handler-fields.tsx";
+
+type Form = UseFormReturn<Draft>;
+
+/** Every setting of a hook. */
+export function HookFields({ form }: { form: Form }) {
+  const words = useWords().hooks;
+  const { register, formState } = form;
+  return (
+    <div className="flex flex-col gap-4">
+      <Field label={words.fields.name} error={formState.errors.name?.message}>
+        {(about) => <Input {...about} {...register("name", { maxLength: { value: MAX_NAME_CHARS, message: words.atMost(MAX_NAME_CHARS) } })} />}
+      </Field>
+      <Where form={form} />
+      <HandlerChoice form={form} />
+      <HandlerFields form={form} />
+      <Conditions form={form} />
+      <Limits form={form} />
+    </div>
+  );
+}
+
+function Where({ form }: { form: Form }) {
+  const words = useWords();
+  const { me } = useWire();
+  const { register, control, setValue, getValues } = form;
+  const scope = useWatch({ control, name: "scope" });
+  const event = useWatch({ control, name: "event" });
+  return (
+    <>
+      <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
+        <Field label={words.hooks.fields.event} hint={`${GATES.includes(event) ? words.hooks.gate : words.hooks.observer}: ${words.events[event].when}`}>
+          {(about) => (
+            <Select
+              {...about}
+              value={event}
+              onChange={(change) => {
+                const to = EVENTS.find((one) => one === change.target.value) ?? event;
+                const { onTimeout, onTrip } = atEvent(getValues(), to);
+                setValue("event", to, { shouldDirty: true });
+                setValue("onTimeout", onTimeout, { shouldDirty: true });
+                setValue("onTrip", onTrip, { shouldDirty: true });
+              }}
+            >
+              {EVENTS.map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <Field label={words.hooks.fields.scope} hint={words.hooks.hints.scope[scope]}>
+          {(about) => (
+            <Select {...about} {...register("scope")}>
+              {SCOPES.filter((one) => one !== "global" || me.is_master_scope).map((one) => (
+                <option key={one} value={one}>
+                  {words.hooks.scopes[one]}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+      </div>
+      {scope === "agent" && <AgentChoice form={form} />}
+    </>
+  );
+}
+
+function AgentChoice({ form: { register, formState } }: { form: Form }) {
+  const words = useWords().hooks;
+  const agents = useAgents().data ?? [];
+  return (
+    <fieldset>
+      <legend className="mb-1 font-medium">{words.fields.agents}</legend>
+      <div className="flex flex-wrap gap-4">
+        {agents.map((agent) => (
+          <Check key={agent.uuid} label={agent.id} value={agent.uuid} {...register("agents", { validate: (chosen) => chosen.length > 0 || words.oneAgent })} />
+        ))}
+      </div>
+      {formState.errors.agents !== undefined && <p className="text-small text-block">{words.oneAgent}</p>}
+    </fieldset>
+  );
+}
+
+/** Which handler. `command` is there on every edition: where it cannot be chosen, it says why. */
+function HandlerChoice({ form: { register, control } }: { form: Form }) {
+  const words = useWords().hooks;
+  const { me } = useWire();
+  const chosen = useWatch({ control, name: "handler" });
+  const noCommands = me.edition === "standard";
+  return (
+    <fieldset aria-describedby={noCommands ? "no-commands" : undefined}>
+      <legend className="mb-1 font-medium">{words.fields.handler}</legend>
+      <div className="grid grid-cols-4 gap-2 max-sm:grid-cols-2">
+        {HANDLERS.map((handler) => {
+          const off = handler === "command" && noCommands;
+          return (
+            <label
+              key={handler}
+              className={clsx(
+                "flex items-center gap-2 rounded border px-3 py-1 max-sm:min-h-11",
+                chosen === handler ? "border-accent bg-tint font-semibold text-accent" : "border-edge bg-surface",
+                off ? "cursor-not-allowed bg-raised text-muted" : "cursor-pointer",
+              )}
+            >
+              <input type="radio" value={handler} className="accent-accent" disabled={off} {...register("handler")} />
+              {words.handlers[handler]}
+            </label>
+          );
+        })}
+      </div>
+      <p id="no-commands" className="mt-1 text-small text-muted">
+        {noCommands ? words.noCommands : words.hints.handlers[chosen]}
+      </p>
+    </fieldset>
+  );
+}
+
+function Conditions({ form: { register } }: { form: Form }) {
+  const words = useWords().hooks;
+  return (
+    <>
+      <Field label={words.fields.matcher} hint={words.hints.matcher}>
+        {(about) => <Input {...about} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
+      </Field>
+      <Field label={words.fields.condition} hint={words.hints.condition}>
+        {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.cmd) > 80'} {...register("condition")} />}
+      </Field>
+    </>
+  );
+}
+
+function Limits({ form: { register, formState, control } }: { form: Form }) {
+  const words = useWords().hooks;
+  const event = useWatch({ control, name: "event" });
+  const { errors } = formState;
+  const between = (low: number, high: number) => (text: string) => {
+    const value = Number(text);
+    return (text.trim() !== "" && Number.isInteger(value) && value >= low && value <= high) || words.between(low, high);
+  };
+  const fallbacks = (
+    <>
+      <option value="block">{words.fallbacks.block}</option>
+      <option value="allow">{words.fallbacks.allow}</option>
+    </>
+  );
+  return (
+    <>
+      <div className="grid grid-cols-3 gap-4 max-sm:grid-cols-1">
+        <Field label={words.fields.timeout} hint={words.hints.timeout(MAX_TIMEOUT_MS)} error={errors.timeoutMs?.message}>
+          {(about) => <Input {...about} inputMode="numeric" {...register("timeoutMs", { validate: between(0, MAX_TIMEOUT_MS) })} />}
+        </Field>
+        <Field label={words.fields.onTimeout}>{(about) => <Select {...about} {...register("onTimeout")}>{fallbacks}</Select>}</Field>
+        <Field label={words.fields.priority} hint={words.hints.priority} error={errors.priority?.message}>
+          {(about) => <Input {...about} inputMode="numeric" {...register("priority", { validate: between(MIN_PRIORITY, MAX_PRIORITY) })} />}
+        </Field>
+        <Field label={words.fields.breaker} hint={words.hints.breaker}>
+          {(about) => (
+            <Select {...about} {...register("breaker")}>
+              {(["all", "faults", "off"] as const).map((breaker) => (
+                <option key={breaker} value={breaker}>
+                  {words.breakers[breaker]}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        <Field label={words.fields.onTrip} hint={words.hints.onTrip}>
+          {(about) => <Select {...about} {...register("onTrip")}>{fallbacks}</Select>}
+        </Field>
+      </div>
+      {(event === "pre_tool_use" || event === "user_prompt_submit") && <Check label={words.fields.mayRewrite} hint={words.hints.mayRewrite} {...register("mayRewrite")} />}
+      <Check label={words.fields.enabled} {...register("enabled")} />
+    </>
+  );
+}

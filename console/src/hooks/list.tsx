@@ -1,0 +1,209 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Fragment } from "react";
+
+import { Button, buttonClass } from "../ui/button.tsx";
+import { Input, Select } from "../ui/field.tsx";
+import { useListKeys } from "../ui/list-keys.ts";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { When } from "../ui/when.tsx";
+import { useHooks } from "../wire/queries.ts";
+import { EVENTS, type Execution, GATES, HANDLERS, type Hook } from "../wire/types.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { type HookFilter, isWanted, type Lately, lately, stateOf } from "./state.ts";
+import { StateSign } from "./state-sign.tsx";
+
+/** How many of the newest executions the list counts. */
+const COUNTED = 200;
+
+/** The newest executions, for what each hook did lately. */
+function useNewest() {
+  const { connection } = useWire();
+  return useQuery({
+    queryKey: ["hooks", "newest"],
+    queryFn: async (): Promise<readonly Execution[]> => (await connection.call("hooks.history", { limit: COUNTED })).executions,
+  });
+}
+
+export function HooksPage() {
+  const words = useWords().hooks;
+  const hooks = useHooks();
+  const newest = useNewest();
+  const mayChange = useMay("admin");
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  useListKeys();
+  const filter: HookFilter = { text: search["q"] ?? "", event: search["event"] ?? "", handler: search["handler"] ?? "", state: search["state"] ?? "" };
+  const all = hooks.data ?? [];
+  const shown = all.filter((hook) => isWanted(hook, filter));
+  const tripped = all.filter((hook) => stateOf(hook) === "tripped").length;
+  const on = all.filter((hook) => stateOf(hook) === "on").length;
+  return (
+    <Page>
+      <PageHead
+        title={words.title}
+        answer={hooks.data === undefined ? words.loading : words.answer(on, all.length, tripped)}
+        actions={
+          mayChange && (
+            <Link to="/hooks/new" className={buttonClass("primary")}>
+              {words.create}
+            </Link>
+          )
+        }
+      />
+      {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
+      {hooks.data !== undefined && all.length === 0 && (
+        <Empty title={words.empty.title}>
+          <p>{words.empty.about}</p>
+          <ul className="my-2 list-disc pl-5">
+            {words.empty.starters.map((starter) => (
+              <li key={starter}>{starter}</li>
+            ))}
+          </ul>
+          <code>{"pintle hooks add --starter"}</code>
+        </Empty>
+      )}
+      {all.length > 0 && (
+        <>
+          <Filters filter={filter} />
+          {shown.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} did={lately(newest.data ?? [])} />}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Filters({ filter }: { filter: HookFilter }) {
+  const words = useWords();
+  const navigate = useNavigate();
+  const set = (name: string, value: string): void => {
+    void navigate({ to: "/hooks", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }), replace: true });
+  };
+  return (
+    <div className="mb-3 flex flex-wrap gap-2">
+      <Input
+        data-search
+        type="search"
+        className="max-w-60"
+        aria-label={words.hooks.search}
+        placeholder={words.hooks.search}
+        value={filter.text}
+        onChange={(event) => set("q", event.target.value)}
+      />
+      <Select className="w-auto!" aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
+        <option value="">{words.hooks.anyEvent}</option>
+        {EVENTS.map((event) => (
+          <option key={event}>{event}</option>
+        ))}
+      </Select>
+      <Select className="w-auto!" aria-label={words.hooks.fields.handler} value={filter.handler} onChange={(event) => set("handler", event.target.value)}>
+        <option value="">{words.hooks.anyHandler}</option>
+        {HANDLERS.map((handler) => (
+          <option key={handler}>{handler}</option>
+        ))}
+      </Select>
+      <Select className="w-auto!" aria-label={words.hooks.state} value={filter.state} onChange={(event) => set("state", event.target.value)}>
+        <option value="">{words.hooks.anyState}</option>
+        {(["on", "off", "tripped", "edition", "agents"] as const).map((state) => (
+          <option key={state} value={state}>
+            {words.hooks.states[state]}
+          </option>
+        ))}
+      </Select>
+    </div>
+  );
+}
+
+function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<string, Lately> }) {
+  const words = useWords();
+  const head = "px-3 py-1 text-left text-small font-medium text-muted";
+  return (
+    <Card className="overflow-hidden">
+      <table className="w-full table-fixed max-sm:block">
+        <colgroup className="max-lg:hidden">
+          <col className="w-[26%]" />
+          <col className="w-[9%]" />
+          <col className="w-[9%]" />
+          <col className="w-[20%]" />
+          <col className="w-[16%]" />
+          <col className="w-[10%]" />
+          <col className="w-[10%]" />
+        </colgroup>
+        <thead className="border-b border-line max-sm:sr-only">
+          <tr>
+            {[words.hooks.hook, words.hooks.fields.handler, words.hooks.fields.scope, words.hooks.matches, words.hooks.state, words.hooks.lastRun, words.hooks.blocks].map((name, at) => (
+              <th key={name} scope="col" className={head} title={at === 6 ? words.hooks.blocksAbout(COUNTED) : undefined}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {EVENTS.filter((event) => hooks.some((hook) => hook.event === event)).map((event) => (
+          <tbody key={event} className="max-sm:block">
+            <tr className="border-b border-line bg-raised max-sm:block">
+              <th scope="rowgroup" colSpan={7} className="px-3 py-0.5 text-left text-small font-normal text-muted max-sm:block">
+                <code>{event}</code> · {GATES.includes(event) ? words.hooks.gate : words.hooks.observer} · {words.events[event].when}
+              </th>
+            </tr>
+            {hooks
+              .filter((hook) => hook.event === event)
+              .map((hook) => (
+                <Fragment key={hook.id}>
+                  <HookRow hook={hook} did={did.get(hook.id)} />
+                </Fragment>
+              ))}
+          </tbody>
+        ))}
+      </table>
+    </Card>
+  );
+}
+
+function HookRow({ hook, did }: { hook: Hook; did: Lately | undefined }) {
+  const words = useWords().hooks;
+  const cell = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
+  return (
+    <tr className="border-b border-line last:border-b-0 hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
+      <td className={`${cell} max-sm:block`}>
+        <Link data-row to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
+          {hook.name || hook.id}
+        </Link>
+        <span className="block text-small text-muted">
+          {hook.source === "builtin" && `${words.shipped} · `}
+          {words.priorityOf(hook.priority)}
+        </span>
+      </td>
+      <td className={cell}>{hook.handler_type}</td>
+      <td className={cell}>{words.scopes[hook.scope]}</td>
+      <td className={cell}>
+        {hook.matcher === "" && hook.if_expr === "" ? <span className="text-muted">{words.everything}</span> : <code className="line-clamp-2">{hook.matcher || hook.if_expr}</code>}
+      </td>
+      <td className={cell}>
+        <StateSign hook={hook} /> {stateOf(hook) === "tripped" && <Reset hook={hook} />}
+      </td>
+      <td className={`${cell} max-sm:hidden`}>{did === undefined ? "–" : <When at={did.last} />}</td>
+      <td className={`${cell} max-sm:hidden`}>{did === undefined ? "–" : words.share(did.blocks, did.runs)}</td>
+    </tr>
+  );
+}
+
+/** Closes the circuit breaker of a hook. */
+export function Reset({ hook }: { hook: Hook }) {
+  const words = useWords().hooks;
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const may = useMay("admin");
+  const reset = useMutation({
+    mutationFn: () => connection.call("hooks.reset", { hookId: hook.id }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
+  });
+  return may ? (
+    <>
+      <Button look="quiet" disabled={reset.isPending} onClick={() => reset.mutate()}>
+        {words.reset}
+      </Button>
+      {reset.error !== null && <Problem error={reset.error} />}
+    </>
+  ) : null;
+}

@@ -1,0 +1,63 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useForm, useWatch } from "react-hook-form";
+
+import { Button } from "../ui/button.tsx";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { causeOf } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
+import { type Draft, EMPTY, toRecord } from "./draft.ts";
+import { HookFields } from "./form.tsx";
+import { TestPanel } from "./test-panel.tsx";
+
+/** A hook that is not there yet. */
+export function NewHookPage() {
+  const words = useWords();
+  const may = useMay("admin");
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const form = useForm<Draft>({ defaultValues: EMPTY, mode: "onTouched" });
+  const event = useWatch({ control: form.control, name: "event" });
+  const create = useMutation({
+    mutationFn: (draft: Draft) => connection.call("hooks.create", toRecord(draft)),
+    onSuccess: async ({ hookId }) => {
+      await queries.invalidateQueries({ queryKey: ["hooks"] });
+      await navigate({ to: "/hooks/$id", params: { id: hookId } });
+    },
+  });
+  if (!may) {
+    return (
+      <Page>
+        <Empty title={words.hooks.mayNot}>{words.hooks.mayNotAbout}</Empty>
+      </Page>
+    );
+  }
+  return (
+    <Page>
+      <PageHead title={words.hooks.create} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.hooks.createAbout} />
+      <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
+        <Card className="p-4">
+          <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>
+            <HookFields form={form} />
+            {create.error !== null && (
+              <>
+                <Problem error={create.error} />
+                <AdviceNote cause={causeOf(create.error.message)} />
+              </>
+            )}
+            <div className="mt-4 flex gap-2">
+              <Button look="primary" type="submit" disabled={create.isPending}>
+                {words.hooks.createAction}
+              </Button>
+            </div>
+          </form>
+        </Card>
+        <TestPanel event={event} what={() => ({ config: toRecord(form.getValues()) })} />
+      </div>
+    </Page>
+  );
+}

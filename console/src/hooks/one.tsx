@@ -1,0 +1,217 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import * as Tabs from "@radix-ui/react-tabs";
+import { useState } from "react";
+
+import { causeOfState } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
+import { ExecutionList } from "../executions/execution-list.tsx";
+import { Button } from "../ui/button.tsx";
+import { Confirm } from "../ui/dialog.tsx";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { When } from "../ui/when.tsx";
+import { WireError } from "../wire/error.ts";
+import { GATES, type Hook } from "../wire/types.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { EditHook } from "./edit.tsx";
+import { Reset } from "./list.tsx";
+import { stateOf } from "./state.ts";
+import { StateSign } from "./state-sign.tsx";
+import { summary } from "./summary.tsx";
+import { TestPanel } from "./test-panel.tsx";
+
+type Tab = "overview" | "edit" | "history";
+
+export function HookPage() {
+  const words = useWords();
+  const { id } = useParams({ strict: false }) as { id: string };
+  const { connection } = useWire();
+  const found = useQuery({ queryKey: ["hooks", "one", id], queryFn: async () => (await connection.call("hooks.get", { hookId: id })).hook });
+  if (found.data !== undefined) {
+    return <OneHook hook={found.data} />;
+  }
+  const isMissing = found.error instanceof WireError && (found.error.code === "NOT_FOUND" || found.error.message === "invalid hook ID");
+  return (
+    <Page>
+      {isMissing && (
+        <Empty title={words.hooks.notFound}>
+          {words.hooks.notFoundAbout} <Link to="/hooks">{words.hooks.title}</Link>
+        </Empty>
+      )}
+      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.isPending && <p className="text-muted">{words.hooks.loading}</p>}
+    </Page>
+  );
+}
+
+const TAB = "border-b-2 border-transparent py-1 text-muted data-[state=active]:border-accent data-[state=active]:font-semibold data-[state=active]:text-text max-sm:min-h-11";
+
+function OneHook({ hook }: { hook: Hook }) {
+  const words = useWords();
+  const navigate = useNavigate();
+  const mayChange = useMayChange(hook);
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  const asked = search["tab"];
+  const tab: Tab = asked === "history" || (asked === "edit" && mayChange) ? asked : "overview";
+  const go = (to: string): void => {
+    void navigate({ to: "/hooks/$id", params: { id: hook.id }, search: { tab: to === "overview" ? undefined : to } as never });
+  };
+  const file = hook.metadata["file"];
+  return (
+    <Page>
+      <PageHead
+        title={hook.name || hook.id}
+        above={<Link to="/hooks">{words.hooks.title}</Link>}
+        shown={
+          <>
+            {hook.name || hook.id} <StateSign hook={hook} />
+          </>
+        }
+        answer={summary(hook, words)}
+        actions={<Actions hook={hook} />}
+      />
+      <AdviceNote cause={causeOfState(hook)} />
+      {typeof file === "string" && <p className="mb-2 text-muted">{words.hooks.fromFile(file)}</p>}
+      {hook.source === "builtin" && <p className="mb-2 text-muted">{words.hooks.readOnly}</p>}
+      <Tabs.Root value={tab} onValueChange={go}>
+        <Tabs.List aria-label={words.hooks.parts} className="mb-4 flex gap-4 border-b border-line">
+          <Tabs.Trigger value="overview" className={TAB}>
+            {words.hooks.overview}
+          </Tabs.Trigger>
+          {mayChange && (
+            <Tabs.Trigger value="edit" className={TAB}>
+              {words.hooks.edit}
+            </Tabs.Trigger>
+          )}
+          <Tabs.Trigger value="history" className={TAB}>
+            {words.hooks.history}
+          </Tabs.Trigger>
+        </Tabs.List>
+        <Tabs.Content value="overview" tabIndex={-1}>
+          <Overview hook={hook} />
+        </Tabs.Content>
+        {mayChange && (
+          // What was typed stays while somebody looks at another tab.
+          <Tabs.Content value="edit" forceMount hidden={tab !== "edit"} tabIndex={-1}>
+            <EditHook key={hook.id} hook={hook} />
+          </Tabs.Content>
+        )}
+        <Tabs.Content value="history" tabIndex={-1}>
+          <ExecutionList hookId={hook.id} to="/hooks/$id" params={{ id: hook.id }} />
+        </Tabs.Content>
+      </Tabs.Root>
+    </Page>
+  );
+}
+
+/** Whether one may change it over the socket: not what is shipped, not what a file has, not what is everybody's. */
+function useMayChange(hook: Hook): boolean {
+  const { me } = useWire();
+  const admin = useMay("admin");
+  return admin && hook.source === "user" && typeof hook.metadata["file"] !== "string" && (hook.scope !== "global" || me.is_master_scope);
+}
+
+function Actions({ hook }: { hook: Hook }) {
+  const words = useWords().hooks;
+  const { connection, me } = useWire();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const mayChange = useMayChange(hook);
+  const admin = useMay("admin");
+  const [asks, setAsks] = useState<"off" | "delete">();
+  const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["hooks"] });
+  const on = useMutation({ mutationFn: () => connection.call("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
+  const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
+  const isGate = GATES.includes(hook.event);
+  const state = stateOf(hook);
+  const close = (): void => setAsks(undefined);
+  return (
+    <>
+      {state === "tripped" && <Reset hook={hook} />}
+      {mayToggle && (state === "off" || state === "edition" || state === "agents") && (
+        <Button disabled={on.isPending} onClick={() => on.mutate()}>
+          {words.switchOn}
+        </Button>
+      )}
+      {mayToggle && (state === "on" || state === "tripped") && <Button onClick={() => setAsks("off")}>{words.switchOff}</Button>}
+      {mayChange && (
+        <Button look="danger" onClick={() => setAsks("delete")}>
+          {words.delete}
+        </Button>
+      )}
+      {on.error !== null && <Problem error={on.error} />}
+      <Confirm
+        open={asks === "off"}
+        onClose={close}
+        title={words.offTitle(hook.name || hook.id)}
+        about={isGate ? words.offGate(hook.matcher) : words.offObserver}
+        action={words.switchOff}
+        act={() => connection.call("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh)}
+      />
+      <Confirm
+        open={asks === "delete"}
+        onClose={close}
+        title={words.deleteTitle(hook.name || hook.id)}
+        about={isGate ? words.deleteGate(hook.matcher) : words.deleteObserver}
+        action={words.delete}
+        act={async () => {
+          await connection.call("hooks.delete", { hookId: hook.id });
+          await navigate({ to: "/hooks" });
+          await fresh();
+        }}
+      />
+    </>
+  );
+}
+
+function Overview({ hook }: { hook: Hook }) {
+  const words = useWords();
+  const mayTest = useMay("operator");
+  const facts: readonly (readonly [string, string])[] = [
+    [words.hooks.fields.event, hook.event],
+    [words.hooks.fields.handler, words.hooks.handlers[hook.handler_type]],
+    [words.hooks.fields.scope, words.hooks.scopes[hook.scope]],
+    [words.hooks.fields.matcher, hook.matcher || words.hooks.everything],
+    [words.hooks.fields.condition, hook.if_expr || words.hooks.none],
+    [words.hooks.fields.timeout, `${hook.timeout_ms} ms`],
+    [words.hooks.fields.onTimeout, words.hooks.fallbacks[hook.on_timeout]],
+    [words.hooks.fields.priority, String(hook.priority)],
+    [words.hooks.fields.breaker, words.hooks.breakers[hook.breaker]],
+    [words.hooks.fields.onTrip, words.hooks.fallbacks[hook.on_trip]],
+    [words.hooks.fields.mayRewrite, hook.may_rewrite ? words.test.yes : words.test.no],
+    [words.hooks.version, String(hook.version)],
+    [words.hooks.createdBy, hook.created_by ?? "–"],
+    ["ID", hook.id],
+  ];
+  return (
+    <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
+      <Card className="p-4">
+        <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3 gap-y-1">
+          {facts.map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-muted">{name}</dt>
+              <dd className={name === words.hooks.fields.matcher || name === words.hooks.fields.condition ? "font-mono" : ""}>{value}</dd>
+            </div>
+          ))}
+          <dt className="text-muted">{words.hooks.changed}</dt>
+          <dd>
+            <When at={hook.updated_at} />
+          </dd>
+          <dt className="text-muted">{words.hooks.settings}</dt>
+          <dd>
+            {hook.config_hidden === true ? (
+              words.hooks.hidden
+            ) : (
+              <pre tabIndex={0} role="region" aria-label={words.hooks.settings} className="max-h-80 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
+                {JSON.stringify(hook.config, null, 2)}
+              </pre>
+            )}
+          </dd>
+        </dl>
+      </Card>
+      {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} what={() => ({ hookId: hook.id })} />}
+    </div>
+  );
+}

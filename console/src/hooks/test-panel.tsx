@@ -1,0 +1,151 @@
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { CodeField } from "../ui/code-field.tsx";
+import { JsonDiff } from "../ui/diff.tsx";
+import { Area, Field, Input } from "../ui/field.tsx";
+import { Card } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import type { HookEvent, JsonObject, TestResult } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { causeOf, causeOfTest } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
+
+/** What the sample is about where nothing was typed. */
+const SAMPLE = '{\n  "command": "ls"\n}';
+
+interface Sample {
+  readonly input: JsonObject;
+  readonly text: string;
+}
+
+/** Runs a hook with a made-up event: the handler for real, nothing recorded. */
+export function TestPanel({ event, what }: { event: HookEvent; what: () => { config: JsonObject } | { hookId: string } }) {
+  const words = useWords().test;
+  const { connection } = useWire();
+  const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
+  const [tool, setTool] = useState("exec");
+  const [input, setInput] = useState(SAMPLE);
+  const [text, setText] = useState("");
+  const [bad, setBad] = useState<string>();
+  const test = useMutation({
+    mutationFn: async (sample: Sample): Promise<{ result: TestResult; sample: Sample }> => {
+      const sampleEvent: JsonObject = hasTool ? { toolName: tool, toolInput: sample.input } : { rawInput: sample.text };
+      const { result } = await connection.call("hooks.test", { ...what(), sampleEvent, dryRun: true });
+      return { result, sample };
+    },
+  });
+  const run = (): void => {
+    setBad(undefined);
+    try {
+      const read: unknown = hasTool ? JSON.parse(input) : {};
+      if (typeof read !== "object" || read === null || Array.isArray(read)) {
+        setBad(words.notObject);
+        return;
+      }
+      test.mutate({ input: read as JsonObject, text });
+    } catch (error) {
+      setBad(words.notJson(error instanceof Error ? error.message : ""));
+    }
+  };
+  return (
+    <Card className="p-4">
+      <h2 className="font-semibold">{words.title}</h2>
+      <p className="mb-3 text-small text-muted">{words.about}</p>
+      <div className="flex flex-col gap-3">
+        {hasTool ? (
+          <>
+            <Field label={words.tool}>{(about) => <Input {...about} className="font-mono" value={tool} onChange={(change) => setTool(change.target.value)} />}</Field>
+            <div>
+              <p className="mb-1 font-medium">{words.input}</p>
+              <CodeField language="json" label={words.input} value={input} onChange={setInput} />
+              {bad !== undefined && <p className="text-small text-block">{bad}</p>}
+            </div>
+          </>
+        ) : (
+          <Field label={words.text}>{(about) => <Area {...about} rows={3} value={text} onChange={(change) => setText(change.target.value)} />}</Field>
+        )}
+        <div>
+          <Button look="primary" disabled={test.isPending} onClick={run}>
+            {words.run}
+          </Button>
+        </div>
+      </div>
+      <div aria-live="polite">
+        {test.error !== null && (
+          <>
+            <Problem error={test.error} />
+            <AdviceNote cause={causeOf(test.error.message)} />
+          </>
+        )}
+        {test.data !== undefined && test.error === null && <Result result={test.data.result} sample={test.data.sample} hasTool={hasTool} />}
+      </div>
+    </Card>
+  );
+}
+
+function Result({ result, sample, hasTool }: { result: TestResult; sample: Sample; hasTool: boolean }) {
+  const all = useWords();
+  const words = all.test;
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [words.duration, `${result.durationMs} ms`],
+    [words.effective, all.decisions[result.effective]],
+    [words.matcher, result.matcherMatched ? words.matched : words.notMatched],
+    [words.condition, result.celError ?? (result.celResult === undefined ? undefined : result.celResult ? words.isTrue : words.isFalse)],
+    [words.status, result.statusCode],
+    [words.error, result.error],
+    [words.injection, result.injectionDetected === undefined ? undefined : result.injectionDetected ? words.yes : words.no],
+    [words.model, result.model],
+    [words.tokens, result.tokens],
+    [words.context, result.additionalContext],
+  ];
+  return (
+    <div className="mt-4 flex flex-col gap-2" data-testid="result">
+      <p className="flex flex-wrap items-center gap-2">
+        <Sign kind={result.decision} word={all.decisions[result.decision]} />
+        <span className="font-semibold">{result.reason}</span>
+      </p>
+      <AdviceNote cause={causeOfTest(result)} />
+      {result.warnings?.map((warning) => (
+        <p key={warning} className="text-ask">
+          {warning}
+        </p>
+      ))}
+      <dl className="grid grid-cols-[128px_1fr] gap-x-3 gap-y-0.5">
+        {facts
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-muted">{name}</dt>
+              <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <Output name={words.stdout} text={result.stdout} />
+      <Output name={words.stderr} text={result.stderr} />
+      {result.updatedInput !== undefined && (
+        <>
+          <p className="font-medium">{result.rewrite === "applied" ? words.wouldApply : words.wouldNotApply(result.rewrite ?? "")}</p>
+          <JsonDiff before={hasTool ? sample.input : { rawInput: sample.text }} after={result.updatedInput} titles={[words.before, words.after]} label={words.diff} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Output({ name, text }: { name: string; text: string | undefined }) {
+  if (text === undefined || text === "") {
+    return null;
+  }
+  return (
+    <div>
+      <p className="text-muted">{name}</p>
+      <pre tabIndex={0} role="region" aria-label={name} className="max-h-48 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
+        {text}
+      </pre>
+    </div>
+  );
+}

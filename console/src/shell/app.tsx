@@ -1,0 +1,97 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useState } from "react";
+
+import { Connection } from "../wire/connection.ts";
+import { WireError } from "../wire/error.ts";
+import { claim, signOut } from "../wire/session.ts";
+import { useConnectionState, WireContext } from "../wire/use-wire.ts";
+import { CATALOGUES, LanguageContext } from "../words/use-words.ts";
+import { keepLanguage, keepScheme, type Preferences, PreferencesContext, readLanguage, readScheme, show } from "./preferences.ts";
+import { createPages } from "./routes.tsx";
+import { SignIn } from "./sign-in.tsx";
+
+/** What the server refused because of what was asked is refused again. */
+const mayRetry = (count: number, error: unknown): boolean =>
+  count < 2 && !(error instanceof WireError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
+
+function usePreferences(): Preferences {
+  const [scheme, setScheme] = useState(readScheme);
+  const [language, setLanguage] = useState(readLanguage);
+  useEffect(() => {
+    keepScheme(scheme);
+    show(scheme);
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    const again = (): void => show(scheme);
+    system.addEventListener("change", again);
+    return () => system.removeEventListener("change", again);
+  }, [scheme]);
+  useEffect(() => {
+    document.documentElement.lang = language;
+  }, [language]);
+  return useMemo(
+    () => ({
+      scheme,
+      language,
+      setScheme,
+      setLanguage: (to) => {
+        keepLanguage(to);
+        setLanguage(to);
+      },
+    }),
+    [scheme, language],
+  );
+}
+
+/** All of it. */
+export function App() {
+  const preferences = usePreferences();
+  const [times, setTimes] = useState(0);
+  const again = useCallback(() => setTimes((so) => so + 1), []);
+  return (
+    <LanguageContext value={preferences.language}>
+      <Connected key={times} preferences={preferences} again={again} />
+    </LanguageContext>
+  );
+}
+
+function Connected({ preferences, again }: { preferences: Preferences; again: () => void }) {
+  const [connection, setConnection] = useState<Connection>();
+  useEffect(() => {
+    const made = new Connection(`${location.origin.replace(/^http/, "ws")}/ws`, claim);
+    setConnection(made);
+    return () => made.close();
+  }, []);
+  return connection === undefined ? null : <Signed connection={connection} preferences={preferences} again={again} />;
+}
+
+function Signed({ connection, preferences, again }: { connection: Connection; preferences: Preferences; again: () => void }) {
+  const state = useConnectionState(connection);
+  const words = CATALOGUES[preferences.language];
+  const [wantsIn, setWantsIn] = useState(false);
+  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false } } }), []);
+  const leave = useCallback(() => {
+    signOut();
+    connection.close();
+    setWantsIn(true);
+  }, [connection]);
+  const me = connection.welcome;
+  const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave }), [connection, me, leave]);
+  const router = useMemo(createPages, []);
+  if (wantsIn || state === "refused") {
+    // Whoever said nothing yet is not told that it was wrong.
+    return <SignIn why={"token" in claim() && !wantsIn ? connection.refusal : undefined} onDone={again} />;
+  }
+  if (wire === undefined) {
+    return <p className="p-6 text-muted">{state === "lost" ? words.frame.lost : words.frame.connecting}</p>;
+  }
+  return (
+    <PreferencesContext value={preferences}>
+      <WireContext value={wire}>
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </WireContext>
+    </PreferencesContext>
+  );
+}

@@ -1,0 +1,45 @@
+import { type FormEvent, useEffect, useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Field, Input } from "../ui/field.tsx";
+import { Card } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { signIn } from "../wire/session.ts";
+import { useWords } from "../words/use-words.ts";
+
+/** Who one is: a token or an API key. */
+export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
+  const words = useWords().signIn;
+  const [token, setToken] = useState("");
+  const [user, setUser] = useState("");
+  useEffect(() => {
+    document.title = `${words.title} · Pintle`;
+  }, [words]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    signIn(token.trim(), user.trim());
+    onDone();
+  };
+  return (
+    <main className="mx-auto max-w-100 px-4 pt-[12vh]">
+      <h1 className="text-title font-semibold">Pintle</h1>
+      <p className="mb-4 text-muted">{words.answer}</p>
+      {why !== undefined && <Problem error={why} />}
+      <Card className="p-4">
+        <form className="flex flex-col gap-3" onSubmit={submit}>
+          <Field label={words.token}>
+            {(about) => <Input {...about} type="password" name="token" required value={token} onChange={(event) => setToken(event.target.value)} />}
+          </Field>
+          <Field label={words.user} hint={words.userHint}>
+            {(about) => <Input {...about} name="user" value={user} onChange={(event) => setUser(event.target.value)} />}
+          </Field>
+          <div>
+            <Button look="primary" type="submit" disabled={token.trim() === ""}>
+              {words.action}
+            </Button>
+          </div>
+        </form>
+      </Card>
+    </main>
+  );
+}

@@ -1,0 +1,57 @@
+import * as Radix from "@radix-ui/react-dialog";
+import { type ReactNode, useState } from "react";
+
+import { useWords } from "../words/use-words.ts";
+import { Button } from "./button.tsx";
+import { clsx } from "./clsx.ts";
+import { Problem } from "./problem.tsx";
+
+/** A dialog. Esc closes it, and the focus goes back to where it was. */
+export function Dialog({ open, onClose, title, about, wide = false, children }: { open: boolean; onClose: () => void; title: string; about?: string | undefined; wide?: boolean; children: ReactNode }) {
+  return (
+    <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
+      <Radix.Portal>
+        {/* The overlay of the library writes style elements, which the policy forbids. */}
+        <div className="fixed inset-0 z-10 bg-[rgb(0_0_0/0.4)]" />
+        <Radix.Content
+          className={clsx("fixed top-[10vh] left-1/2 z-20 flex max-h-[80vh] w-[calc(100vw-32px)] -translate-x-1/2 flex-col overflow-y-auto rounded-md border border-line bg-surface p-4", wide ? "max-w-240" : "max-w-120")}
+          {...(about === undefined ? { "aria-describedby": undefined } : {})}
+        >
+          <Radix.Title className="text-large font-semibold">{title}</Radix.Title>
+          {about !== undefined && <Radix.Description className="mb-2 text-muted">{about}</Radix.Description>}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+/** Asks before something dangerous is done. It stays open when that fails. */
+export function Confirm({ open, onClose, title, about, action, act }: { open: boolean; onClose: () => void; title: string; about: string; action: string; act: () => Promise<unknown> }) {
+  const words = useWords();
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const go = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await act();
+      setError(undefined);
+      onClose();
+    } catch (failed) {
+      setError(failed);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog open={open} onClose={onClose} title={title} about={about}>
+      {error !== undefined && <Problem error={error} />}
+      <div className="mt-2 flex justify-end gap-2">
+        <Button onClick={onClose}>{words.cancel}</Button>
+        <Button look="danger" disabled={busy} onClick={() => void go()}>
+          {action}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

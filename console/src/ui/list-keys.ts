@@ -1,0 +1,31 @@
+import { type KeyboardEvent, useEffect } from "react";
+
+const typing = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+
+/** `j` and `k` go through the rows of a list, each of which has a link; `/` goes to its search. */
+export function useListKeys(): void {
+  useEffect(() => {
+    const heard = (event: globalThis.KeyboardEvent): void => {
+      if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) {
+        return;
+      }
+      if (event.key === "/") {
+        const search = document.querySelector<HTMLElement>("[data-search]");
+        if (search !== null) {
+          event.preventDefault();
+          search.focus();
+        }
+      } else if (event.key === "j" || event.key === "k") {
+        const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
+        const at = rows.indexOf(document.activeElement as HTMLElement);
+        const next = event.key === "j" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0);
+        rows[next]?.focus();
+      }
+    };
+    document.addEventListener("keydown", heard);
+    return () => document.removeEventListener("keydown", heard);
+  }, []);
+}
+
+export const isTyping = (event: KeyboardEvent | globalThis.KeyboardEvent): boolean => typing(event.target);

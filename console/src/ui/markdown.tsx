@@ -1,0 +1,30 @@
+import Markdown, { type Components } from "react-markdown";
+import gfm from "remark-gfm";
+
+/** The addresses that a link may lead to. */
+const SAFE = /^(https?:|mailto:)/i;
+
+const COMPONENTS: Components = {
+  // Where a link leads is shown: its text is somebody else's.
+  a: ({ href, children }) =>
+    href !== undefined && SAFE.test(href) ? (
+      <a href={href} rel="noopener noreferrer" target="_blank" title={href}>
+        {children}
+      </a>
+    ) : (
+      <span>{children}</span>
+    ),
+  // Pictures load from nowhere else: their text stands in their place.
+  img: ({ alt }) => <span>{alt}</span>,
+};
+
+/** Markdown of a model. It becomes elements and never HTML text. */
+export default function MarkdownText({ text }: { text: string }) {
+  return (
+    <div className="prose">
+      <Markdown remarkPlugins={[gfm]} skipHtml components={COMPONENTS}>
+        {text}
+      </Markdown>
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+import { type ReactNode, useEffect } from "react";
+
+/** The head of a page: what it is about, and the answer to its question in one line. */
+export function PageHead({ title, shown, answer, above, actions }: { title: string; shown?: ReactNode; answer: ReactNode; above?: ReactNode; actions?: ReactNode }) {
+  useEffect(() => {
+    document.title = `${title} · Pintle`;
+  }, [title]);
+  return (
+    <header className="mb-4">
+      {above !== undefined && <p className="text-small text-muted">{above}</p>}
+      <div className="flex flex-wrap items-center gap-2">
+        <h1 className="mr-auto flex flex-wrap items-center gap-2 text-title font-semibold">{shown ?? title}</h1>
+        {actions}
+      </div>
+      <p className="text-muted" data-testid="answer">
+        {answer}
+      </p>
+    </header>
+  );
+}
+
+export function Page({ children }: { children: ReactNode }) {
+  return <div className="mx-auto w-full max-w-300 px-6 py-4 max-sm:px-4 max-sm:pb-24">{children}</div>;
+}
+
+export function Card({ children, className = "" }: { children: ReactNode; className?: string }) {
+  return <section className={`rounded-md border border-line bg-surface ${className}`}>{children}</section>;
+}
+
+/** Where there is nothing yet: what it would be, and the next step. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <Card className="px-6 py-8">
+      <p className="text-large font-semibold">{title}</p>
+      <div className="mt-1 max-w-160 text-muted">{children}</div>
+    </Card>
+  );
+}
