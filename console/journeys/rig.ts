@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 
 /** The built program and the browser of the system. */
 const PINTLE = process.env["PINTLE_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/pintle");
-const CHROMIUM = process.env["PINTLE_CHROMIUM"] ?? "/usr/bin/chromium";
+const CHROMIUM = process.env["PINTLE_CHROMIUM"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync) ?? "chromium";
 
 export const TOKEN = "a-token-of-this-journey";
 

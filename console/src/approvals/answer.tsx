@@ -36,14 +36,14 @@ export function Answer({ approval }: { approval: Approval }) {
       <Field label={words.reason} hint={words.reasonHint}>
         {(about) => <Input {...about} maxLength={4000} value={reason} onChange={(event) => setReason(event.target.value)} />}
       </Field>
-      <div className="mt-3 flex gap-2">
+      <div className="mt-3 flex flex-wrap gap-2">
         <Button look="primary" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(true)}>
           {words.approve}
         </Button>
         <Button look="danger" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(false)}>
           {words.refuse}
         </Button>
-        <span className="ml-auto self-center text-small text-muted">
+        <span className="ml-auto self-center text-small text-muted max-sm:w-full">
           {words.until} <When at={approval.expires_at} />
         </span>
       </div>

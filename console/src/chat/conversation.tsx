@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ItemView } from "./items.tsx";
@@ -28,6 +29,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
     }
   }, [transcript.items]);
   const named = parts(sessionKey);
+  const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
   return (
     <div className="flex min-h-0 min-w-0 flex-col">
       <header className="flex flex-wrap items-center gap-x-3 border-b border-line px-6 py-2 max-sm:px-4">
@@ -35,7 +37,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {words.conversations}
         </Link>
         <h1 className="mr-auto min-w-0 truncate font-semibold">
-          {named?.agent} · {named?.conversation}
+          {label || named?.conversation} <span className="font-normal text-muted">{named?.agent}</span>
         </h1>
         <Link to="/executions" search={{ session: keptKey(sessionKey, me.user_id) } as never} className="text-accent underline">
           {words.whatHooksDid}

@@ -30,6 +30,7 @@ export function ChatPage() {
   return (
     <div className="grid h-dvh grid-cols-[208px_minmax(0,1fr)] max-lg:grid-cols-1 max-sm:h-[calc(100dvh-56px)]">
       <aside aria-label={words.conversations} className={clsx("overflow-y-auto border-r border-line px-2 py-3", key !== undefined && "max-lg:hidden")}>
+        {key === undefined && <h1 className="px-2 pb-2 text-title font-semibold lg:hidden">{words.title}</h1>}
         <Begin />
         <ul className="mt-2">
           {(sessions.data ?? []).map((session) => (

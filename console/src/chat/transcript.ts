@@ -83,7 +83,21 @@ export function fromHistory(messages: readonly ChatMessage[], before: Transcript
       }
     }
   }
-  return { ...before, items };
+  return { ...before, items: withTurns(items, before.items) };
+}
+
+/** The messages with their turns, where these are known. */
+function withTurns(items: readonly Item[], known: readonly Item[]): Item[] {
+  const runs = known.filter((item) => item.kind === "asked" && item.runId !== undefined);
+  const all = [...items];
+  for (let at = all.length - 1; at >= 0 && runs.length > 0; at -= 1) {
+    const [item, run] = [all[at], runs.at(-1)];
+    if (item?.kind === "asked" && run?.kind === "asked" && item.text === run.text && run.runId !== undefined) {
+      all[at] = { ...item, runId: run.runId };
+      runs.pop();
+    }
+  }
+  return all;
 }
 
 /** What ended the last run and is kept nowhere: it stays below what is kept. */

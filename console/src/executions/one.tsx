@@ -100,7 +100,7 @@ function One({ row }: { row: Execution }) {
                 <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
               </div>
             ))}
-          {Object.entries(row.metadata).map(([title, value]) => (
+          {Object.entries(row.metadata).filter(([title]) => title !== "trace_id").map(([title, value]) => (
             <div key={title} className="contents">
               <dt className="font-mono text-muted">{title}</dt>
               <dd className="min-w-0 font-mono">{typeof value === "string" ? value : JSON.stringify(value)}</dd>

@@ -133,7 +133,7 @@ function Conditions({ form: { register } }: { form: Form }) {
         {(about) => <Input {...about} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
       </Field>
       <Field label={words.fields.condition} hint={words.hints.condition}>
-        {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.cmd) > 80'} {...register("condition")} />}
+        {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.command) > 80'} {...register("condition")} />}
       </Field>
     </>
   );

@@ -130,7 +130,7 @@ function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<st
           <col className="w-[10%]" />
           <col className="w-[10%]" />
         </colgroup>
-        <thead className="border-b border-line max-sm:sr-only">
+        <thead className="max-sm:sr-only">
           <tr>
             {[words.hooks.hook, words.hooks.fields.handler, words.hooks.fields.scope, words.hooks.matches, words.hooks.state, words.hooks.lastRun, words.hooks.blocks].map((name, at) => (
               <th key={name} scope="col" className={head} title={at === 6 ? words.hooks.blocksAbout(COUNTED) : undefined}>
@@ -141,7 +141,7 @@ function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<st
         </thead>
         {EVENTS.filter((event) => hooks.some((hook) => hook.event === event)).map((event) => (
           <tbody key={event} className="max-sm:block">
-            <tr className="border-b border-line bg-raised max-sm:block">
+            <tr className="border-t border-line bg-raised max-sm:block">
               <th scope="rowgroup" colSpan={7} className="px-3 py-0.5 text-left text-small font-normal text-muted max-sm:block">
                 <code>{event}</code> · {GATES.includes(event) ? words.hooks.gate : words.hooks.observer} · {words.events[event].when}
               </th>
@@ -164,7 +164,7 @@ function HookRow({ hook, did }: { hook: Hook; did: Lately | undefined }) {
   const words = useWords().hooks;
   const cell = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
   return (
-    <tr className="border-b border-line last:border-b-0 hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
+    <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={`${cell} max-sm:block`}>
         <Link data-row to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
           {hook.name || hook.id}

@@ -46,7 +46,7 @@ export function Frame() {
         {words.frame.skip}
       </a>
       <Pages onFind={() => setFinding(true)} onKeys={() => setKeys(true)} />
-      <main ref={main} tabIndex={-1} className="min-w-0 outline-none">
+      <main id="main" ref={main} tabIndex={-1} className="min-w-0 outline-none">
         {state === "lost" && (
           <p role="status" className="sticky top-0 z-5 bg-ask-bg px-6 py-1 font-medium text-ask">
             {words.frame.lost}
@@ -80,7 +80,7 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
         <Link
           key={to}
           to={to}
-          className="flex min-w-0 items-center justify-between rounded px-2 py-1 text-muted hover:bg-raised max-sm:min-h-11 max-sm:flex-1 max-sm:flex-col max-sm:justify-center max-sm:px-0 max-sm:text-small"
+          className="flex min-w-0 items-center justify-between rounded px-2 py-1 text-muted hover:bg-raised max-sm:min-h-11 max-sm:flex-auto max-sm:justify-center max-sm:gap-0.5 max-sm:px-1 max-sm:text-[11px] max-sm:whitespace-nowrap"
           activeProps={{ className: "bg-tint! text-accent! font-semibold" }}
         >
           {name}
@@ -111,12 +111,12 @@ function Me({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const language = useLanguage();
   const { me, signOut } = useWire();
   return (
-    <div className="mt-auto max-sm:mt-0 max-sm:flex max-sm:flex-1">
+    <div className="mt-auto max-sm:mt-0 max-sm:flex max-sm:max-w-16 max-sm:flex-auto">
       <Button look="quiet" className="w-full justify-start! px-2! text-small no-underline! max-sm:hidden" onClick={onFind}>
         {words.frame.find} <kbd className="ml-auto text-muted">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl-K"}</kbd>
       </Button>
       <Menu.Root modal={false}>
-        <Menu.Trigger className="w-full min-w-0 rounded px-2 py-1 text-left text-small text-muted hover:bg-raised max-sm:min-h-11 max-sm:px-0 max-sm:text-center">
+        <Menu.Trigger className="w-full min-w-0 rounded px-2 py-1 text-left text-small text-muted hover:bg-raised max-sm:min-h-11 max-sm:px-1 max-sm:text-center max-sm:text-[11px]">
           <span className="block truncate font-semibold text-text max-sm:font-normal max-sm:text-muted">{me.user_id}</span>
           <span className="block truncate max-sm:hidden">
             {words.roles[me.role]} · {me.tenant_name ?? me.tenant_slug ?? me.tenant_id} · {me.edition}

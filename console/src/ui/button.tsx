@@ -13,7 +13,7 @@ const LOOKS: Record<Look, string> = {
 
 export const buttonClass = (look: Look): string =>
   clsx(
-    "inline-flex items-center justify-center rounded px-3 py-1 font-medium max-sm:min-h-11 max-sm:px-4 disabled:opacity-60 disabled:cursor-not-allowed",
+    "inline-flex items-center justify-center whitespace-nowrap rounded px-3 py-1 font-medium max-sm:min-h-11 max-sm:px-4 disabled:opacity-60 disabled:cursor-not-allowed",
     LOOKS[look],
   );
 

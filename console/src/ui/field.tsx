@@ -2,7 +2,7 @@ import { type InputHTMLAttributes, type ReactNode, type Ref, type SelectHTMLAttr
 
 import { clsx } from "./clsx.ts";
 
-const BOX = "w-full rounded border border-edge bg-surface px-2 py-1 text-text max-sm:min-h-11 disabled:opacity-60 aria-invalid:border-block";
+const BOX = "min-h-7.5 w-full rounded border border-edge bg-surface px-2 py-1 text-text max-sm:min-h-11 disabled:opacity-60 aria-invalid:border-block";
 
 interface About {
   readonly id: string;

@@ -1,13 +1,16 @@
-import { type KeyboardEvent, useEffect } from "react";
+import { useEffect } from "react";
 
-const typing = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+/** Whether a key is typed into something; an editor in a shadow root is seen only in the path of the event. */
+export const isTyping = (event: Event): boolean => {
+  const [target] = event.composedPath();
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+};
 
 /** `j` and `k` go through the rows of a list, each of which has a link; `/` goes to its search. */
 export function useListKeys(): void {
   useEffect(() => {
-    const heard = (event: globalThis.KeyboardEvent): void => {
-      if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) {
+    const heard = (event: KeyboardEvent): void => {
+      if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey) {
         return;
       }
       if (event.key === "/") {
@@ -27,5 +30,3 @@ export function useListKeys(): void {
     return () => document.removeEventListener("keydown", heard);
   }, []);
 }
-
-export const isTyping = (event: KeyboardEvent | globalThis.KeyboardEvent): boolean => typing(event.target);

@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { DONE, Gateway, LISTS, Rig, signedIn } from "./rig.ts";
+
+const AXE = readFileSync(resolve(import.meta.dirname, "../node_modules/axe-core/axe.min.js"), "utf8");
+
+let rig: Rig;
+let gateway: Gateway;
+let conversation: string;
+let hook: string;
+
+beforeAll(async () => {
+  rig = await Rig.start();
+  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: "ask = ['list_dir']\n" });
+  const page = await signedIn(await rig.person(), gateway, "/hooks/new", "anna");
+  await page.getByLabel("Name", { exact: true }).fill("watched");
+  await page.getByLabel("Matcher").fill("^list_dir$");
+  await page.getByRole("radio", { name: "script" }).check();
+  await page.locator(".cm-content").first().waitFor();
+  await page.getByRole("button", { name: "Create hook" }).click();
+  await page.getByRole("tab", { name: "Edit" }).waitFor();
+  hook = new URL(page.url()).pathname;
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByRole("button", { name: "New" }).click();
+  conversation = new URL(page.url()).pathname;
+  await page.getByLabel("Message").fill("look around");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Approve once" }).waitFor();
+});
+afterAll(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+interface Finding {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly target: unknown }[];
+}
+
+/** What axe finds, and whether the page scrolls sideways. */
+async function findings(page: Page): Promise<unknown[]> {
+  // As an extension would: the policy of the page forbids scripts of others.
+  await page.evaluate(AXE);
+  const found = await page.evaluate(async () => {
+    const { violations } = await (window as unknown as { axe: { run: (options: object) => Promise<{ violations: Finding[] }> } }).axe.run({ resultTypes: ["violations"] });
+    return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, target }) => `${String(target)} ${html.slice(0, 200)}`) }));
+  });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+  return [...found, ...(wide ? ["scrolls sideways"] : [])];
+}
+
+const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<void>])[] = [
+  ["chat", () => "/chat", async (page) => page.locator("aside li").first().waitFor()],
+  ["conversation", () => conversation, async (page) => page.locator("[data-kind=call], [data-kind=approval]").first().waitFor()],
+  ["approvals", () => "/approvals", async (page) => page.locator("[data-row]").first().waitFor()],
+  [
+    "approval",
+    () => "/approvals",
+    async (page) => {
+      await page.locator("[data-row]").first().click();
+      await page.getByTestId("call").waitFor();
+    },
+  ],
+  ["hooks", () => "/hooks", async (page) => page.locator("[data-row]").nth(2).waitFor()],
+  ["new hook", () => "/hooks/new", async (page) => page.locator(".cm-content").first().waitFor()],
+  ["hook", () => hook, async (page) => page.locator(".cm-content").first().waitFor()],
+  ["edit", () => `${hook}?tab=edit`, async (page) => page.locator(".cm-content").nth(1).waitFor()],
+  ["history", () => `${hook}?tab=history`, async (page) => page.locator("[data-row]").first().waitFor()],
+  [
+    "switch off",
+    () => hook,
+    async (page) => {
+      await page.locator("header button").first().click();
+      await page.getByRole("dialog").waitFor();
+    },
+  ],
+  ["executions", () => "/executions", async (page) => page.locator("[data-row]").first().waitFor()],
+  [
+    "execution",
+    () => "/executions",
+    async (page) => {
+      await page.locator("[data-row]").first().click();
+      await page.locator("dl").waitFor();
+    },
+  ],
+  ["chain", () => "/chain", async (page) => page.locator(".cm-content").first().waitFor()],
+  [
+    "find",
+    () => "/chain",
+    async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("option").first().waitFor();
+    },
+  ],
+  [
+    "keys",
+    () => "/chain",
+    async (page) => {
+      await page.getByTestId("answer").click();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog").waitFor();
+    },
+  ],
+];
+
+const LOOKS = [
+  ["light", "en-US", 1280],
+  ["dark", "zh-CN", 1280],
+  ["light", "zh-CN", 360],
+  ["dark", "en-US", 360],
+] as const;
+
+test.each(LOOKS)("every page and dialog, %s, %s, %i px", async (colorScheme, locale, width) => {
+  const context = await rig.person({ colorScheme, locale, viewport: { width, height: 800 } });
+  const fresh = await context.newPage();
+  await fresh.goto(gateway.url);
+  await fresh.locator("input[name=token]").waitFor();
+  const bad: Record<string, unknown[]> = { "sign-in": await findings(fresh) };
+  const page = await signedIn(context, gateway, "/chain", "anna");
+  for (const [name, path, ready] of OPENS) {
+    // Within the page, as a link does it: nothing is loaded anew, so one stays signed in.
+    await page.evaluate((to) => {
+      history.pushState({}, "", to);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, path());
+    await ready(page);
+    bad[name] = await findings(page);
+    await page.keyboard.press("Escape");
+  }
+  expect(Object.fromEntries(Object.entries(bad).filter(([, found]) => found.length > 0))).toEqual({});
+  expect(await page.evaluate(() => document.documentElement.lang)).toBe(locale === "en-US" ? "en" : locale);
+  await context.close();
+}, 120_000);

@@ -1,0 +1,190 @@
+import { expect, test, afterEach, beforeEach } from "vitest";
+
+import { DONE, Gateway, LISTS, type Reply, Rig, type Setting, signedIn, TOKEN } from "./rig.ts";
+
+let rig: Rig;
+let gateway: Gateway;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+const serve = async (setting: Setting, token = true): Promise<void> => {
+  gateway = await Gateway.start(setting, token);
+};
+
+test("an approval that is answered in one browser releases the turn in another", async () => {
+  await serve({ replies: [LISTS, DONE], agent: "ask = ['list_dir']\n" });
+  const [desk, phone] = [await rig.person(), await rig.person({ viewport: { width: 360, height: 740 } })];
+  const anna = await signedIn(desk, gateway, "/chat", "anna");
+  const ben = await signedIn(phone, gateway, "/approvals", "ben");
+  await ben.getByText("Nothing waits for you.").waitFor();
+  await anna.getByRole("button", { name: "New" }).click();
+  await anna.getByLabel("Message").fill("look around");
+  await anna.getByRole("button", { name: "Send" }).click();
+  await anna.locator("[data-kind=approval]").getByText("waits for a person").waitFor();
+  // It comes by itself, and says exactly what would run.
+  await ben.getByRole("link", { name: /list_dir/ }).click();
+  await ben.getByRole("heading", { name: /list_dir waits for an answer/ }).waitFor();
+  expect(await ben.getByTestId("call").innerText()).toContain('"path": "."');
+  expect(await ben.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await ben.getByLabel("Reason").fill("only this once");
+  await ben.getByRole("button", { name: "Approve once" }).click();
+  await ben.getByText("by ben").waitFor();
+  await anna.getByText("All done.").waitFor();
+  await anna.getByRole("button", { name: "Send" }).waitFor();
+  // A later answer is told who was first.
+  await ben.getByRole("button", { name: "Approve once" }).waitFor({ state: "detached" });
+});
+
+test("a message that a gate stops says which one and why, and nothing of it stays", async () => {
+  await serve({ replies: [DONE] });
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  await page.getByLabel("Name", { exact: true }).fill("no-secrets");
+  await page.getByLabel("Event", { exact: true }).selectOption("user_prompt_submit");
+  await page.getByRole("radio", { name: "script" }).check();
+  const editor = page.locator(".cm-content").first();
+  await editor.click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type('function handle(event) { return event.rawInput.includes("swordfish") ? { decision: "block", reason: "that is a secret" } : { decision: "allow" }; }');
+  await page.getByRole("button", { name: "Create hook" }).click();
+  await page.getByRole("heading", { name: /no-secrets/ }).waitFor();
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill("the password is swordfish");
+  await page.keyboard.press("Enter");
+  await page.locator("[data-kind=blocked]").waitFor();
+  expect(await page.locator("[data-kind=blocked]").innerText()).toContain("no-secrets: that is a secret");
+  expect(await page.getByLabel("Message").inputValue()).toBe("");
+  const kept = await page.evaluate(() => document.body.innerText + JSON.stringify({ ...localStorage, ...sessionStorage }) + location.href);
+  expect(kept).not.toContain("swordfish");
+});
+
+test("an answer streams, is steered, and is stopped", async () => {
+  const slow: Reply = { text: ["one ", "two ", "three ", "four ", "five ", "six "], delay_ms: 700 };
+  await serve({ replies: [slow, DONE] });
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill("count");
+  await page.keyboard.press("Enter");
+  await page.locator("[data-kind=answer]").getByText("one two").waitFor();
+  await page.getByLabel("Say something while the agent works").fill("faster");
+  await page.getByRole("button", { name: "Steer" }).click();
+  await page.getByText("Handed over while it works").waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("Stopped.").waitFor();
+  await page.getByRole("button", { name: "Send" }).waitFor();
+});
+
+test("hostile texts run nothing and overflow nothing", async () => {
+  const hostile = `<img src=x onerror="window.hit=1"><script>window.hit=1</script> [link](javascript:window.hit=1) ![p](https://evil.example/p.png) ${"w".repeat(3000)}`;
+  await serve({ replies: [{ tool_calls: [{ name: "list_dir", arguments: { path: hostile } }] }, { text: hostile }] });
+  const context = await rig.person({ viewport: { width: 360, height: 740 } });
+  const asked: string[] = [];
+  context.on("request", (request) => asked.push(new URL(request.url()).host));
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  await page.getByLabel("Name", { exact: true }).fill(hostile.slice(0, 250));
+  await page.getByLabel("Matcher").fill("^list_dir$");
+  await page.getByRole("radio", { name: "script" }).check();
+  await page.locator(".cm-content").first().click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(`function handle() { return { decision: "block", reason: ${JSON.stringify(hostile.slice(0, 1500))} }; }`);
+  await page.getByRole("button", { name: "Create hook" }).click();
+  await page.getByRole("tab", { name: "Overview" }).waitFor();
+  const fits = async (): Promise<void> => {
+    expect(await page.evaluate(() => [document.documentElement.scrollWidth <= innerWidth, (window as { hit?: number }).hit ?? 0])).toEqual([true, 0]);
+  };
+  await fits();
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill(hostile);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator("[data-kind=answer]").waitFor();
+  await page.getByRole("button", { name: "Send" }).waitFor();
+  await fits();
+  expect(await page.locator("[data-kind=answer] a, [data-kind=answer] img").count()).toBe(0);
+  for (const path of ["Hooks", "Executions"]) {
+    await page.getByRole("link", { name: path, exact: true }).click();
+    await page.locator("[data-row]").first().waitFor();
+    await fits();
+  }
+  expect(new Set(asked)).toEqual(new Set([new URL(gateway.url).host]));
+});
+
+test("on one's own machine nobody signs in, and what they may not do is not offered", async () => {
+  await serve({ replies: [DONE] }, false);
+  const page = await (await rig.person()).newPage();
+  await page.goto(`${gateway.url}/hooks`);
+  await page.getByText("pii-redactor").first().waitFor();
+  expect(await page.getByRole("link", { name: "New hook" }).count()).toBe(0);
+  await page.goto(`${gateway.url}/hooks/new`);
+  await page.getByText("You cannot create hooks").waitFor();
+  await page.getByText("pii-redactor").first().waitFor({ state: "detached" });
+});
+
+test("a wrong token is refused, and the address stays the one that was opened", async () => {
+  await serve({ replies: [DONE] });
+  const page = await (await rig.person()).newPage();
+  await page.goto(`${gateway.url}/executions?decision=block`);
+  await page.getByLabel("Gateway token or API key").fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Gateway token or API key").fill(TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Executions" }).waitFor();
+  expect(await page.getByLabel("Decision").inputValue()).toBe("block");
+  await page.goto(`${gateway.url}/hooks/0193a5b0-7000-7000-8000-00000000dead`);
+  await page.getByLabel("Gateway token or API key").fill(TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("There is no such hook").waitFor();
+});
+
+test("a connection that is cut is said, and comes back with what was missed", async () => {
+  await serve({ replies: [DONE] });
+  const page = await signedIn(await rig.person(), gateway, "/hooks/new", "anna");
+  await page.getByLabel("Name", { exact: true }).fill("typed and not lost");
+  gateway = await gateway.restart(async () => {
+    await page.getByText("The connection to the server is lost. Trying again…").waitFor();
+  });
+  await page.getByText("The connection to the server is lost. Trying again…").waitFor({ state: "detached" });
+  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("typed and not lost");
+  await page.getByRole("link", { name: "Hooks", exact: true }).first().click();
+  await page.getByText("pii-redactor").first().waitFor();
+});
+
+test("everything is reached with keys alone", async () => {
+  await serve({ replies: [DONE] });
+  const page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
+  await page.getByText("pii-redactor").first().waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("/");
+  await page.keyboard.type("pii");
+  expect(page.url()).toContain("q=pii");
+  await page.keyboard.press("Tab");
+  await page.locator(":focus").evaluate((focused) => (focused as HTMLElement).blur());
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: /pii-redactor/ }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("chain");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Chain" }).waitFor();
+  // The focus comes to everything in a form, and out of its editor.
+  await page.getByLabel("Tool", { exact: true }).focus();
+  await page.locator(".cm-content").waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  expect(await page.locator(":focus").innerText()).toBe("Show the chain");
+  await page.keyboard.press("Enter");
+  await page.getByTestId("answer").getByText("Nothing was run.").waitFor();
+});

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+
+import type { AgentEvent, Json } from "../wire/types.ts";
+import { escaped, isOthers, keptKey, shownKey } from "./session-key.ts";
+import { EMPTY, endings, fromHistory, heard, type Item, noted } from "./transcript.ts";
+
+const event = (type: string, payload: Record<string, Json> = {}, more: Partial<AgentEvent> = {}): AgentEvent => ({ type, agentId: "main", runId: "r", sessionKey: "k", payload, ...more });
+const all = (...events: AgentEvent[]): readonly Item[] => events.reduce(heard, EMPTY).items;
+
+test("pieces become one answer, and the whole of it takes their place", () => {
+  const items = all(event("run.started", { message: "hi" }), event("chunk", { content: "All " }), event("chunk", { content: "don" }), event("run.completed", { content: "All done." }));
+  expect(items).toEqual([
+    { kind: "asked", text: "hi", runId: "r" },
+    { kind: "answer", text: "All done.", thinking: "", open: false },
+  ]);
+});
+
+test("an answer that calls followed stands once", () => {
+  const items = all(event("chunk", { content: "I look" }), event("block.reply", { content: "I look" }), event("tool.call", { id: "1", name: "exec", arguments: { command: "ls" } }), event("tool.result", { id: "1", name: "exec", result: "a", is_error: false }), event("run.completed", { content: "One file." }));
+  expect(items.map((item) => item.kind)).toEqual(["answer", "call", "answer"]);
+  expect(items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "ls" }, result: "a", isError: false });
+});
+
+test("a call that was stopped says by whom and why, also after it is read again", () => {
+  const live = heard(EMPTY, event("hook.blocked", { hookId: "h", name: "guard", event: "pre_tool_use", reason: "no", toolCallId: "1", tool: "exec", arguments: { command: "rm" } }));
+  const blocked = { hookId: "h", name: "guard", event: "pre_tool_use", reason: "no" };
+  expect(live.items).toEqual([{ kind: "call", id: "1", name: "exec", input: { command: "rm" }, blocked }]);
+  const kept = fromHistory(
+    [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: "", tool_calls: [{ id: "1", function: { name: "exec", arguments: '{"command":"rm"}' } }] },
+      { role: "tool", content: "Hook blocked", tool_call_id: "1" },
+    ],
+    live,
+  );
+  expect(kept.items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "rm" }, blocked, result: "Hook blocked" });
+});
+
+test("a message that was stopped says why once", () => {
+  const items = all(event("hook.blocked", { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" }), event("run.failed", { error: "hook blocked user_prompt_submit: no" }));
+  expect(items).toEqual([{ kind: "blocked", blocked: { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" } }]);
+  expect(endings(items)).toEqual(items);
+});
+
+test("texts of skills stand where they came, and the turns of messages stay known", () => {
+  const started = heard(EMPTY, event("run.started", { message: "hi" }));
+  const withNote = noted(started, { type: "hook", name: "n", role: "system", content: "mind", skill: "s" });
+  expect(withNote.items[1]).toEqual({ kind: "note", name: "n", text: "mind", skill: "s" });
+  const kept = fromHistory([{ role: "user", content: "old" }, { role: "user", content: "hi" }], withNote);
+  expect(kept.items).toEqual([
+    { kind: "asked", text: "old" },
+    { kind: "asked", text: "hi", runId: "r" },
+  ]);
+});
+
+test("what sub-agents say is theirs", () => {
+  const items = all(event("chunk", { content: "x" }, { delegationId: "d" }), event("tool.call", { id: "2", name: "exec", arguments: {} }, { delegationId: "d", agentId: "child" }));
+  expect(items).toEqual([{ kind: "call", id: "2", name: "exec", input: {}, agent: "child" }]);
+});
+
+test("names of conversations go both ways", () => {
+  expect(escaped("a b/é")).toBe("a%20b%2F%C3%A9");
+  expect(escaped("direct")).toBe("%64irect");
+  expect(keptKey("agent:main:ws:direct:c:1", "anna")).toBe("agent:main:ws:anna:c:1");
+  expect(shownKey("agent:main:ws:anna:c:1", "anna")).toBe("agent:main:ws:direct:c:1");
+  expect([isOthers("agent:main:ws:ben:c", "anna"), isOthers("agent:main:ws:direct:c", "anna")]).toEqual([true, false]);
+});
