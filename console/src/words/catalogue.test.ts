@@ -29,8 +29,8 @@ function strangers(file: string): string[] {
     if (ts.isJsxAttribute(node) && READ.includes(node.name.getText()) && node.initializer !== undefined && ts.isStringLiteral(node.initializer)) {
       check(node.initializer.text);
     }
-    const isRead = !ts.isJsxAttribute(node.parent) || READ.includes(node.parent.name.getText());
-    if (ts.isJsxExpression(node) && isRead && node.expression !== undefined && ts.isStringLiteralLike(node.expression)) {
+    const isRead = (): boolean => !ts.isJsxAttribute(node.parent) || READ.includes(node.parent.name.getText());
+    if (ts.isJsxExpression(node) && isRead() && node.expression !== undefined && ts.isStringLiteralLike(node.expression)) {
       check(node.expression.text);
     }
     ts.forEachChild(node, visit);
