@@ -57,6 +57,7 @@ pages! {
     bring_picoclaw_hooks = "docs/guide/bring-picoclaw-hooks.md",
     chat = "docs/guide/chat.md",
     configuration = "docs/guide/configuration.md",
+    console = "docs/guide/console.md",
     embedding = "docs/guide/embedding.md",
     gateway = "docs/guide/gateway.md",
     import_goclaw = "docs/guide/import-goclaw.md",
@@ -104,6 +105,8 @@ fn what_does_not_run_has_a_reason() {
     insta::assert_snapshot!(reasons, @r"
     README.md: `cargo install` not here: it compiles everything and writes into the folder of the person's programs
     README.md: not here: it runs every test, and this is one of them
+    docs/guide/console.md: only shown: it goes on until somebody stops it
+    docs/guide/console.md: not here: it takes packages from the network
     docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/gateway.md: only shown: it needs an address that others reach
     docs/guide/observability.md: not here: it needs the network and a container engine
