@@ -39,17 +39,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// The page where there is none.
-const NOT_BUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Pintle</title>\
+const NOT_BUILT: BuiltFile = BuiltFile { name: "index.html", bytes: NOT_BUILT_TEXT.as_bytes(), packed: None };
+
+const NOT_BUILT_TEXT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Pintle</title>\
     <h1>The console is not built</h1><p>This program was built without its pages. In the checkout, with Node.js 20 or \
     newer:</p><pre>npm --prefix console ci\nnpm --prefix console run build\ncargo build</pre><p>Then start it again. \
     Everything else is served without them.</p></html>";
 
 /// A page: the same file under every address.
 pub(super) async fn page(headers: HeaderMap) -> Response {
-    let mut response = match file("index.html") {
-        Some(file) => send(file, "no-cache", &headers),
-        None => html(NOT_BUILT.as_bytes()),
-    };
+    let mut response = send(file(NOT_BUILT.name).unwrap_or(&NOT_BUILT), "no-cache", &headers);
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -73,10 +72,6 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
 
 fn file(name: &str) -> Option<&'static BuiltFile> {
     FILES.iter().find(|file| file.name == name)
-}
-
-fn html(bytes: &'static [u8]) -> Response {
-    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(Bytes::from_static(bytes))).into_response()
 }
 
 fn send(file: &'static BuiltFile, kept: &'static str, asked: &HeaderMap) -> Response {
