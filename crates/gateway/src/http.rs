@@ -32,6 +32,9 @@ use crate::socket::{self, MAX_MESSAGE_BYTES};
 /// connection.
 const SOCKET_BUFFER: usize = 4 << 10;
 
+/// Longest refusal in plain text that is told on, in bytes: a sentence.
+const MAX_REFUSAL: usize = 1 << 10;
+
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
     let (door, counted) = (Arc::new(door), shared.clone());
@@ -66,7 +69,7 @@ async fn enter(
     let mut response = match door.enter(peer, request.headers()) {
         Ok(visit) => {
             request.extensions_mut().insert(visit);
-            next.run(request).await
+            with_code(next.run(request).await).await
         }
         Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, "forbidden_origin", &why),
     };
@@ -77,6 +80,28 @@ async fn enter(
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
+}
+
+/// What refuses a request before anything here sees it says so in plain text, or not at all; such a refusal gets a code.
+async fn with_code(response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if !parts.status.is_client_error() || kind.is_some_and(|kind| !kind.starts_with(b"text/plain")) {
+        return Response::from_parts(parts, body);
+    }
+    let code = match parts.status {
+        StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        _ => "invalid_request",
+    };
+    let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let message = if said.is_empty() { parts.status.canonical_reason().unwrap_or_default() } else { &*said };
+    let mut refused = refusal(parts.status, code, message);
+    if let Some(allowed) = parts.headers.get(header::ALLOW) {
+        refused.headers_mut().insert(header::ALLOW, allowed.clone());
+    }
+    refused
 }
 
 async fn alive() -> Response {

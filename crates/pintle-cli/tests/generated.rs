@@ -130,8 +130,11 @@ fn the_page_of_found_folders() {
 }
 
 #[test]
-fn the_page_of_the_socket() {
-    check("docs/reference/websocket.md", &gateway::reference::page());
+fn the_protocol_of_the_socket() {
+    check("docs/reference/websocket.md", &gateway::reference::page().unwrap());
+    let schema = serde_json::to_string_pretty(&gateway::reference::schema().unwrap()).unwrap();
+    check("schema/websocket.json", &format!("{schema}\n"));
+    check("clients/typescript/src/protocol.generated.ts", &gateway::reference::typescript().unwrap());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A server that runs for a test, and a client of it.
 
+use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, ErrorKind, Lines, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
@@ -10,6 +11,7 @@ use tungstenite::client::IntoClientRequest as _;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
+use super::protocol::check_frame;
 use crate::env::{PINTLE, TestEnv};
 
 /// How long a test waits for a frame: what does not come by then does not come.
@@ -68,6 +70,11 @@ impl Server {
         panic!("`{wanted}` was never shown: {seen:#?}");
     }
 
+    /// Its number among processes.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(super) fn signal(&self, signal: nix::sys::signal::Signal) {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         nix::sys::signal::kill(pid, signal).unwrap();
@@ -111,7 +118,7 @@ impl Server {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         match tungstenite::client(request, MaybeTlsStream::Plain(stream)) {
-            Ok((socket, _)) => Ok(Client { socket, last: 0, heard: Vec::new() }),
+            Ok((socket, _)) => Ok(Client { socket, last: 0, asked: HashMap::new(), heard: Vec::new() }),
             Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(answer))) => {
                 Err(answer.status().as_u16())
             }
@@ -147,6 +154,8 @@ impl Drop for Server {
 pub(super) struct Client {
     socket: WebSocket<MaybeTlsStream<TcpStream>>,
     last: u64,
+    /// The methods and params of what was asked and is not answered yet, by the ids of the requests.
+    asked: HashMap<String, (String, Value)>,
     /// The frames that came in while something else was waited for.
     pub(super) heard: Vec<Value>,
 }
@@ -161,7 +170,10 @@ impl Client {
     pub(super) fn text(&mut self) -> Option<String> {
         loop {
             match self.socket.read() {
-                Ok(Message::Text(text)) => return Some(text.to_string()),
+                Ok(Message::Text(text)) => {
+                    self.check(&text);
+                    return Some(text.to_string());
+                }
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
                 // What a client still had to say is not read by then.
                 Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
@@ -178,6 +190,14 @@ impl Client {
         }
     }
 
+    /// Nothing comes in that is not as it is described.
+    #[track_caller]
+    fn check(&mut self, text: &str) {
+        let frame: Value = serde_json::from_str(text).unwrap();
+        let asked = frame["id"].as_str().filter(|_| frame["type"] == "res").and_then(|id| self.asked.remove(id));
+        check_frame(&frame, asked.as_ref());
+    }
+
     /// The next frame.
     #[track_caller]
     pub(super) fn frame(&mut self) -> Value {
@@ -189,6 +209,7 @@ impl Client {
     pub(super) fn ask(&mut self, method: &str, params: Value) -> String {
         self.last += 1;
         let id = self.last.to_string();
+        self.asked.insert(id.clone(), (method.to_owned(), params.clone()));
         self.send(&json!({ "type": "req", "id": id, "method": method, "params": params }).to_string());
         id
     }

@@ -1,0 +1,337 @@
+//! The table: every method, event and shape of the protocol, in the notation of [`super::notation`].
+
+use domain::breaker::BreakerPolicy;
+use domain::checkpoint::CHECKPOINTS;
+use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
+use rules::admin::CallerRole;
+
+use crate::error::ErrorCode;
+
+/// One row: a name, its types, and what else there is to say.
+pub(super) struct MethodRow {
+    pub(super) name: &'static str,
+    pub(super) params: &'static str,
+    pub(super) payload: &'static str,
+    pub(super) note: &'static str,
+}
+
+/// An event, or a shape.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) of: &'static str,
+    pub(super) note: &'static str,
+}
+
+const fn method(name: &'static str, params: &'static str, payload: &'static str, note: &'static str) -> MethodRow {
+    MethodRow { name, params, payload, note }
+}
+
+const fn row(name: &'static str, of: &'static str, note: &'static str) -> Row {
+    Row { name, of, note }
+}
+
+/// The first request of a connection.
+pub(super) const CONNECT: MethodRow = method(
+    "connect",
+    "{ token?: string, user_id?: string, tenant_id?: string, tenant_hint?: string, tenant_scope?: string, \
+     protocolVersion?: 3, protocol_version?: unknown, sender_id?: string, locale?: string, client?: unknown, \
+     version?: unknown, pairing?: unknown }",
+    "{ protocol: 3, role: CallerRole, user_id: string, tenant_id: string, is_owner: boolean, \
+     is_master_scope: boolean, edition: Edition, server: { name: string, version: string }, tenant_name: string, \
+     tenant_slug: string }",
+    "the first request of a connection",
+);
+
+/// What methods take and give.
+pub(super) const METHODS: &[MethodRow] = &[
+    method("agents.list", "{}", "{ agents: Agent[] }", ""),
+    method(
+        "sessions.list",
+        "{ agentId?: string, channel?: string, limit?: integer, offset?: integer }",
+        "{ sessions: SessionLine[], total: integer, limit: integer, offset: integer }",
+        "20 unless `limit` says otherwise, 200 at most",
+    ),
+    method("sessions.preview", "{ key: string }", "{ key: string, messages: ShownMessage[], summary: string }", ""),
+    method("sessions.delete", "{ key: string }", "{ ok: true }", ""),
+    method("chat.history", "{ agentId?: string, sessionKey?: string }", "{ messages: ShownMessage[] }", ""),
+    method(
+        "chat.session.status",
+        "{ agentId?: string, sessionKey?: string }",
+        "{ isRunning: boolean, runId: string | null, activity: Activity | null }",
+        "",
+    ),
+    method(
+        "chat.send",
+        "{ message: string, messageId?: string, agentId?: string, sessionKey?: string, stream?: boolean, media?: string[], modelOverride?: string, \
+         history?: HistoryMessage[], skills?: string[], enableTools?: boolean }",
+        "{ runId: string, content: string, usage: Usage, thinking?: string } | \
+         { injected: true, runId: string | null } | { cancelled: true } | { parked: true, approvalIds: string[] }",
+        "when the run ends; `parked` where the server goes away while a person is waited for",
+    ),
+    method(
+        "chat.inject",
+        "{ sessionKey: string, message: string, label?: string }",
+        "{ ok: true, messageId: string }",
+        "",
+    ),
+    method(
+        "chat.abort",
+        "{ sessionKey?: string, runId?: string }",
+        "{ ok: true, aborted: boolean, runIds: string[] }",
+        "one of both is needed",
+    ),
+    method("approvals.list", "{ all?: boolean }", "{ approvals: Approval[] }", "those that wait, unless `all`"),
+    method("approvals.get", "{ id: string }", "{ approval: Approval }", ""),
+    method("approvals.approve", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
+    method("approvals.refuse", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
+    method(
+        "hooks.list",
+        "{ event?: CheckpointName, scope?: HookScope, agentId?: string, enabled?: boolean }",
+        "{ hooks: Hook[] }",
+        "in running order",
+    ),
+    method("hooks.get", "{ hookId: string }", "{ hook: Hook }", ""),
+    method("hooks.create", "HookInput", "{ hookId: string, warnings?: string[] }", ""),
+    method(
+        "hooks.update",
+        "{ hookId: string, updates: HookUpdates, ifVersion?: integer }",
+        "{ hookId: string, version: integer, warnings?: string[] }",
+        "",
+    ),
+    method("hooks.delete", "{ hookId: string }", "{ hookId: string }", ""),
+    method("hooks.toggle", "{ hookId: string, enabled: boolean }", "{ hookId: string, enabled: boolean }", ""),
+    method(
+        "hooks.reset",
+        "{ hookId: string, tenantId?: string }",
+        "{ hookId: string, enabled: boolean }",
+        "`tenantId` is for owners",
+    ),
+    method(
+        "hooks.test",
+        "{ config?: HookInput, hookId?: string, sampleEvent?: SampleEvent, dryRun?: boolean }",
+        "{ result: HookTestResult }",
+        "`config` or `hookId`",
+    ),
+    method(
+        "hooks.history",
+        "{ hookId?: string, event?: CheckpointName, decision?: Decision, sessionId?: string, agentId?: string, \
+         since?: string, until?: string, limit?: integer, cursor?: string }",
+        "{ executions: Execution[], nextCursor: string }",
+        "newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end",
+    ),
+    method(
+        "hooks.execution.get",
+        "{ id: string }",
+        "{ ...Execution, errorDetail: string | null }",
+        "that it was read is recorded",
+    ),
+    method(
+        "hooks.chain",
+        "{ event: CheckpointName, agentId?: string, toolName?: string, toolInput?: object }",
+        "{ chain: ChainLine[] }",
+        "nothing is run",
+    ),
+    method("hooks.budget.get", "{}", "Budget", ""),
+    method("hooks.budget.set", "{ tenantId: string, budgetTotal: integer }", "Budget", ""),
+];
+
+/// The events of a run: the `payload` of an event `agent`, by its `type`.
+pub(super) const RUN_EVENTS: &[Row] = &[
+    row("run.started", "{ message: string, sig: string }", "the message as the gates left it: what a client keeps"),
+    row("chunk", "{ content: string }", "a piece of the answer, with `stream`"),
+    row("thinking", "{ content: string }", "what the model thought, with `stream`"),
+    row("tool.call", "{ name: string, id: string, arguments: object }", "as permitted"),
+    row(
+        "tool.result",
+        "{ name: string, id: string, is_error: boolean, arguments: object, result: string }",
+        "the first 1,000 characters of the result",
+    ),
+    row("activity", "Activity", ""),
+    row(
+        "block.reply",
+        "{ content: string }",
+        "an answer that calls of tools followed, or what a tool says to the user",
+    ),
+    row("run.retrying", "{ attempt: integer, maxAttempts: integer }", ""),
+    row(
+        "hook.blocked",
+        "{ hookId: string | null, name: string, event: CheckpointName, reason: string, toolCallId?: string }",
+        "",
+    ),
+    row("approval.waiting", "{ approvalId: string, tool: string }", ""),
+    row("approval.decided", "{ approvalId: string, state: ApprovalState }", ""),
+    row("run.completed", "{ content: string, usage: Usage }", ""),
+    row("run.failed", "{ error: string }", ""),
+    row("run.cancelled", "", ""),
+];
+
+/// The other events.
+pub(super) const EVENTS: &[Row] = &[
+    row("approvals.created", "Approval", "to those who may answer it"),
+    row("approvals.decided", "Approval", "somebody answered, or it went void"),
+    row("approvals.expired", "Approval", "nobody answered in time"),
+    row("shutdown", "{ deadlineMs: integer }", "nothing new is begun, and what is under way has so long"),
+];
+
+/// What stands beside `type` and `payload` in every event `agent`.
+pub(super) const RUN_HEAD: &str = "{ agentId: string, runId: string, sessionKey: string, parentAgentId?: string, \
+                                   delegationId?: string, userId: string, channel: string, chatId: string }";
+
+/// The shapes that have a name.
+pub(super) const SHAPES: &[Row] = &[
+    row(
+        "Agent",
+        "{ id: string, uuid: string, name: string, model: string | null, provider: string | null, \
+         agentType: string, status: string, isRunning: boolean }",
+        "An agent; `id` is its name in the configuration.",
+    ),
+    row(
+        "SessionLine",
+        "{ key: string, messageCount: integer, created: string, updated: string, label: string, agentId: string, \
+         channel: string, waiting: integer, userId?: string }",
+        "A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals.",
+    ),
+    row(
+        "ToolCallPart",
+        "{ id: string, type: string, function: { name: string, arguments: string }, extra_content?: unknown }",
+        "A call of a tool, as it stands in a message of the model: `arguments` are JSON text.",
+    ),
+    row(
+        "ShownMessage",
+        "{ role: MessageRole, content: string, thinking?: string, tool_calls?: ToolCallPart[], \
+         tool_call_id?: string, origin?: string, created_at?: string }",
+        "A message of a conversation.",
+    ),
+    row(
+        "HistoryMessage",
+        "{ role: MessageRole, content?: string, tool_calls?: ToolCallPart[], tool_call_id?: string, _hook?: string, \
+         _skill?: string, _sig?: string }",
+        "A message as a front end keeps it, and sends it back.",
+    ),
+    row(
+        "Usage",
+        "{ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }",
+        "What model calls cost, in tokens.",
+    ),
+    row("Activity", "{ phase: \"thinking\" | \"compacting\", iteration: integer }", "What a run does."),
+    row(
+        "CallPlace",
+        "{ workspace?: string, shell?: string, server?: { name: string, runs: string, digest: string } }",
+        "Where a call would run.",
+    ),
+    row(
+        "Approval",
+        "{ id: string, agent_id: string, session_id: string, turn_id: string, tool_call_id: string, tool: string, \
+         arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
+         again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, state: ApprovalState, \
+         answered_by?: string, note?: string, sessionKey?: string }",
+        "A call that waits for a person, and what they said.",
+    ),
+    row(
+        "Hook",
+        "{ id: string, tenant_id: string, agent_ids: string[], event: CheckpointName, handler_type: HandlerType, \
+         scope: HookScope, name: string, config: object, config_hidden?: true, matcher: string, if_expr: string, \
+         timeout_ms: integer, on_timeout: Fallback, priority: integer, enabled: boolean, version: integer, \
+         source: HookSource, may_rewrite: boolean, breaker: BreakerPolicy, on_trip: Fallback, \
+         tripped_at: string | null, disabled_reason: string, metadata: object, created_by: string | null, \
+         created_at: string, updated_at: string, trips?: { tenant_id: string, tripped_at: string }[] }",
+        "A hook as it is kept, without secrets; `config` is hidden where it is not yours, `trips` are for owners.",
+    ),
+    row(
+        "HookSettings",
+        "{ name?: string, matcher?: string, if_expr?: string, timeout_ms?: integer, on_timeout?: Fallback | \"\", \
+         priority?: integer, enabled?: boolean, agent_ids?: string[], agent_id?: string, may_rewrite?: boolean, \
+         breaker?: BreakerPolicy | \"\", on_trip?: Fallback | \"\", metadata?: object, tenant_id?: string, \
+         id?: unknown, version?: unknown, source?: unknown, tripped_at?: unknown, disabled_reason?: unknown, \
+         created_by?: unknown, created_at?: unknown, updated_at?: unknown }",
+        "What may be said of a hook; members that are the server's are taken and ignored.",
+    ),
+    row(
+        "HookInput",
+        "{ event: HookEvent, handler_type: HandlerType, scope: HookScope, config: object, ...HookSettings }",
+        "A hook as it is made.",
+    ),
+    row(
+        "HookUpdates",
+        "{ event?: HookEvent, handler_type?: HandlerType, scope?: HookScope, config?: object, ...HookSettings }",
+        "What is to change of a hook: what is absent stays, an empty text clears, `config` is replaced whole.",
+    ),
+    row(
+        "SampleEvent",
+        "{ toolName?: string, toolInput?: object, rawInput?: string }",
+        "An event that somebody makes up, to see what a hook says.",
+    ),
+    row(
+        "HookTestResult",
+        "{ decision: Decision, durationMs: integer, reason?: string, stdout?: string, stderr?: string, \
+         statusCode?: integer, nonJson?: true, warnings?: string[], error?: string, updatedInput?: unknown, \
+         matcherMatched: boolean, celResult?: boolean, celError?: string, effective: \"allow\" | \"block\" | \"ask\", \
+         rewrite?: string, additionalContext?: string, injectionDetected?: boolean, fault?: string, model?: string, \
+         tokens?: integer, hook?: string, chain?: { hook: string, decision: Decision, reason?: string }[] }",
+        "What came of a test; members that its handler does not have are absent.",
+    ),
+    row(
+        "Execution",
+        "{ id: string, hook_id: string | null, hook_name: string, hook_version: integer, handler_type: HandlerType, \
+         tenant_id: string, agent_id: string | null, session_key: string | null, turn_id: string | null, \
+         event_id: string, trace_id: string | null, event: CheckpointName, tool_name: string | null, \
+         tool_call_id: string | null, input_hash: string | null, decision: Decision, reason: string | null, \
+         duration_ms: integer, retry: integer, dedup_key: string | null, error: string | null, metadata: object, \
+         created_at: string }",
+        "What a hook did once; `hook_id` is null once the hook is deleted.",
+    ),
+    row(
+        "ChainLine",
+        "{ hookId: string, name: string, scope: HookScope, priority: integer, \
+         state: \"on\" | \"off\" | \"tripped\" | \"broken\", wouldRun: boolean, reason: string }",
+        "A hook in its place, and why it would not run, if it would not.",
+    ),
+    row(
+        "Budget",
+        "{ monthStart: string, budgetTotal: integer, used: integer, remaining: integer }",
+        "What a tenant may spend on judges this month, in tokens.",
+    ),
+    row(
+        "ApiError",
+        "{ code: ErrorCode, message: string, details?: unknown, retryable?: boolean, retryAfterMs?: integer }",
+        "Why a request is refused.",
+    ),
+    row(
+        "RequestFrame",
+        "{ type: \"req\", id: string, method: string, params?: object | null }",
+        "What a client sends.",
+    ),
+    row(
+        "ResponseFrame",
+        "{ type: \"res\", id: string, ok: true, payload: unknown } | \
+         { type: \"res\", id: string, ok: false, error: ApiError }",
+        "The answer to the request with its `id`.",
+    ),
+    row("EventFrame", "{ type: \"event\", event: string, payload: unknown, seq: integer }", "Something happened."),
+    row(
+        "HookFrame",
+        "{ type: \"hook\", name: string, role: \"system\" | \"user\", content: string, skill: string, \
+         timing: string, id: unknown, sig: string, sessionKey: string, runId: string, seq: integer }",
+        "A text of a skill that stays: whoever keeps the conversation keeps it at its place.",
+    ),
+];
+
+/// The lists of words, from the types that have them.
+pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
+    let roles = [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin, CallerRole::Owner];
+    vec![
+        ("CallerRole", roles.iter().map(|role| role.word()).collect()),
+        ("Edition", Edition::ALL.iter().map(|it| it.word()).collect()),
+        ("MessageRole", vec!["system", "user", "assistant", "tool"]),
+        ("ApprovalState", vec!["waiting", "approved", "refused", "used", "void", "expired"]),
+        ("CheckpointName", CHECKPOINTS.iter().map(|row| row.name).collect()),
+        ("HookEvent", AGENT_EVENTS.iter().map(|it| it.name()).collect()),
+        ("HandlerType", HandlerType::ALL.iter().map(|it| it.word()).collect()),
+        ("HookScope", HookScope::ALL.iter().map(|it| it.word()).collect()),
+        ("HookSource", Source::ALL.iter().map(|it| it.word()).collect()),
+        ("Fallback", Fallback::ALL.iter().map(|it| it.word()).collect()),
+        ("BreakerPolicy", BreakerPolicy::ALL.iter().map(|it| it.word()).collect()),
+        ("Decision", Decision::ALL.iter().map(|it| it.word()).collect()),
+        ("ErrorCode", ErrorCode::ALL.iter().map(|it| it.word()).collect()),
+    ]
+}
