@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::described::check_frame;
+use super::protocol::check_frame;
 use super::server::{Server, WITH_TOKEN};
 use crate::run::scripted;
 

@@ -1,0 +1,519 @@
+// Generated from the code by `cargo xtask gen`.
+
+/** The version of the protocol. */
+export const PROTOCOL = 3;
+
+export type CallerRole = "viewer" | "operator" | "admin" | "owner";
+
+export type Edition = "lite" | "standard";
+
+export type MessageRole = "system" | "user" | "assistant" | "tool";
+
+export type ApprovalState = "waiting" | "approved" | "refused" | "used" | "void" | "expired";
+
+export type CheckpointName = "session_start" | "user_prompt_submit" | "after_user_input" | "before_planning" | "before_each_agent" | "before_first_agent" | "before_llm" | "after_llm" | "before_tool" | "pre_tool_use" | "approve_tool" | "after_tool" | "post_tool_use" | "after_tool_call" | "subagent_start" | "subagent_stop" | "stop" | "runtime";
+
+export type HookEvent = "session_start" | "user_prompt_submit" | "pre_tool_use" | "post_tool_use" | "subagent_start" | "subagent_stop" | "stop";
+
+export type HandlerType = "command" | "http" | "prompt" | "script";
+
+export type HookScope = "global" | "tenant" | "agent";
+
+export type HookSource = "builtin" | "user";
+
+export type Fallback = "block" | "allow";
+
+export type BreakerPolicy = "all" | "faults" | "off";
+
+export type Decision = "allow" | "block" | "ask" | "error" | "timeout";
+
+export type ErrorCode = "INVALID_REQUEST" | "UNAVAILABLE" | "NOT_LINKED" | "NOT_PAIRED" | "AGENT_TIMEOUT" | "UNAUTHORIZED" | "NOT_FOUND" | "ALREADY_EXISTS" | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "INTERNAL" | "TENANT_ACCESS_REVOKED" | "NOT_IMPLEMENTED";
+
+/** An agent; `id` is its name in the configuration. */
+export type Agent = {
+  readonly id: string;
+  readonly uuid: string;
+  readonly name: string;
+  readonly model: string | null;
+  readonly provider: string | null;
+  readonly agentType: string;
+  readonly status: string;
+  readonly isRunning: boolean;
+};
+
+/** A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals. */
+export type SessionLine = {
+  readonly key: string;
+  readonly messageCount: number;
+  readonly created: string;
+  readonly updated: string;
+  readonly label: string;
+  readonly agentId: string;
+  readonly channel: string;
+  readonly waiting: number;
+  readonly userId?: string;
+};
+
+/** A call of a tool, as it stands in a message of the model: `arguments` are JSON text. */
+export type ToolCallPart = {
+  readonly id: string;
+  readonly type: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+  readonly extra_content?: unknown;
+};
+
+/** A message of a conversation. */
+export type ShownMessage = {
+  readonly role: MessageRole;
+  readonly content: string;
+  readonly thinking?: string;
+  readonly tool_calls?: readonly ToolCallPart[];
+  readonly tool_call_id?: string;
+  readonly origin?: string;
+  readonly created_at?: string;
+};
+
+/** A message as a front end keeps it, and sends it back. */
+export type HistoryMessage = {
+  readonly role: MessageRole;
+  readonly content?: string;
+  readonly tool_calls?: readonly ToolCallPart[];
+  readonly tool_call_id?: string;
+  readonly _hook?: string;
+  readonly _skill?: string;
+  readonly _sig?: string;
+};
+
+/** What model calls cost, in tokens. */
+export type Usage = {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+};
+
+/** What a run does. */
+export type Activity = {
+  readonly phase: "thinking" | "compacting";
+  readonly iteration: number;
+};
+
+/** Where a call would run. */
+export type CallPlace = {
+  readonly workspace?: string;
+  readonly shell?: string;
+  readonly server?: { readonly name: string; readonly runs: string; readonly digest: string };
+};
+
+/** A call that waits for a person, and what they said. */
+export type Approval = {
+  readonly id: string;
+  readonly agent_id: string;
+  readonly session_id: string;
+  readonly turn_id: string;
+  readonly tool_call_id: string;
+  readonly tool: string;
+  readonly arguments: { readonly [member: string]: unknown };
+  readonly digest: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly changed_from?: { readonly [member: string]: unknown };
+  readonly again_because?: string;
+  readonly place?: CallPlace;
+  readonly asked_at: string;
+  readonly expires_at: string;
+  readonly state: ApprovalState;
+  readonly answered_by?: string;
+  readonly note?: string;
+  readonly sessionKey?: string;
+};
+
+/** A hook as it is kept, without secrets; `config` is hidden where it is not yours, `trips` are for owners. */
+export type Hook = {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly agent_ids: readonly string[];
+  readonly event: CheckpointName;
+  readonly handler_type: HandlerType;
+  readonly scope: HookScope;
+  readonly name: string;
+  readonly config: { readonly [member: string]: unknown };
+  readonly config_hidden?: true;
+  readonly matcher: string;
+  readonly if_expr: string;
+  readonly timeout_ms: number;
+  readonly on_timeout: Fallback;
+  readonly priority: number;
+  readonly enabled: boolean;
+  readonly version: number;
+  readonly source: HookSource;
+  readonly may_rewrite: boolean;
+  readonly breaker: BreakerPolicy;
+  readonly on_trip: Fallback;
+  readonly tripped_at: string | null;
+  readonly disabled_reason: string;
+  readonly metadata: { readonly [member: string]: unknown };
+  readonly created_by: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly trips?: readonly { readonly tenant_id: string; readonly tripped_at: string }[];
+};
+
+/** What may be said of a hook; members that are the server's are taken and ignored. */
+export type HookSettings = {
+  readonly name?: string;
+  readonly matcher?: string;
+  readonly if_expr?: string;
+  readonly timeout_ms?: number;
+  readonly on_timeout?: Fallback | "";
+  readonly priority?: number;
+  readonly enabled?: boolean;
+  readonly agent_ids?: readonly string[];
+  readonly agent_id?: string;
+  readonly may_rewrite?: boolean;
+  readonly breaker?: BreakerPolicy | "";
+  readonly on_trip?: Fallback | "";
+  readonly metadata?: { readonly [member: string]: unknown };
+  readonly tenant_id?: string;
+  readonly id?: unknown;
+  readonly version?: unknown;
+  readonly source?: unknown;
+  readonly tripped_at?: unknown;
+  readonly disabled_reason?: unknown;
+  readonly created_by?: unknown;
+  readonly created_at?: unknown;
+  readonly updated_at?: unknown;
+};
+
+/** A hook as it is made. */
+export type HookInput = HookSettings & {
+  readonly event: HookEvent;
+  readonly handler_type: HandlerType;
+  readonly scope: HookScope;
+  readonly config: { readonly [member: string]: unknown };
+};
+
+/** What is to change of a hook: what is absent stays, an empty text clears, `config` is replaced whole. */
+export type HookUpdates = HookSettings & {
+  readonly event?: HookEvent;
+  readonly handler_type?: HandlerType;
+  readonly scope?: HookScope;
+  readonly config?: { readonly [member: string]: unknown };
+};
+
+/** An event that somebody makes up, to see what a hook says. */
+export type SampleEvent = {
+  readonly toolName?: string;
+  readonly toolInput?: { readonly [member: string]: unknown };
+  readonly rawInput?: string;
+};
+
+/** What came of a test; members that its handler does not have are absent. */
+export type HookTestResult = {
+  readonly decision: Decision;
+  readonly durationMs: number;
+  readonly reason?: string;
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly statusCode?: number;
+  readonly nonJson?: true;
+  readonly warnings?: readonly string[];
+  readonly error?: string;
+  readonly updatedInput?: unknown;
+  readonly matcherMatched: boolean;
+  readonly celResult?: boolean;
+  readonly celError?: string;
+  readonly effective: "allow" | "block" | "ask";
+  readonly rewrite?: string;
+  readonly additionalContext?: string;
+  readonly injectionDetected?: boolean;
+  readonly fault?: string;
+  readonly model?: string;
+  readonly tokens?: number;
+  readonly hook?: string;
+  readonly chain?: readonly { readonly hook: string; readonly decision: Decision; readonly reason?: string }[];
+};
+
+/** What a hook did once; `hook_id` is null once the hook is deleted. */
+export type Execution = {
+  readonly id: string;
+  readonly hook_id: string | null;
+  readonly hook_name: string;
+  readonly hook_version: number;
+  readonly handler_type: HandlerType;
+  readonly tenant_id: string;
+  readonly agent_id: string | null;
+  readonly session_key: string | null;
+  readonly turn_id: string | null;
+  readonly event_id: string;
+  readonly trace_id: string | null;
+  readonly event: CheckpointName;
+  readonly tool_name: string | null;
+  readonly tool_call_id: string | null;
+  readonly input_hash: string | null;
+  readonly decision: Decision;
+  readonly reason: string | null;
+  readonly duration_ms: number;
+  readonly retry: number;
+  readonly dedup_key: string | null;
+  readonly error: string | null;
+  readonly metadata: { readonly [member: string]: unknown };
+  readonly created_at: string;
+};
+
+/** A hook in its place, and why it would not run, if it would not. */
+export type ChainLine = {
+  readonly hookId: string;
+  readonly name: string;
+  readonly scope: HookScope;
+  readonly priority: number;
+  readonly state: "on" | "off" | "tripped" | "broken";
+  readonly wouldRun: boolean;
+  readonly reason: string;
+};
+
+/** What a tenant may spend on judges this month, in tokens. */
+export type Budget = {
+  readonly monthStart: string;
+  readonly budgetTotal: number;
+  readonly used: number;
+  readonly remaining: number;
+};
+
+/** Why a request is refused. */
+export type ApiError = {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: unknown;
+  readonly retryable?: boolean;
+  readonly retryAfterMs?: number;
+};
+
+/** What a client sends. */
+export type RequestFrame = {
+  readonly type: "req";
+  readonly id: string;
+  readonly method: string;
+  readonly params?: { readonly [member: string]: unknown } | null;
+};
+
+/** The answer to the request with its `id`. */
+export type ResponseFrame = { readonly type: "res"; readonly id: string; readonly ok: true; readonly payload: unknown } | { readonly type: "res"; readonly id: string; readonly ok: false; readonly error: ApiError };
+
+/** Something happened. */
+export type EventFrame = {
+  readonly type: "event";
+  readonly event: string;
+  readonly payload: unknown;
+  readonly seq: number;
+};
+
+/** A text of a skill that stays: whoever keeps the conversation keeps it at its place. */
+export type HookFrame = {
+  readonly type: "hook";
+  readonly name: string;
+  readonly role: "system" | "user";
+  readonly content: string;
+  readonly skill: string;
+  readonly timing: string;
+  readonly id: unknown;
+  readonly sig: string;
+  readonly sessionKey: string;
+  readonly runId: string;
+  readonly seq: number;
+};
+
+/** What each method takes and gives. */
+export type Methods = {
+  /** Anybody; the first request of a connection. */
+  readonly "connect": {
+    readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
+    readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string };
+  };
+  /** Least role: viewer. */
+  readonly "agents.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly agents: readonly Agent[] };
+  };
+  /** Least role: viewer; 20 unless `limit` says otherwise, 200 at most. */
+  readonly "sessions.list": {
+    readonly params: { readonly agentId?: string; readonly channel?: string; readonly limit?: number; readonly offset?: number };
+    readonly payload: { readonly sessions: readonly SessionLine[]; readonly total: number; readonly limit: number; readonly offset: number };
+  };
+  /** Least role: viewer. */
+  readonly "sessions.preview": {
+    readonly params: { readonly key: string };
+    readonly payload: { readonly key: string; readonly messages: readonly ShownMessage[]; readonly summary: string };
+  };
+  /** Least role: operator. */
+  readonly "sessions.delete": {
+    readonly params: { readonly key: string };
+    readonly payload: { readonly ok: true };
+  };
+  /** Least role: viewer. */
+  readonly "chat.history": {
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string };
+    readonly payload: { readonly messages: readonly ShownMessage[] };
+  };
+  /** Least role: viewer. */
+  readonly "chat.session.status": {
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string };
+    readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
+  };
+  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. */
+  readonly "chat.send": {
+    readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly skills?: readonly string[]; readonly enableTools?: boolean };
+    readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };
+  };
+  /** Least role: operator. */
+  readonly "chat.inject": {
+    readonly params: { readonly sessionKey: string; readonly message: string; readonly label?: string };
+    readonly payload: { readonly ok: true; readonly messageId: string };
+  };
+  /** Least role: operator; one of both is needed. */
+  readonly "chat.abort": {
+    readonly params: { readonly sessionKey?: string; readonly runId?: string };
+    readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
+  };
+  /** Least role: operator; those that wait, unless `all`. */
+  readonly "approvals.list": {
+    readonly params: { readonly all?: boolean };
+    readonly payload: { readonly approvals: readonly Approval[] };
+  };
+  /** Least role: operator. */
+  readonly "approvals.get": {
+    readonly params: { readonly id: string };
+    readonly payload: { readonly approval: Approval };
+  };
+  /** Least role: operator. */
+  readonly "approvals.approve": {
+    readonly params: { readonly id: string; readonly reason?: string };
+    readonly payload: { readonly approval: Approval };
+  };
+  /** Least role: operator. */
+  readonly "approvals.refuse": {
+    readonly params: { readonly id: string; readonly reason?: string };
+    readonly payload: { readonly approval: Approval };
+  };
+  /** Least role: viewer; in running order. */
+  readonly "hooks.list": {
+    readonly params: { readonly event?: CheckpointName; readonly scope?: HookScope; readonly agentId?: string; readonly enabled?: boolean };
+    readonly payload: { readonly hooks: readonly Hook[] };
+  };
+  /** Least role: viewer. */
+  readonly "hooks.get": {
+    readonly params: { readonly hookId: string };
+    readonly payload: { readonly hook: Hook };
+  };
+  /** Least role: admin. */
+  readonly "hooks.create": {
+    readonly params: HookInput;
+    readonly payload: { readonly hookId: string; readonly warnings?: readonly string[] };
+  };
+  /** Least role: admin. */
+  readonly "hooks.update": {
+    readonly params: { readonly hookId: string; readonly updates: HookUpdates; readonly ifVersion?: number };
+    readonly payload: { readonly hookId: string; readonly version: number; readonly warnings?: readonly string[] };
+  };
+  /** Least role: admin. */
+  readonly "hooks.delete": {
+    readonly params: { readonly hookId: string };
+    readonly payload: { readonly hookId: string };
+  };
+  /** Least role: admin. */
+  readonly "hooks.toggle": {
+    readonly params: { readonly hookId: string; readonly enabled: boolean };
+    readonly payload: { readonly hookId: string; readonly enabled: boolean };
+  };
+  /** Least role: admin; `tenantId` is for owners. */
+  readonly "hooks.reset": {
+    readonly params: { readonly hookId: string; readonly tenantId?: string };
+    readonly payload: { readonly hookId: string; readonly enabled: boolean };
+  };
+  /** Least role: operator; `config` or `hookId`. */
+  readonly "hooks.test": {
+    readonly params: { readonly config?: HookInput; readonly hookId?: string; readonly sampleEvent?: SampleEvent; readonly dryRun?: boolean };
+    readonly payload: { readonly result: HookTestResult };
+  };
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end. */
+  readonly "hooks.history": {
+    readonly params: { readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
+    readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
+  };
+  /** Least role: admin; that it was read is recorded. */
+  readonly "hooks.execution.get": {
+    readonly params: { readonly id: string };
+    readonly payload: Execution & { readonly errorDetail: string | null };
+  };
+  /** Least role: viewer; nothing is run. */
+  readonly "hooks.chain": {
+    readonly params: { readonly event: CheckpointName; readonly agentId?: string; readonly toolName?: string; readonly toolInput?: { readonly [member: string]: unknown } };
+    readonly payload: { readonly chain: readonly ChainLine[] };
+  };
+  /** Least role: viewer. */
+  readonly "hooks.budget.get": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: Budget;
+  };
+  /** Least role: owner. */
+  readonly "hooks.budget.set": {
+    readonly params: { readonly tenantId: string; readonly budgetTotal: number };
+    readonly payload: Budget;
+  };
+};
+
+/** What every event of a run has. */
+export type RunHead = {
+  readonly agentId: string;
+  readonly runId: string;
+  readonly sessionKey: string;
+  readonly parentAgentId?: string;
+  readonly delegationId?: string;
+  readonly userId: string;
+  readonly channel: string;
+  readonly chatId: string;
+};
+
+/** The payloads of the events of a run. */
+export type RunEvents = {
+  /** the message as the gates left it: what a client keeps */
+  readonly "run.started": { readonly message: string; readonly sig: string };
+  /** a piece of the answer, with `stream` */
+  readonly "chunk": { readonly content: string };
+  /** what the model thought, with `stream` */
+  readonly "thinking": { readonly content: string };
+  /** as permitted */
+  readonly "tool.call": { readonly name: string; readonly id: string; readonly arguments: { readonly [member: string]: unknown } };
+  /** the first 1,000 characters of the result */
+  readonly "tool.result": { readonly name: string; readonly id: string; readonly is_error: boolean; readonly arguments: { readonly [member: string]: unknown }; readonly result: string };
+  readonly "activity": Activity;
+  /** an answer that calls of tools followed, or what a tool says to the user */
+  readonly "block.reply": { readonly content: string };
+  readonly "run.retrying": { readonly attempt: number; readonly maxAttempts: number };
+  readonly "hook.blocked": { readonly hookId: string | null; readonly name: string; readonly event: CheckpointName; readonly reason: string; readonly toolCallId?: string };
+  readonly "approval.waiting": { readonly approvalId: string; readonly tool: string };
+  readonly "approval.decided": { readonly approvalId: string; readonly state: ApprovalState };
+  readonly "run.completed": { readonly content: string; readonly usage: Usage };
+  readonly "run.failed": { readonly error: string };
+  readonly "run.cancelled": undefined;
+};
+
+/** An event of a run: the payload of an event `agent`. */
+export type RunEvent = {
+  [Kind in keyof RunEvents]: RunHead & { readonly type: Kind } & (RunEvents[Kind] extends undefined
+      ? { readonly payload?: undefined }
+      : { readonly payload: RunEvents[Kind] });
+}[keyof RunEvents];
+
+/** The payload of each event. */
+export type Events = {
+  /** To the connections of its user and to administrators. */
+  readonly "agent": RunEvent;
+  /** to those who may answer it */
+  readonly "approvals.created": Approval;
+  /** somebody answered, or it went void */
+  readonly "approvals.decided": Approval;
+  /** nobody answered in time */
+  readonly "approvals.expired": Approval;
+  /** nothing new is begun, and what is under way has so long */
+  readonly "shutdown": { readonly deadlineMs: number };
+};
