@@ -43,7 +43,6 @@ mod nodes;
 pub mod openapi;
 mod outcome;
 mod params;
-mod parked;
 mod principal;
 mod push;
 mod queue;

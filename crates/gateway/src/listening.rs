@@ -89,7 +89,6 @@ impl Gateway {
     /// Answers whoever comes to `all`, until the gateway is closed.
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
-        let numbers = metrics::router(self.shared.clone());
         self.shared.life.tasks.spawn(watch(self.shared.clone()));
         let numbers = metrics::router(self.shared.clone());
         self.shared.life.tasks.spawn(self.shared.clone().live_among_nodes());

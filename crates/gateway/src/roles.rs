@@ -62,13 +62,6 @@ const OVER_HTTP: &[Method] = &[
     method("metrics", CallerRole::Admin, Right::Admin),
 ];
 
-/// What is asked for over HTTP alone.
-const OVER_HTTP: &[Method] = &[
-    method("media.add", CallerRole::Operator, Right::Write),
-    method("media.get", CallerRole::Viewer, Right::Read),
-    method("metrics", CallerRole::Admin, Right::Admin),
-];
-
 /// Every method, in the order of the reference.
 pub(crate) fn methods() -> Vec<Method> {
     let hooks =

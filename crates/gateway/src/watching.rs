@@ -139,7 +139,6 @@ impl Shared {
                     shared.store.console_session_seen(&who.tenant, session, now)?;
                 }
             }
-            shared.forget_old()?;
             Ok(shared.store.forget_identities(now, (now - IDLE, now - LONGEST))?)
         });
         if let Err(error) = swept.await {

@@ -21,7 +21,6 @@ use crate::error::{ApiError, ErrorCode, going_away};
 use crate::heard::Heard;
 use crate::nodes::Ended;
 use crate::outcome::RunOutcome;
-use crate::principal::Principal;
 use crate::quotas::Place;
 use crate::run::{Run, RunParts};
 use crate::run_output::RunOutput;
@@ -89,16 +88,15 @@ enum Left {
 }
 
 impl Shared {
-    /// What `run`, which has its lane, needs before it is worked: it is counted for `who`, and the files that come with
+    /// What `run`, which has its lane, needs before it is worked: it is counted, and the files that come with
     /// it are its session's. Whoever works it gives the lane back; where this fails, it is given back here.
     pub(crate) async fn prepared(
         self: &Arc<Self>,
         run: &Arc<Run>,
-        who: &Principal,
         (kept, files, history): (bool, Vec<Placed>, &mut [HistoryMessage]),
     ) -> Result<(Option<Place>, Vec<String>), ApiError> {
         let lane = self.lanes.hold(run.key.clone());
-        let prepared = match self.turn_of(who).await {
+        let prepared = match self.turn_of(&run.key.tenant).await {
             Ok(place) => self.attach(run, kept, files, history).await.map(|media| (Some(place), media)),
             Err(error) => Err(error),
         };

@@ -143,11 +143,6 @@ fn the_page_of_http() {
 }
 
 #[test]
-fn the_page_of_http() {
-    check("docs/reference/http.md", &gateway::openapi::page());
-}
-
-#[test]
 fn the_page_of_commands() {
     let mut page = String::from("# Commands\n\nGenerated from the code by `cargo xtask gen`.\n");
     let mut command = Cli::command().term_width(100);

@@ -78,8 +78,6 @@ pub trait Store:
     + OutboxStore
     + ExecutionStore
     + AuditStore
-    + UploadStore
-    + RepeatStore
     + IdentityStore
     + UploadStore
     + RepeatStore

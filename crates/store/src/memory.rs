@@ -56,7 +56,6 @@ pub struct Memory {
     history: Mutex<History>,
     memory: Arc<Mutex<MemoryState>>,
     tables: Mutex<RuleTables>,
-    exchange: Mutex<Exchange>,
     identities: Mutex<IdentityTables>,
     exchange: Mutex<Exchange>,
     webhooks: Mutex<WebhookTables>,

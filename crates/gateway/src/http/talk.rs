@@ -235,7 +235,7 @@ impl Wanted {
             };
             return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
         }
-        let (place, media) = shared.prepared(&run, &self.who, (self.kept, files, &mut history)).await?;
+        let (place, media) = shared.prepared(&run, (self.kept, files, &mut history)).await?;
         if let Some(named) = repeat {
             shared.desk.repeats.works(named, &run);
         }

@@ -137,7 +137,7 @@ impl Shared {
             return Ok(json!({ "injected": true, "runId": at_work.id() }));
         }
         let known = history.as_deref_mut().unwrap_or_default();
-        let (place, media) = self.prepared(&run, who, (true, files, known)).await?;
+        let (place, media) = self.prepared(&run, (true, files, known)).await?;
         let (turn, resumes) = match named {
             Some(NamedMessage { named, turn, resumes }) => {
                 self.desk.repeats.works(named, &run);

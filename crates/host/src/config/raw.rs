@@ -382,15 +382,6 @@ pub struct RawGateway {
     pub public_url: Option<String>,
     /// The files of its certificate.
     pub tls: Option<RawTls>,
-    /// How many seconds a request over HTTP waits for somebody to answer an approval. Default: 120.
-    pub approval_wait_s: Option<u32>,
-    /// Longest body of a request, in bytes; uploads have a limit of their own, 25 MiB. Default: 10485760.
-    pub max_body: Option<u32>,
-    /// Most that the files have which clients of one tenant handed over, in MiB. Default: 1024.
-    pub media_quota_mb: Option<u32>,
-    /// Where numbers are told to whoever asks at `/metrics`: `ADDRESS:PORT` or `unix:PATH`. Without it only administrators
-    /// ask, at the other addresses.
-    pub metrics_listen: Option<String>,
     /// How many requests a minute each key may make, and each user of whoever has the token, on each node. Default: 600.
     pub requests_per_minute: Option<NonZeroU32>,
     /// How many seconds a request over HTTP waits for somebody to answer an approval. Default: 120.
