@@ -12,7 +12,7 @@ use crate::error::CliError;
 
 /// Flags of `serve link`.
 #[derive(Debug, Args)]
-pub struct LinkArgs {
+pub(in crate::cli) struct LinkArgs {
     /// What it gives: viewer, operator, admin or owner
     #[arg(long, value_name = "ROLE", value_parser = role, default_value = "admin")]
     role: CallerRole,
