@@ -139,9 +139,24 @@ test("a wrong token is refused, and the address stays the one that was opened", 
   await page.getByRole("heading", { name: "Executions" }).waitFor();
   expect(await page.getByLabel("Decision").inputValue()).toBe("block");
   await page.goto(`${gateway.url}/hooks/0193a5b0-7000-7000-8000-00000000dead`);
-  await page.getByLabel("Gateway token or API key").fill(TOKEN);
-  await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("There is no such hook").waitFor();
+});
+
+test("a session stays over a reload, a link begins one, and signing out ends it", async () => {
+  await serve({ replies: [DONE] });
+  const page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
+  await page.reload();
+  await page.getByText("pii-redactor").first().waitFor();
+  expect(await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage }))).not.toContain(TOKEN);
+  await page.getByRole("button", { name: /anna/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("Gateway token or API key").waitFor();
+  await page.reload();
+  await page.getByLabel("Gateway token or API key").waitFor();
+  await page.goto(`${gateway.url}/hooks#code=nothing`);
+  await page.reload();
+  await page.getByRole("alert").waitFor();
+  expect(page.url()).not.toContain("code");
 });
 
 test("a connection that is cut is said, and comes back with what was missed", async () => {

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { Connection } from "../wire/connection.ts";
 import { WireError } from "../wire/error.ts";
-import { claim, signOut } from "../wire/session.ts";
+import { claim, exchange, forget, hasSession, signOut, takeCode } from "../wire/session.ts";
 import { useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { CATALOGUES, LanguageContext } from "../words/use-words.ts";
 import { keepLanguage, keepScheme, type Preferences, PreferencesContext, readLanguage, readScheme, show } from "./preferences.ts";
@@ -47,40 +47,63 @@ function usePreferences(): Preferences {
 export function App() {
   const preferences = usePreferences();
   const [times, setTimes] = useState(0);
-  const again = useCallback(() => setTimes((so) => so + 1), []);
+  const [linked, setLinked] = useState(false);
+  const [bad, setBad] = useState<unknown>();
+  useEffect(() => {
+    const code = takeCode();
+    if (code === undefined) {
+      setLinked(true);
+    } else {
+      exchange(code)
+        .catch(setBad)
+        .finally(() => setLinked(true));
+    }
+  }, []);
+  const again = useCallback(() => {
+    setBad(undefined);
+    setTimes((so) => so + 1);
+  }, []);
   return (
     <LanguageContext value={preferences.language}>
-      <Connected key={times} preferences={preferences} again={again} />
+      {linked && <Connected key={times} preferences={preferences} bad={bad} again={again} />}
     </LanguageContext>
   );
 }
 
-function Connected({ preferences, again }: { preferences: Preferences; again: () => void }) {
+function Connected({ preferences, bad, again }: { preferences: Preferences; bad: unknown; again: () => void }) {
   const [connection, setConnection] = useState<Connection>();
   useEffect(() => {
     const made = new Connection(`${location.origin.replace(/^http/, "ws")}/ws`, claim);
     setConnection(made);
     return () => made.close();
   }, []);
-  return connection === undefined ? null : <Signed connection={connection} preferences={preferences} again={again} />;
+  return connection === undefined ? null : <Signed connection={connection} preferences={preferences} bad={bad} again={again} />;
 }
 
-function Signed({ connection, preferences, again }: { connection: Connection; preferences: Preferences; again: () => void }) {
+function Signed({ connection, preferences, bad, again }: { connection: Connection; preferences: Preferences; bad: unknown; again: () => void }) {
   const state = useConnectionState(connection);
   const words = CATALOGUES[preferences.language];
-  const [wantsIn, setWantsIn] = useState(false);
+  const [wantsIn, setWantsIn] = useState(bad !== undefined);
   const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false } } }), []);
   const leave = useCallback(() => {
-    signOut();
-    connection.close();
-    setWantsIn(true);
+    void signOut().then(() => {
+      connection.close();
+      setWantsIn(true);
+    });
   }, [connection]);
   const me = connection.welcome;
   const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave }), [connection, me, leave]);
   const router = useMemo(createPages, []);
+  // Whoever said nothing yet is not told that it was wrong.
+  const [ended, setEnded] = useState<unknown>();
+  useEffect(() => {
+    if (state === "refused" && hasSession()) {
+      setEnded(connection.refusal);
+      forget();
+    }
+  }, [state, connection]);
   if (wantsIn || state === "refused") {
-    // Whoever said nothing yet is not told that it was wrong.
-    return <SignIn why={"token" in claim() && !wantsIn ? connection.refusal : undefined} onDone={again} />;
+    return <SignIn why={bad ?? ended} onDone={again} />;
   }
   if (wire === undefined) {
     return <p className="p-6 text-muted">{state === "lost" ? words.frame.lost : words.frame.connecting}</p>;

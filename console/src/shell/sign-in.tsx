@@ -7,26 +7,34 @@ import { Problem } from "../ui/problem.tsx";
 import { signIn } from "../wire/session.ts";
 import { useWords } from "../words/use-words.ts";
 
-/** Who one is: a token or an API key. */
+/** Who one is: a token, an API key, or a link. */
 export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
   const words = useWords().signIn;
   const [token, setToken] = useState("");
   const [user, setUser] = useState("");
+  const [error, setError] = useState<unknown>(why);
+  const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
-  const submit = (event: FormEvent): void => {
+  const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    signIn(token.trim(), user.trim());
-    onDone();
+    setBusy(true);
+    try {
+      await signIn(token.trim(), user.trim());
+      onDone();
+    } catch (failed) {
+      setError(failed);
+      setBusy(false);
+    }
   };
   return (
     <main className="mx-auto max-w-100 px-4 pt-[12vh]">
       <h1 className="text-title font-semibold">Pintle</h1>
       <p className="mb-4 text-muted">{words.answer}</p>
-      {why !== undefined && <Problem error={why} />}
+      {error !== undefined && <Problem error={error} />}
       <Card className="p-4">
-        <form className="flex flex-col gap-3" onSubmit={submit}>
+        <form className="flex flex-col gap-3" onSubmit={(event) => void submit(event)}>
           <Field label={words.token}>
             {(about) => <Input {...about} type="password" name="token" required value={token} onChange={(event) => setToken(event.target.value)} />}
           </Field>
@@ -34,12 +42,13 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
             {(about) => <Input {...about} name="user" value={user} onChange={(event) => setUser(event.target.value)} />}
           </Field>
           <div>
-            <Button look="primary" type="submit" disabled={token.trim() === ""}>
+            <Button look="primary" type="submit" disabled={busy || token.trim() === ""}>
               {words.action}
             </Button>
           </div>
         </form>
       </Card>
+      <p className="mt-4 text-small text-muted">{words.link}</p>
     </main>
   );
 }

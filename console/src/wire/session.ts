@@ -1,17 +1,71 @@
 import type { Claim } from "./connection.ts";
+import { WireError } from "./error.ts";
 
-/** What was said to sign in. It is nowhere kept: whoever loads the page anew signs in anew. */
-let said: Claim = {};
+/** Where the key of the session is kept: only pages of this origin read it, unlike its cookie, which all ports share. */
+const KEY = "pintle.session";
 
-/** What is said in `connect`: nothing is enough on one's own machine. */
-export const claim = (): Claim => said;
-
-/** Signs in with the gateway token or an API key; the next connection says it. */
-export function signIn(token: string, user: string): void {
-  said = { token, ...(user === "" ? {} : { user_id: user }) };
+interface Answer {
+  readonly sessionKey?: string;
+  readonly error?: { readonly code?: string; readonly message?: string };
 }
 
-/** Forgets it. */
-export function signOut(): void {
-  said = {};
+const kept = (): string | null => localStorage.getItem(KEY);
+
+/** Whether there is a session to go on with. */
+export const hasSession = (): boolean => kept() !== null;
+
+/** What is said in `connect`: the key of the session, or nothing, which is enough on one's own machine. */
+export function claim(): Claim {
+  const key = kept();
+  return key === null ? {} : { consoleKey: key };
+}
+
+/** Forgets the session here: the server ended it. */
+export function forget(): void {
+  localStorage.removeItem(KEY);
+}
+
+async function post(path: string, body: object): Promise<Answer> {
+  const key = kept();
+  const response = await fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(key === null ? {} : { "x-pintle": key }) },
+    body: JSON.stringify(body),
+  });
+  const answer = (await response.json().catch(() => ({}))) as Answer;
+  if (!response.ok) {
+    throw new WireError((answer.error?.code ?? "internal").toUpperCase(), answer.error?.message ?? `HTTP ${response.status}`);
+  }
+  return answer;
+}
+
+async function begin(path: string, body: object): Promise<void> {
+  const { sessionKey } = await post(path, body);
+  if (sessionKey !== undefined) {
+    localStorage.setItem(KEY, sessionKey);
+  }
+}
+
+/** Signs in with the gateway token or an API key. */
+export const signIn = (token: string, user: string): Promise<void> => begin("/auth/sign-in", { token, ...(user === "" ? {} : { userId: user }) });
+
+/** Signs in with the code of a link, which counts once. */
+export const exchange = (code: string): Promise<void> => begin("/auth/exchange", { code });
+
+/** Ends the session on the server and here. */
+export async function signOut(): Promise<void> {
+  if (hasSession()) {
+    // What has ended already needs no end.
+    await post("/auth/sign-out", {}).catch(() => undefined);
+  }
+  forget();
+}
+
+/** The code of a link that leads here. It does not stay in the address. */
+export function takeCode(): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code !== null) {
+    history.replaceState(history.state, "", location.pathname + location.search);
+  }
+  return code ?? undefined;
 }

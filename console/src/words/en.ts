@@ -35,6 +35,7 @@ export const en = {
     token: "Gateway token or API key",
     user: "Your name",
     userHint: "With a gateway token only: under this name you act and are recorded.",
+    link: "On the server, pintle serve link prints a link that signs you in once.",
     action: "Sign in",
   },
   problem: {

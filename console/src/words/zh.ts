@@ -27,6 +27,7 @@ export const zh: Words = {
     token: "网关令牌或 API 密钥",
     user: "用户名",
     userHint: "仅在使用网关令牌时填写：您将以此名称操作并留下记录。",
+    link: "在服务器上运行 pintle serve link，可以得到一个只能使用一次的登录链接。",
     action: "登录",
   },
   problem: {
