@@ -9,6 +9,7 @@ use domain::approval::{Approval, ApprovalState};
 use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::json::{Value, json, parse};
+use domain::llm::Usage;
 use domain::node::BEAT_EVERY;
 use domain::session::JournalEntry;
 use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
@@ -234,13 +235,14 @@ impl Shared {
                 tenant: TenantId::from(text("tenant").as_str()),
                 session: SessionId::from(text("session").as_str()),
             };
-            self.tell_of(&key, &TurnId::from(text("turn").as_str())).await;
+            let usage = news.get("usage").cloned().unwrap_or_else(|| json!(Usage::default()));
+            self.tell_of(&key, &TurnId::from(text("turn").as_str()), &usage).await;
         }
         true
     }
 
     /// Tells watchers here of a turn that ended on another node: whole, since they heard nothing of it before.
-    async fn tell_of(self: &Arc<Self>, key: &SessionKey, turn: &TurnId) {
+    async fn tell_of(self: &Arc<Self>, key: &SessionKey, turn: &TurnId, usage: &Value) {
         let Some(name) = SessionName::kept(key.session.as_str()) else { return };
         let watchers = self.hub.of(&key.tenant, |it| it.who.user == name.user || it.who.sees_others());
         if watchers.is_empty() {
@@ -250,22 +252,24 @@ impl Shared {
         let ended = self.blocking(move |shared| shared.ended(&wanted.0, &wanted.1)).await;
         let Ok(Some(ended)) = ended else { return };
         let (kind, payload) = match &ended {
-            Ended::Completed(reply) => ("run.completed", json!({ "content": reply })),
-            Ended::Failed(why) => ("run.failed", json!({ "error": why })),
-            Ended::Cancelled => ("run.cancelled", json!({})),
+            Ended::Completed(reply) => ("run.completed", Some(json!({ "content": reply, "usage": usage }))),
+            Ended::Failed(why) => ("run.failed", Some(json!({ "error": why }))),
+            Ended::Cancelled => ("run.cancelled", None),
         };
         for connection in watchers {
-            let event = json!({
+            let mut event = json!({
                 "type": kind,
                 "agentId": name.agent,
                 "runId": turn,
                 "sessionKey": name.shown_to(&connection.who),
-                "payload": payload,
                 "userId": name.user,
                 "channel": name.channel.word(),
                 "chatId": name.conversation,
                 "live": false,
             });
+            if let Some(payload) = &payload {
+                event["payload"] = payload.clone();
+            }
             connection.tell(&frame::event_head("agent", &event));
         }
     }
@@ -300,7 +304,10 @@ impl Shared {
         };
         if let (true, Some(turn)) = (told, run.id()) {
             let (tenant, session) = (&run.key.tenant, &run.key.session);
-            let news = json!({ "kind": ENDED, "tenant": tenant, "session": session, "turn": turn });
+            let mut news = json!({ "kind": ENDED, "tenant": tenant, "session": session, "turn": turn });
+            if let RunOutcome::Completed(answer) = outcome {
+                news["usage"] = json!(answer.usage);
+            }
             self.life.nodes.say(news.to_string());
         }
     }

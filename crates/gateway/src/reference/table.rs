@@ -3,6 +3,7 @@
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CHECKPOINTS;
 use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
+use domain::store::KeyScope;
 use rules::admin::CallerRole;
 
 use crate::error::ErrorCode;
@@ -92,6 +93,7 @@ pub(super) const METHODS: &[MethodRow] = &[
         "{ ok: true, aborted: boolean, runIds: string[] }",
         "one of both is needed",
     ),
+    method("nodes.list", "{}", "{ nodes: Node[] }", "the processes that share one database"),
     method("approvals.list", "{ all?: boolean }", "{ approvals: Approval[] }", "those that wait, unless `all`"),
     method("approvals.get", "{ id: string }", "{ approval: Approval }", ""),
     method("approvals.approve", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
@@ -100,7 +102,7 @@ pub(super) const METHODS: &[MethodRow] = &[
     method("auth.sessions.revoke", "{ id?: string, all?: boolean }", "{ ok: true, ended: integer }", "`id`, or `all`"),
     method(
         "api_keys.create",
-        "{ name: string, scopes: string[], owner?: string, expiresIn?: integer }",
+        "{ name: string, scopes: KeyScope[], owner?: string, expiresIn?: integer }",
         "{ key: string, apiKey: ApiKey }",
         "`key` is shown once; `expiresIn` is in seconds",
     ),
@@ -233,12 +235,20 @@ pub(super) const EVENTS: &[Row] = &[
     row("shutdown", "{ deadlineMs: integer }", "nothing new is begun, and what is under way has so long"),
 ];
 
-/// What stands beside `type` and `payload` in every event `agent`.
+/// What stands beside `type` and `payload` in every event `agent`. `live` is false where the run was on another node:
+/// then only its end comes, whole.
 pub(super) const RUN_HEAD: &str = "{ agentId: string, runId: string, sessionKey: string, parentAgentId?: string, \
-                                   delegationId?: string, userId: string, channel: string, chatId: string }";
+                                   delegationId?: string, userId: string, channel: string, chatId: string, \
+                                   live?: false }";
 
 /// The shapes that have a name.
 pub(super) const SHAPES: &[Row] = &[
+    row(
+        "Node",
+        "{ id: string, name: string, self: boolean, online: boolean, version: string, schemaLevel: integer, \
+         addresses: string[], turns: integer, configDigest: string, differs: string[], silentMs: integer }",
+        "`differs` are the agents of which it takes no turns, because most nodes have another configuration of them",
+    ),
     row(
         "Agent",
         "{ id: string, uuid: string, name: string, model: string | null, provider: string | null, \
@@ -358,7 +368,7 @@ pub(super) const SHAPES: &[Row] = &[
     ),
     row(
         "ApiKey",
-        "{ id: string, name: string, prefix: string, owner: string, scopes: string[], role: CallerRole, \
+        "{ id: string, name: string, prefix: string, owner: string, scopes: KeyScope[], role: CallerRole, \
          expiresAt: string | null, revokedAt: string | null, createdAt: string, createdBy: string }",
         "An API key, without its secret.",
     ),
@@ -408,9 +418,9 @@ pub(super) const SHAPES: &[Row] = &[
 
 /// The lists of words, from the types that have them.
 pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
-    let roles = [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin, CallerRole::Owner];
     vec![
-        ("CallerRole", roles.iter().map(|role| role.word()).collect()),
+        ("CallerRole", CallerRole::ALL.iter().map(|role| role.word()).collect()),
+        ("KeyScope", KeyScope::ALL.iter().map(|scope| scope.word()).collect()),
         ("Edition", Edition::ALL.iter().map(|it| it.word()).collect()),
         ("MessageRole", vec!["system", "user", "assistant", "tool"]),
         ("ApprovalState", vec!["waiting", "approved", "refused", "used", "void", "expired"]),
