@@ -43,6 +43,7 @@ mod nodes;
 pub mod openapi;
 mod outcome;
 mod params;
+mod places;
 mod principal;
 mod push;
 mod queue;

@@ -351,10 +351,7 @@ impl RuleCache {
             mounted.extend(shut(why).others.iter().cloned());
             return mounted.into();
         }
-        // The other rules go on, so that what is refused stands in the record as ever.
-        if tenant.is_some_and(|tenant| cache_state.rules.disabled.contains(tenant)) {
-            mounted.push(disabled());
-        }
+        mounted.extend(tenant.filter(|it| cache_state.rules.disabled.contains(it)).map(|_| disabled()));
         mounted.extend(doubts.iter().filter(|doubt| is_meant(&doubt.rule)).map(|doubt| doubted(doubt, agents)));
         for hook in hooks.iter().filter(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id)) {
             // What is shipped and switched off is nobody's rule: it would stand in every record.

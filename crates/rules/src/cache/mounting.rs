@@ -144,7 +144,8 @@ pub fn shut(why: &str) -> RulesByTenant {
     RulesByTenant { others, ..RulesByTenant::default() }
 }
 
-/// The hook of a tenant that is disabled: it refuses at every gate.
+/// The hook of a tenant that is disabled: it refuses at every gate. The rules go on beside it, so that what is refused
+/// stands in the record as ever.
 pub(super) fn disabled() -> Mounted {
     stub(("tenant", "host"), "the tenant is disabled", GuardedEvents::everything(&GATES))
 }

@@ -4,7 +4,6 @@ use clap::Args;
 use domain::caller_role::CallerRole;
 use gateway::{configured_origin, link_user};
 
-use super::refused as bad_settings;
 use crate::cli::identity::{self, Identities, refused};
 use crate::cli::members::role;
 use crate::cli::{Global, terminal};
@@ -24,9 +23,11 @@ pub(in crate::cli) struct LinkArgs {
 pub(super) fn run(global: &Global, args: &LinkArgs) -> Result<u8, CliError> {
     let Identities { admin, by, loaded, now, .. } = identity::open(global, args.tenant.as_deref())?;
     let config = &loaded.config.gateway;
-    let origin = configured_origin(config).map_err(bad_settings)?.ok_or_else(|| {
-        CliError::failed("the server listens at no address of the network").hint("say where in `gateway.public_url`")
-    })?;
+    let origin =
+        configured_origin(config).map_err(|why| CliError::usage(why.message).hint(why.hint))?.ok_or_else(|| {
+            CliError::failed("the server listens at no address of the network")
+                .hint("say where in `gateway.public_url`")
+        })?;
     let code = admin.link(&by, &link_user(config, args.role), args.role, now).map_err(refused)?;
     terminal::say(&format!("{origin}/#code={code}\n"))?;
     terminal::note("it works once, within two minutes");
