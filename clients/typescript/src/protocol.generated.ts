@@ -5,6 +5,8 @@ export const PROTOCOL = 3;
 
 export type CallerRole = "viewer" | "operator" | "admin" | "owner";
 
+export type KeyScope = "operator.read" | "operator.write" | "operator.approvals" | "operator.pairing" | "operator.admin";
+
 export type Edition = "lite" | "standard";
 
 export type MessageRole = "system" | "user" | "assistant" | "tool";
@@ -28,6 +30,21 @@ export type BreakerPolicy = "all" | "faults" | "off";
 export type Decision = "allow" | "block" | "ask" | "error" | "timeout";
 
 export type ErrorCode = "INVALID_REQUEST" | "UNAVAILABLE" | "NOT_LINKED" | "NOT_PAIRED" | "AGENT_TIMEOUT" | "UNAUTHORIZED" | "NOT_FOUND" | "ALREADY_EXISTS" | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "INTERNAL" | "TENANT_ACCESS_REVOKED" | "NOT_IMPLEMENTED";
+
+/** `differs` are the agents of which it takes no turns, because most nodes have another configuration of them */
+export type Node = {
+  readonly id: string;
+  readonly name: string;
+  readonly self: boolean;
+  readonly online: boolean;
+  readonly version: string;
+  readonly schemaLevel: number;
+  readonly addresses: readonly string[];
+  readonly turns: number;
+  readonly configDigest: string;
+  readonly differs: readonly string[];
+  readonly silentMs: number;
+};
 
 /** An agent; `id` is its name in the configuration. */
 export type Agent = {
@@ -279,6 +296,75 @@ export type Budget = {
   readonly remaining: number;
 };
 
+/** A device that is signed in to the console. */
+export type ConsoleSession = {
+  readonly id: string;
+  readonly device: string;
+  readonly role: CallerRole;
+  readonly createdAt: string;
+  readonly seenAt: string;
+  readonly current: boolean;
+};
+
+/** An API key, without its secret. */
+export type ApiKey = {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly owner: string;
+  readonly scopes: readonly KeyScope[];
+  readonly role: CallerRole;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  readonly createdAt: string;
+  readonly createdBy: string;
+};
+
+/** A user of a tenant. */
+export type Member = {
+  readonly userId: string;
+  readonly role: CallerRole;
+  readonly enabled: boolean;
+  readonly disabledAt: string | null;
+  readonly createdAt: string;
+  readonly createdBy: string;
+};
+
+/** A tenant. */
+export type Tenant = {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly createdAt: string;
+};
+
+/** Somebody who is told what happens, and how far they are. */
+export type WebhookEndpoint = {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly string[];
+  readonly tenant: string | null;
+  readonly seq: number;
+  readonly waiting: number;
+  readonly failed: number;
+  readonly stoppedAt: string | null;
+};
+
+/** Something that a receiver was not told yet. */
+export type WebhookDelivery = {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly tenantId: string | null;
+  readonly event: string;
+  readonly seq: number;
+  readonly at: string;
+  readonly attempts: number;
+  readonly nextAt: string | null;
+  readonly failedAt: string | null;
+  readonly error: string | null;
+};
+
 /** Why a request is refused. */
 export type ApiError = {
   readonly code: ErrorCode;
@@ -326,7 +412,7 @@ export type HookFrame = {
 export type Methods = {
   /** Anybody; the first request of a connection. */
   readonly "connect": {
-    readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
+    readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly consoleKey?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
     readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string };
   };
   /** Least role: viewer. */
@@ -347,6 +433,16 @@ export type Methods = {
   /** Least role: operator. */
   readonly "sessions.delete": {
     readonly params: { readonly key: string };
+    readonly payload: { readonly ok: true };
+  };
+  /** Least role: operator; the conversation begins anew, and its journal keeps what was said. */
+  readonly "sessions.reset": {
+    readonly params: { readonly key: string };
+    readonly payload: { readonly ok: true };
+  };
+  /** Least role: operator; the conversation goes on from its last messages: 4 unless `keepLast` says otherwise. */
+  readonly "sessions.compact": {
+    readonly params: { readonly key: string; readonly keepLast?: number };
     readonly payload: { readonly ok: true };
   };
   /** Least role: viewer. */
@@ -374,6 +470,11 @@ export type Methods = {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
   };
+  /** Least role: owner; the processes that share one database. */
+  readonly "nodes.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly nodes: readonly Node[] };
+  };
   /** Least role: operator; those that wait, unless `all`. */
   readonly "approvals.list": {
     readonly params: { readonly all?: boolean };
@@ -393,6 +494,81 @@ export type Methods = {
   readonly "approvals.refuse": {
     readonly params: { readonly id: string; readonly reason?: string };
     readonly payload: { readonly approval: Approval };
+  };
+  /** Least role: viewer; your own of the console. */
+  readonly "auth.sessions.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly sessions: readonly ConsoleSession[] };
+  };
+  /** Least role: viewer; `id`, or `all`. */
+  readonly "auth.sessions.revoke": {
+    readonly params: { readonly id?: string; readonly all?: boolean };
+    readonly payload: { readonly ok: true; readonly ended: number };
+  };
+  /** Least role: admin; `key` is shown once; `expiresIn` is in seconds. */
+  readonly "api_keys.create": {
+    readonly params: { readonly name: string; readonly scopes: readonly KeyScope[]; readonly owner?: string; readonly expiresIn?: number };
+    readonly payload: { readonly key: string; readonly apiKey: ApiKey };
+  };
+  /** Least role: admin. */
+  readonly "api_keys.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly apiKeys: readonly ApiKey[] };
+  };
+  /** Least role: admin. */
+  readonly "api_keys.revoke": {
+    readonly params: { readonly id: string };
+    readonly payload: { readonly ok: true };
+  };
+  /** Least role: admin. */
+  readonly "members.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly members: readonly Member[] };
+  };
+  /** Least role: admin. */
+  readonly "members.add": {
+    readonly params: { readonly userId: string; readonly role: CallerRole };
+    readonly payload: { readonly member: Member };
+  };
+  /** Least role: admin. */
+  readonly "members.update": {
+    readonly params: { readonly userId: string; readonly role?: CallerRole; readonly enabled?: boolean };
+    readonly payload: { readonly member: Member };
+  };
+  /** Least role: admin; their keys and sessions go with them. */
+  readonly "members.remove": {
+    readonly params: { readonly userId: string };
+    readonly payload: { readonly ok: true };
+  };
+  /** Least role: owner. */
+  readonly "tenants.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly tenants: readonly Tenant[]; readonly edition: Edition };
+  };
+  /** Least role: owner. */
+  readonly "tenants.create": {
+    readonly params: { readonly slug: string; readonly name?: string };
+    readonly payload: { readonly tenant: Tenant };
+  };
+  /** Least role: owner; `tenantId` is an id or a slug. */
+  readonly "tenants.update": {
+    readonly params: { readonly tenantId: string; readonly enabled: boolean };
+    readonly payload: { readonly tenant: Tenant };
+  };
+  /** Least role: viewer; from then on `hooks.execution` comes for this hook, or for all. */
+  readonly "hooks.watch": {
+    readonly params: { readonly on: boolean; readonly hookId?: string };
+    readonly payload: { readonly on: boolean };
+  };
+  /** Least role: owner; `deliveries` are those that are not made. */
+  readonly "webhooks.list": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly endpoints: readonly WebhookEndpoint[]; readonly deliveries: readonly WebhookDelivery[] };
+  };
+  /** Least role: owner; `id` is that of a delivery, or of an endpoint. */
+  readonly "webhooks.retry": {
+    readonly params: { readonly id: string };
+    readonly payload: { readonly retried: number };
   };
   /** Least role: viewer; in running order. */
   readonly "hooks.list": {
@@ -471,6 +647,7 @@ export type RunHead = {
   readonly userId: string;
   readonly channel: string;
   readonly chatId: string;
+  readonly live?: false;
 };
 
 /** The payloads of the events of a run. */
@@ -489,7 +666,8 @@ export type RunEvents = {
   /** an answer that calls of tools followed, or what a tool says to the user */
   readonly "block.reply": { readonly content: string };
   readonly "run.retrying": { readonly attempt: number; readonly maxAttempts: number };
-  readonly "hook.blocked": { readonly hookId: string | null; readonly name: string; readonly event: CheckpointName; readonly reason: string; readonly toolCallId?: string };
+  /** of a call, also its `arguments` as hooks left them */
+  readonly "hook.blocked": { readonly hookId: string | null; readonly name: string; readonly event: CheckpointName; readonly reason: string; readonly toolCallId?: string; readonly tool?: string; readonly arguments?: { readonly [member: string]: unknown } };
   readonly "approval.waiting": { readonly approvalId: string; readonly tool: string };
   readonly "approval.decided": { readonly approvalId: string; readonly state: ApprovalState };
   readonly "run.completed": { readonly content: string; readonly usage: Usage };
@@ -514,6 +692,14 @@ export type Events = {
   readonly "approvals.decided": Approval;
   /** nobody answered in time */
   readonly "approvals.expired": Approval;
+  /** to viewers of the tenant; of a global hook to all */
+  readonly "hooks.changed": { readonly hookId: string; readonly action: string; readonly version: number | null; readonly actor: string | null; readonly epoch: number };
+  /** to viewers of the tenant */
+  readonly "hooks.breaker": { readonly hookId: string; readonly tenantId: string; readonly state: "open" | "closed"; readonly reason: string | null; readonly at: string };
+  /** once less than a fifth is left */
+  readonly "hooks.budget": Budget & { readonly tenantId: string };
+  /** to those who called `hooks.watch`; below admin of their own sessions */
+  readonly "hooks.execution": Execution;
   /** nothing new is begun, and what is under way has so long */
   readonly "shutdown": { readonly deadlineMs: number };
 };
