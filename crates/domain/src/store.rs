@@ -1,7 +1,6 @@
 //! The port to what is kept. Machines do not know it; the engine's evidence writes through it, listings read through it.
 
 use std::any::Any;
-use std::fmt;
 use std::pin::Pin;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
 mod call;
+mod error;
 mod exchange;
 mod hold;
 mod hooks;
@@ -23,6 +23,7 @@ mod row;
 mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
+pub use error::StoreError;
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
 pub use hold::{OnLost, SessionHold};
 pub use hooks::{
@@ -478,28 +479,3 @@ impl ApprovalQuery {
         Self { waiting_only: true, ..Self::newest(limit) }
     }
 }
-
-/// Why the store did not do it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreError {
-    /// It cannot be reached, opened or written.
-    Unavailable(String),
-    /// The content of the store cannot be read.
-    Corrupt(String),
-    /// There is no such thing.
-    NotFound(String),
-    /// Somebody else was faster, or holds it.
-    Conflict(String),
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unavailable(why) => write!(f, "the store is unavailable: {why}"),
-            Self::Corrupt(why) => write!(f, "the store holds something unreadable: {why}"),
-            Self::NotFound(what) | Self::Conflict(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}

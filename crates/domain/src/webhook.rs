@@ -83,7 +83,7 @@ pub fn delivery_id(endpoint: &str, event: WebhookEvent, of: &str) -> String {
 
 /// An event on its way to one receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct WebhookDelivery {
     /// A UUID; the receiver knows it as `webhook-id`.
     pub id: String,
     /// The receiver, see [`endpoint_id`].

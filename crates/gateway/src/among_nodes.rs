@@ -17,13 +17,13 @@ use domain::turn::Fact;
 
 use crate::Shared;
 use crate::agents::named;
+use crate::errand::{Errand, Whose};
 use crate::error::ApiError;
 use crate::frame;
 use crate::nodes::{Ended, lock};
 use crate::outcome::RunOutcome;
 use crate::run::{Run, RunParts};
 use crate::session_name::SessionName;
-use crate::working::{Errand, Whose};
 
 /// How often it is looked for what notifications did not tell. Source: what is lost is found within 5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(1500);
@@ -185,7 +185,8 @@ impl Shared {
             prompt: what.prompt().to_owned(),
             stream: false,
             origin: Weak::new(),
-            is_heard: false,
+            // A request that says the same finds it.
+            is_heard: true,
             hub: self.hub.clone(),
         });
         if let Err(at_work) = self.lanes.take(&run) {

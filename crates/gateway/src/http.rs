@@ -16,6 +16,7 @@ use domain::json::json;
 mod auth;
 mod body;
 mod console;
+mod dialect;
 mod media;
 pub(crate) mod metrics;
 mod models;

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
 use crate::frame;
-use crate::hook_watch::Watch;
 use crate::principal::Principal;
 use crate::queue::{Queue, TooSlow, Waiting};
 use crate::roles;
+use crate::watched::Watch;
 
 /// One open connection.
 pub(crate) struct Connection {

@@ -25,9 +25,11 @@ use tokio_util::task::TaskTracker;
 mod agents;
 mod among_nodes;
 mod attachments;
+mod bad_settings;
 mod claim;
 mod counters;
 mod door;
+mod errand;
 mod error;
 mod frame;
 mod heard;
@@ -46,10 +48,12 @@ mod params;
 mod places;
 mod principal;
 mod push;
+mod pushed;
 mod queue;
 mod quotas;
 mod rates;
 pub mod reference;
+mod repeating;
 mod repeats;
 mod roles;
 mod routing;
@@ -62,22 +66,24 @@ mod settings;
 mod sign_in;
 mod socket;
 mod tls;
+mod watched;
 mod watching;
 mod webhooks;
 mod wire;
 mod working;
 
+pub use bad_settings::BadSettings;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
-pub use settings::{Address, BadSettings, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
+pub use settings::{Address, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
 pub use webhooks::{webhook_list, webhook_retry};
 
 use agents::Agents;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
-use push::Push;
+use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
 use repeats::Repeats;
@@ -178,7 +184,7 @@ impl Gateway {
             admin: IdentityAdmin::new(host.store.clone(), host.host_rules.edition()),
             changed: Notify::new(),
         };
-        let push = push::listen(&host);
+        let push = pushed::listen(&host);
         let (webhooks, waiting) =
             Webhooks::new(settings.endpoints.clone(), settings.door.public.clone(), host.store.clone());
         tell_blocked(&news.0, &webhooks);

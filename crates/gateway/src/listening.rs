@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
@@ -155,6 +155,12 @@ async fn converse<S>(stream: S, router: Router, peer: Peer, stop: CancellationTo
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    // Whoever says nothing at all is not waited for: what reads the first bytes knows no time.
+    let mut stream = BufReader::with_capacity(1, stream);
+    let says_something = tokio::time::timeout(HEAD_TIME, stream.fill_buf());
+    if !says_something.await.is_ok_and(|read| read.is_ok_and(|bytes| !bytes.is_empty())) {
+        return;
+    }
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut router = router.clone();
         let mut request = request.map(Body::new);

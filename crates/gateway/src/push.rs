@@ -6,30 +6,11 @@ use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::store::{Budget, LoggedChange};
 use rules::cache::{ChangedBreaker, ChangedRow, RuleNews};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::Shared;
+use crate::pushed::Push;
 use crate::webhooks::Happened;
-
-/// One thing that happened.
-pub(crate) enum Push {
-    /// Rules or their breakers are others.
-    Rules(RuleNews),
-    /// A tenant has less than a fifth of its budget.
-    LowBudget(TenantId, Budget),
-}
-
-/// Lets everything that happens to rules and budgets of `host` come out of the result.
-pub(crate) fn listen(host: &host::Host) -> UnboundedReceiver<Push> {
-    let (told, happens) = unbounded_channel();
-    // Whoever listened may be gone: then nobody is told any more.
-    let send = |told: &UnboundedSender<Push>, push| drop(told.send(push));
-    let rules = told.clone();
-    host.host_rules.rule_cache().tell(Box::new(move |news| send(&rules, Push::Rules(news))));
-    let judges = &host.host_rules.parts().judges;
-    judges.tell(Box::new(move |tenant, budget| send(&told, Push::LowBudget(tenant.clone(), budget.clone()))));
-    happens
-}
 
 impl Shared {
     /// Tells of what `happens`, until the end.

@@ -9,6 +9,7 @@ use domain::caller_role::CallerRole;
 use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 use url::Url;
 
+use crate::bad_settings::BadSettings;
 use crate::door::Door;
 use crate::sign_in::{KnownBy, LOCAL_USER};
 use crate::webhooks::{Endpoint, endpoints};
@@ -118,16 +119,6 @@ fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
         addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
     }
     Ok(addresses)
-}
-
-/// Why there is no gateway.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct BadSettings {
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    pub hint: String,
 }
 
 impl GatewaySettings {

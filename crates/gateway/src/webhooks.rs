@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::TenantId;
-use domain::json::{Value, json, parse};
+use domain::json::{Value, json};
 use domain::shown_url::shown_url;
 use domain::store::{RetryWhich, StoreError, Tenant};
-use domain::webhook::{AfterAttempt, Delivery, WebhookEvent, delivery_id, endpoint_id};
+use domain::webhook::{AfterAttempt, WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
 use futures_util::future::join_all;
 use host::config::{Env, GatewayConfig};
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::BadSettings;
+use crate::bad_settings::BadSettings;
 
 mod endpoint;
 mod payload;
@@ -186,7 +186,7 @@ impl Webhooks {
         taken.len()
     }
 
-    async fn send(&self, delivery: &Delivery) {
+    async fn send(&self, delivery: &WebhookDelivery) {
         let Some(endpoint) = self.parts.endpoints.iter().find(|endpoint| endpoint.id == delivery.endpoint) else {
             return;
         };
@@ -228,7 +228,7 @@ impl Parts {
             let wanting = self.endpoints.iter().filter(|endpoint| {
                 endpoint.wants(told.event) && is_of(&tenants, endpoint.tenant.as_deref(), &told.tenant)
             });
-            deliveries.extend(wanting.map(|endpoint| Delivery {
+            deliveries.extend(wanting.map(|endpoint| WebhookDelivery {
                 id: delivery_id(&endpoint.id, told.event, &told.key),
                 endpoint: endpoint.id.clone(),
                 tenant: told.tenant.clone(),
@@ -253,16 +253,16 @@ fn is_of(tenants: &[Tenant], slug: Option<&str>, tenant: &TenantId) -> bool {
 }
 
 /// Keeps what came of an attempt.
-fn settle(store: &dyn Store, delivery: Delivery, after: AfterAttempt, now: Timestamp) -> Result<(), StoreError> {
+fn settle(store: &dyn Store, delivery: WebhookDelivery, after: AfterAttempt, now: Timestamp) -> Result<(), StoreError> {
     let attempts = delivery.attempts + 1;
     match after {
         AfterAttempt::Delivered => store.webhook_delivered(&delivery.id),
         AfterAttempt::Again { at, error } => {
-            store.webhook_tried(&Delivery { attempts, next_at: at, error: Some(error), ..delivery })
+            store.webhook_tried(&WebhookDelivery { attempts, next_at: at, error: Some(error), ..delivery })
         }
         AfterAttempt::GivenUp { error } => {
             tracing::error!(id = delivery.id, "webhooks.given_up: {error}");
-            store.webhook_tried(&Delivery { attempts, failed_at: Some(now), error: Some(error), ..delivery })
+            store.webhook_tried(&WebhookDelivery { attempts, failed_at: Some(now), error: Some(error), ..delivery })
         }
         AfterAttempt::Stop => {
             tracing::warn!(
@@ -271,7 +271,7 @@ fn settle(store: &dyn Store, delivery: Delivery, after: AfterAttempt, now: Times
             );
             store.stop_webhook(&delivery.endpoint, now)?;
             let error = Some("it answered 410".to_owned());
-            store.webhook_tried(&Delivery { attempts, failed_at: Some(now), error, ..delivery })
+            store.webhook_tried(&WebhookDelivery { attempts, failed_at: Some(now), error, ..delivery })
         }
     }
 }
@@ -279,13 +279,6 @@ fn settle(store: &dyn Store, delivery: Delivery, after: AfterAttempt, now: Times
 /// A random number up to 255.
 fn spread() -> u8 {
     uuid::Uuid::now_v7().into_bytes()[15]
-}
-
-/// The body of a delivery.
-fn body(delivery: &Delivery) -> String {
-    let data = parse(&delivery.data).unwrap_or(Value::Null);
-    let at = delivery.at.to_string();
-    json!({ "type": delivery.event.word(), "timestamp": at, "seq": delivery.seq, "data": data }).to_string()
 }
 
 /// The receivers of `config` and what is to be told them, as it is published. Blocks.
@@ -333,7 +326,7 @@ pub fn webhook_list(config: &GatewayConfig, store: &dyn Store) -> Result<Value, 
 /// The store cannot do it.
 pub fn webhook_retry(store: &dyn Store, id: &str) -> Result<Option<u64>, StoreError> {
     let now = Timestamp::now();
-    let one = store.retry_webhooks(RetryWhich::Delivery(id), now)?;
+    let one = store.retry_webhooks(RetryWhich::WebhookDelivery(id), now)?;
     if one > 0 {
         return Ok(Some(one));
     }

@@ -12,11 +12,11 @@ use domain::json::json;
 use domain::session::Session;
 use domain::store::{ApprovalQuery, Letter, LetterKind, StoreError};
 use futures_util::FutureExt as _;
-use host::ready_agent::ReadyAgent;
 use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
 
 use crate::Shared;
+use crate::errand::{Errand, Whose};
 use crate::error::{ApiError, ErrorCode, going_away};
 use crate::heard::Heard;
 use crate::nodes::Ended;
@@ -35,34 +35,6 @@ const TRIES: u32 = 3;
 
 /// Who refuses in the place of a person who did not come.
 const NOBODY: &str = "pintle";
-
-/// What a run is asked to do.
-pub(crate) struct Errand {
-    pub(crate) agent: Arc<ReadyAgent>,
-    pub(crate) skills: Option<Vec<String>>,
-    pub(crate) enable_tools: bool,
-    pub(crate) history: Option<Vec<HistoryMessage>>,
-    /// The files that come with the prompt, as references.
-    pub(crate) media: Vec<String>,
-    /// The id of its turn.
-    pub(crate) turn: TurnId,
-    /// Whether it goes on with the turn that was left open in its session.
-    pub(crate) resumes: bool,
-    /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
-    pub(crate) place: Option<Place>,
-    pub(crate) whose: Whose,
-}
-
-/// Who asked for a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// A client of the socket, whose message is one for the turn that is worked there already.
-    Socket,
-    /// A request over HTTP, which is none.
-    Http,
-    /// Nobody who waits for it.
-    Nobody,
-}
 
 /// Who has the session of a run.
 enum Opened {
@@ -495,21 +467,4 @@ fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOut
 
 fn went_on_elsewhere() -> ApiError {
     ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
-}
-
-impl Errand {
-    /// Goes on with the turn that was left open.
-    pub(crate) fn resuming(agent: Arc<ReadyAgent>) -> Self {
-        Self {
-            agent,
-            skills: None,
-            enable_tools: true,
-            history: None,
-            media: Vec::new(),
-            turn: TurnId::fresh(),
-            resumes: true,
-            place: None,
-            whose: Whose::Nobody,
-        }
-    }
 }

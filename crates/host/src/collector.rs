@@ -14,7 +14,6 @@ use store::Store;
 use telemetry::{CollectorSettings, Exporter};
 
 use crate::config::{Config, Env};
-use crate::host::Host;
 
 /// A collector that is told.
 pub struct Collector {
@@ -67,12 +66,13 @@ impl Collector {
     }
 }
 
-impl Host {
-    /// Tells the numbers of its hooks that are not counted but looked at, for tenants that had events; the result blocks.
-    pub fn gauges(&self) -> impl FnOnce(&[TenantId]) -> Vec<Metric> + Send + 'static {
-        let sources = Sources::of((&self.engine, &self.store), self.host_rules.parts());
-        move |tenants| sources.metrics(tenants)
-    }
+/// Tells the numbers of hooks that are not counted but looked at, for tenants that had events; the result blocks.
+pub(crate) fn gauges(
+    of: (&Engine, &Arc<dyn Store>),
+    parts: &RuleServices,
+) -> impl FnOnce(&[TenantId]) -> Vec<Metric> + Send + 'static {
+    let sources = Sources::of(of, parts);
+    move |tenants| sources.metrics(tenants)
 }
 
 impl Sources {

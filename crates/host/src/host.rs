@@ -11,6 +11,8 @@ use domain::fault::Fault;
 use domain::health::Health;
 use domain::history::HistoryKey;
 use domain::hook::{HookState, OBSERVER_TIMEOUT};
+use domain::id::TenantId;
+use domain::measure::Metric;
 use domain::store::SessionStore;
 use egress::Egress;
 use engine::evidence::Evidence;
@@ -21,7 +23,7 @@ use providers::ProviderSpec;
 use store::Store;
 
 use crate::blind;
-use crate::collector::Collector;
+use crate::collector::{self, Collector};
 use crate::config::trust::{FileHashes, before_spawn};
 use crate::config::{
     self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, detect,
@@ -388,6 +390,11 @@ impl Host {
     /// Where rules are managed.
     pub fn rule_admin(&self) -> &rules::admin::RuleAdmin {
         self.host_rules.rule_admin()
+    }
+
+    /// Tells the numbers of its hooks that are not counted but looked at, for tenants that had events; the result blocks.
+    pub fn gauges(&self) -> impl FnOnce(&[TenantId]) -> Vec<Metric> + Send + 'static {
+        collector::gauges((&self.engine, &self.store), self.host_rules.parts())
     }
 
     /// Ends the hooks, and waits for what they leave.

@@ -23,7 +23,7 @@ use domain::store::{
     RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
     StoreError, StoredEndpoint, StoredEvent, StoredRules, StoredTurn, Tenant, Upload, UploadStore, WebhookStore,
 };
-use domain::webhook::Delivery;
+use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
 use crate::Store;
@@ -349,7 +349,7 @@ impl<D: Database> OutboxStore for SqlStore<D> {
 }
 
 impl<D: Database> WebhookStore for SqlStore<D> {
-    fn post_webhooks(&self, deliveries: Vec<Delivery>) -> Result<usize, StoreError> {
+    fn post_webhooks(&self, deliveries: Vec<WebhookDelivery>) -> Result<usize, StoreError> {
         self.0.write(|db| webhooks::post(db, &deliveries))
     }
 
@@ -358,7 +358,7 @@ impl<D: Database> WebhookStore for SqlStore<D> {
         endpoints: &[String],
         times: (Timestamp, Timestamp),
         limit: usize,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<WebhookDelivery>, StoreError> {
         self.0.write(|db| webhooks::take(db, endpoints, times, limit))
     }
 
@@ -366,7 +366,7 @@ impl<D: Database> WebhookStore for SqlStore<D> {
         self.0.write(|db| webhooks::delivered(db, id))
     }
 
-    fn webhook_tried(&self, delivery: &Delivery) -> Result<(), StoreError> {
+    fn webhook_tried(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
         self.0.write(|db| webhooks::tried(db, delivery))
     }
 
@@ -378,7 +378,7 @@ impl<D: Database> WebhookStore for SqlStore<D> {
         self.0.read(|db| webhooks::endpoints(db))
     }
 
-    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StoreError> {
+    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
         self.0.read(|db| webhooks::newest(db, limit))
     }
 

@@ -45,6 +45,7 @@ const WIDE: &[(&str, &str, &str)] = &[
     ("crates/host/src/config/rules.rs", "RulesConfig", "one field for each key of the section"),
     ("crates/host/src/config.rs", "Config", "one field for each section"),
     ("crates/host/src/config/raw.rs", "RawAgent", "one field for each key of the section"),
+    ("crates/host/src/config/gateway.rs", "GatewayConfig", "one field for each key of the section"),
     ("crates/host/src/config/raw.rs", "RawGateway", "one field for each key of the section"),
     ("crates/host/src/host.rs", "Host", "what a configuration in force consists of, each part closed by itself"),
     ("crates/pintle-cli/src/cli/chat/input.rs", "Keys", "a terminal: its decoder, its line and its signals"),

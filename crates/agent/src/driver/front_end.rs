@@ -38,6 +38,12 @@ pub(super) struct Submitted {
     pub(super) notes: Vec<Message>,
 }
 
+/// A history that came with a request, and the conversation that it is held against.
+struct GivenHistory<'a> {
+    conversation: &'a Conversation,
+    history: &'a [HistoryMessage],
+}
+
 impl FrontEndInput {
     /// The text of the message that was asked, as the gates left it.
     pub(super) fn text(&self) -> Option<&str> {
@@ -68,7 +74,9 @@ impl Runner {
     ) -> Result<FrontEndInput, TurnEnding> {
         let mut passed = self.passed(conversation, request, hooks).await;
         let recalled = match request.history {
-            Some(history) => Some(self.recall((conversation, history), user_output, hooks, &mut passed).await?),
+            Some(history) => {
+                Some(self.recall(GivenHistory { conversation, history }, user_output, hooks, &mut passed).await?)
+            }
             None => None,
         };
         let spoken = match request.history {
@@ -107,11 +115,12 @@ impl Runner {
     /// What comes in of a history. What does not come in as it was sent is told and recorded.
     async fn recall(
         &self,
-        (conversation, history): (&Conversation, &[HistoryMessage]),
+        given: GivenHistory<'_>,
         user_output: &dyn UserOutput,
         hooks: &Dispatcher,
         passed: &mut PassedTexts,
     ) -> Result<RecalledHistory, TurnEnding> {
+        let GivenHistory { conversation, history } = given;
         let (skills, held) = (self.skill_set.skills(), conversation.session.messages());
         let session = user_output.conversation().unwrap_or(hooks.who().session_id.as_str());
         let trust = self.front_ends.trust((hooks.who(), session), &skills, held);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::StoreError;
-use crate::webhook::Delivery;
+use crate::webhook::WebhookDelivery;
 
 /// A receiver as the store knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct StoredEndpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryWhich<'a> {
     /// One, by its id.
-    Delivery(&'a str),
+    WebhookDelivery(&'a str),
     /// All of one receiver, which is sent to again if it was stopped.
     Endpoint(&'a str),
 }
@@ -36,7 +36,7 @@ pub trait WebhookStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot do it.
-    fn post_webhooks(&self, deliveries: Vec<Delivery>) -> Result<usize, StoreError>;
+    fn post_webhooks(&self, deliveries: Vec<WebhookDelivery>) -> Result<usize, StoreError>;
 
     /// The oldest `limit` deliveries to `endpoints` that are due, taken by this process until `until`.
     ///
@@ -47,7 +47,7 @@ pub trait WebhookStore: Send + Sync {
         endpoints: &[String],
         times: (Timestamp, Timestamp),
         limit: usize,
-    ) -> Result<Vec<Delivery>, StoreError>;
+    ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
     /// The delivery is made.
     ///
@@ -59,7 +59,7 @@ pub trait WebhookStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot do it.
-    fn webhook_tried(&self, delivery: &Delivery) -> Result<(), StoreError>;
+    fn webhook_tried(&self, delivery: &WebhookDelivery) -> Result<(), StoreError>;
 
     /// Nothing is sent to `endpoint` any more.
     ///
@@ -77,7 +77,7 @@ pub trait WebhookStore: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StoreError>;
+    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError>;
 
     /// Makes deliveries due now, as if they had not been tried. Says how many.
     ///

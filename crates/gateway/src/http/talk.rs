@@ -12,21 +12,23 @@ use domain::id::TurnId;
 use domain::json::{Value, json};
 
 use super::body::whole;
+use super::dialect::Wire;
 use super::refused::Refused;
 use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
 use crate::door::Visit;
+use crate::errand::{Errand, Whose};
 use crate::error::ApiError;
 use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
-use crate::repeats::{LOOK_EVERY, Named, Standing};
+use crate::repeating::LOOK_EVERY;
+use crate::repeats::{Named, Standing};
 use crate::roles;
 use crate::run::{Run, RunParts};
 use crate::session_name::{Channel, SessionName};
 use crate::wire::{Asked, anthropic, openai};
-use crate::working::{Errand, Whose};
 
 mod answering;
 mod streaming;
@@ -37,13 +39,6 @@ use answering::{Guard, Talk};
 const SESSION: &str = "x-pintle-session";
 /// The header that names a request, so that it may come a second time.
 const REPEAT: &str = "idempotency-key";
-
-/// One of the ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wire {
-    OpenAi,
-    Anthropic,
-}
 
 /// `POST /v1/chat/completions`.
 pub(crate) async fn completions(
@@ -285,20 +280,6 @@ impl Wanted {
             pending,
             joined: false,
             deadline: None,
-        }
-    }
-}
-
-impl Wire {
-    fn refusal(self, refused: &Refused) -> Response {
-        refused.response(&self.error(refused))
-    }
-
-    /// The words of an error.
-    fn error(self, refused: &Refused) -> Value {
-        match self {
-            Self::OpenAi => openai::error(&refused.error, &refused.code),
-            Self::Anthropic => anthropic::error(&refused.error, &refused.code),
         }
     }
 }

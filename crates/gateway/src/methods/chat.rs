@@ -10,6 +10,7 @@ use domain::store::{Letter, LetterKind, SessionKey};
 use super::sessions::session;
 use crate::Shared;
 use crate::agents::named as named_agent;
+use crate::errand::{Errand, Whose};
 use crate::error::{ApiError, going_away};
 use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
@@ -20,7 +21,6 @@ use crate::routing::Meant;
 use crate::run::{Run, RunParts};
 use crate::session_name::SessionName;
 use crate::wire::content::{Attachment, REFERENCE};
-use crate::working::{Errand, Whose};
 
 /// Longest message, in characters. Source: the published protocol.
 const MAX_MESSAGE: usize = 32_000;

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use domain::json::{Value, json, parse};
 use domain::shown_url::shown_url;
-use domain::webhook::{Attempt, Delivery, WebhookEvent, endpoint_id};
+use domain::webhook::{Attempt, WebhookDelivery, WebhookEvent, endpoint_id};
 use egress::{Allow, Egress, KeepAlive};
 use host::config::{Env, WebhookConfig};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use jiff::Timestamp;
 use rules::http::SigningSecret;
 
-use super::body;
-use crate::BadSettings;
+use crate::bad_settings::BadSettings;
 
 /// How long a receiver may take to answer. Source: the page of the gateway.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ impl Endpoint {
     }
 
     /// Tells it of an event, once.
-    pub(crate) async fn send(&self, delivery: &Delivery, now: Timestamp) -> Attempt {
+    pub(crate) async fn send(&self, delivery: &WebhookDelivery, now: Timestamp) -> Attempt {
         let body = Bytes::from(body(delivery));
         let headers = self.headers(delivery, now, &body);
         let sent = tokio::time::timeout(ANSWER_TIME, self.client.post(&self.url, headers, body)).await;
@@ -91,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    fn headers(&self, delivery: &Delivery, now: Timestamp, body: &[u8]) -> HeaderMap {
+    fn headers(&self, delivery: &WebhookDelivery, now: Timestamp, body: &[u8]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let id = HeaderValue::from_str(&delivery.id).expect("a UUID can stand in a header");
         let signatures = self.secrets.iter().map(|secret| secret.sign(&id, now.as_second(), body));
@@ -110,4 +110,11 @@ impl Endpoint {
 /// The wait that an answer asks for, where it says it in seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+/// The body of a delivery.
+fn body(delivery: &WebhookDelivery) -> String {
+    let data = parse(&delivery.data).unwrap_or(Value::Null);
+    let at = delivery.at.to_string();
+    json!({ "type": delivery.event.word(), "timestamp": at, "seq": delivery.seq, "data": data }).to_string()
 }

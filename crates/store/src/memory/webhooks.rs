@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
 use domain::store::{RetryWhich, StoreError, StoredEndpoint, WebhookStore};
-use domain::webhook::Delivery;
+use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
 use super::Memory;
@@ -14,7 +14,7 @@ use crate::rules::whole_micros;
 #[derive(Debug, Default)]
 pub(super) struct WebhookTables {
     endpoints: BTreeMap<String, (u64, Option<Timestamp>)>,
-    deliveries: BTreeMap<String, Delivery>,
+    deliveries: BTreeMap<String, WebhookDelivery>,
 }
 
 impl Memory {
@@ -24,7 +24,7 @@ impl Memory {
 }
 
 impl WebhookStore for Memory {
-    fn post_webhooks(&self, mut deliveries: Vec<Delivery>) -> Result<usize, StoreError> {
+    fn post_webhooks(&self, mut deliveries: Vec<WebhookDelivery>) -> Result<usize, StoreError> {
         let mut tables = self.webhooks();
         deliveries.sort_by(|a, b| (&a.endpoint, &a.id).cmp(&(&b.endpoint, &b.id)));
         let mut new = 0;
@@ -35,7 +35,7 @@ impl WebhookStore for Memory {
                 continue;
             }
             *seq += 1;
-            let kept = Delivery {
+            let kept = WebhookDelivery {
                 seq: *seq,
                 at: whole_micros(delivery.at),
                 next_at: whole_micros(delivery.next_at),
@@ -54,18 +54,18 @@ impl WebhookStore for Memory {
         endpoints: &[String],
         (now, until): (Timestamp, Timestamp),
         limit: usize,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<WebhookDelivery>, StoreError> {
         let mut tables = self.webhooks();
         let WebhookTables { endpoints: known, deliveries } = &mut *tables;
-        let goes = |it: &Delivery| known.get(&it.endpoint).is_none_or(|(_, stopped)| stopped.is_none());
+        let goes = |it: &WebhookDelivery| known.get(&it.endpoint).is_none_or(|(_, stopped)| stopped.is_none());
         let mut taken = Vec::new();
         for endpoint in endpoints {
-            let mut due: Vec<&mut Delivery> = deliveries
+            let mut due: Vec<&mut WebhookDelivery> = deliveries
                 .values_mut()
                 .filter(|it| it.endpoint == *endpoint && it.next_at <= now && it.failed_at.is_none() && goes(it))
                 .collect();
             due.sort_by_key(|it| (it.next_at, it.seq));
-            let take = |it: &mut Delivery| {
+            let take = |it: &mut WebhookDelivery| {
                 it.next_at = whole_micros(until);
                 it.clone()
             };
@@ -79,7 +79,7 @@ impl WebhookStore for Memory {
         Ok(())
     }
 
-    fn webhook_tried(&self, delivery: &Delivery) -> Result<(), StoreError> {
+    fn webhook_tried(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
         if let Some(kept) = self.webhooks().deliveries.get_mut(&delivery.id) {
             kept.attempts = delivery.attempts;
             kept.next_at = whole_micros(delivery.next_at);
@@ -107,8 +107,8 @@ impl WebhookStore for Memory {
         Ok(tables.endpoints.iter().map(shown).collect())
     }
 
-    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<Delivery>, StoreError> {
-        let mut all: Vec<Delivery> = self.webhooks().deliveries.values().cloned().collect();
+    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
+        let mut all: Vec<WebhookDelivery> = self.webhooks().deliveries.values().cloned().collect();
         all.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
         all.truncate(limit);
         Ok(all)
@@ -121,8 +121,8 @@ impl WebhookStore for Memory {
         {
             *stopped = None;
         }
-        let meant = |it: &&mut Delivery| match which {
-            RetryWhich::Delivery(id) => it.id == id,
+        let meant = |it: &&mut WebhookDelivery| match which {
+            RetryWhich::WebhookDelivery(id) => it.id == id,
             RetryWhich::Endpoint(endpoint) => it.endpoint == endpoint,
         };
         let again = tables.deliveries.values_mut().filter(meant).map(|it| {

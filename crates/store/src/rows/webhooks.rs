@@ -2,7 +2,7 @@
 
 use domain::id::TenantId;
 use domain::store::{RetryWhich, StoreError, StoredEndpoint};
-use domain::webhook::{Delivery, WebhookEvent};
+use domain::webhook::{WebhookDelivery, WebhookEvent};
 use jiff::Timestamp;
 
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
@@ -14,8 +14,8 @@ const COLUMNS: &str = "id, endpoint_id, tenant_id, event, seq, data, at, attempt
 
 /// Keeps deliveries with the next numbers. Receivers are taken in the order of their ids: then nobody who does the same
 /// waits for somebody who waits.
-pub(crate) fn post(db: &dyn Db, deliveries: &[Delivery]) -> Result<usize, Failure> {
-    let mut sorted: Vec<&Delivery> = deliveries.iter().collect();
+pub(crate) fn post(db: &dyn Db, deliveries: &[WebhookDelivery]) -> Result<usize, Failure> {
+    let mut sorted: Vec<&WebhookDelivery> = deliveries.iter().collect();
     sorted.sort_by(|a, b| (&a.endpoint, &a.id).cmp(&(&b.endpoint, &b.id)));
     let mut new = 0;
     for delivery in sorted {
@@ -24,7 +24,7 @@ pub(crate) fn post(db: &dyn Db, deliveries: &[Delivery]) -> Result<usize, Failur
     Ok(new)
 }
 
-fn post_one(db: &dyn Db, delivery: &Delivery) -> Result<bool, Failure> {
+fn post_one(db: &dyn Db, delivery: &WebhookDelivery) -> Result<bool, Failure> {
     let (id, endpoint) = (uuid(&delivery.id)?, uuid(&delivery.endpoint)?);
     let tenant = uuid(delivery.tenant.as_str())?;
     let sql = "INSERT INTO webhook_endpoints (id) VALUES (?1) ON CONFLICT (id) DO NOTHING";
@@ -59,7 +59,7 @@ pub(crate) fn take(
     endpoints: &[String],
     (now, until): (Timestamp, Timestamp),
     limit: usize,
-) -> Result<Vec<Delivery>, Failure> {
+) -> Result<Vec<WebhookDelivery>, Failure> {
     let passing_over = match db.dialect() {
         Dialect::Sqlite => "",
         Dialect::Postgres => " FOR UPDATE OF webhook_outbox SKIP LOCKED",
@@ -78,7 +78,7 @@ pub(crate) fn take(
         }
     }
     let until = rules::whole_micros(until);
-    let lease = |delivery: &Delivery| {
+    let lease = |delivery: &WebhookDelivery| {
         let cells = vec![delivery.id.clone().into(), rules::column(until).into()];
         Statement::new("UPDATE webhook_outbox SET next_at = ?2 WHERE id = ?1", cells)
     };
@@ -91,7 +91,7 @@ pub(crate) fn delivered(db: &dyn Db, id: &str) -> Result<(), Failure> {
     db.run("DELETE FROM webhook_outbox WHERE id = ?1", &[uuid(id)?.into()]).map(drop)
 }
 
-pub(crate) fn tried(db: &dyn Db, delivery: &Delivery) -> Result<(), Failure> {
+pub(crate) fn tried(db: &dyn Db, delivery: &WebhookDelivery) -> Result<(), Failure> {
     let sql = "UPDATE webhook_outbox SET attempts = ?2, next_at = ?3, failed_at = ?4, error = ?5 WHERE id = ?1";
     let cells = [
         uuid(&delivery.id)?.into(),
@@ -124,7 +124,7 @@ pub(crate) fn endpoints(db: &dyn Db) -> Result<Vec<StoredEndpoint>, Failure> {
     })
 }
 
-pub(crate) fn newest(db: &dyn Db, limit: usize) -> Result<Vec<Delivery>, Failure> {
+pub(crate) fn newest(db: &dyn Db, limit: usize) -> Result<Vec<WebhookDelivery>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM webhook_outbox ORDER BY at DESC, id DESC LIMIT ?1");
     db.all(&sql, &[limit_of(limit).into()], delivery)
 }
@@ -133,7 +133,7 @@ pub(crate) fn retry(db: &dyn Db, which: RetryWhich<'_>, now: Timestamp) -> Resul
     let again = "UPDATE webhook_outbox SET attempts = 0, next_at = ?2, failed_at = NULL WHERE ";
     let now: Cell<'_> = rules::column(now).into();
     match which {
-        RetryWhich::Delivery(id) => {
+        RetryWhich::WebhookDelivery(id) => {
             let Some(id) = rules::uuid(id) else { return Ok(0) };
             db.run(&format!("{again}id = ?1"), &[id.into(), now])
         }
@@ -149,10 +149,10 @@ pub(crate) fn forget(db: &dyn Db, before: Timestamp) -> Result<u64, Failure> {
     db.run("DELETE FROM webhook_outbox WHERE at < ?1", &[rules::column(before).into()])
 }
 
-fn delivery(row: &dyn Columns) -> Result<Delivery, Failure> {
+fn delivery(row: &dyn Columns) -> Result<WebhookDelivery, Failure> {
     let event = row.string("event")?;
     let unknown = || foreign("event", "there is no such event".into());
-    Ok(Delivery {
+    Ok(WebhookDelivery {
         id: row.string("id")?,
         endpoint: row.string("endpoint_id")?,
         tenant: TenantId::new(row.string("tenant_id")?),

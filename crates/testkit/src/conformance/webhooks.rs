@@ -2,15 +2,15 @@
 
 use domain::id::TenantId;
 use domain::store::{RetryWhich, StoredEndpoint, WebhookStore};
-use domain::webhook::{Delivery, WebhookEvent, delivery_id, endpoint_id};
+use domain::webhook::{WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
 use jiff::Timestamp;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("it is within bounds")
 }
 
-fn delivery(endpoint: &str, key: &str, second: i64) -> Delivery {
-    Delivery {
+fn delivery(endpoint: &str, key: &str, second: i64) -> WebhookDelivery {
+    WebhookDelivery {
         id: delivery_id(endpoint, WebhookEvent::TurnFailed, key),
         endpoint: endpoint.to_owned(),
         tenant: TenantId::default_tenant(),
@@ -47,42 +47,42 @@ pub fn webhooks(store: &dyn WebhookStore) {
     // What is due is one process's for a while.
     let of = |endpoint: &String| vec![endpoint.clone()];
     let taken = store.take_webhooks(&of(&one), (at(5), at(50)), 10).expect("it can be read");
-    let leased = |it: &Delivery, seq| Delivery { seq, next_at: at(50), ..it.clone() };
+    let leased = |it: &WebhookDelivery, seq| WebhookDelivery { seq, next_at: at(50), ..it.clone() };
     assert_eq!(taken, [leased(&a, 1), leased(&b, 2)]);
     assert_eq!(store.take_webhooks(&of(&one), (at(49), at(99)), 10).expect("it can be read"), []);
     // Others are nobody's business.
     let both = [one.clone(), two.clone()];
     assert_eq!(store.take_webhooks(&both, (at(2), at(50)), 10).expect("it can be read"), []);
     let rest = store.take_webhooks(&both, (at(50), at(90)), 1).expect("it can be read");
-    assert_eq!(rest, [Delivery { next_at: at(90), ..leased(&a, 1) }]);
+    assert_eq!(rest, [WebhookDelivery { next_at: at(90), ..leased(&a, 1) }]);
 
     // What came of them.
     store.webhook_delivered(&a.id).expect("it is gone");
     let error = Some("it answered 500".to_owned());
-    let again = Delivery { attempts: 1, next_at: at(60), error: error.clone(), ..leased(&b, 2) };
+    let again = WebhookDelivery { attempts: 1, next_at: at(60), error: error.clone(), ..leased(&b, 2) };
     store.webhook_tried(&again).expect("it is kept");
     assert_eq!(store.take_webhooks(&of(&one), (at(59), at(99)), 10).expect("it can be read"), []);
     let due = store.take_webhooks(&of(&one), (at(60), at(99)), 10).expect("it can be read");
-    assert_eq!(due, [Delivery { next_at: at(99), ..again.clone() }]);
-    let failed = Delivery { attempts: 12, failed_at: Some(at(100)), next_at: at(99), ..again };
+    assert_eq!(due, [WebhookDelivery { next_at: at(99), ..again.clone() }]);
+    let failed = WebhookDelivery { attempts: 12, failed_at: Some(at(100)), next_at: at(99), ..again };
     store.webhook_tried(&failed).expect("it is kept");
     assert_eq!(store.take_webhooks(&of(&one), (at(1000), at(1001)), 10).expect("it can be read"), []);
     assert_eq!(own()[0], StoredEndpoint { failed: 1, waiting: 0, ..known(&one, 2, 0) });
     let listed = store.webhook_deliveries(1000).expect("it can be read");
-    let listed: Vec<&Delivery> = listed.iter().filter(|it| both.contains(&it.endpoint)).collect();
-    assert_eq!(listed, [&Delivery { seq: 1, ..c.clone() }, &failed]);
+    let listed: Vec<&WebhookDelivery> = listed.iter().filter(|it| both.contains(&it.endpoint)).collect();
+    assert_eq!(listed, [&WebhookDelivery { seq: 1, ..c.clone() }, &failed]);
 
     // A receiver that wants nothing gets nothing, until somebody says so.
     store.stop_webhook(&one, at(110)).expect("it is kept");
     store.stop_webhook(&one, at(111)).expect("it is kept");
     assert_eq!(own()[0].stopped_at, Some(at(110)));
     assert_eq!(store.post_webhooks(vec![delivery(&one, &key("d"), 112)]).expect("nothing is kept"), 0);
-    assert_eq!(store.retry_webhooks(RetryWhich::Delivery("nothing"), at(120)).expect("there is none"), 0);
-    assert_eq!(store.retry_webhooks(RetryWhich::Delivery(&failed.id), at(120)).expect("it is kept"), 1);
+    assert_eq!(store.retry_webhooks(RetryWhich::WebhookDelivery("nothing"), at(120)).expect("there is none"), 0);
+    assert_eq!(store.retry_webhooks(RetryWhich::WebhookDelivery(&failed.id), at(120)).expect("it is kept"), 1);
     assert_eq!(store.take_webhooks(&of(&one), (at(130), at(140)), 10).expect("it can be read"), []);
     assert_eq!(store.retry_webhooks(RetryWhich::Endpoint(&one), at(120)).expect("it is kept"), 1);
     let anew = store.take_webhooks(&of(&one), (at(130), at(140)), 10).expect("it can be read");
-    assert_eq!(anew, [Delivery { attempts: 0, failed_at: None, next_at: at(140), ..failed }]);
+    assert_eq!(anew, [WebhookDelivery { attempts: 0, failed_at: None, next_at: at(140), ..failed }]);
 
     // What is old goes. The numbers go on.
     store.webhook_delivered(&b.id).expect("it is gone");

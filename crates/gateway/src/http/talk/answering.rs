@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::super::refused::Refused;
 use super::super::reply::answer;
-use super::Wire;
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::heard::Heard;
+use crate::http::dialect::Wire;
 use crate::outcome::RunOutcome;
 use crate::repeats::Named;
 use crate::run::Run;

@@ -80,6 +80,7 @@ fn a_global_breaker_is_one_for_each_tenant() {
     // The rule is as it was; only this tenant's breaker is another.
     assert_eq!(change(&mut owner, &id), done("tripped", 1, "system:breaker"));
     anna.done("hooks.reset", json!({ "hookId": id }));
+    assert_eq!(change(&mut anna, &id), done("tripped", 1, "system:breaker"));
     assert_eq!(change(&mut anna, &id), change_of_reset(&mut owner, &id));
 }
 

@@ -85,7 +85,8 @@ enum Way {
     Socket(bool),
 }
 
-fn http(server: &Server, (path, stream): (&str, bool), (prompt, skill): (&str, bool), with: &mut Exchange) {
+fn http(server: &Server, way: Way, (prompt, skill): (&str, bool), with: &mut Exchange) {
+    let Way::Http(path, stream) = way else { panic!("{way:?} is another way") };
     let mut messages = with.history();
     messages.as_array_mut().unwrap().push(json!({ "role": "user", "content": prompt }));
     let mut body = json!({ "model": "main", "max_tokens": 9, "messages": messages, "stream": stream });
@@ -185,7 +186,7 @@ fn three_requests(way: Way) {
     let mut with = Exchange::default();
     for request in PROMPTS {
         match way {
-            Way::Http(path, stream) => http(&server, (path, stream), request, &mut with),
+            Way::Http(..) => http(&server, way, request, &mut with),
             Way::Socket(stream) => socket(&mut client, stream, request, &mut with),
         }
         with.flush();
@@ -239,7 +240,7 @@ fn a_client_of_the_socket_keeps_what_the_reducer_keeps() {
 fn a_system_message_that_somebody_made_up_is_the_users() {
     let server = Server::start(home("[skills]\nhistory_trust = 'verify'\n"));
     let mut with = Exchange::default();
-    http(&server, (CHAT, false), PROMPTS[0], &mut with);
+    http(&server, Way::Http(CHAT, false), PROMPTS[0], &mut with);
     with.flush();
     let mut history: Vec<HistoryMessage> = with.front.history().to_vec();
     let forged = HistoryMessage {

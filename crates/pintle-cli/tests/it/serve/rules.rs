@@ -1,8 +1,8 @@
 //! Rules over the socket: the published samples, and what changes at once.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::server::{Server, TOKEN, WITH_TOKEN};
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
 
 /// The samples of the published page, as they stand there but for the ids of hooks.
@@ -28,21 +28,31 @@ const TEST: &str = r#"{
   }
 }"#;
 
+/// The next frame that answers a request, as it came: events come in between.
+fn answer(client: &mut Client) -> String {
+    loop {
+        let frame = client.text().unwrap();
+        if frame.starts_with(r#"{"type":"res""#) {
+            return frame;
+        }
+    }
+}
+
 #[test]
 fn the_published_samples_are_answered_as_published() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let mut client = server.connected(json!({ "token": TOKEN, "user_id": "system" }));
     client.send(CREATE);
-    let created = client.text().unwrap();
+    let created = answer(&mut client);
     let id = created.split('"').rev().nth(1).unwrap().to_owned();
     assert_eq!(created, format!(r#"{{"type":"res","id":"1","ok":true,"payload":{{"hookId":"{id}"}}}}"#));
     client.send(&TOGGLE.replace("uuid...", &id));
     assert_eq!(
-        client.text().unwrap(),
+        answer(&mut client),
         format!(r#"{{"type":"res","id":"2","ok":true,"payload":{{"hookId":"{id}","enabled":false}}}}"#)
     );
     client.send(TEST);
-    let tested = client.frame();
+    let tested: Value = serde_json::from_str(&answer(&mut client)).unwrap();
     assert_eq!(tested["payload"]["result"]["decision"], "allow", "{tested}");
     assert!(tested["payload"]["result"]["stdout"].as_str().unwrap().contains("\"cmd\":\"ls\""), "{tested}");
     // No audit row was written.

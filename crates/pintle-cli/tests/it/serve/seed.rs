@@ -94,7 +94,7 @@ fn global_applies_to_all_tenants_and_master_scope_is_required() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let (mut owner, mut admin) = (owner(&server), server.admin("anna"));
     let master = ("UNAUTHORIZED".to_owned(), "this action requires master tenant scope".to_owned());
-    let rule = script("global", "everywhere", 0, "return {}");
+    let rule = script("global", "everywhere", 0, "return { decision: 'allow' }");
     assert_eq!(admin.refused("hooks.create", rule.clone()), master);
     assert_eq!(admin.refused("hooks.test", json!({ "config": rule, "sampleEvent": {} })), master);
     let id = owner.done("hooks.create", rule)["hookId"].clone();
@@ -117,7 +117,7 @@ fn hooks_resolve_in_priority_order_and_a_single_block_short_circuits_the_chain()
     let mut anna = server.admin("anna");
     anna.done("hooks.create", script("tenant", "last", -1, "return { decision: 'block', reason: 'never asked' }"));
     anna.done("hooks.create", script("tenant", "second", 5, "return { decision: 'block', reason: 'here' }"));
-    anna.done("hooks.create", script("tenant", "first", 9, "return {}"));
+    anna.done("hooks.create", script("tenant", "first", 9, "return { decision: 'allow' }"));
     let chain = anna.done("hooks.chain", json!({ "event": "pre_tool_use", "toolName": "list_dir" }));
     let names = |rows: &Value| -> Vec<String> {
         let name = |row: &Value| row.get("name").or(row.get("hook_name")).unwrap().as_str().unwrap().to_owned();
@@ -136,7 +136,7 @@ fn hooks_resolve_in_priority_order_and_a_single_block_short_circuits_the_chain()
 fn history_is_paginated_executions() {
     let server = Server::start(scripted(&[LISTS, LISTS, LISTS, DONE].join(","), WITH_TOKEN));
     let mut anna = server.admin("anna");
-    let id = anna.done("hooks.create", script("tenant", "lets", 0, "return {}"))["hookId"].clone();
+    let id = anna.done("hooks.create", script("tenant", "lets", 0, "return { decision: 'allow' }"))["hookId"].clone();
     anna.done("chat.send", json!({ "message": "look" }));
     let (mut cursor, mut seen) = (json!(""), Vec::new());
     for page in 0.. {
@@ -227,10 +227,10 @@ fn prompt_hook_blocks_everything_evaluator_returning_free_text() {
     anna.done("chat.send", json!({ "message": "look" }));
     let blocked = anna.event("agent", |it| it["type"] == "hook.blocked");
     let reason = blocked["payload"]["reason"].as_str().unwrap();
-    assert!(reason.contains("decide"), "it says what the judge did not do: {reason}");
+    assert!(reason.contains("evaluator_no_tool_call"), "it says what the judge did not do: {reason}");
     let row = newest(&mut anna);
     assert_eq!(row["decision"], "error", "{row}");
-    assert!(row["error"].as_str().unwrap().contains("decide"), "{row}");
+    assert!(row["error"].as_str().unwrap().contains("evaluator_no_tool_call"), "{row}");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn hook_stopped_firing_circuit_breaker_tripped_fix_and_re_enable_with_toggle() {
     // The fix.
     anna.done(
         "hooks.update",
-        json!({ "hookId": id, "updates": { "config": { "source": "function handle() { return {} }" } } }),
+        json!({ "hookId": id, "updates": { "config": { "source": "function handle() { return { decision: 'allow' } }" } } }),
     );
     assert_eq!(anna.done("hooks.toggle", json!({ "hookId": id, "enabled": true }))["enabled"], true);
     anna.heard.clear();

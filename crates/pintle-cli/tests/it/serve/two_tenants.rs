@@ -31,7 +31,7 @@ fn things(people: &People, tenant: &str) -> Things {
     let mut admin = people.admin_of(tenant);
     let rule = json!({
         "event": "user_prompt_submit", "handler_type": "script", "scope": "tenant", "name": "passes",
-        "config": { "source": "return {decision: 'allow'}" }
+        "config": { "source": "function handle() { return { decision: 'allow' } }" }
     });
     let hook = text(&admin.done("hooks.create", rule)["hookId"]);
     let mut user = people.server.connected(json!({ "token": TOKEN, "user_id": "a-operator", "tenant_hint": tenant }));

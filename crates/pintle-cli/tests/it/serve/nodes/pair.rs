@@ -65,7 +65,7 @@ impl Nodes {
         let mut node = Node { child, shown: Mutex::new(shown), seen: Vec::new(), address: String::new() };
         let line = node.until("listening at http://");
         node.address = line.rsplit('/').next().unwrap().to_owned();
-        node.until("guards");
+        node.until("  hooks ");
         node
     }
 

@@ -1,0 +1,147 @@
+//! Requests that come a second time, against what the store knows of the first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::id::TurnId;
+use domain::json::json;
+use domain::session::Session;
+use domain::store::{Repeat, SessionKey};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::Shared;
+use crate::error::ApiError;
+use crate::outcome::{KeptOutcome, RunOutcome};
+use crate::repeats::{Named, Standing};
+use crate::run::Run;
+use crate::session_name::Channel;
+
+/// How long a request is known by its name. Source: the page of the gateway.
+const KNOWN: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long a request waits for one by its name that another process works, and how often it looks.
+const ELSEWHERE: Duration = Duration::from_secs(10);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+impl Shared {
+    /// Where the request `named` stands; a new one is noted, as worked by `turn`.
+    pub(crate) async fn begin_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Standing, ApiError> {
+        let now = Timestamp::now();
+        let new = Repeat {
+            digest: named.digest.clone(),
+            turn_id: turn.clone(),
+            owner: self.desk.repeats.owner.clone(),
+            began_at: now,
+            outcome: None,
+        };
+        let name = named.name.clone();
+        let found = self.blocking(move |shared| Ok(shared.store.begin_repeat(&name, &new, known_since(now))?)).await?;
+        let Some(earlier) = found else { return Ok(Standing::New) };
+        if earlier.digest != named.digest {
+            return Err(ApiError::invalid("another request was sent under this name; give each its own")
+                .with_details(json!({ "kind": "idempotency_key_reused" })));
+        }
+        self.standing(named, earlier).await
+    }
+
+    /// Where a request stands that came before.
+    async fn standing(self: &Arc<Self>, named: &Named, mut earlier: Repeat) -> Result<Standing, ApiError> {
+        let deadline = tokio::time::Instant::now() + ELSEWHERE;
+        loop {
+            if let Some(outcome) = earlier.outcome.as_deref().and_then(KeptOutcome::read) {
+                return Ok(Standing::Over(Box::new((earlier.turn_id, outcome))));
+            }
+            if let Some(run) = self.desk.repeats.run_of(named) {
+                return Ok(Standing::Works(run));
+            }
+            if self.is_left(&named.name.session, &earlier.turn_id).await? {
+                return Ok(Standing::Left);
+            }
+            if tokio::time::Instant::now() >= deadline {
+                return Err(ApiError::precondition(
+                    "the first request of this name did not come to its end, and what it did is not known; its session \
+                     has what was done. Send it under another name to have it done again",
+                )
+                .with_details(json!({ "kind": "outcome_unknown", "runId": earlier.turn_id })));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            match self.repeat(named).await? {
+                Some(now) => earlier = now,
+                None => return Ok(Standing::New),
+            }
+        }
+    }
+
+    /// Whether the session has the turn as an open one, and nobody works it.
+    pub(crate) async fn is_left(self: &Arc<Self>, session: &SessionKey, turn: &TurnId) -> Result<bool, ApiError> {
+        if session.session.as_str().is_empty() || self.lanes.of(session).is_some() {
+            return Ok(false);
+        }
+        let (session, turn) = (session.clone(), turn.clone());
+        self.blocking(move |shared| {
+            let entries = shared.sessions.journal(&session)?;
+            Ok(Session::fold(entries).open().is_some_and(|open| open.turn_id == turn))
+        })
+        .await
+    }
+
+    /// The request `named`, if it came.
+    pub(crate) async fn repeat(self: &Arc<Self>, named: &Named) -> Result<Option<Repeat>, ApiError> {
+        let name = named.name.clone();
+        self.blocking(move |shared| Ok(shared.store.repeat(&name, known_since(Timestamp::now()))?)).await
+    }
+
+    /// The request `named` never came.
+    pub(crate) async fn forget_repeat(self: &Arc<Self>, named: &Named) {
+        let name = named.name.clone();
+        let forgotten = self.blocking(move |shared| Ok(shared.store.forget_repeat(&name)?)).await;
+        if let Err(error) = forgotten {
+            tracing::warn!("a request that was refused is still known: {error}");
+        }
+    }
+
+    /// Whoever asked for `run` was sent away because it waits for an approval; the same prompt joins it, or gets what came
+    /// of it.
+    pub(crate) async fn note_pending(self: &Arc<Self>, named: Named, run: &Arc<Run>) {
+        let Some(turn) = run.id().cloned() else { return };
+        self.desk.repeats.works(&named, run);
+        if let Err(error) = self.begin_repeat(&named, &turn).await {
+            tracing::warn!("a request that was left will not be known again: {error}");
+        }
+        // It may have ended meanwhile.
+        if let Some(outcome) = run.ended() {
+            self.end_repeats(run, &[turn], &outcome).await;
+        }
+    }
+
+    /// Keeps what came of `run` for those who ask the same again. What failed without an effect may be tried again.
+    pub(crate) async fn end_repeats(self: &Arc<Self>, run: &Arc<Run>, turns: &[TurnId], outcome: &RunOutcome) {
+        let kept = match outcome {
+            RunOutcome::Parked(_) => None,
+            RunOutcome::Completed(_) => Some(true),
+            // Over the socket it went into the turn there; over HTTP nothing was done.
+            RunOutcome::Elsewhere(_) => Some(run.name.channel == Channel::Socket),
+            RunOutcome::Failed(_) | RunOutcome::Cancelled => Some(run.has_effect()),
+        };
+        if let Some(keep) = kept {
+            let text = keep.then(|| KeptOutcome { heard: run.transcript(), outcome: outcome.clone() }.write());
+            let (tenant, turns) = (run.key.tenant.clone(), turns.to_vec());
+            let ended = self
+                .blocking(move |shared| {
+                    for turn in &turns {
+                        shared.store.end_repeats(&tenant, turn, text.as_deref())?;
+                    }
+                    Ok(())
+                })
+                .await;
+            if let Err(error) = ended {
+                tracing::warn!("what came of a request is not kept: {error}");
+            }
+        }
+        self.desk.repeats.over(run);
+    }
+}
+
+fn known_since(now: Timestamp) -> Timestamp {
+    now.checked_sub(KNOWN).unwrap_or(Timestamp::MIN)
+}
