@@ -459,7 +459,9 @@ async fn a_call_whose_use_cannot_be_noted_does_not_run() {
     let test_agents = process(&machine);
     let mut conversation = Conversation::open(store, "s").unwrap();
     let report = test_agents.turn(&mut conversation, "go").await;
-    assert_eq!((report.ending, report.denials.len()), (TurnEnding::Completed, 0));
+    let stage = "session_save".to_owned();
+    let text = "the end of the turn could not be kept: the store is unavailable: no space".to_owned();
+    assert_eq!((report.ending, report.denials.len()), (TurnEnding::Failed { stage, text }, 0));
     assert_eq!(machine.runs(), []);
     let text = "the tool did not run: the session could not be written";
     assert_eq!(times(&said(&conversation), text), 4, "{:?}", said(&conversation));

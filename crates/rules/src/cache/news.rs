@@ -202,7 +202,7 @@ mod tests {
         check(4, 1, 3, &["updated 2", "toggled 3"]);
         check(4, 0, 3, &["created 1", "updated 2", "toggled 3"]);
         check(5, 3, 0, &["deleted 0"]);
-        check(5, 2, 0, &["deleted 0"]);
+        check(5, 2, 0, &["toggled 3", "deleted 0"]);
         check(6, 3, 1, &["created 1"]);
         check(6, 0, 1, &["created 1"]);
     }

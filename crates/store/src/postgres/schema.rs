@@ -122,6 +122,11 @@ pub(super) fn migrate(link: &Link, target: &Target, (to, key): (u32, Option<&App
             return link.script("DROP TABLE pintle_schema");
         }
         link.run("DELETE FROM pintle_schema", &[])?;
+        if to < i64::from(WITH_NODES) {
+            // As it was: builds of that time do not know of levels.
+            link.script("ALTER TABLE pintle_schema DROP COLUMN level")?;
+            return link.run("INSERT INTO pintle_schema (number) VALUES (?1)", &[to.into()]).map(drop);
+        }
         let level = level_of(u32::try_from(to).unwrap_or(0));
         link.run("INSERT INTO pintle_schema (number, level) VALUES (?1, ?2)", &[to.into(), level.into()]).map(drop)
     })

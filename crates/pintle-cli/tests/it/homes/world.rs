@@ -6,6 +6,7 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use store::keyring::{KEY_FILE, KeySource, Keyring};
 use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
@@ -14,6 +15,9 @@ use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, Seen, TestEnv};
 use crate::secrets::on_terminal;
+
+/// Longer than a session stays somebody's who was killed, on PostgreSQL.
+const LEASE: Duration = Duration::from_secs(20);
 
 /// Where homes lie while a test works on them.
 const PLACE: &str = "/tmp/pintle-homes";
@@ -150,9 +154,16 @@ impl World {
 
     /// What the program writes to standard output, where it ends well.
     pub(super) fn out(&self, args: &[&str]) -> String {
-        let seen = self.said(args);
-        assert_eq!(seen.code, Some(0), "{args:?}: {seen}");
-        seen.out
+        let until = Instant::now() + LEASE;
+        loop {
+            let seen = self.said(args);
+            // Whoever was killed has their session for a while.
+            if seen.err.contains("is in use by") && Instant::now() < until {
+                continue;
+            }
+            assert_eq!(seen.code, Some(0), "{args:?}: {seen}");
+            return seen.out;
+        }
     }
 
     /// What a person sees on a terminal, who says yes to everything; the command ends well.

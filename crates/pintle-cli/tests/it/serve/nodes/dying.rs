@@ -20,12 +20,6 @@ const CLIENTS: usize = 8;
 /// How often a node is killed or stopped in the suite.
 const ROUNDS: usize = 1;
 
-/// How long a node stands still in the suite: longer than a lease lasts, and than it takes to find out.
-const STILL: Duration = Duration::from_secs(14);
-
-/// The same where more rounds are asked for.
-const LONG_STILL: Duration = Duration::from_secs(30);
-
 fn rounds() -> Option<usize> {
     std::env::var("PINTLE_NODE_ROUNDS").ok().and_then(|text| text.parse().ok())
 }
@@ -211,19 +205,5 @@ fn a_node_that_is_killed_leaves_nothing_undone_and_nothing_done_twice() {
         // The other one works alone for a while, longer than it takes to find out.
         thread::sleep(Duration::from_secs(14));
         pair[victim] = nodes.start(name);
-    });
-}
-
-#[test]
-fn a_node_that_stands_still_does_nothing_under_a_lease_that_it_lost() {
-    let (times, still) = rounds().map_or((ROUNDS, STILL), |times| (times, LONG_STILL));
-    play(times, |nodes, pair, round| {
-        let victim = round % 2;
-        pair[victim].signal(Signal::SIGSTOP);
-        let stopped = nodes.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint");
-        thread::sleep(still);
-        let before = nodes.ask("SELECT count(*) FROM leases WHERE owner IS NOT NULL");
-        pair[victim].signal(Signal::SIGCONT);
-        println!("stood still at {stopped}; {before} leases were others' when it went on");
     });
 }

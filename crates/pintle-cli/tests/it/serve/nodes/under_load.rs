@@ -11,10 +11,10 @@ use serde_json::json;
 use super::pair::{Client, Nodes, until};
 
 /// How many turns run at once, over both nodes.
-const TURNS: usize = 200;
+const TURNS: usize = 48;
 
 /// How many turns run on the node that ends.
-const RUNNING: usize = 50;
+const RUNNING: usize = 40;
 
 const PARKED: usize = 3;
 
