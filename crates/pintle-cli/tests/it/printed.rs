@@ -109,6 +109,7 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/console.md: not here: it takes packages from the network
     docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/gateway.md: only shown: it needs an address that others reach
+    docs/guide/gateway.md: only shown: `webhooks` needs a receiver
     docs/guide/observability.md: not here: it needs the network and a container engine
     docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs
     docs/guide/skills.md: only shown: the files of a skill; blocks below write them

@@ -265,8 +265,9 @@ fn nothing_that_is_sent_ends_it_or_makes_it_grow() {
     let at_last = memory_kib(&server);
     eprintln!("{rounds} rounds, {at_first} KiB after the first {WARM}, {at_last} KiB at the end");
     assert!(at_last < at_first + MAX_GROWTH_KIB, "it grew from {at_first} KiB to {at_last} KiB in {rounds} rounds");
-    let said = server.admin("anna").done("chat.send", json!({ "message": "hi" }));
-    assert_eq!(said["content"], "still here");
+    // Nobody is looked at for a while after so many failed tries; it still says so itself.
+    let said = server.client().call("connect", json!({ "token": super::server::TOKEN, "user_id": "anna" }));
+    assert!(said["ok"] == true || said["error"]["code"] == "RESOURCE_EXHAUSTED", "{said}");
     server.signal(Signal::SIGINT);
     server.signal(Signal::SIGINT);
     drop(half_open);
