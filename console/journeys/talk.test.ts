@@ -26,7 +26,7 @@ test("an approval that is answered in one browser releases the turn in another",
   await anna.getByRole("button", { name: "New" }).click();
   await anna.getByLabel("Message").fill("look around");
   await anna.getByRole("button", { name: "Send" }).click();
-  await anna.locator("[data-kind=approval]").getByText("waits for a person").waitFor();
+  await anna.locator("[data-kind=approval]").getByText("waits for a person", { exact: true }).waitFor();
   // It comes by itself, and says exactly what would run.
   await ben.getByRole("link", { name: /list_dir/ }).click();
   await ben.getByRole("heading", { name: /list_dir waits for an answer/ }).waitFor();
