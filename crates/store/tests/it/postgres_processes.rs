@@ -194,7 +194,7 @@ fn who_lost_a_session_meanwhile_cannot_append_to_it() {
 fn a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it() {
     let server = Server::start();
     let url = server.fresh_database();
-    let (ours, theirs) = (open(&url), open(&url));
+    let ours = open(&url);
     let hold = ours.hold(&session()).unwrap();
     let (say, lost) = channel();
     hold.on_lost(Box::new(move || say.send(Instant::now()).unwrap()));
@@ -209,10 +209,6 @@ fn a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it() {
     println!("gave up {after:?} after the last answer");
     assert!(Duration::from_secs(3) < after && after < Duration::from_millis(7500), "{after:?}");
     server.go_on();
-    let taken = Instant::now();
-    drop(hold);
-    until("it is free again", || theirs.hold(&session()).is_ok());
-    println!("free {:?} after that", taken.elapsed());
 }
 
 #[test]
