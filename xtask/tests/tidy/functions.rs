@@ -80,11 +80,6 @@ const SLEEPING: &[(&str, &str, &str)] = &[
     ),
     (
         "crates/store/tests/it/postgres_processes.rs",
-        "a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it",
-        "a lease runs out by two clocks",
-    ),
-    (
-        "crates/store/tests/it/postgres_processes.rs",
         "all_leases_are_renewed_with_one_statement",
         "a lease is renewed by the clock",
     ),
