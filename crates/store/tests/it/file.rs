@@ -88,11 +88,14 @@ fn a_newer_schema_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pintle.db");
     drop(open(&file).unwrap());
-    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let behind = Connection::open(&file).unwrap();
+    let known: i64 = behind.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    behind.pragma_update(None, "user_version", 99).unwrap();
+    drop(behind);
     let before = fs::read(&file).unwrap();
     let why = format!(
-        "`{}` was written by a newer Pintle: it has schema 99, this program knows 60; update the program, or name \
-         another file in `store.url`",
+        "`{}` was written by a newer Pintle: it has schema 99, this program knows {known}; update the program, or \
+         name another file in `store.url`",
         file.display()
     );
     assert_eq!(open(&file).unwrap_err(), StoreError::Unavailable(why));

@@ -71,7 +71,8 @@ fn an_approval_is_given_anywhere_and_a_decided_turn_goes_on_wherever_its_agent_i
         })
     };
     let id = waiting(&mut at_b);
-    // Its session says so on every node.
+    // Its session says so on every node, from when the node that asked has parked it.
+    at_a.event("agent", |it| it["type"] == "approval.waiting");
     let busy = at_b.call("chat.send", prompt("hurry")).unwrap();
     assert_eq!(busy["error"]["details"]["kind"], "approval_pending", "{busy}");
     at_b.done("approvals.approve", json!({ "id": id }));
