@@ -1,16 +1,35 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page, type Route } from "playwright-core";
 
 /** The built program and the browser of the system. */
 const PINTLE = process.env["PINTLE_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/pintle");
 const CHROMIUM = process.env["PINTLE_CHROMIUM"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync) ?? "chromium";
+
+/** With `PINTLE_DIST=1` pages and assets come from `console/dist`, so a page is tried without building the program. */
+const DIST = process.env["PINTLE_DIST"] === "1" ? resolve(import.meta.dirname, "../dist") : undefined;
+const KINDS: Readonly<Record<string, string>> = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+
+/** Answers for the server, with what was built last; a page has the headers of the server, its policy among them. */
+async function fromDist(route: Route, dist: string): Promise<void> {
+  const request = route.request();
+  const { origin, pathname } = new URL(request.url());
+  if (pathname.startsWith("/assets/") && existsSync(dist + pathname)) {
+    await route.fulfill({ contentType: KINDS[pathname.split(".").pop() ?? ""] ?? "application/octet-stream", body: readFileSync(dist + pathname) });
+  } else if (request.resourceType() === "document" && !pathname.startsWith("/assets/")) {
+    const answer = await route.fetch({ url: `${origin}/` });
+    const headers = Object.fromEntries(Object.entries(answer.headers()).filter(([name]) => !["content-encoding", "content-length"].includes(name)));
+    await route.fulfill({ status: 200, headers, body: readFileSync(`${dist}/index.html`) });
+  } else {
+    await route.continue();
+  }
+}
 
 export const TOKEN = "a-token-of-this-journey";
 
@@ -114,6 +133,11 @@ export class Rig {
   async person(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
     context.setDefaultTimeout(15_000);
+    if (DIST !== undefined) {
+      // A page that did not come from this machine asks whether it may talk to it.
+      await context.grantPermissions(["local-network-access"]);
+      await context.route("**", (route) => fromDist(route, DIST));
+    }
     context.on("page", (page) => {
       page.on("pageerror", (error) => this.complaints.push(`${page.url()}: ${String(error)}`));
       page.on("console", (message) => {

@@ -1,4 +1,4 @@
-import type { Execution, Hook, TestResult } from "../wire/types.ts";
+import type { Execution, Hook, HookTestResult } from "../wire/types.ts";
 
 /** The causes of trouble that have a message of their own: what happened, why, and what to do. */
 export type Cause = "ssrf" | "freeText" | "tripped" | "edition" | "cap" | "budget" | "required" | "notJson" | "late";
@@ -19,7 +19,7 @@ export function causeOf(text: string | null | undefined): Cause | undefined {
 }
 
 /** Why a test came out as it did. */
-export function causeOfTest(result: TestResult): Cause | undefined {
+export function causeOfTest(result: HookTestResult): Cause | undefined {
   if (result.nonJson === true) {
     return "notJson";
   }

@@ -17,7 +17,7 @@ export function Answer({ approval }: { approval: Approval }) {
   const queries = useQueryClient();
   const [reason, setReason] = useState("");
   const answer = useMutation({
-    mutationFn: (yes: boolean) => connection.call(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
+    mutationFn: (yes: boolean) => connection.request(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
   const now = answer.data?.approval ?? approval;

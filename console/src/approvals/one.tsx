@@ -5,7 +5,7 @@ import { JsonDiff } from "../ui/diff.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { WireError } from "../wire/error.ts";
+import { RequestError } from "../wire/client.ts";
 import type { Approval } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -16,11 +16,11 @@ export function ApprovalPage() {
   const words = useWords().approvals;
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
-  const found = useQuery({ queryKey: ["approvals", "one", id], queryFn: async () => (await connection.call("approvals.get", { id })).approval });
+  const found = useQuery({ queryKey: ["approvals", "one", id], queryFn: async () => (await connection.request("approvals.get", { id })).approval });
   if (found.data !== undefined) {
     return <One approval={found.data} />;
   }
-  const isMissing = found.error instanceof WireError && found.error.code === "NOT_FOUND";
+  const isMissing = found.error instanceof RequestError && found.error.code === "NOT_FOUND";
   return (
     <Page>
       {isMissing && <Empty title={words.notFound}>{words.notFoundAbout}</Empty>}

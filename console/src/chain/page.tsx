@@ -9,7 +9,7 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { useAgents } from "../wire/queries.ts";
-import { type ChainRow, EVENTS, type HookEvent, type JsonObject, type Params } from "../wire/types.ts";
+import { type ChainLine, EVENTS, type HookEvent, type JsonObject, type Params } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 
@@ -24,7 +24,7 @@ export function ChainPage() {
   const [tool, setTool] = useState("exec");
   const [input, setInput] = useState('{\n  "command": "git push --force"\n}');
   const [bad, setBad] = useState<string>();
-  const chain = useMutation({ mutationFn: async (params: Params<"hooks.chain">) => (await connection.call("hooks.chain", params)).chain });
+  const chain = useMutation({ mutationFn: async (params: Params<"hooks.chain">) => (await connection.request("hooks.chain", params)).chain });
   const hasTool = event !== "session_start" && event !== "user_prompt_submit" && event !== "stop";
   const ask = (submitted: FormEvent): void => {
     submitted.preventDefault();
@@ -95,7 +95,7 @@ export function ChainPage() {
   );
 }
 
-function Rows({ rows }: { rows: readonly ChainRow[] }) {
+function Rows({ rows }: { rows: readonly ChainLine[] }) {
   const words = useWords();
   return (
     <Card className="overflow-hidden">

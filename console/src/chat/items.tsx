@@ -58,7 +58,7 @@ function TurnHooks({ runId, sessionKey }: { runId: string; sessionKey: string })
   const [open, setOpen] = useState(false);
   const found = useQuery({
     queryKey: ["executions", "turn", runId],
-    queryFn: async () => (await connection.call("hooks.history", { sessionId: keptKey(sessionKey, me.user_id), limit: 200 })).executions.filter((row) => row.turn_id === runId).reverse(),
+    queryFn: async () => (await connection.request("hooks.history", { sessionId: keptKey(sessionKey, me.user_id), limit: 200 })).executions.filter((row) => row.turn_id === runId).reverse(),
     enabled: open,
     refetchInterval: open ? 2_000 : false,
   });
@@ -181,7 +181,7 @@ function Waits({ item }: { item: Of<"approval"> }) {
   const may = useMay("operator");
   const found = useQuery({
     queryKey: ["approvals", "one", item.id],
-    queryFn: async () => (await connection.call("approvals.get", { id: item.id })).approval,
+    queryFn: async () => (await connection.request("approvals.get", { id: item.id })).approval,
     enabled: may,
     retry: false,
   });

@@ -7,7 +7,7 @@ import { Select } from "../ui/field.tsx";
 import { Empty, Page } from "../ui/page.tsx";
 import { When } from "../ui/when.tsx";
 import { useAgents, useSessions } from "../wire/queries.ts";
-import type { SessionRow } from "../wire/types.ts";
+import type { SessionLine } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConversationView } from "./conversation.tsx";
@@ -56,7 +56,7 @@ export function ChatPage() {
   );
 }
 
-function SessionLink({ session }: { session: SessionRow }) {
+function SessionLink({ session }: { session: SessionLine }) {
   return (
     <Link to="/chat/$key" params={{ key: session.key }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint!", "aria-current": "page" }}>
       <span className="block truncate">{session.label || parts(session.key)?.conversation || session.key}</span>

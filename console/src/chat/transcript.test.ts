@@ -1,14 +1,17 @@
 import { expect, test } from "vitest";
 
-import type { AgentEvent, Json } from "../wire/types.ts";
+import type { HookFrame, RunEvent, RunEvents, RunHead } from "../wire/types.ts";
 import { escaped, isOthers, keptKey, shownKey } from "./session-key.ts";
 import { EMPTY, endings, fromHistory, heard, type Item, noted } from "./transcript.ts";
 
-const event = (type: string, payload: Record<string, Json> = {}, more: Partial<AgentEvent> = {}): AgentEvent => ({ type, agentId: "main", runId: "r", sessionKey: "k", payload, ...more });
-const all = (...events: AgentEvent[]): readonly Item[] => events.reduce(heard, EMPTY).items;
+const HEAD: RunHead = { agentId: "main", runId: "r", sessionKey: "k", userId: "anna", channel: "ws", chatId: "c" };
+const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+const FRAME: HookFrame = { type: "hook", name: "n", role: "system", content: "mind", skill: "s", timing: "before_llm", id: "1", sig: "", sessionKey: "k", runId: "r", seq: 1 };
+const event = <Kind extends keyof RunEvents>(type: Kind, payload: RunEvents[Kind], more: Partial<RunHead> = {}): RunEvent => ({ ...HEAD, type, payload, ...more }) as RunEvent;
+const all = (...events: RunEvent[]): readonly Item[] => events.reduce(heard, EMPTY).items;
 
 test("pieces become one answer, and the whole of it takes their place", () => {
-  const items = all(event("run.started", { message: "hi" }), event("chunk", { content: "All " }), event("chunk", { content: "don" }), event("run.completed", { content: "All done." }));
+  const items = all(event("run.started", { message: "hi", sig: "" }), event("chunk", { content: "All " }), event("chunk", { content: "don" }), event("run.completed", { content: "All done.", usage: USAGE }));
   expect(items).toEqual([
     { kind: "asked", text: "hi", runId: "r" },
     { kind: "answer", text: "All done.", thinking: "", open: false },
@@ -16,7 +19,7 @@ test("pieces become one answer, and the whole of it takes their place", () => {
 });
 
 test("an answer that calls followed stands once", () => {
-  const items = all(event("chunk", { content: "I look" }), event("block.reply", { content: "I look" }), event("tool.call", { id: "1", name: "exec", arguments: { command: "ls" } }), event("tool.result", { id: "1", name: "exec", result: "a", is_error: false }), event("run.completed", { content: "One file." }));
+  const items = all(event("chunk", { content: "I look" }), event("block.reply", { content: "I look" }), event("tool.call", { id: "1", name: "exec", arguments: { command: "ls" } }), event("tool.result", { id: "1", name: "exec", arguments: { command: "ls" }, result: "a", is_error: false }), event("run.completed", { content: "One file.", usage: USAGE }));
   expect(items.map((item) => item.kind)).toEqual(["answer", "call", "answer"]);
   expect(items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "ls" }, result: "a", isError: false });
 });
@@ -28,7 +31,7 @@ test("a call that was stopped says by whom and why, also after it is read again"
   const kept = fromHistory(
     [
       { role: "user", content: "hi" },
-      { role: "assistant", content: "", tool_calls: [{ id: "1", function: { name: "exec", arguments: '{"command":"rm"}' } }] },
+      { role: "assistant", content: "", tool_calls: [{ id: "1", type: "function", function: { name: "exec", arguments: '{"command":"rm"}' } }] },
       { role: "tool", content: "Hook blocked", tool_call_id: "1" },
     ],
     live,
@@ -43,8 +46,8 @@ test("a message that was stopped says why once", () => {
 });
 
 test("texts of skills stand where they came, and the turns of messages stay known", () => {
-  const started = heard(EMPTY, event("run.started", { message: "hi" }));
-  const withNote = noted(started, { type: "hook", name: "n", role: "system", content: "mind", skill: "s" });
+  const started = heard(EMPTY, event("run.started", { message: "hi", sig: "" }));
+  const withNote = noted(started, FRAME);
   expect(withNote.items[1]).toEqual({ kind: "note", name: "n", text: "mind", skill: "s" });
   const kept = fromHistory([{ role: "user", content: "old" }, { role: "user", content: "hi" }], withNote);
   expect(kept.items).toEqual([

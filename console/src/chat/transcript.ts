@@ -1,4 +1,4 @@
-import type { AgentEvent, ChatMessage, HookFrame, Json, JsonObject, ToolCall } from "../wire/types.ts";
+import type { HookFrame, JsonObject, RunEvent, RunEvents, ShownMessage, ToolCallPart } from "../wire/types.ts";
 
 /** The hook that stopped something, and why. */
 export interface Blocked {
@@ -42,25 +42,21 @@ export interface Transcript {
 
 export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined, blocks: new Map() };
 
-const text = (value: Json | undefined): string => (typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value));
-const object = (value: Json | undefined): JsonObject | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The arguments of a call, which some write as text. */
-function argumentsOf(call: ToolCall): JsonObject {
-  const given = call.function?.arguments ?? call.arguments ?? {};
-  if (typeof given !== "string") {
-    return given;
-  }
+/** The arguments of a call, which are JSON in a text. */
+function argumentsOf(call: ToolCallPart): JsonObject {
+  const given = call.function.arguments;
   try {
-    return object(JSON.parse(given) as Json) ?? {};
+    const read: unknown = JSON.parse(given);
+    return isObject(read) ? read : {};
   } catch {
     return { arguments: given };
   }
 }
 
 /** What is kept of a conversation. What is known beyond it, and what ended it, stays. */
-export function fromHistory(messages: readonly ChatMessage[], before: Transcript = EMPTY): Transcript {
+export function fromHistory(messages: readonly ShownMessage[], before: Transcript = EMPTY): Transcript {
   const items: Item[] = [];
   for (const message of messages) {
     if (message.role === "tool") {
@@ -79,7 +75,7 @@ export function fromHistory(messages: readonly ChatMessage[], before: Transcript
       }
       for (const call of message.tool_calls ?? []) {
         const blocked = before.blocks.get(call.id);
-        items.push({ kind: "call", id: call.id, name: call.function?.name ?? call.name ?? "", input: argumentsOf(call), ...(blocked === undefined ? {} : { blocked }) });
+        items.push({ kind: "call", id: call.id, name: call.function.name, input: argumentsOf(call), ...(blocked === undefined ? {} : { blocked }) });
       }
     }
   }
@@ -139,60 +135,59 @@ function atCall(items: readonly Item[], id: string, change: Partial<Extract<Item
   return [...closed(items), { kind: "call", id, name: "", ...change }];
 }
 
-function blockedIn(payload: JsonObject): Blocked {
-  const id = payload["hookId"];
-  return { hookId: typeof id === "string" ? id : null, name: text(payload["name"]), event: text(payload["event"]), reason: text(payload["reason"]) };
+const blockedIn = ({ hookId, name, event, reason }: RunEvents["hook.blocked"]): Blocked => ({ hookId, name, event, reason });
+
+/** What a hook stopped: the call that it is about, or the message. */
+function stopped(before: Transcript, payload: RunEvents["hook.blocked"], agent: { readonly agent?: string }): Transcript {
+  const blocked = blockedIn(payload);
+  const { toolCallId, tool, arguments: input } = payload;
+  if (toolCallId === undefined) {
+    return { ...before, items: [...closed(before.items), { kind: "blocked", blocked }] };
+  }
+  const known = { blocked, ...(tool === undefined || tool === "" ? {} : { name: tool }), ...(input === undefined ? {} : { input }), ...agent };
+  return { ...before, blocks: new Map(before.blocks).set(toolCallId, blocked), items: atCall(before.items, toolCallId, known) };
 }
 
 /** What happened in a run, as it is shown. Pure. */
-export function heard(before: Transcript, event: AgentEvent): Transcript {
-  const payload = event.payload ?? {};
+export function heard(before: Transcript, event: RunEvent): Transcript {
   const below = event.delegationId !== undefined;
   const { items } = before;
   const agent = below ? { agent: event.agentId } : {};
-  const input = object(payload["arguments"]);
   switch (event.type) {
     case "run.started":
-      return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: text(payload["message"]), runId: event.runId }] };
+      return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
     case "chunk":
-      return below ? before : { ...before, running: true, items: piece(items, { text: text(payload["content"]) }) };
+      return below ? before : { ...before, running: true, items: piece(items, { text: event.payload.content }) };
     case "thinking":
-      return below ? before : { ...before, running: true, items: piece(items, { thinking: text(payload["content"]) }) };
+      return below ? before : { ...before, running: true, items: piece(items, { thinking: event.payload.content }) };
     case "block.reply":
-      return below ? before : { ...before, items: whole(items, text(payload["content"])) };
+      return below ? before : { ...before, items: whole(items, event.payload.content) };
     case "activity":
-      return { ...before, running: true, activity: text(payload["phase"]) };
+      return { ...before, running: true, activity: event.payload.phase };
     case "run.retrying":
       return { ...before, running: true, activity: "retrying" };
-    case "tool.call":
-      return { ...before, activity: "tool", items: atCall(items, text(payload["id"]), { name: text(payload["name"]), ...(input === undefined ? {} : { input }), ...agent }) };
-    case "tool.result":
-      return {
-        ...before,
-        items: atCall(items, text(payload["id"]), { name: text(payload["name"]), result: text(payload["result"]), isError: payload["is_error"] === true, ...(input === undefined ? {} : { input }), ...agent }),
-      };
-    case "hook.blocked": {
-      const blocked = blockedIn(payload);
-      const call = payload["toolCallId"];
-      if (typeof call !== "string") {
-        return { ...before, items: [...closed(items), { kind: "blocked", blocked }] };
-      }
-      const tool = text(payload["tool"]);
-      const known = { blocked, ...(tool === "" ? {} : { name: tool }), ...(input === undefined ? {} : { input }), ...agent };
-      return { ...before, blocks: new Map(before.blocks).set(call, blocked), items: atCall(items, call, known) };
+    case "tool.call": {
+      const { id, name, arguments: input } = event.payload;
+      return { ...before, activity: "tool", items: atCall(items, id, { name, input, ...agent }) };
     }
+    case "tool.result": {
+      const { id, name, arguments: input, result, is_error: isError } = event.payload;
+      return { ...before, items: atCall(items, id, { name, result, isError, input, ...agent }) };
+    }
+    case "hook.blocked":
+      return stopped(before, event.payload, agent);
     case "approval.waiting":
-      return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: text(payload["approvalId"]), tool: text(payload["tool"]), state: "waiting" }] };
-    case "approval.decided":
-      return { ...before, activity: "", items: items.map((item) => (item.kind === "approval" && item.id === payload["approvalId"] ? { ...item, state: text(payload["state"]) } : item)) };
+      return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: event.payload.approvalId, tool: event.payload.tool, state: "waiting" }] };
+    case "approval.decided": {
+      const { approvalId, state } = event.payload;
+      return { ...before, activity: "", items: items.map((item) => (item.kind === "approval" && item.id === approvalId ? { ...item, state } : item)) };
+    }
     case "run.completed":
-      return below ? before : { ...before, running: false, activity: "", items: closed(whole(items, text(payload["content"]))) };
+      return below ? before : { ...before, running: false, activity: "", items: closed(whole(items, event.payload.content)) };
     case "run.failed":
-      return below ? before : { ...before, running: false, activity: "", items: failed(closed(items), text(payload["error"])) };
+      return below ? before : { ...before, running: false, activity: "", items: failed(closed(items), event.payload.error) };
     case "run.cancelled":
       return below ? before : { ...before, running: false, activity: "", items: [...closed(items), { kind: "stopped" }] };
-    default:
-      return before;
   }
 }
 
@@ -203,7 +198,7 @@ function failed(items: Item[], error: string): Item[] {
 
 /** A text of a skill, in its place. */
 export function noted(before: Transcript, frame: HookFrame): Transcript {
-  const note: Item = { kind: "note", name: frame.name, text: frame.content, ...(frame.skill === undefined ? {} : { skill: frame.skill }) };
+  const note: Item = { kind: "note", name: frame.name, text: frame.content, ...(frame.skill === "" ? {} : { skill: frame.skill }) };
   return { ...before, items: [...closed(before.items), note] };
 }
 

@@ -1,15 +1,15 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useReducer, useState } from "react";
 
-import { WireError } from "../wire/error.ts";
-import type { AgentEvent, ChatMessage, HookFrame } from "../wire/types.ts";
-import { useEvents, useWire } from "../wire/use-wire.ts";
+import { RequestError } from "../wire/client.ts";
+import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
+import { useEvent, useWire } from "../wire/use-wire.ts";
 import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript } from "./transcript.ts";
 
 type Change =
-  | { readonly kind: "kept"; readonly messages: readonly ChatMessage[] }
+  | { readonly kind: "kept"; readonly messages: readonly ShownMessage[] }
   | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null }
-  | { readonly kind: "event"; readonly event: AgentEvent }
+  | { readonly kind: "event"; readonly event: RunEvent }
   | { readonly kind: "note"; readonly frame: HookFrame }
   | { readonly kind: "steered"; readonly text: string };
 
@@ -58,13 +58,13 @@ export function useConversation(key: string): Conversation {
     queryFn: async () => {
       try {
         const [{ messages }, status] = await Promise.all([
-          connection.call("chat.history", { sessionKey: key }),
-          connection.call("chat.session.status", { sessionKey: key }),
+          connection.request("chat.history", { sessionKey: key }),
+          connection.request("chat.session.status", { sessionKey: key }),
         ]);
         return { messages, status };
       } catch (failed) {
         // It begins with its first message.
-        if (failed instanceof WireError && failed.code === "NOT_FOUND") {
+        if (failed instanceof RequestError && failed.code === "NOT_FOUND") {
           return { messages: [], status: { isRunning: false, runId: null } };
         }
         throw failed;
@@ -80,26 +80,23 @@ export function useConversation(key: string): Conversation {
       change({ kind: "status", running: data.status.isRunning, runId: data.status.runId });
     }
   }, [data]);
-  useEvents((name, payload) => {
-    if (name === "hook") {
-      const frame = payload as HookFrame;
-      if (frame.sessionKey === key) {
-        change({ kind: "note", frame });
-      }
-    } else if (name === "agent") {
-      const event = payload as AgentEvent;
-      if (event.sessionKey !== key) {
-        return;
-      }
-      change({ kind: "event", event });
-      if (event.type === "run.started" || (event.type === "hook.blocked" && event.payload?.["toolCallId"] === undefined)) {
-        setDraft("");
-        setSending(false);
-      }
-      if (ENDS.includes(event.type)) {
-        void refetch();
-        void queries.invalidateQueries({ queryKey: ["sessions"] });
-      }
+  useEvent("hook", (frame) => {
+    if (frame.sessionKey === key) {
+      change({ kind: "note", frame });
+    }
+  });
+  useEvent("agent", (event) => {
+    if (event.sessionKey !== key) {
+      return;
+    }
+    change({ kind: "event", event });
+    if (event.type === "run.started" || (event.type === "hook.blocked" && event.payload.toolCallId === undefined)) {
+      setDraft("");
+      setSending(false);
+    }
+    if (ENDS.includes(event.type)) {
+      void refetch();
+      void queries.invalidateQueries({ queryKey: ["sessions"] });
     }
   });
   const send = useCallback(() => {
@@ -111,18 +108,18 @@ export function useConversation(key: string): Conversation {
       setSending(false);
     };
     if (transcript.running) {
-      connection.call("chat.inject", { sessionKey: key, message }).then(() => {
+      connection.request("chat.inject", { sessionKey: key, message }).then(() => {
         change({ kind: "steered", text: message });
         setDraft("");
         setSending(false);
       }, failed);
       return;
     }
-    connection.call("chat.send", { sessionKey: key, message, stream: true }).then(
+    connection.request("chat.send", { sessionKey: key, message, stream: true }).then(
       () => setSending(false),
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
-        const isShown = why instanceof WireError && why.message.startsWith("hook blocked ");
+        const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
         if (isShown) {
           setDraft("");
           setSending(false);
@@ -133,7 +130,7 @@ export function useConversation(key: string): Conversation {
     );
   }, [connection, draft, key, transcript.running]);
   const stop = useCallback(() => {
-    connection.call("chat.abort", { sessionKey: key }).catch(setError);
+    connection.request("chat.abort", { sessionKey: key }).catch(setError);
   }, [connection, key]);
   return { transcript, unreadable: kept.error, draft, setDraft, sending, error, send, stop };
 }

@@ -59,7 +59,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
     queryKey: ["executions", query, since],
     initialPageParam: "",
     queryFn: ({ pageParam }) =>
-      connection.call("hooks.history", {
+      connection.request("hooks.history", {
         ...query,
         ...(since === undefined ? {} : { since }),
         ...(pageParam === "" ? {} : { cursor: pageParam }),
@@ -97,7 +97,7 @@ function useNewer(query: Query, first: Execution | undefined): number {
   const { connection } = useWire();
   const newest = useQuery({
     queryKey: ["executions", "newest", query],
-    queryFn: async () => (await connection.call("hooks.history", { ...query, limit: 100 })).executions,
+    queryFn: async () => (await connection.request("hooks.history", { ...query, limit: 100 })).executions,
     refetchInterval: LOOK_EVERY_MS,
     enabled: first !== undefined,
   });

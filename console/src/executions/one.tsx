@@ -8,8 +8,8 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
-import { WireError } from "../wire/error.ts";
-import type { Execution, ExecutionPage as Rows } from "../wire/types.ts";
+import { RequestError } from "../wire/client.ts";
+import type { Execution, Payload } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 
@@ -21,16 +21,16 @@ export function ExecutionPage() {
   const queries = useQueryClient();
   const mayRead = useMay("admin");
   const listed = queries
-    .getQueriesData<InfiniteData<Rows>>({ queryKey: ["executions"] })
+    .getQueriesData<InfiniteData<Payload<"hooks.history">>>({ queryKey: ["executions"] })
     .flatMap(([, data]) => (data !== undefined && "pages" in data ? data.pages : []))
     .flatMap((page) => page.executions)
     .find((row) => row.id === id);
-  const found = useQuery({ queryKey: ["execution", id], queryFn: () => connection.call("hooks.execution.get", { id }), enabled: mayRead });
+  const found = useQuery({ queryKey: ["execution", id], queryFn: () => connection.request("hooks.execution.get", { id }), enabled: mayRead });
   const row = found.data ?? listed;
   if (row !== undefined) {
     return <One row={row} />;
   }
-  const isMissing = !mayRead || (found.error instanceof WireError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
+  const isMissing = !mayRead || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
   return (
     <Page>
       {isMissing && <Empty title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
@@ -40,7 +40,7 @@ export function ExecutionPage() {
   );
 }
 
-function One({ row }: { row: Execution }) {
+function One({ row }: { row: Execution & { readonly errorDetail?: string | null } }) {
   const all = useWords();
   const words = all.executions;
   const name = row.hook_name || row.hook_id || "";

@@ -57,7 +57,7 @@ test("each handler has its own settings, whatever was typed elsewhere", () => {
   expect(toConfig({ ...draft, handler: "http" })).toEqual({ url: "https://u" });
   expect(toConfig({ ...draft, handler: "prompt" })).toEqual({ prompt_template: "t", max_invocations_per_turn: 7, on_injection: "ignore" });
   expect(toConfig({ ...draft, handler: "script" })).toEqual({ source: "s" });
-  expect(toRecord({ ...draft, scope: "tenant", agents: ["a"] })["agent_ids"]).toEqual([]);
+  expect(toRecord({ ...draft, scope: "tenant", agents: ["a"] }).agent_ids).toEqual([]);
 });
 
 test("what counts where nothing answers goes with the kind of event", () => {

@@ -1,4 +1,4 @@
-import { type Breaker, type Fallback, GATES, type Handler, type Hook, type HookEvent, type Json, type JsonObject, type Scope } from "../wire/types.ts";
+import { type BreakerPolicy, type Fallback, GATES, type HandlerType, type Hook, type HookEvent, type HookInput, type HookScope, type HookUpdates, isHookEvent, type JsonObject } from "../wire/types.ts";
 import { DEFAULT_TIMEOUT_MS, MASK } from "./bounds.ts";
 
 /** A header of a request that a hook sends. */
@@ -12,8 +12,8 @@ export interface Header {
 export interface Draft {
   name: string;
   event: HookEvent;
-  handler: Handler;
-  scope: Scope;
+  handler: HandlerType;
+  scope: HookScope;
   agents: string[];
   matcher: string;
   condition: string;
@@ -22,7 +22,7 @@ export interface Draft {
   priority: string;
   enabled: boolean;
   mayRewrite: boolean;
-  breaker: Breaker;
+  breaker: BreakerPolicy;
   onTrip: Fallback;
   command: string;
   variables: string;
@@ -75,8 +75,8 @@ export const EMPTY: Draft = {
   source: SOURCE,
 };
 
-const text = (value: Json | undefined): string => (typeof value === "string" ? value : "");
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A hook, to be changed. */
 export function toDraft(hook: Hook): Draft {
@@ -88,7 +88,7 @@ export function toDraft(hook: Hook): Draft {
   return {
     ...EMPTY,
     name: hook.name,
-    event: hook.event,
+    event: isHookEvent(hook.event) ? hook.event : EMPTY.event,
     handler: hook.handler_type,
     scope: hook.scope,
     agents: [...hook.agent_ids],
@@ -118,7 +118,7 @@ export function toDraft(hook: Hook): Draft {
 }
 
 /** Members without those that are empty. */
-const filled = (members: Record<string, Json>): JsonObject =>
+const filled = (members: Record<string, unknown>): JsonObject =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== "" && value !== false && !(Array.isArray(value) && value.length === 0)));
 
 /** The settings of the handler that is chosen. */
@@ -153,7 +153,7 @@ export function toConfig(draft: Draft): JsonObject {
 }
 
 /** The whole record. */
-export function toRecord(draft: Draft): JsonObject {
+export function toRecord(draft: Draft): HookInput {
   return {
     name: draft.name.trim(),
     event: draft.event,
@@ -174,9 +174,9 @@ export function toRecord(draft: Draft): JsonObject {
 }
 
 /** What is different from `base`: what is sent, so that what others change meanwhile elsewhere stays. */
-export function changes(base: Draft, draft: Draft): JsonObject {
-  const [was, is] = [toRecord(base), toRecord(draft)];
-  return Object.fromEntries(Object.entries(is).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(was[name])));
+export function changes(base: Draft, draft: Draft): HookUpdates {
+  const was = new Map(Object.entries(toRecord(base)));
+  return Object.fromEntries(Object.entries(toRecord(draft)).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(was.get(name))));
 }
 
 /** Another event: what is said where nothing answers goes with its kind. */

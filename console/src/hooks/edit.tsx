@@ -9,7 +9,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { JsonDiff } from "../ui/diff.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { WireError } from "../wire/error.ts";
+import { RequestError } from "../wire/client.ts";
 import type { Hook } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -17,7 +17,7 @@ import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { TestPanel } from "./test-panel.tsx";
 
-const isConflict = (error: unknown): boolean => error instanceof WireError && error.message.startsWith("version conflict");
+const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
 
 /** Changes a hook. What is typed stays when a save fails, and when somebody else saves first. */
 export function EditHook({ hook }: { hook: Hook }) {
@@ -44,9 +44,9 @@ export function EditHook({ hook }: { hook: Hook }) {
     mutationFn: async ({ draft, over }: { draft: Draft; over: Hook }) => {
       const updates = changes(toDraft(over), draft);
       if (Object.keys(updates).length > 0) {
-        await connection.call("hooks.update", { hookId: hook.id, updates, ifVersion: over.version });
+        await connection.request("hooks.update", { hookId: hook.id, updates, ifVersion: over.version });
       }
-      return (await connection.call("hooks.get", { hookId: hook.id })).hook;
+      return (await connection.request("hooks.get", { hookId: hook.id })).hook;
     },
     onSuccess: async (saved) => {
       setTheirs(undefined);
@@ -56,7 +56,7 @@ export function EditHook({ hook }: { hook: Hook }) {
     },
     onError: async (error) => {
       if (isConflict(error)) {
-        setTheirs((await connection.call("hooks.get", { hookId: hook.id })).hook);
+        setTheirs((await connection.request("hooks.get", { hookId: hook.id })).hook);
       }
     },
   });

@@ -23,7 +23,7 @@ function useNewest() {
   const { connection } = useWire();
   return useQuery({
     queryKey: ["hooks", "newest"],
-    queryFn: async (): Promise<readonly Execution[]> => (await connection.call("hooks.history", { limit: COUNTED })).executions,
+    queryFn: async (): Promise<readonly Execution[]> => (await connection.request("hooks.history", { limit: COUNTED })).executions,
   });
 }
 
@@ -195,7 +195,7 @@ export function Reset({ hook }: { hook: Hook }) {
   const queries = useQueryClient();
   const may = useMay("admin");
   const reset = useMutation({
-    mutationFn: () => connection.call("hooks.reset", { hookId: hook.id }),
+    mutationFn: () => connection.request("hooks.reset", { hookId: hook.id }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
   });
   return may ? (

@@ -23,7 +23,7 @@ export function NewHookPage() {
   const form = useForm<Draft>({ defaultValues: EMPTY, mode: "onTouched" });
   const event = useWatch({ control: form.control, name: "event" });
   const create = useMutation({
-    mutationFn: (draft: Draft) => connection.call("hooks.create", toRecord(draft)),
+    mutationFn: (draft: Draft) => connection.request("hooks.create", toRecord(draft)),
     onSuccess: async ({ hookId }) => {
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       await navigate({ to: "/hooks/$id", params: { id: hookId } });

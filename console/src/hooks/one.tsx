@@ -11,7 +11,7 @@ import { Confirm } from "../ui/dialog.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { WireError } from "../wire/error.ts";
+import { RequestError } from "../wire/client.ts";
 import { GATES, type Hook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -28,11 +28,11 @@ export function HookPage() {
   const words = useWords();
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
-  const found = useQuery({ queryKey: ["hooks", "one", id], queryFn: async () => (await connection.call("hooks.get", { hookId: id })).hook });
+  const found = useQuery({ queryKey: ["hooks", "one", id], queryFn: async () => (await connection.request("hooks.get", { hookId: id })).hook });
   if (found.data !== undefined) {
     return <OneHook hook={found.data} />;
   }
-  const isMissing = found.error instanceof WireError && (found.error.code === "NOT_FOUND" || found.error.message === "invalid hook ID");
+  const isMissing = found.error instanceof RequestError && (found.error.code === "NOT_FOUND" || found.error.message === "invalid hook ID");
   return (
     <Page>
       {isMissing && (
@@ -122,7 +122,7 @@ function Actions({ hook }: { hook: Hook }) {
   const admin = useMay("admin");
   const [asks, setAsks] = useState<"off" | "delete">();
   const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["hooks"] });
-  const on = useMutation({ mutationFn: () => connection.call("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
+  const on = useMutation({ mutationFn: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
   const isGate = GATES.includes(hook.event);
   const state = stateOf(hook);
@@ -148,7 +148,7 @@ function Actions({ hook }: { hook: Hook }) {
         title={words.offTitle(hook.name || hook.id)}
         about={isGate ? words.offGate(hook.matcher) : words.offObserver}
         action={words.switchOff}
-        act={() => connection.call("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh)}
+        act={() => connection.request("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh)}
       />
       <Confirm
         open={asks === "delete"}
@@ -157,7 +157,7 @@ function Actions({ hook }: { hook: Hook }) {
         about={isGate ? words.deleteGate(hook.matcher) : words.deleteObserver}
         action={words.delete}
         act={async () => {
-          await connection.call("hooks.delete", { hookId: hook.id });
+          await connection.request("hooks.delete", { hookId: hook.id });
           await navigate({ to: "/hooks" });
           await fresh();
         }}

@@ -1,4 +1,4 @@
-import { type Hook, GATES } from "../wire/types.ts";
+import { GATES, type Hook, isHookEvent } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
 
 /** What a hook does, in one sentence. Pure. */
@@ -12,6 +12,7 @@ export function summary(hook: Hook, words: Words): string {
     }
   };
   const who = hook.config_hidden === true ? what.hidden : { command: () => what.command, http: () => what.http(host()), prompt: () => what.prompt, script: () => what.script }[hook.handler_type]();
-  const when = hook.matcher === "" ? words.events[hook.event].when : words.events[hook.event].whenMatching(hook.matcher);
+  const said = isHookEvent(hook.event) ? words.events[hook.event] : undefined;
+  const when = (hook.matcher === "" ? said?.when : said?.whenMatching(hook.matcher)) ?? hook.event;
   return sentence(who, when, GATES.includes(hook.event));
 }

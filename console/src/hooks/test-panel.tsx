@@ -8,7 +8,7 @@ import { Area, Field, Input } from "../ui/field.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
-import type { HookEvent, JsonObject, TestResult } from "../wire/types.ts";
+import type { CheckpointName, HookInput, HookTestResult, JsonObject, SampleEvent } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { causeOf, causeOfTest } from "../advice/advice.ts";
@@ -23,7 +23,7 @@ interface Sample {
 }
 
 /** Runs a hook with a made-up event: the handler for real, nothing recorded. */
-export function TestPanel({ event, what }: { event: HookEvent; what: () => { config: JsonObject } | { hookId: string } }) {
+export function TestPanel({ event, what }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string } }) {
   const words = useWords().test;
   const { connection } = useWire();
   const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
@@ -32,9 +32,9 @@ export function TestPanel({ event, what }: { event: HookEvent; what: () => { con
   const [text, setText] = useState("");
   const [bad, setBad] = useState<string>();
   const test = useMutation({
-    mutationFn: async (sample: Sample): Promise<{ result: TestResult; sample: Sample }> => {
-      const sampleEvent: JsonObject = hasTool ? { toolName: tool, toolInput: sample.input } : { rawInput: sample.text };
-      const { result } = await connection.call("hooks.test", { ...what(), sampleEvent, dryRun: true });
+    mutationFn: async (sample: Sample): Promise<{ result: HookTestResult; sample: Sample }> => {
+      const sampleEvent: SampleEvent = hasTool ? { toolName: tool, toolInput: sample.input } : { rawInput: sample.text };
+      const { result } = await connection.request("hooks.test", { ...what(), sampleEvent, dryRun: true });
       return { result, sample };
     },
   });
@@ -87,7 +87,7 @@ export function TestPanel({ event, what }: { event: HookEvent; what: () => { con
   );
 }
 
-function Result({ result, sample, hasTool }: { result: TestResult; sample: Sample; hasTool: boolean }) {
+function Result({ result, sample, hasTool }: { result: HookTestResult; sample: Sample; hasTool: boolean }) {
   const all = useWords();
   const words = all.test;
   const facts: readonly (readonly [string, ReactNode])[] = [

@@ -2,18 +2,20 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 
-import { Connection } from "../wire/connection.ts";
-import { WireError } from "../wire/error.ts";
+import { PintleClient, RequestError, type Welcome } from "../wire/client.ts";
 import { claim, exchange, forget, hasSession, signOut, takeCode } from "../wire/session.ts";
-import { useConnectionState, WireContext } from "../wire/use-wire.ts";
+import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { CATALOGUES, LanguageContext } from "../words/use-words.ts";
 import { keepLanguage, keepScheme, type Preferences, PreferencesContext, readLanguage, readScheme, show } from "./preferences.ts";
 import { createPages } from "./routes.tsx";
 import { SignIn } from "./sign-in.tsx";
 
+/** The longest wait before a lost connection is tried again, in milliseconds. */
+const LONGEST_WAIT_MS = 10_000;
+
 /** What the server refused because of what was asked is refused again. */
 const mayRetry = (count: number, error: unknown): boolean =>
-  count < 2 && !(error instanceof WireError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
+  count < 2 && !(error instanceof RequestError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
 
 function usePreferences(): Preferences {
   const [scheme, setScheme] = useState(readScheme);
@@ -71,16 +73,18 @@ export function App() {
 }
 
 function Connected({ preferences, bad, again }: { preferences: Preferences; bad: unknown; again: () => void }) {
-  const [connection, setConnection] = useState<Connection>();
+  const [connection, setConnection] = useState<PintleClient>();
   useEffect(() => {
-    const made = new Connection(`${location.origin.replace(/^http/, "ws")}/ws`, claim);
+    const made = new PintleClient(`${location.origin.replace(/^http/, "ws")}/ws`, { credentials: () => Promise.resolve(claim()), longestWaitMs: LONGEST_WAIT_MS });
+    // What comes of it is its state.
+    made.connect().catch(() => undefined);
     setConnection(made);
     return () => made.close();
   }, []);
   return connection === undefined ? null : <Signed connection={connection} preferences={preferences} bad={bad} again={again} />;
 }
 
-function Signed({ connection, preferences, bad, again }: { connection: Connection; preferences: Preferences; bad: unknown; again: () => void }) {
+function Signed({ connection, preferences, bad, again }: { connection: PintleClient; preferences: Preferences; bad: unknown; again: () => void }) {
   const state = useConnectionState(connection);
   const words = CATALOGUES[preferences.language];
   const [wantsIn, setWantsIn] = useState(bad !== undefined);
@@ -91,22 +95,29 @@ function Signed({ connection, preferences, bad, again }: { connection: Connectio
       setWantsIn(true);
     });
   }, [connection]);
-  const me = connection.welcome;
+  const isRefused = state.is === "closed" && state.error !== undefined;
+  // Who one is stays known while the connection is away.
+  const [me, setMe] = useState<Welcome>();
+  useEffect(() => {
+    if (state.is === "connected") {
+      setMe(state.welcome);
+    }
+  }, [state]);
   const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave }), [connection, me, leave]);
   const router = useMemo(createPages, []);
   // Whoever said nothing yet is not told that it was wrong.
   const [ended, setEnded] = useState<unknown>();
   useEffect(() => {
-    if (state === "refused" && hasSession()) {
-      setEnded(connection.refusal);
+    if (state.is === "closed" && state.error !== undefined && hasSession()) {
+      setEnded(state.error);
       forget();
     }
-  }, [state, connection]);
-  if (wantsIn || state === "refused") {
+  }, [state]);
+  if (wantsIn || isRefused) {
     return <SignIn why={bad ?? ended} onDone={again} />;
   }
   if (wire === undefined) {
-    return <p className="p-6 text-muted">{state === "lost" ? words.frame.lost : words.frame.connecting}</p>;
+    return <p className="p-6 text-muted">{isLost(state) ? words.frame.lost : words.frame.connecting}</p>;
   }
   return (
     <PreferencesContext value={preferences}>

@@ -4,7 +4,7 @@ import * as Menu from "@radix-ui/react-dropdown-menu";
 import { useContext, useEffect, useRef, useState } from "react";
 
 import { useWaiting } from "../wire/queries.ts";
-import { useConnectionState, useEvents, useMay, useWire } from "../wire/use-wire.ts";
+import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
 import { Button } from "../ui/button.tsx";
 import { isTyping } from "../ui/list-keys.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -47,7 +47,7 @@ export function Frame() {
       </a>
       <Pages onFind={() => setFinding(true)} onKeys={() => setKeys(true)} />
       <main id="main" ref={main} tabIndex={-1} className="min-w-0 outline-none">
-        {state === "lost" && (
+        {isLost(state) && (
           <p role="status" className="sticky top-0 z-5 bg-ask-bg px-6 py-1 font-medium text-ask">
             {words.frame.lost}
           </p>
@@ -169,14 +169,16 @@ function Me({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
 function useFreshness(): void {
   const queries = useQueryClient();
   const router = useRouter();
-  useEvents((event) => {
-    if (event === "back" || event === "gap") {
-      void queries.invalidateQueries();
-      void router.invalidate();
-    } else if (event.startsWith("approvals.")) {
-      void queries.invalidateQueries({ queryKey: ["approvals"] });
-    } else if (event === "hooks.changed" || event === "hooks.breaker") {
-      void queries.invalidateQueries({ queryKey: ["hooks"] });
-    }
-  });
+  const all = (): void => {
+    void queries.invalidateQueries();
+    void router.invalidate();
+  };
+  const only = (what: string) => (): void => void queries.invalidateQueries({ queryKey: [what] });
+  useEvent("reconnected", all);
+  useEvent("gap", all);
+  useEvent("approvals.created", only("approvals"));
+  useEvent("approvals.decided", only("approvals"));
+  useEvent("approvals.expired", only("approvals"));
+  useEvent("hooks.changed", only("hooks"));
+  useEvent("hooks.breaker", only("hooks"));
 }

@@ -1,5 +1,5 @@
-import type { Claim } from "./connection.ts";
-import { WireError } from "./error.ts";
+import { RequestError } from "./client.ts";
+import type { ErrorCode, Params } from "./types.ts";
 
 /** Where the key of the session is kept: only pages of this origin read it, unlike its cookie, which all ports share. */
 const KEY = "pintle.session";
@@ -15,7 +15,7 @@ const kept = (): string | null => localStorage.getItem(KEY);
 export const hasSession = (): boolean => kept() !== null;
 
 /** What is said in `connect`: the key of the session, or nothing, which is enough on one's own machine. */
-export function claim(): Claim {
+export function claim(): Params<"connect"> {
   const key = kept();
   return key === null ? {} : { consoleKey: key };
 }
@@ -34,7 +34,7 @@ async function post(path: string, body: object): Promise<Answer> {
   });
   const answer = (await response.json().catch(() => ({}))) as Answer;
   if (!response.ok) {
-    throw new WireError((answer.error?.code ?? "internal").toUpperCase(), answer.error?.message ?? `HTTP ${response.status}`);
+    throw new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` });
   }
   return answer;
 }

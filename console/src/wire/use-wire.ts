@@ -1,10 +1,10 @@
 import { createContext, useContext, useEffect, useRef, useSyncExternalStore } from "react";
 
-import type { Connection, ConnectionState } from "./connection.ts";
-import type { Role, Welcome } from "./types.ts";
+import type { ConnectionState, PintleClient, Told, Welcome } from "./client.ts";
+import { type CallerRole, ROLES } from "./types.ts";
 
 export interface Wire {
-  readonly connection: Connection;
+  readonly connection: PintleClient;
   readonly me: Welcome;
   readonly signOut: () => void;
 }
@@ -20,26 +20,27 @@ export function useWire(): Wire {
   return wire;
 }
 
-const RANK: readonly Role[] = ["viewer", "operator", "admin", "owner"];
-
 /** Whether one has at least this role. */
-export function useMay(least: Role): boolean {
-  return RANK.indexOf(useWire().me.role) >= RANK.indexOf(least);
+export function useMay(least: CallerRole): boolean {
+  return ROLES.indexOf(useWire().me.role) >= ROLES.indexOf(least);
 }
 
-/** Hears events for as long as the component is there. */
-export function useEvents(listener: (event: string, payload: unknown) => void): void {
+/** Hears an event for as long as the component is there. */
+export function useEvent<Name extends keyof Told>(name: Name, listener: (payload: Told[Name]) => void): void {
   const { connection } = useWire();
   const latest = useRef(listener);
   useEffect(() => {
     latest.current = listener;
   });
-  useEffect(() => connection.listen((event, payload) => latest.current(event, payload)), [connection]);
+  useEffect(() => connection.on(name, (payload) => latest.current(payload)), [connection, name]);
 }
 
-export function useConnectionState(connection: Connection): ConnectionState {
+export function useConnectionState(connection: PintleClient): ConnectionState {
   return useSyncExternalStore(
-    (watcher) => connection.watch(watcher),
+    (changed) => connection.on("state", changed),
     () => connection.state,
   );
 }
+
+/** Whether there was a connection, or one could not be made: it is tried again. */
+export const isLost = (state: ConnectionState): boolean => state.is === "waiting" || (state.is === "connecting" && state.attempt > 1);
