@@ -31,6 +31,14 @@ export type Decision = "allow" | "block" | "ask" | "error" | "timeout";
 
 export type ErrorCode = "INVALID_REQUEST" | "UNAVAILABLE" | "NOT_LINKED" | "NOT_PAIRED" | "AGENT_TIMEOUT" | "UNAUTHORIZED" | "NOT_FOUND" | "ALREADY_EXISTS" | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "INTERNAL" | "TENANT_ACCESS_REVOKED" | "NOT_IMPLEMENTED";
 
+export type GuardState = "broken" | "tripped" | "unproven" | "armed" | "disabled";
+
+export type TurnOutcome = "allowed" | "blocked" | "asked" | "faulted";
+
+export type TurnEnding = "running" | "waiting" | "completed" | "failed" | "stopped" | "cut";
+
+export type TurnSpanKind = "round" | "model" | "call" | "tool" | "checkpoint";
+
 /** `differs` are the agents of which it takes no turns, because most nodes have another configuration of them */
 export type Node = {
   readonly id: string;
@@ -408,6 +416,276 @@ export type HookFrame = {
   readonly seq: number;
 };
 
+/** A hook of the configuration, or a text of a skill, at one checkpoint; `agents` is empty where it is about all. `why` and `origin`, its place in a file, are for owners. */
+export type ConfiguredHook = {
+  readonly name: string;
+  readonly family: string;
+  readonly event: CheckpointName;
+  readonly runs: "before" | "after";
+  readonly priority: number;
+  readonly state: GuardState;
+  readonly step: string | null;
+  readonly why: string | null;
+  readonly agents: readonly string[];
+  readonly matcher: string;
+  readonly timeoutMs: number | null;
+  readonly onFailure: string | null;
+  readonly origin: string | null;
+};
+
+/** How hooks stand: those of the configuration and the rules that you see. */
+export type GuardsSummary = {
+  readonly counts: { readonly armed: number; readonly unproven: number; readonly broken: number; readonly tripped: number; readonly disabled: number };
+  readonly notArmed: readonly GuardLine[];
+};
+
+/** A hook that somebody should look at; `step` is the step of its proof that failed. Of hooks of the configuration, `why` is for owners. */
+export type GuardLine = {
+  readonly name: string;
+  readonly family: string;
+  readonly hookId: string | null;
+  readonly events: readonly CheckpointName[];
+  readonly state: GuardState;
+  readonly step: string | null;
+  readonly why: string | null;
+};
+
+/** What hooks decided: each run counts once. `partial` says that there was more than is counted, and `since` from when on it is counted. */
+export type DecisionsOverTime = {
+  readonly since: string;
+  readonly bucketMs: number;
+  readonly partial: boolean;
+  readonly buckets: readonly DecisionBucket[];
+  readonly total: DecisionCounts;
+};
+
+/** How often hooks let something pass, refused it, asked a person, or failed. */
+export type DecisionCounts = {
+  readonly allowed: number;
+  readonly blocked: number;
+  readonly asked: number;
+  readonly faults: number;
+};
+
+/** The counts of the time from `at` on. */
+export type DecisionBucket = DecisionCounts & {
+  readonly at: string;
+};
+
+/** What one hook did. */
+export type HookCounts = DecisionCounts & {
+  readonly name: string;
+  readonly family: string;
+  readonly runs: number;
+  readonly p95Ms: number | null;
+};
+
+/** A line of the change log; `diff` is a JSON Patch without secrets. */
+export type HookChange = {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly hook_id: string;
+  readonly hook_name: string | null;
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly version: number;
+  readonly diff: unknown;
+};
+
+/** A matcher, held against names of tools. */
+export type MatcherCheck = {
+  readonly ok: boolean;
+  readonly error?: string;
+  readonly matches: readonly string[];
+};
+
+/** A condition; the place is that of the first error, where the parser says it. */
+export type ConditionCheck = {
+  readonly ok: boolean;
+  readonly error?: string;
+  readonly line?: number | null;
+  readonly column?: number | null;
+};
+
+/** A hook as it was; `hook` has the members of `Hook` but its version and its times, without secrets. */
+export type HookVersion = {
+  readonly version: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly hook: { readonly [member: string]: unknown };
+};
+
+/** One thing that `doctor` looked at. */
+export type DoctorCheck = {
+  readonly what: string;
+  readonly name: string;
+  readonly state: "ok" | "note" | "failed";
+  readonly step: string | null;
+  readonly message: string;
+  readonly stderr: string;
+};
+
+/** A provider of models; it is not asked, but has its key. */
+export type ProviderHealth = {
+  readonly name: string;
+  readonly url: string | null;
+  readonly ok: boolean;
+  readonly error: string | null;
+};
+
+/** The store, asked now. */
+export type StoreHealth = {
+  readonly kind: string;
+  readonly url: string | null;
+  readonly schemaLevel: number;
+  readonly ok: boolean;
+  readonly error: string | null;
+  readonly answeredMs: number;
+  readonly waitingJobs: number | null;
+};
+
+/** The child of a process hook. */
+export type ProcessHookHealth = {
+  readonly name: string;
+  readonly state: "up" | "starting" | "down";
+  readonly restarts: number;
+  readonly answeredMsAgo: number | null;
+  readonly fault: string | null;
+  readonly why: string | null;
+  readonly droppedEvents: number;
+  readonly strayLines: number;
+  readonly lastStderr: string | null;
+};
+
+/** An MCP server. */
+export type McpServerHealth = {
+  readonly name: string;
+  readonly state: "up" | "down";
+  readonly restarts: number;
+  readonly tools: number;
+  readonly why: string | null;
+  readonly lastStderr: string | null;
+};
+
+/** A circuit breaker that is open; `tenants` counts those for whom a global one is, for owners. */
+export type BreakerHealth = {
+  readonly hookId: string;
+  readonly name: string;
+  readonly event: CheckpointName;
+  readonly onTrip: Fallback;
+  readonly trippedAt: string | null;
+  readonly tenants: number;
+};
+
+/** A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed. */
+export type TurnLine = {
+  readonly turnId: string;
+  readonly sessionKey: string;
+  readonly agentId: string;
+  readonly userId: string | null;
+  readonly subAgent: boolean;
+  readonly prompt: string | null;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly ending: TurnEnding;
+  readonly error?: string;
+  readonly reason?: string;
+  readonly calls: number;
+  readonly blocked: number;
+  readonly asked: number;
+  readonly waiting: number;
+  readonly faults: number;
+};
+
+/** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out. */
+export type TurnDetail = {
+  readonly turn: TurnLine;
+  readonly parentTurnId: string | null;
+  readonly parentSpanId: string | null;
+  readonly durationMs: number;
+  readonly spans: readonly TurnSpan[];
+  readonly truncated: boolean;
+};
+
+/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them. */
+export type TurnSpan = {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly kind: TurnSpanKind;
+  readonly name: string;
+  readonly round: number;
+  readonly startMs: number;
+  readonly durationMs: number | null;
+  readonly eventId?: string;
+  readonly at?: string;
+  readonly tool?: string;
+  readonly toolCallId?: string;
+  readonly ruling?: string;
+  readonly answeredByHook?: true;
+  readonly text?: string;
+  readonly call?: TurnCall;
+  readonly permit?: string;
+  readonly digest?: string;
+  readonly model?: string;
+  readonly content?: string;
+  readonly result?: string;
+  readonly isError?: boolean;
+  readonly hooks?: readonly TurnHook[];
+};
+
+/** Arguments of a call without secrets; of long ones only the beginning. */
+export type TurnCall = {
+  readonly arguments?: { readonly [member: string]: unknown };
+  readonly beginning?: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+};
+
+/** A hook at a checkpoint. Of one that did not run, `reason` says why, `compared`, `value` and `by` with what. `change` is a JSON Patch. */
+export type TurnHook = {
+  readonly name: string;
+  readonly family: string;
+  readonly checkpoint: CheckpointName;
+  readonly ran: boolean;
+  readonly startMs: number | null;
+  readonly durationMs: number | null;
+  readonly slotWaitMs?: number;
+  readonly verdict?: string;
+  readonly reason?: string;
+  readonly by?: string;
+  readonly value?: string;
+  readonly compared?: { readonly pattern: string; readonly value: string };
+  readonly fault?: string;
+  readonly faultDetail?: string;
+  readonly cause?: string;
+  readonly change?: unknown;
+  readonly dropped?: readonly string[];
+  readonly warnings?: readonly string[];
+  readonly again?: true;
+  readonly execution?: TurnExecution;
+};
+
+/** What is kept of the execution of a rule at a checkpoint. */
+export type TurnExecution = {
+  readonly id: string;
+  readonly hookId: string | null;
+  readonly version: number;
+  readonly handlerType: HandlerType;
+  readonly decision: Decision;
+  readonly effective?: string;
+  readonly error?: string;
+  readonly retry: number;
+  readonly httpStatus?: number;
+  readonly stdoutBytes?: number;
+  readonly stderrBytes?: number;
+  readonly model?: string;
+  readonly tokens?: number;
+  readonly cached?: true;
+  readonly rewrite?: string;
+};
+
 /** What each method takes and gives. */
 export type Methods = {
   /** Anybody; the first request of a connection. */
@@ -469,6 +747,31 @@ export type Methods = {
   readonly "chat.abort": {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
+  };
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons. */
+  readonly "turns.list": {
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
+    readonly payload: { readonly turns: readonly TurnLine[]; readonly nextCursor: string };
+  };
+  /** Least role: viewer; all that records and the journal tell of one turn, with the turns of its sub-agents, oldest first. */
+  readonly "turns.get": {
+    readonly params: { readonly turnId: string };
+    readonly payload: { readonly turn: TurnDetail; readonly subAgents: readonly TurnDetail[] };
+  };
+  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer. */
+  readonly "overview.get": {
+    readonly params: { readonly since?: string };
+    readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
+  };
+  /** Least role: viewer; nothing is asked anew but the store; nodes, addresses, faults in words and lines of standard error are for owners. */
+  readonly "health.get": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget };
+  };
+  /** Least role: owner; what `pintle doctor` finds now, in a process of its own; one at a time, two minutes at most. */
+  readonly "doctor.run": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly checks: readonly DoctorCheck[]; readonly guards: { readonly armed: number; readonly total: number } };
   };
   /** Least role: owner; the processes that share one database. */
   readonly "nodes.list": {
@@ -555,6 +858,11 @@ export type Methods = {
     readonly params: { readonly tenantId: string; readonly enabled: boolean };
     readonly payload: { readonly tenant: Tenant };
   };
+  /** Least role: viewer; whether they can be read, and which of the agent's tools a matcher is about; nothing is run. */
+  readonly "hooks.check": {
+    readonly params: { readonly matcher?: string; readonly condition?: string; readonly agentId?: string };
+    readonly payload: { readonly tools: readonly string[]; readonly matcher: MatcherCheck | null; readonly condition: ConditionCheck | null };
+  };
   /** Least role: viewer; from then on `hooks.execution` comes for this hook, or for all. */
   readonly "hooks.watch": {
     readonly params: { readonly on: boolean; readonly hookId?: string };
@@ -570,10 +878,10 @@ export type Methods = {
     readonly params: { readonly id: string };
     readonly payload: { readonly retried: number };
   };
-  /** Least role: viewer; in running order. */
+  /** Least role: viewer; in running order; `configured` are the hooks of the configuration and the texts of skills, which run before and after the rules. */
   readonly "hooks.list": {
     readonly params: { readonly event?: CheckpointName; readonly scope?: HookScope; readonly agentId?: string; readonly enabled?: boolean };
-    readonly payload: { readonly hooks: readonly Hook[] };
+    readonly payload: { readonly hooks: readonly Hook[]; readonly configured: readonly ConfiguredHook[] };
   };
   /** Least role: viewer. */
   readonly "hooks.get": {
@@ -624,6 +932,21 @@ export type Methods = {
   readonly "hooks.chain": {
     readonly params: { readonly event: CheckpointName; readonly agentId?: string; readonly toolName?: string; readonly toolInput?: { readonly [member: string]: unknown } };
     readonly payload: { readonly chain: readonly ChainLine[] };
+  };
+  /** Least role: viewer; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
+  readonly "hooks.changes": {
+    readonly params: { readonly hookId?: string; readonly limit?: number; readonly cursor?: string };
+    readonly payload: { readonly changes: readonly HookChange[]; readonly nextCursor: string };
+  };
+  /** Least role: viewer; newest first, as far back as the change log tells. */
+  readonly "hooks.versions": {
+    readonly params: { readonly hookId: string };
+    readonly payload: { readonly versions: readonly HookVersion[] };
+  };
+  /** Least role: admin; its settings are again those of `version`; secrets stay today's, and so does whether it is on. */
+  readonly "hooks.restore": {
+    readonly params: { readonly hookId: string; readonly version: number; readonly ifVersion?: number };
+    readonly payload: { readonly hookId: string; readonly version: number; readonly warnings?: readonly string[] };
   };
   /** Least role: viewer. */
   readonly "hooks.budget.get": {

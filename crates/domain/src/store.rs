@@ -20,6 +20,7 @@ mod hooks;
 mod identity;
 mod nodes;
 mod row;
+mod turns;
 mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
@@ -37,6 +38,7 @@ pub use identity::{
 };
 pub use nodes::{Letter, LetterKind, NodeStore};
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
+pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
@@ -308,6 +310,20 @@ pub trait SessionStore: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError>;
+
+    /// The first `limit` entries of `turn` in the journal of a session, each with its moment; empty if there are none.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn turn_journal(
+        &self,
+        _key: &SessionKey,
+        _turn: &TurnId,
+        _limit: usize,
+    ) -> Result<Vec<(jiff::Timestamp, JournalEntry)>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// The sessions of a tenant, the one used last first. Blocks.
     ///

@@ -6,6 +6,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use domain::account::HandlerAnswer;
 use domain::chain::{Chain, HookMachine, Note};
+use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent};
 use domain::execution::{Execution, masked};
 use domain::fault::Fault;
@@ -352,10 +353,13 @@ impl Ids {
     }
 }
 
-/// Why a turn failed, if `what` says so and no hook stopped it, as the record may have it.
+/// Why a turn failed, if `what` says so and no hook stopped it, as the record may have it; of one that ended without an
+/// answer, its status.
 fn failure(what: &ObservedEvent) -> Option<String> {
     match what {
         ObservedEvent::Runtime(RuntimeEvent::Error { message, hook: None, .. }) => Some(masked(message).into_owned()),
+        ObservedEvent::Runtime(RuntimeEvent::TurnEnd { status: TurnStatus::Aborted, .. }) => Some("aborted".to_owned()),
+        ObservedEvent::Runtime(RuntimeEvent::TurnEnd { status: TurnStatus::Error, .. }) => Some("error".to_owned()),
         ObservedEvent::Runtime(_)
         | ObservedEvent::SessionStart
         | ObservedEvent::PostToolUse { .. }
@@ -369,7 +373,6 @@ mod tests {
     use super::*;
     use crate::native::NativeHook;
     use crate::{Engine, Mount, Watcher};
-    use domain::checkpoint::runtime::TurnStatus;
     use domain::hook::Family;
     use domain::id::TurnId;
     use futures_util::future::BoxFuture;

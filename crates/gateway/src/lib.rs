@@ -28,10 +28,13 @@ mod attachments;
 mod bad_settings;
 mod claim;
 mod counters;
+mod decisions;
+mod doctor;
 mod door;
 mod errand;
 mod error;
 mod frame;
+mod guards;
 mod heard;
 mod hook_watch;
 mod http;
@@ -66,6 +69,7 @@ mod settings;
 mod sign_in;
 mod socket;
 mod tls;
+mod turns;
 mod watched;
 mod watching;
 mod webhooks;
@@ -73,6 +77,7 @@ mod wire;
 mod working;
 
 pub use bad_settings::BadSettings;
+pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
@@ -80,6 +85,7 @@ pub use settings::{Address, DEFAULT_ADDRESS, GatewaySettings, configured_origin,
 pub use webhooks::{webhook_list, webhook_retry};
 
 use agents::Agents;
+use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
@@ -118,6 +124,7 @@ pub(crate) struct Desk {
     pub(crate) answers: Notify,
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
+    pub(crate) doctor: Doctor,
 }
 
 /// Who is let in, and how often.
@@ -192,7 +199,8 @@ impl Gateway {
             .rule_admin()
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits };
+        let doctor = Doctor::new(settings.doctor.clone());
+        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

@@ -12,9 +12,14 @@ use crate::{frame, roles};
 mod agents;
 mod approvals;
 mod chat;
+mod checking;
+mod health;
 mod identity;
+mod listing;
 mod nodes;
+mod overview;
 mod sessions;
+mod turns;
 mod webhooks;
 
 pub(crate) use crate::error::going_away;
@@ -42,6 +47,12 @@ impl Shared {
             "chat.send" => self.chat_send(connection, params).await,
             "chat.inject" => self.chat_inject(who, params).await,
             "chat.abort" => self.chat_abort(who, params).await,
+            "turns.list" => self.turns_list(who, params).await,
+            "turns.get" => self.turns_get(who, params).await,
+            "overview.get" => self.overview_get(who, params).await,
+            "health.get" => self.health_get(who, params).await,
+            "doctor.run" => self.doctor_run(params).await,
+            "hooks.check" => self.hooks_check(params).await,
             "nodes.list" => self.nodes_list(params).await,
             "approvals.list" => self.approvals_list(who, params).await,
             "approvals.get" => self.approvals_get(who, params).await,
@@ -62,6 +73,7 @@ impl Shared {
             "hooks.watch" => self.hooks_watch(connection, params).await,
             "webhooks.list" => self.webhooks_list(params).await,
             "webhooks.retry" => self.webhooks_retry(params).await,
+            "hooks.list" => self.hooks_list(who, params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

@@ -1,6 +1,7 @@
 //! The params of a method: typed, and nothing in them that nobody reads.
 
 use domain::json::{Object, Value};
+use jiff::Timestamp;
 
 use crate::error::ApiError;
 
@@ -51,6 +52,18 @@ impl<'a> Params<'a> {
         self.get(name)
             .map(|value| good(value).ok_or_else(|| wrong(name, &format!("a number up to {most}"))))
             .transpose()
+    }
+
+    /// A word that `named` knows.
+    pub(crate) fn word<T>(&self, name: &str, named: impl Fn(&str) -> Option<T>) -> Result<Option<T>, ApiError> {
+        let unknown = |word: &str| ApiError::invalid(format!("unknown {name} {word:?}"));
+        self.text(name)?.map(|word| named(word).ok_or_else(|| unknown(word))).transpose()
+    }
+
+    /// A moment.
+    pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, ApiError> {
+        let wrong = |_| wrong(name, "a time such as \"2026-01-31T12:00:00Z\"");
+        self.text(name)?.map(|text| text.parse().map_err(wrong)).transpose()
     }
 
     /// A list of texts.

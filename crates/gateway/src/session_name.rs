@@ -128,6 +128,11 @@ pub(crate) fn user_of(id: &str) -> Option<String> {
     SessionName::kept(id.split('/').next().unwrap_or_default()).map(|name| name.user)
 }
 
+/// What stands in the keys of all sessions of `user`, and in few others.
+pub(crate) fn own_part(user: &str) -> String {
+    format!(":{}:", escaped(user))
+}
+
 /// The name of a user as a part of a key: without what separates parts, and never the word for oneself.
 fn escaped(user: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@+".contains(&byte);

@@ -10,6 +10,7 @@ use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 use url::Url;
 
 use crate::bad_settings::BadSettings;
+use crate::doctor::DoctorCommand;
 use crate::door::Door;
 use crate::sign_in::{KnownBy, LOCAL_USER};
 use crate::webhooks::{Endpoint, endpoints};
@@ -77,6 +78,8 @@ pub struct GatewaySettings {
     pub metrics: Option<Address>,
     /// What requests over HTTP may take.
     pub limits: HttpLimits,
+    /// How `doctor.run` is carried out; nothing where it cannot be.
+    pub doctor: Option<DoctorCommand>,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
     pub(crate) requests_per_minute: NonZeroU32,
@@ -157,6 +160,7 @@ impl GatewaySettings {
             addresses,
             metrics,
             limits: config.http.clone(),
+            doctor: None,
             tls: config.tls.clone(),
             drain_delay: config.drain_delay,
             drain: config.drain,

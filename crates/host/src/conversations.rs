@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use domain::id::TenantId;
+use domain::id::{TenantId, TurnId};
 use domain::rule::Source;
 use domain::session::JournalEntry;
 use domain::store::{
@@ -16,6 +16,7 @@ use domain::store::{
     StoreError,
 };
 use domain::turn::Fact;
+use jiff::Timestamp;
 use store::{Store, StoreKeys};
 
 use crate::config::Config;
@@ -107,6 +108,15 @@ impl SessionStore for SplitSessions {
 
     fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.journals.journal(key)
+    }
+
+    fn turn_journal(
+        &self,
+        key: &SessionKey,
+        turn: &TurnId,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, JournalEntry)>, StoreError> {
+        self.journals.turn_journal(key, turn, limit)
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {

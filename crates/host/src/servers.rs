@@ -13,7 +13,7 @@ use domain::shown_url::shown_url;
 use domain::tool::{Annotations, CallPlace, ServerEntry, ToolOutput};
 use engine::{Permit, Tool};
 use futures_util::future::{BoxFuture, join_all};
-use mcp::{McpServer, ServerSpec, Transport};
+use mcp::{McpServer, ServerSpec, ServerStatus, Transport};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,6 +106,11 @@ impl Servers {
     /// The end of what the server called `name` wrote on its standard error; empty if it wrote nothing.
     pub fn stderr_tail(&self, name: &str) -> String {
         self.remember().get(name).map(|started| started.server.stderr_tail()).unwrap_or_default()
+    }
+
+    /// How each server is doing, by name.
+    pub fn statuses(&self) -> Vec<(String, ServerStatus)> {
+        self.remember().into_iter().map(|(name, started)| (name, started.server.status())).collect()
     }
 
     /// The tools that the servers have now.

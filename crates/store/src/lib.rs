@@ -39,7 +39,8 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, NodeStore, OutboxStore, RecordStore,
-    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, UploadStore, WebhookStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, TurnPage, TurnQuery, UploadStore,
+    WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -101,6 +102,12 @@ pub trait Store:
         since: Option<Timestamp>,
         limit: usize,
     ) -> Result<Vec<StoredTurn>, StoreError>;
+
+    /// The turns that `query` asks for. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn turn_page(&self, query: &TurnQuery) -> Result<TurnPage, StoreError>;
 
     /// Forgets at most `limit` events that are older than `before`, the oldest first, and what only they used. Says how
     /// many. Blocks.

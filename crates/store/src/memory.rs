@@ -6,6 +6,7 @@ mod executions;
 mod history;
 mod hooks;
 mod identity;
+mod turns;
 mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
-    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn,
+    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn, TurnPage, TurnQuery,
 };
 
 use jiff::Timestamp;
@@ -110,6 +111,11 @@ impl Store for Memory {
         // The conversations first, as whoever appends takes them.
         let memory = self.memory();
         Ok(self.history().turns(tenant, since, limit, |key, turn| memory.prompt(key, turn)))
+    }
+
+    fn turn_page(&self, query: &TurnQuery) -> Result<TurnPage, StoreError> {
+        let memory = self.memory();
+        Ok(self.history().turn_page(query, |key, turn| memory.prompt(key, turn)))
     }
 
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
@@ -214,6 +220,15 @@ impl SessionStore for Memory {
 
     fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         Ok(self.memory().journal(key))
+    }
+
+    fn turn_journal(
+        &self,
+        key: &SessionKey,
+        turn: &TurnId,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, JournalEntry)>, StoreError> {
+        Ok(self.memory().turn_journal(key, turn.as_str(), limit))
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {

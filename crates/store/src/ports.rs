@@ -2,16 +2,15 @@
 //! is run.
 
 mod identity;
+mod own;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::breaker::BreakerRun;
 use domain::execution::Execution;
-use domain::id::{EventId, HookId, TenantId, TurnId};
-use domain::json::Object;
+use domain::id::{HookId, TenantId, TurnId};
 use domain::node::{NodeState, SeenNode};
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -21,78 +20,21 @@ use domain::store::{
     JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob, OutboxStore,
     RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, RetryWhich, Room, RoomSoon, RuleChange,
     RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
-    StoreError, StoredEndpoint, StoredEvent, StoredRules, StoredTurn, Tenant, Upload, UploadStore, WebhookStore,
+    StoreError, StoredEndpoint, StoredEvent, StoredRules, Tenant, Upload, UploadStore, WebhookStore,
 };
 use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
-use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
 use crate::evidence::{detail_read, opened};
-use crate::keyring::Keyring;
 use crate::rows::approvals::Asked;
 use crate::rows::batch::{Batch, tail};
 use crate::rows::hooks::Changer;
-use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{
     approvals, audit, budgets, epoch, exchange, executions, hooks, journal, nodes, outbox, records, sessions, tenants,
     webhooks,
 };
-use crate::timing::HookTiming;
-
-impl<D: Database + fmt::Debug> Store for SqlStore<D> {
-    fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
-        self.0.list(|db| records::hook_timings(db, limit))
-    }
-
-    fn turns(
-        &self,
-        tenant: Option<&TenantId>,
-        since: Option<Timestamp>,
-        limit: usize,
-    ) -> Result<Vec<StoredTurn>, StoreError> {
-        self.0.list(|db| records::query::turns(db, tenant, since, limit))
-    }
-
-    fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
-        self.0.write(|db| records::forget(db, before, limit))
-    }
-
-    fn missing_events(&self, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, StoreError> {
-        self.0.list(|db| records::query::missing(db, told))
-    }
-
-    fn rotate(
-        &self,
-        what: SealedColumn,
-        keyring: &Keyring,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<RotationBatch, StoreError> {
-        self.0.write(|db| rotation::column(db, what, keyring, (after, limit)))
-    }
-
-    fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
-        self.0.write(|db| rotation::config(db, before, config))
-    }
-
-    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
-        self.0.write(|db| approvals::void_session(db, key))
-    }
-
-    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {
-        self.0.write(|db| exchange::forget_session(db, key))
-    }
-
-    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
-        self.0.read(|db| approvals::decided_turns(db, limit))
-    }
-
-    fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {
-        anchoring::accept(&self.0, by)
-    }
-}
 
 impl<D: Database> RecordStore for SqlStore<D> {
     fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
@@ -127,6 +69,15 @@ impl<D: Database> SessionStore for SqlStore<D> {
 
     fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
         self.0.read(|db| journal::read(db, key))
+    }
+
+    fn turn_journal(
+        &self,
+        key: &SessionKey,
+        turn: &TurnId,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, JournalEntry)>, StoreError> {
+        self.0.read(|db| journal::of_turn(db, key, turn, limit))
     }
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
@@ -276,6 +227,15 @@ impl<D: Database> RuleStore for SqlStore<D> {
 
     fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
         self.0.read(|db| hooks::changes(db, id, limit))
+    }
+
+    fn change_log(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, StoreError> {
+        self.0.read(|db| hooks::change_log(db, tenant, after, limit))
     }
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {

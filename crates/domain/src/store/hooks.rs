@@ -191,6 +191,20 @@ pub trait RuleStore: Send + Sync {
     /// The store cannot be read.
     fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
 
+    /// The changes of the hooks of `tenant` and of everybody's, or of all of them, newest first; only what comes after
+    /// the line with this moment and id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn change_log(
+        &self,
+        _tenant: Option<&TenantId>,
+        _after: Option<&(String, String)>,
+        _limit: usize,
+    ) -> Result<Vec<LoggedChange>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Opens the circuit breaker of a hook: its own, or, of a global hook, that of one tenant. Clears its run.
     ///
     /// # Errors

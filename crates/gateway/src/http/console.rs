@@ -31,6 +31,11 @@ pub(super) const PAGES: &[&str] = &[
     "/executions",
     "/executions/{*rest}",
     "/chain",
+    "/turns",
+    "/turns/{*rest}",
+    "/health",
+    "/settings",
+    "/settings/{*rest}",
 ];
 
 /// What a page may do: run and show what comes from here, and nothing that stands in the page itself.

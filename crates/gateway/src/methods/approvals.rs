@@ -41,6 +41,20 @@ impl Shared {
         .await
     }
 
+    /// How many approvals wait that `who` may see.
+    pub(super) async fn approvals_waiting(self: &Arc<Self>, who: &Principal) -> Result<usize, ApiError> {
+        let (who, desk) = (who.clone(), self.approvers().await);
+        self.blocking(move |shared| {
+            let tenant = Some(who.tenant.clone());
+            let query = ApprovalQuery { tenant, waiting_only: true, ..ApprovalQuery::newest(MAX_LISTED) };
+            let now = jiff::Timestamp::now();
+            let found = shared.store.approvals(&query)?;
+            let waits = |it: &&Approval| desk.may_see(&who, it) && it.state_at(now) == ApprovalState::Waiting;
+            Ok(found.iter().filter(waits).count())
+        })
+        .await
+    }
+
     pub(super) async fn approvals_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["id"])?;
         let (id, who, desk) = (params.needed("id")?.to_owned(), who.clone(), self.approvers().await);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::protocol::Protocol;
-use super::table::{self, SHAPES};
+use super::table;
 use crate::error::ErrorCode;
 
 const HEAD: &str = "\
@@ -49,7 +49,7 @@ pub(super) fn of(protocol: &Protocol) -> String {
     page.push_str("\n## Other events\n\n| event | payload | |\n|---|---|---|\n");
     rows(&mut page, table::EVENTS);
     page.push_str("\n## Shapes\n\n| shape | members | |\n|---|---|---|\n");
-    rows(&mut page, SHAPES);
+    rows(&mut page, table::all_shapes());
     page.push_str("\n## Words\n\n| name | one of |\n|---|---|\n");
     for (name, words) in table::words().into_iter().filter(|(name, _)| *name != "ErrorCode") {
         put(&mut page, format_args!("| `{name}` | `{}` |\n", words.join("` `")));
@@ -61,7 +61,7 @@ pub(super) fn of(protocol: &Protocol) -> String {
     page
 }
 
-fn rows(page: &mut String, rows: &[table::Row]) {
+fn rows(page: &mut String, rows: impl IntoIterator<Item = &'static table::Row>) {
     for row in rows {
         put(page, format_args!("| `{}` | {} | {} |\n", row.name, code(row.of), row.note));
     }

@@ -42,7 +42,7 @@ impl Protocol {
     pub(super) fn read() -> Result<Self, BadNotation> {
         let mut found = vec![Method::read(&table::CONNECT, None)?];
         for method in methods() {
-            let row = table::METHODS.iter().find(|row| row.name == method.name);
+            let row = table::all_methods().find(|row| row.name == method.name);
             let row = row.ok_or_else(|| BadNotation::no_shape(method.name))?;
             found.push(Method::read(row, Some(method.least))?);
         }
@@ -52,7 +52,7 @@ impl Protocol {
             note: "",
         };
         let mut shapes: Vec<Named> = table::words().into_iter().map(of_words).collect();
-        shapes.extend(named(table::SHAPES)?);
+        shapes.extend(named(table::all_shapes())?);
         let run_events = named(table::RUN_EVENTS)?.into_iter().zip(table::RUN_EVENTS);
         Ok(Self {
             methods: found,
@@ -98,10 +98,10 @@ impl Method {
     }
 }
 
-fn named(rows: &'static [table::Row]) -> Result<Vec<Named>, BadNotation> {
+fn named(rows: impl IntoIterator<Item = &'static table::Row>) -> Result<Vec<Named>, BadNotation> {
     let read = |row: &'static table::Row| {
         let of = if row.of.is_empty() { Type::Members(Vec::new()) } else { parse(row.of)? };
         Ok(Named { name: row.name, of, note: row.note })
     };
-    rows.iter().map(read).collect()
+    rows.into_iter().map(read).collect()
 }

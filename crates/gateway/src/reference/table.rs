@@ -8,6 +8,8 @@ use rules::admin::CallerRole;
 
 use crate::error::ErrorCode;
 
+mod pages;
+
 /// One row: a name, its types, and what else there is to say.
 pub(super) struct MethodRow {
     pub(super) name: &'static str,
@@ -44,7 +46,7 @@ pub(super) const CONNECT: MethodRow = method(
 );
 
 /// What methods take and give.
-pub(super) const METHODS: &[MethodRow] = &[
+const METHODS: &[MethodRow] = &[
     method("agents.list", "{}", "{ agents: Agent[] }", ""),
     method(
         "sessions.list",
@@ -136,8 +138,9 @@ pub(super) const METHODS: &[MethodRow] = &[
     method(
         "hooks.list",
         "{ event?: CheckpointName, scope?: HookScope, agentId?: string, enabled?: boolean }",
-        "{ hooks: Hook[] }",
-        "in running order",
+        "{ hooks: Hook[], configured: ConfiguredHook[] }",
+        "in running order; `configured` are the hooks of the configuration and the texts of skills, which run before \
+         and after the rules",
     ),
     method("hooks.get", "{ hookId: string }", "{ hook: Hook }", ""),
     method("hooks.create", "HookInput", "{ hookId: string, warnings?: string[] }", ""),
@@ -242,7 +245,7 @@ pub(super) const RUN_HEAD: &str = "{ agentId: string, runId: string, sessionKey:
                                    live?: false }";
 
 /// The shapes that have a name.
-pub(super) const SHAPES: &[Row] = &[
+const SHAPES: &[Row] = &[
     row(
         "Node",
         "{ id: string, name: string, self: boolean, online: boolean, version: string, schemaLevel: integer, \
@@ -416,9 +419,19 @@ pub(super) const SHAPES: &[Row] = &[
     ),
 ];
 
+/// Every row of a method, those of pages of the console included.
+pub(super) fn all_methods() -> impl Iterator<Item = &'static MethodRow> {
+    METHODS.iter().chain(pages::METHODS)
+}
+
+/// Every shape.
+pub(super) fn all_shapes() -> impl Iterator<Item = &'static Row> {
+    SHAPES.iter().chain(pages::SHAPES)
+}
+
 /// The lists of words, from the types that have them.
 pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
-    vec![
+    let mut words = vec![
         ("CallerRole", CallerRole::ALL.iter().map(|role| role.word()).collect()),
         ("KeyScope", KeyScope::ALL.iter().map(|scope| scope.word()).collect()),
         ("Edition", Edition::ALL.iter().map(|it| it.word()).collect()),
@@ -433,5 +446,7 @@ pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
         ("BreakerPolicy", BreakerPolicy::ALL.iter().map(|it| it.word()).collect()),
         ("Decision", Decision::ALL.iter().map(|it| it.word()).collect()),
         ("ErrorCode", ErrorCode::ALL.iter().map(|it| it.word()).collect()),
-    ]
+    ];
+    words.extend(pages::words());
+    words
 }

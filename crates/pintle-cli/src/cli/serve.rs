@@ -1,5 +1,6 @@
 //! `pintle serve`: agents and rules over WebSocket and HTTP.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{Args, Subcommand};
@@ -7,7 +8,7 @@ use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
 use domain::shown_url::shown_url;
 use domain::store::StoreError;
-use gateway::{BadSettings, Gateway, GatewaySettings, Listening, News, link_user};
+use gateway::{BadSettings, DoctorCommand, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
@@ -73,8 +74,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
     let (mut lock, host) = alone(global, args, &news)?;
-    let settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
+    let mut settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
         .map_err(refused)?;
+    settings.doctor = doctor(global);
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;
@@ -118,6 +120,18 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         ended = served.until(&mut stops, &manager) => ended,
         () = manager.beats() => unreachable!("it beats until nobody waits for it"),
     }
+}
+
+/// How another process of this program examines what is served here.
+fn doctor(global: &Global) -> Option<DoctorCommand> {
+    let program = std::env::current_exe().ok()?;
+    let mut args: Vec<OsString> = vec!["doctor".into(), "--json".into()];
+    for (flag, path) in [("--config", &global.config), ("--home", &global.home)] {
+        if let Some(path) = path {
+            args.extend([flag.into(), path.into()]);
+        }
+    }
+    Some(DoctorCommand { program, args })
 }
 
 /// Opens the host, and keeps others from serving the same file.

@@ -7,10 +7,12 @@ use domain::rule::{Decision, HookScope};
 use jiff::Timestamp;
 
 use super::chain::ChainQuery;
-use super::{AdminError, Caller, CallerRole, HistoryQuery, ListFilter, RuleAdmin, Sample, TestTarget};
+use super::{
+    AdminError, Caller, CallerRole, HistoryQuery, INVALID_CURSOR, ListFilter, PAGE, RuleAdmin, Sample, TestTarget,
+};
 
 /// Every method, with who may at least use it. What is in no such list nobody may.
-pub const METHODS: [(&str, CallerRole); 13] = [
+pub const METHODS: [(&str, CallerRole); 16] = [
     ("hooks.list", CallerRole::Viewer),
     ("hooks.get", CallerRole::Viewer),
     ("hooks.create", CallerRole::Admin),
@@ -22,6 +24,9 @@ pub const METHODS: [(&str, CallerRole); 13] = [
     ("hooks.history", CallerRole::Viewer),
     ("hooks.execution.get", CallerRole::Admin),
     ("hooks.chain", CallerRole::Viewer),
+    ("hooks.changes", CallerRole::Viewer),
+    ("hooks.versions", CallerRole::Viewer),
+    ("hooks.restore", CallerRole::Admin),
     ("hooks.budget.get", CallerRole::Viewer),
     ("hooks.budget.set", CallerRole::Owner),
 ];
@@ -44,16 +49,7 @@ impl RuleAdmin {
                 Ok(with_warnings(json!({ "hookId": created.id }), &created.warnings))
             }
             "hooks.update" => self.call_update(by, params).await,
-            "hooks.list" => {
-                let params = Params::of(params, &["event", "scope", "agentId", "enabled"])?;
-                let filter = ListFilter {
-                    event: params.word("event", CheckpointKind::named)?,
-                    scope: params.word("scope", HookScope::named)?,
-                    agent: params.text("agentId", "invalid agentId")?.map(str::to_owned),
-                    enabled: params.flag("enabled")?,
-                };
-                Ok(json!({ "hooks": self.list(by, &filter).await? }))
-            }
+            "hooks.list" => self.call_list(by, params).await,
             "hooks.get" => {
                 let params = Params::of(params, &["hookId"])?;
                 Ok(json!({ "hook": self.get(by, params.hook()?).await? }))
@@ -81,6 +77,12 @@ impl RuleAdmin {
                 self.execution(by, params.text("id", "invalid execution ID")?.unwrap_or_default()).await
             }
             "hooks.chain" => self.call_chain(by, params).await,
+            "hooks.changes" => self.call_changes(by, params).await,
+            "hooks.versions" => {
+                let params = Params::of(params, &["hookId"])?;
+                Ok(json!({ "versions": self.versions(by, params.hook()?).await? }))
+            }
+            "hooks.restore" => self.call_restore(by, params).await,
             "hooks.budget.get" => {
                 Params::of(params, &[])?;
                 Ok(json!(self.budget(by).await?))
@@ -96,13 +98,21 @@ impl RuleAdmin {
         }
     }
 
+    async fn call_list(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
+        let params = Params::of(params, &["event", "scope", "agentId", "enabled"])?;
+        let filter = ListFilter {
+            event: params.word("event", CheckpointKind::named)?,
+            scope: params.word("scope", HookScope::named)?,
+            agent: params.text("agentId", "invalid agentId")?.map(str::to_owned),
+            enabled: params.flag("enabled")?,
+        };
+        Ok(json!({ "hooks": self.list(by, &filter).await? }))
+    }
+
     async fn call_update(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
         let params = Params::of(params, &["hookId", "updates", "ifVersion"])?;
         let id = params.hook()?;
-        let if_version = match params.number("ifVersion")? {
-            Some(wanted) => Some(u32::try_from(wanted).map_err(|_| params.wrong("ifVersion", "a version"))?),
-            None => None,
-        };
+        let if_version = params.version("ifVersion")?;
         let updates = params.get("updates").unwrap_or(&Value::Null);
         let updated = self.update(by, id, updates, if_version).await?;
         Ok(with_warnings(json!({ "hookId": id, "version": updated.version }), &updated.warnings))
@@ -140,6 +150,26 @@ impl RuleAdmin {
         };
         let page = self.history(by, &query).await?;
         Ok(json!({ "executions": page.executions, "nextCursor": page.next_cursor }))
+    }
+
+    async fn call_restore(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
+        let params = Params::of(params, &["hookId", "version", "ifVersion"])?;
+        let (id, if_version) = (params.hook()?, params.version("ifVersion")?);
+        let version = params.version("version")?.ok_or_else(|| AdminError::invalid("version is required"))?;
+        let updated = self.restore(by, id, version, if_version).await?;
+        Ok(with_warnings(json!({ "hookId": id, "version": updated.version }), &updated.warnings))
+    }
+
+    async fn call_changes(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
+        let params = Params::of(params, &["hookId", "limit", "cursor"])?;
+        let limit = params.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+        let limit = limit.unwrap_or(PAGE);
+        if params.get("hookId").is_some() {
+            let lines = self.changes_shown(by, params.hook()?, limit).await?;
+            return Ok(json!({ "changes": lines, "nextCursor": "" }));
+        }
+        let page = self.change_log(by, params.text("cursor", INVALID_CURSOR)?, limit).await?;
+        Ok(json!({ "changes": page.lines, "nextCursor": page.next_cursor }))
     }
 
     async fn call_chain(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
@@ -220,6 +250,11 @@ impl<'a> Params<'a> {
     fn number(&self, name: &str) -> Result<Option<i64>, AdminError> {
         let wrong = || self.wrong(name, "an integer");
         self.get(name).map(|value| value.as_i64().ok_or_else(wrong)).transpose()
+    }
+
+    fn version(&self, name: &str) -> Result<Option<u32>, AdminError> {
+        let read = |number: i64| u32::try_from(number).map_err(|_| self.wrong(name, "a version"));
+        self.number(name)?.map(read).transpose()
     }
 
     fn word<T>(&self, name: &str, named: impl Fn(&str) -> Option<T>) -> Result<Option<T>, AdminError> {

@@ -66,7 +66,7 @@ impl RuleAdmin {
 }
 
 /// The line without what it says about `config` and about the breakers of others.
-fn without_settings(mut line: LoggedChange) -> LoggedChange {
+pub(super) fn without_settings(mut line: LoggedChange) -> LoggedChange {
     let Some(operations) = line.diff.as_array_mut() else { return line };
     let hidden = |path: &str| {
         ["/config", "/trips"]

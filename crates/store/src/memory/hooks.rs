@@ -40,6 +40,15 @@ impl RuleStore for Memory {
         Ok(self.tables().changes(id, limit))
     }
 
+    fn change_log(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, StoreError> {
+        Ok(self.tables().change_log(tenant, after, limit))
+    }
+
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
         self.transaction(by, |rules, _| rules.trip(id, tenant, by))
     }

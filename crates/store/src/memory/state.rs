@@ -9,9 +9,11 @@ use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
 use domain::store::{ApprovalQuery, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionRow, StoreError};
 use domain::turn::Fact;
+use jiff::Timestamp;
 
 use crate::progress::{self, Progress};
 use crate::refusal;
+use crate::rows::journal::{begins, of_one_turn};
 
 /// The state that one mutex guards: each method is one transaction.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub(super) struct MemoryState {
 #[derive(Debug)]
 struct Conversation {
     entries: Vec<JournalEntry>,
+    /// The moment of each of them.
+    times: Vec<Timestamp>,
     /// Without what is counted when somebody looks.
     row: SessionRow,
     /// Whether a process came and did not say that it left.
@@ -50,7 +54,7 @@ impl Conversation {
             held_by: None,
             last_end: None,
         };
-        Self { entries: Vec::new(), row, opened: false, used: 0 }
+        Self { entries: Vec::new(), times: Vec::new(), row, opened: false, used: 0 }
     }
 }
 
@@ -81,6 +85,7 @@ impl MemoryState {
         conversation.used = self.appends;
         let new = conversation.entries.len();
         conversation.entries.extend(append.entries);
+        conversation.times.resize(conversation.entries.len(), append.at);
         // What is left over is of no answer at all.
         drop(settle(&mut conversation.entries, new));
 
@@ -99,6 +104,16 @@ impl MemoryState {
 
     pub(super) fn journal(&self, key: &SessionKey) -> Vec<JournalEntry> {
         self.sessions.get(key).map(|it| it.entries.clone()).unwrap_or_default()
+    }
+
+    /// The first `limit` entries of `turn`, with their moments.
+    pub(super) fn turn_journal(&self, key: &SessionKey, turn: &str, limit: usize) -> Vec<(Timestamp, JournalEntry)> {
+        let Some(conversation) = self.sessions.get(key) else { return Vec::new() };
+        let Some(from) = conversation.entries.iter().position(|entry| begins(entry, Some(turn))) else {
+            return Vec::new();
+        };
+        let timed = conversation.times.iter().copied().zip(conversation.entries.iter().cloned()).skip(from);
+        of_one_turn(timed).into_iter().take(limit).collect()
     }
 
     /// How the prompt of a turn begins, if its conversation is kept.

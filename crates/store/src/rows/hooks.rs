@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
 use domain::audit::ChangeKey;
 use domain::breaker::BreakerRun;
-use domain::id::{HookId, TenantId};
+use domain::id::{HookId, SENTINEL_TENANT, TenantId};
 use domain::json::{canonical, json};
 use domain::rule::Rule;
 use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
@@ -18,8 +18,8 @@ use jiff::Timestamp;
 
 use super::anchor::{EPOCH, ROW};
 use super::identity::members;
-use super::{audit, epoch, tenants};
-use crate::db::{Cell, Columns, Db, Failure, limit_of};
+use super::{audit, epoch, executions, tenants};
+use crate::db::{Cell, Columns, Db, Failure, limit_of, moment};
 use crate::evidence::{self, Note};
 use crate::refusal::swallowed;
 use crate::rules::{self, CREATED, DELETED, RESET, RowChange, TRIPPED};
@@ -234,18 +234,48 @@ pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<Logg
     let Some(uuid) = rules::uuid(id.as_str()) else { return Ok(Vec::new()) };
     let sql = "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE hook_id = ?1 \
                ORDER BY at DESC, id DESC LIMIT ?2";
-    db.all(sql, &[uuid.into(), limit_of(limit).into()], |row| {
-        Ok(LoggedChange {
-            id: row.string("id")?,
-            tenant_id: TenantId::new(row.string("tenant_id")?),
-            hook_id: HookId::new(row.string("hook_id")?),
-            at: columns::moment(&row.text("at")?)?,
-            actor: row.string("actor")?,
-            action: row.string("action")?,
-            version: columns::number(row, "version")?,
-            diff: jsonb::read(db.dialect(), &row.text("diff")?).map_err(|why| columns::foreign(id, why))?,
-        })
+    db.all(sql, &[uuid.into(), limit_of(limit).into()], |row| logged(db, row))
+}
+
+fn logged(db: &dyn Db, row: &dyn Columns) -> Result<LoggedChange, Failure> {
+    let hook_id = HookId::new(row.string("hook_id")?);
+    Ok(LoggedChange {
+        id: row.string("id")?,
+        tenant_id: TenantId::new(row.string("tenant_id")?),
+        at: columns::moment(&row.text("at")?)?,
+        actor: row.string("actor")?,
+        action: row.string("action")?,
+        version: columns::number(row, "version")?,
+        diff: jsonb::read(db.dialect(), &row.text("diff")?).map_err(|why| columns::foreign(&hook_id, why))?,
+        hook_id,
     })
+}
+
+/// The newest `limit` changes of the hooks of `tenant` and of everybody's, or of all, after the line `after`.
+pub(crate) fn change_log(
+    db: &dyn Db,
+    tenant: Option<&TenantId>,
+    after: Option<&(String, String)>,
+    limit: usize,
+) -> Result<Vec<LoggedChange>, Failure> {
+    let (mut conditions, mut cells) = (String::new(), Vec::new());
+    if let Some(tenant) = tenant {
+        let Some(uuid) = rules::uuid(tenant.as_str()) else { return Ok(Vec::new()) };
+        cells.extend([Cell::from(uuid), SENTINEL_TENANT.into()]);
+        conditions += " AND tenant_id IN (?1, ?2)";
+    }
+    if let Some((at, id)) = after {
+        let (at, id) = executions::place(at, id).map_err(Failure::Said)?;
+        cells.extend([moment(at).into(), id.into()]);
+        conditions += &format!(" AND (at, id) < (?{}, ?{})", cells.len() - 1, cells.len());
+    }
+    cells.push(limit_of(limit).into());
+    let sql = format!(
+        "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE TRUE{conditions} \
+         ORDER BY at DESC, id DESC LIMIT ?{}",
+        cells.len()
+    );
+    db.all(&sql, &cells, |row| logged(db, row))
 }
 
 /// Opens a circuit breaker and clears the run; the epoch stays where nothing else changes.

@@ -1,13 +1,15 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
+use domain::id::TurnId;
 use domain::lease::Fence;
 use domain::session::{JournalEntry, settle};
 use domain::store::{JournalAppend, SessionKey, StoreError};
 use domain::turn::Fact;
+use jiff::Timestamp;
 
 use super::approvals;
 use crate::body;
-use crate::db::{Db, Dialect, Failure, Statement};
+use crate::db::{Db, Dialect, Failure, Statement, limit_of};
 use crate::progress::Progress;
 
 /// An append with its entries as they are written.
@@ -181,4 +183,54 @@ pub(crate) fn read(db: &dyn Db, key: &SessionKey) -> Result<Vec<JournalEntry>, F
             |why| Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why };
         body::read(&row.text("body")?).map_err(foreign)
     })
+}
+
+/// The first `limit` entries of `turn`, with their moments.
+pub(crate) fn of_turn(
+    db: &dyn Db,
+    key: &SessionKey,
+    turn: &TurnId,
+    limit: usize,
+) -> Result<Vec<(Timestamp, JournalEntry)>, Failure> {
+    let number = "SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2";
+    let number = db.one(number, &[key.tenant.as_str().into(), key.session.as_str().into()], |row| row.int("number"))?;
+    let Some(number) = number else { return Ok(Vec::new()) };
+    let begun = serde_json::to_string(turn.as_str()).expect("a text is plain JSON");
+    let begun = format!("{{\"turn\":{{\"begun\":{{\"turn_id\":{begun},%");
+    let first = "SELECT max(seq) AS seq FROM journal WHERE session = ?1 AND body LIKE ?2";
+    let first = db.one(first, &[number.into(), begun.into()], |row| row.maybe_int("seq"))?.flatten();
+    let Some(first) = first else { return Ok(Vec::new()) };
+    let sql = "SELECT seq, at, body FROM journal WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
+    let found = db.all(sql, &[number.into(), first.into(), limit_of(limit).into()], |row| {
+        let foreign =
+            |why| Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why };
+        let at = row.text("at")?.parse::<Timestamp>().map_err(|error| foreign(error.to_string()))?;
+        Ok((at, body::read(&row.text("body")?).map_err(foreign)?))
+    })?;
+    Ok(of_one_turn(found))
+}
+
+/// Of entries that begin with those of a turn, those of that turn.
+pub(crate) fn of_one_turn(
+    entries: impl IntoIterator<Item = (Timestamp, JournalEntry)>,
+) -> Vec<(Timestamp, JournalEntry)> {
+    let (mut turn, mut is_over) = (Vec::new(), false);
+    for (at, entry) in entries {
+        if is_over || (!turn.is_empty() && begins(&entry, None)) {
+            break;
+        }
+        is_over = matches!(entry, JournalEntry::Turn(Fact::Ended { .. }));
+        turn.push((at, entry));
+    }
+    turn
+}
+
+/// Whether a turn begins with `entry`: this one, if one is named.
+pub(crate) fn begins(entry: &JournalEntry, turn: Option<&str>) -> bool {
+    match entry {
+        JournalEntry::Turn(Fact::Begun { turn_id, .. }) => turn.is_none_or(|turn| turn_id.as_str() == turn),
+        JournalEntry::Turn(_) | JournalEntry::Opened { .. } | JournalEntry::Closed { .. } | JournalEntry::Kept(_) => {
+            false
+        }
+    }
 }

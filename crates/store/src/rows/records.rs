@@ -19,6 +19,7 @@ mod before;
 pub(crate) mod ids;
 mod parts;
 pub(crate) mod query;
+pub(crate) mod turns;
 
 pub(crate) use before::{bring_over, take_back};
 

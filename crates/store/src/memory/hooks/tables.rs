@@ -108,6 +108,21 @@ impl RuleTables {
         self.log.iter().rev().filter(|line| line.hook_id == id).take(limit).cloned().collect()
     }
 
+    /// The newest changes of the hooks of `tenant` and of everybody's, or of all, after the line `after`.
+    pub(super) fn change_log(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&(String, String)>,
+        limit: usize,
+    ) -> Vec<LoggedChange> {
+        let own = |line: &&LoggedChange| {
+            tenant.is_none_or(|tenant| line.tenant_id == *tenant || line.tenant_id == TenantId::sentinel())
+        };
+        let newest = self.log.iter().rev().filter(own);
+        let before = |line: &&LoggedChange| after.is_some_and(|(_, id)| line.id != *id);
+        newest.skip_while(before).skip(usize::from(after.is_some())).take(limit).cloned().collect()
+    }
+
     /// Takes over what a transaction made of the rules.
     pub(super) fn commit(&mut self, mut rules: RuleTransaction) {
         self.log.extend(std::mem::take(&mut rules.lines));

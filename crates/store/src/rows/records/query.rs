@@ -102,7 +102,7 @@ pub(crate) fn missing(db: &dyn Db, told: &[(EventId, Timestamp)]) -> Result<Vec<
 }
 
 /// `column`, as far as there is an index of it.
-fn indexed(dialect: Dialect, column: &str) -> String {
+pub(super) fn indexed(dialect: Dialect, column: &str) -> String {
     match dialect {
         Dialect::Sqlite => column.to_owned(),
         Dialect::Postgres => format!("substring({column} from 1 for {})", ids::INDEXED_BYTES),
@@ -111,18 +111,18 @@ fn indexed(dialect: Dialect, column: &str) -> String {
 
 /// Only the conditions that are asked for, so that each can use its index.
 #[derive(Clone, Default)]
-struct Wanted<'a> {
-    conditions: Vec<String>,
-    cells: Vec<Cell<'a>>,
+pub(super) struct Wanted<'a> {
+    pub(super) conditions: Vec<String>,
+    pub(super) cells: Vec<Cell<'a>>,
 }
 
 impl<'a> Wanted<'a> {
-    fn is(&mut self, condition: &str, cell: Cell<'a>) {
+    pub(super) fn is(&mut self, condition: &str, cell: Cell<'a>) {
         self.cells.push(cell);
         self.conditions.push(format!("{condition}?{}", self.cells.len()));
     }
 
-    fn joined(&self) -> String {
+    pub(super) fn joined(&self) -> String {
         self.conditions.iter().map(|condition| format!(" AND {condition}")).collect()
     }
 
@@ -262,7 +262,7 @@ pub(crate) fn turns(
 }
 
 /// How many calls there were in each turn, how much was refused, and how much a person was asked about and never said.
-fn counts(db: &dyn Db, turns: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, (u64, u64, u64)>, Failure> {
+pub(super) fn counts(db: &dyn Db, turns: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, (u64, u64, u64)>, Failure> {
     let turns: Vec<String> = turns.map(|number| number.to_string()).collect();
     if turns.is_empty() {
         return Ok(BTreeMap::new());

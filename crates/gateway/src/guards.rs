@@ -1,0 +1,189 @@
+//! How the hooks of a host stand, as the pages of the console show it: one word for each, and how many there are of it.
+
+use std::collections::BTreeMap;
+
+use domain::fault::Fault;
+use domain::health::{Health, Step};
+use domain::hook::Hook;
+use domain::json::{Value, json};
+use host::Host;
+use rules::condition;
+
+/// How a hook stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum GuardState {
+    /// It is known that it does not work.
+    Broken,
+    /// Its circuit breaker is open.
+    Tripped,
+    /// Nobody knows that it works.
+    Unproven,
+    /// It does its work.
+    Armed,
+    /// It is switched off.
+    Disabled,
+}
+
+impl GuardState {
+    /// Every state.
+    pub(crate) const ALL: [Self; 5] = [Self::Broken, Self::Tripped, Self::Unproven, Self::Armed, Self::Disabled];
+
+    /// The word on the wire.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Tripped => "tripped",
+            Self::Unproven => "unproven",
+            Self::Armed => "armed",
+            Self::Disabled => "disabled",
+        }
+    }
+
+    /// What `health` comes to.
+    fn of(health: &Health) -> Self {
+        match health {
+            Health::Armed(_) => Self::Armed,
+            Health::Disabled => Self::Disabled,
+            Health::Unproven { step: Step::Breaker, .. } => Self::Tripped,
+            Health::Unproven { step: Step::Answer | Step::Trust | Step::Scope | Step::Matcher, .. } => Self::Unproven,
+            Health::Unproven { .. } => Self::Broken,
+        }
+    }
+}
+
+/// A hook in a listing of how hooks stand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GuardLine {
+    pub(crate) name: String,
+    pub(crate) family: &'static str,
+    /// Of a rule.
+    pub(crate) hook_id: Option<String>,
+    pub(crate) events: Vec<String>,
+    pub(crate) state: GuardState,
+    /// The step of its proof that failed.
+    pub(crate) step: Option<&'static str>,
+    /// Why, for a person.
+    pub(crate) why: Option<String>,
+}
+
+impl GuardLine {
+    /// As it is shown; why something of the host fails may name its files, so `whole` is for those who run it.
+    pub(crate) fn shown(&self, whole: bool) -> Value {
+        let why = self.why.as_ref().filter(|_| whole || self.hook_id.is_some());
+        json!({
+            "name": self.name,
+            "family": self.family,
+            "hookId": self.hook_id,
+            "events": self.events,
+            "state": self.state.word(),
+            "step": self.step,
+            "why": why,
+        })
+    }
+}
+
+/// Hooks of the configuration.
+pub(crate) fn configured(host: &Host) -> Vec<GuardLine> {
+    let running = host.running();
+    let down: BTreeMap<String, Fault> =
+        running.iter().filter_map(|(name, process)| Some((name.clone(), process.status().fault?))).collect();
+    let health: BTreeMap<String, Health> =
+        host.health(&down).into_iter().map(|(loaded, health)| (loaded.hook.name.to_string(), health)).collect();
+    let line = |hook: &Hook| {
+        let mut health = health.get(hook.name.as_str()).cloned();
+        // What answered since it was started is proven, though the file says so only at the end.
+        let answers = running.get(hook.name.as_str()).map(|process| process.status());
+        if let (Some(Health::Unproven { step: Step::Answer, .. }), Some(status)) = (&health, &answers)
+            && (status.answered_ago.is_some() || (status.up && is_only_told(hook)))
+        {
+            health = None;
+        }
+        let state = health.as_ref().map_or(GuardState::Armed, GuardState::of);
+        let (step, why) = match health {
+            Some(Health::Unproven { step, why }) => (Some(step.word()), Some(why)),
+            Some(Health::Armed(_) | Health::Disabled) | None => (None, None),
+        };
+        let events = hook.stages.kinds().map(|kind| kind.name().to_owned()).collect();
+        GuardLine { name: hook.name.to_string(), family: hook.family.word(), hook_id: None, events, state, step, why }
+    };
+    host.loaded.config.hooks.iter().map(|loaded| line(&loaded.hook)).collect()
+}
+
+fn is_only_told(hook: &Hook) -> bool {
+    hook.stages.kinds().all(|kind| kind.duty() == domain::checkpoint::Duty::Observer)
+}
+
+/// The rule `hook`, as it is published.
+pub(crate) fn stored(hook: &Value) -> GuardLine {
+    let text = |name: &str| hook[name].as_str().unwrap_or_default();
+    let fault = bad(text("matcher"), text("if_expr"));
+    let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
+        (Some(since), ..) => {
+            (GuardState::Tripped, Some(Step::Breaker), Some(format!("its circuit breaker is open since {since}")))
+        }
+        (None, false, _) => (GuardState::Disabled, None, None),
+        (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),
+        (None, true, None) => (GuardState::Armed, None, None),
+    };
+    let name = if text("name").is_empty() { text("id") } else { text("name") };
+    GuardLine {
+        name: name.to_owned(),
+        family: domain::hook::Family::Rule.word(),
+        hook_id: Some(text("id").to_owned()),
+        events: vec![text("event").to_owned()],
+        state,
+        step: step.map(Step::word),
+        why,
+    }
+}
+
+/// Why a rule cannot say whether it is asked.
+fn bad(matcher: &str, expression: &str) -> Option<String> {
+    let bad_matcher = (!matcher.is_empty()).then(|| condition::compile_matcher(matcher).err()).flatten();
+    bad_matcher.or_else(|| (!expression.is_empty()).then(|| condition::compile(expression).err()).flatten())
+}
+
+/// How many of `lines` stand how.
+pub(crate) fn counts(lines: &[GuardLine]) -> Value {
+    let count = |state: GuardState| lines.iter().filter(|line| line.state == state).count();
+    GuardState::ALL.into_iter().map(|state| (state.word().to_owned(), json!(count(state)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_stands_as_its_row_says() {
+        for (hook, state, step) in [
+            (json!({"id": "1", "enabled": true}), GuardState::Armed, None),
+            (json!({"id": "1", "enabled": false}), GuardState::Disabled, None),
+            (
+                json!({"id": "1", "enabled": false, "tripped_at": "2026-11-22T06:44:00Z"}),
+                GuardState::Tripped,
+                Some("breaker"),
+            ),
+            (json!({"id": "1", "enabled": true, "if_expr": "size("}), GuardState::Broken, Some("condition")),
+            (json!({"id": "1", "enabled": true, "matcher": "("}), GuardState::Broken, Some("condition")),
+        ] {
+            let line = stored(&hook);
+            assert_eq!((line.state, line.step), (state, step), "{hook}");
+        }
+    }
+
+    #[test]
+    fn health_is_one_word() {
+        for (health, state) in [
+            (Health::Disabled, GuardState::Disabled),
+            (Health::unanswered(), GuardState::Unproven),
+            (Health::unproven(Step::Trust, ""), GuardState::Unproven),
+            (Health::unproven(Step::Breaker, ""), GuardState::Tripped),
+            (Health::unproven(Step::Spawn, ""), GuardState::Broken),
+        ] {
+            assert_eq!(GuardState::of(&health), state, "{health:?}");
+        }
+        let line = GuardLine { hook_id: None, why: Some("/secret/place".into()), ..stored(&json!({})) };
+        assert_eq!(line.shown(false)["why"], Value::Null);
+        assert_eq!(line.shown(true)["why"], "/secret/place");
+    }
+}

@@ -1,0 +1,105 @@
+//! `hooks.check`: whether a matcher and a condition can be read, and which tools a matcher is about. Nothing is run.
+
+use std::collections::BTreeSet;
+
+use agent::tools::BUILTIN;
+use domain::json::{Value, json};
+use host::Host;
+use host::host::builtin_names;
+use host::servers::is_wanted;
+use rules::condition;
+
+use crate::Shared;
+use crate::agents;
+use crate::error::ApiError;
+use crate::params::Params;
+
+impl Shared {
+    pub(super) async fn hooks_check(&self, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["matcher", "condition", "agentId"])?;
+        let tools = {
+            let host = self.host.read().await;
+            tools(&host, params.text("agentId")?)?
+        };
+        Ok(json!({
+            "tools": tools,
+            "matcher": params.text("matcher")?.map(|pattern| matcher(pattern, &tools)),
+            "condition": params.text("condition")?.map(expression),
+        }))
+    }
+}
+
+/// The tools that hooks can be asked about: those of one agent, or of all.
+fn tools(host: &Host, agent: Option<&str>) -> Result<BTreeSet<String>, ApiError> {
+    let config = &host.loaded.config;
+    let Some(agent) = agent else {
+        return Ok(BUILTIN.iter().map(|name| (*name).to_owned()).chain(host.server_tools()).collect());
+    };
+    let agent = agents::named(config, Some(agent))?;
+    let servers = host.servers.catalogue().names().into_iter();
+    let servers = servers.filter(|name| is_wanted(name, agent.tools.as_deref()));
+    Ok(builtin_names(config, agent).into_iter().chain(servers).collect())
+}
+
+fn matcher(pattern: &str, tools: &BTreeSet<String>) -> Value {
+    match condition::compile_matcher(pattern) {
+        Ok(matcher) => {
+            let matches: Vec<&String> = tools.iter().filter(|tool| matcher.is_match(tool)).collect();
+            json!({ "ok": true, "matches": matches })
+        }
+        Err(error) => json!({ "ok": false, "error": error, "matches": [] }),
+    }
+}
+
+fn expression(text: &str) -> Value {
+    match condition::compile(text) {
+        Ok(_) => json!({ "ok": true }),
+        Err(error) => {
+            let place = place(&error);
+            json!({
+                "ok": false,
+                "line": place.map(|(line, _)| line),
+                "column": place.map(|(_, column)| column),
+                "error": error,
+            })
+        }
+    }
+}
+
+/// The line and the column that a message about an expression names: `cel parse "E": 1:5: …`.
+fn place(error: &str) -> Option<(u32, u32)> {
+    let mut parts = error.split("\": ").skip(1);
+    parts.find_map(|rest| {
+        let mut numbers = rest.splitn(3, ':');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_is_held_against_the_tools_that_there_are() {
+        let tools = ["exec", "read_file"].map(str::to_owned).into_iter().collect();
+        for (pattern, ok, matches) in
+            [("^exec$", true, json!(["exec"])), ("e", true, json!(["exec", "read_file"])), ("(", false, json!([]))]
+        {
+            let said = matcher(pattern, &tools);
+            assert_eq!((said["ok"].as_bool(), &said["matches"]), (Some(ok), &matches), "{pattern}");
+            assert_eq!(said.get("error").is_some(), !ok);
+        }
+    }
+
+    #[test]
+    fn an_expression_says_where_it_is_wrong() {
+        assert_eq!(expression("tool_name == 'exec'"), json!({ "ok": true }));
+        let bad = expression("tool_name == == 1");
+        assert_eq!((bad["ok"].as_bool(), bad["line"].as_u64()), (Some(false), Some(1)), "{bad}");
+        assert!(bad["column"].as_u64().is_some_and(|column| column > 1), "{bad}");
+        let number = expression("1 + 1");
+        assert_eq!((number["ok"].as_bool(), &number["line"]), (Some(false), &Value::Null), "{number}");
+        assert_eq!(place("cel parse \"a\": 2:7: x"), Some((2, 7)));
+        assert_eq!(place("cel parse \"a\": nothing"), None);
+    }
+}

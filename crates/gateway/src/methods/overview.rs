@@ -1,0 +1,95 @@
+//! `overview.get`: what somebody who opens the console has to know first.
+
+use std::sync::Arc;
+
+use domain::json::{Value, json};
+use domain::store::RecordQuery;
+use jiff::{SignedDuration, Timestamp};
+use rules::admin::ListFilter;
+
+use crate::Shared;
+use crate::decisions::Decisions;
+use crate::error::ApiError;
+use crate::guards::{self, GuardLine, GuardState};
+use crate::params::Params;
+use crate::principal::Principal;
+use crate::roles;
+use crate::turns::may_see;
+
+/// How far back decisions are counted unless it is said.
+const USUAL: SignedDuration = SignedDuration::from_hours(24);
+
+/// Most events of which decisions are counted, the newest.
+const MAX_EVENTS: usize = 5000;
+
+/// Most hooks that are named because they do not stand well.
+const MAX_GUARDS: usize = 50;
+
+/// How many of the newest changes are shown.
+const MAX_CHANGES: usize = 10;
+
+impl Shared {
+    pub(super) async fn overview_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["since"])?;
+        let until = Timestamp::now();
+        let usual = until.checked_sub(USUAL).unwrap_or(Timestamp::MIN);
+        let since = params.moment("since")?.unwrap_or(usual).min(until);
+        let guards = self.guard_lines(who).await?;
+        let caller = who.caller();
+        let budget = self.rule_admin.budget(&caller).await?;
+        let changes = self.rule_admin.change_log(&caller, None, MAX_CHANGES).await?;
+        let may_answer = roles::allow(who, "approvals.list").is_ok();
+        let waiting = if may_answer { Some(self.approvals_waiting(who).await?) } else { None };
+        let who = who.clone();
+        let decisions = self
+            .blocking(move |shared| {
+                let tenant = Some(who.tenant.clone());
+                let query = RecordQuery { tenant, since: Some(since), limit: MAX_EVENTS + 1, ..RecordQuery::default() };
+                let mut events = shared.store.find(&query)?;
+                let partial = events.len() > MAX_EVENTS;
+                events.drain(..events.len().saturating_sub(MAX_EVENTS));
+                // Of more than can be counted, the time is what is counted.
+                let first = events.first().filter(|_| partial).and_then(|event| event.at.parse().ok());
+                let time = (first.unwrap_or(since), until);
+                let own = events.iter().filter(|event| may_see(&who, &event.session_id));
+                let all = Decisions::of(time, own);
+                let mut shown = all.shown();
+                shown["partial"] = json!(partial);
+                shown["since"] = json!(time.0.to_string());
+                Ok((shown, all.slowest(), all.blocking()))
+            })
+            .await?;
+        let (decisions, slowest, blocking) = decisions;
+        Ok(json!({
+            "since": since.to_string(),
+            "until": until.to_string(),
+            "guards": {
+                "counts": guards::counts(&guards),
+                "notArmed": not_armed(&guards, caller.is_master()),
+            },
+            "approvalsWaiting": waiting,
+            "decisions": decisions,
+            "slowest": slowest,
+            "blocking": blocking,
+            "budget": budget,
+            "changes": changes.lines,
+        }))
+    }
+
+    /// How every hook stands that `who` may see.
+    pub(super) async fn guard_lines(&self, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
+        let rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
+        let host = self.host.read().await;
+        let mut lines = guards::configured(&host);
+        lines.extend(rules.iter().map(guards::stored));
+        Ok(lines)
+    }
+}
+
+/// Those that somebody should look at, the worst first.
+pub(super) fn not_armed(lines: &[GuardLine], whole: bool) -> Vec<Value> {
+    let bad = |line: &&GuardLine| !matches!(line.state, GuardState::Armed | GuardState::Disabled);
+    let mut found: Vec<&GuardLine> = lines.iter().filter(bad).collect();
+    found.sort_by_key(|line| (line.state, line.name.clone()));
+    found.into_iter().take(MAX_GUARDS).map(|line| line.shown(whole)).collect()
+}

@@ -1,0 +1,213 @@
+//! `turns.*`: which turns there were, and what happened in one.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::id::{SessionId, TurnId};
+use domain::json::{Value, json};
+use domain::store::{ExecutionQuery, RecordQuery, SessionKey, SessionRow, TurnOutcome, TurnQuery, TurnRow, WhichTurns};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use super::sessions::session;
+use crate::Shared;
+use crate::error::{ApiError, ErrorCode};
+use crate::params::Params;
+use crate::principal::Principal;
+use crate::session_name::own_part;
+use crate::turns::{Kept, TurnEnding, line, may_see, parent_of, waterfall};
+
+/// Turns in a page unless it is said, and most of them.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 200;
+
+/// Most events of one turn that are shown, the newest.
+const MAX_EVENTS: usize = 2000;
+
+/// Most entries of the journal that are read of one turn.
+const MAX_ENTRIES: usize = 4000;
+
+/// Most executions that are read of one turn.
+const MAX_EXECUTIONS: usize = 2000;
+
+/// Most turns of sub-agents that are shown with one turn.
+const MAX_SUB_TURNS: usize = 50;
+
+/// How much earlier than its turn an execution is looked for: stores keep whole microseconds.
+const SLACK: SignedDuration = SignedDuration::from_millis(1);
+
+/// What hooks say behind the end of a turn comes within this.
+const AFTERWARDS: SignedDuration = SignedDuration::from_mins(10);
+
+/// Where a page ended, for whoever asked for it.
+fn cursor(bound: &str, place: i64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("1|{bound}|{place}"))
+}
+
+/// The place in a cursor that was given for the same question.
+fn place_in(cursor: &str, bound: &str) -> Result<i64, ApiError> {
+    let bad = || ApiError::invalid("invalid cursor");
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| bad())?;
+    let text = String::from_utf8(bytes).map_err(|_| bad())?;
+    let rest = text.strip_prefix("1|").and_then(|text| text.strip_prefix(bound)).ok_or_else(bad)?;
+    rest.strip_prefix('|').and_then(|place| place.parse().ok()).ok_or_else(bad)
+}
+
+impl Shared {
+    pub(super) async fn turns_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let names = ["agentId", "sessionKey", "tool", "decision", "hook", "text", "since", "until", "limit", "cursor"];
+        let params = Params::of(params, &names)?;
+        let text = |name: &str| Ok::<_, ApiError>(params.text(name)?.map(str::to_owned));
+        let which = match params.text("sessionKey")? {
+            Some(key) => Some(WhichTurns::Session(session(key, who)?.id().to_string())),
+            None => (!who.sees_others()).then(|| WhichTurns::Part(own_part(&who.user))),
+        };
+        let query = TurnQuery {
+            tenant: Some(who.tenant.clone()),
+            agent: text("agentId")?,
+            which,
+            tool: text("tool")?,
+            hook: text("hook")?,
+            came_to: params.word("decision", TurnOutcome::named)?,
+            words: text("text")?,
+            since: params.moment("since")?,
+            until: params.moment("until")?,
+            after: None,
+            limit: params.count("limit", MAX_PAGE)?.filter(|limit| *limit > 0).unwrap_or(PAGE),
+        };
+        let bound = URL_SAFE_NO_PAD.encode(Sha256::digest(format!("{}|{}|{query:?}", who.user, who.role.word())));
+        let after = params.text("cursor")?.map(|cursor| place_in(cursor, &bound)).transpose()?;
+        let who = who.clone();
+        self.blocking(move |shared| {
+            let mut page = shared.store.turn_page(&TurnQuery { after, ..query })?;
+            page.turns.retain(|row| may_see(&who, &row.turn.session_id));
+            let sessions = shared.sessions_of_open(&who, &page.turns)?;
+            let turns: Vec<Value> =
+                page.turns.iter().map(|row| line(row, TurnEnding::of(row, &sessions), &who)).collect();
+            let next = page.next.map(|place| cursor(&bound, place)).unwrap_or_default();
+            Ok(json!({ "turns": turns, "nextCursor": next }))
+        })
+        .await
+    }
+
+    pub(super) async fn turns_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["turnId"])?;
+        let (id, who) = (params.needed("turnId")?.to_lowercase(), who.clone());
+        self.blocking(move |shared| {
+            let tenant = Some(who.tenant.clone());
+            let which = Some(WhichTurns::Turn(id.clone()));
+            let found = shared.store.turn_page(&TurnQuery { tenant, which, limit: 1, ..TurnQuery::default() })?;
+            let row = found.turns.into_iter().next().filter(|row| may_see(&who, &row.turn.session_id));
+            let row = row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))?;
+            let below = shared.sub_turns(&who, &row)?;
+            let all: Vec<TurnRow> = std::iter::once(row).chain(below).collect();
+            let sessions = shared.sessions_of_open(&who, &all)?;
+            let mut shown: Vec<Detail> = Vec::new();
+            for row in &all {
+                shown.push(shared.detail(&who, row, &sessions)?);
+            }
+            Ok(nested(&all, shown))
+        })
+        .await
+    }
+
+    /// The turns of sub-agents that worked for the turn of `row`, theirs included.
+    fn sub_turns(&self, who: &Principal, row: &TurnRow) -> Result<Vec<TurnRow>, ApiError> {
+        let below = WhichTurns::Below { session: row.turn.session_id.clone(), from: row.place };
+        // What begins behind the end of a turn works for a later one.
+        let until = row.ended.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
+        let query = TurnQuery {
+            tenant: Some(who.tenant.clone()),
+            which: Some(below),
+            until,
+            limit: MAX_SUB_TURNS,
+            ..TurnQuery::default()
+        };
+        Ok(self.store.turn_page(&query)?.turns)
+    }
+
+    /// The sessions of those of `rows` whose end nobody saw.
+    fn sessions_of_open(&self, who: &Principal, rows: &[TurnRow]) -> Result<Vec<SessionRow>, ApiError> {
+        if rows.iter().all(|row| row.ended.is_some()) {
+            return Ok(Vec::new());
+        }
+        Ok(self.sessions.sessions(&who.tenant)?)
+    }
+
+    fn detail(&self, who: &Principal, row: &TurnRow, sessions: &[SessionRow]) -> Result<Detail, ApiError> {
+        let turn = &row.turn;
+        let tenant = Some(who.tenant.clone());
+        let mut events = self.store.find(&RecordQuery {
+            tenant: tenant.clone(),
+            turn: Some(turn.turn_id.clone()),
+            limit: MAX_EVENTS + 1,
+            ..RecordQuery::default()
+        })?;
+        let truncated = events.len() > MAX_EVENTS;
+        events.drain(..events.len().saturating_sub(MAX_EVENTS));
+        events.retain(|event| event.turn_id == turn.turn_id && event.session_id == turn.session_id);
+        let key = SessionKey { tenant: who.tenant.clone(), session: SessionId::new(turn.session_id.clone()) };
+        let journal = self.sessions.turn_journal(&key, &TurnId::new(turn.turn_id.clone()), MAX_ENTRIES)?;
+        let moment = |at: &String| at.parse::<Timestamp>().ok();
+        let mut executions = self.store.executions(&ExecutionQuery {
+            tenant,
+            session: Some(turn.session_id.clone()),
+            since: moment(&turn.began).and_then(|at| at.checked_sub(SLACK).ok()),
+            until: row.ended.as_ref().and_then(moment).and_then(|at| at.checked_add(AFTERWARDS).ok()),
+            limit: MAX_EXECUTIONS,
+            ..ExecutionQuery::default()
+        })?;
+        executions.retain(|it| it.turn_id.as_ref() == Some(&turn.turn_id));
+        let kept = Kept { events: &events, journal: &journal, executions: &executions };
+        let (spans, took) = waterfall(&kept);
+        let line = line(row, TurnEnding::of(row, sessions), who);
+        let shown = json!({
+            "turn": line,
+            "parentTurnId": null,
+            "parentSpanId": null,
+            "durationMs": took,
+            "spans": spans,
+            "truncated": truncated,
+        });
+        Ok(Detail { shown, events })
+    }
+}
+
+/// A turn as it is shown, and its events.
+struct Detail {
+    shown: Value,
+    events: Vec<domain::store::StoredEvent>,
+}
+
+/// `turns.get`: the first of `shown`, and the others with the turns that they work for.
+fn nested(rows: &[TurnRow], shown: Vec<Detail>) -> Value {
+    let mut shown = shown;
+    for at in 1..shown.len() {
+        let turn = &rows[at].turn;
+        let above = turn.session_id.rsplit_once('/').map(|(above, _)| above).unwrap_or_default();
+        let began = |row: &TurnRow| row.turn.began.parse::<Timestamp>().ok();
+        let is_above = |row: &TurnRow| row.turn.session_id == above && began(row) <= began(&rows[at]);
+        let parent = rows[..at].iter().rposition(is_above).unwrap_or(0);
+        let span = parent_of(&shown[parent].events, &turn.began);
+        shown[at].shown["parentTurnId"] = json!(rows[parent].turn.turn_id);
+        shown[at].shown["parentSpanId"] = json!(span);
+    }
+    let mut all = shown.into_iter().map(|detail| detail.shown);
+    let turn = all.next().unwrap_or_default();
+    json!({ "turn": turn, "subAgents": all.collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_of_one_question() {
+        let given = cursor("a", 7);
+        assert_eq!(place_in(&given, "a"), Ok(7));
+        for (text, bound) in [(given.as_str(), "b"), ("", "a"), ("!", "a"), (cursor("aa", 7).as_str(), "a")] {
+            assert!(place_in(text, bound).is_err(), "{text} {bound}");
+        }
+    }
+}

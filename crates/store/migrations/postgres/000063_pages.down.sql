@@ -1,0 +1,2 @@
+DROP INDEX hook_changes_by_time;
+DROP INDEX turns_by_tenant;

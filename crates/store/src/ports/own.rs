@@ -1,0 +1,74 @@
+//! What only a store of this crate does.
+
+use std::fmt;
+
+use domain::id::{EventId, TenantId, TurnId};
+use domain::json::Object;
+use domain::rule::Rule;
+use domain::store::{Actor, SessionKey, StoreError, StoredTurn, TurnPage, TurnQuery};
+use jiff::Timestamp;
+
+use crate::Store;
+use crate::anchoring;
+use crate::database::{Database, SqlStore};
+use crate::keyring::Keyring;
+use crate::rows::rotation::{self, RotationBatch, SealedColumn};
+use crate::rows::{approvals, exchange, records};
+use crate::timing::HookTiming;
+
+impl<D: Database + fmt::Debug> Store for SqlStore<D> {
+    fn hook_timings(&self, limit: usize) -> Result<Vec<HookTiming>, StoreError> {
+        self.0.list(|db| records::hook_timings(db, limit))
+    }
+
+    fn turns(
+        &self,
+        tenant: Option<&TenantId>,
+        since: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<StoredTurn>, StoreError> {
+        self.0.list(|db| records::query::turns(db, tenant, since, limit))
+    }
+
+    fn turn_page(&self, query: &TurnQuery) -> Result<TurnPage, StoreError> {
+        self.0.list(|db| records::turns::page(db, query))
+    }
+
+    fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
+        self.0.write(|db| records::forget(db, before, limit))
+    }
+
+    fn missing_events(&self, told: &[(EventId, Timestamp)]) -> Result<Vec<EventId>, StoreError> {
+        self.0.list(|db| records::query::missing(db, told))
+    }
+
+    fn rotate(
+        &self,
+        what: SealedColumn,
+        keyring: &Keyring,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RotationBatch, StoreError> {
+        self.0.write(|db| rotation::column(db, what, keyring, (after, limit)))
+    }
+
+    fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError> {
+        self.0.write(|db| rotation::config(db, before, config))
+    }
+
+    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.0.write(|db| approvals::void_session(db, key))
+    }
+
+    fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        self.0.write(|db| exchange::forget_session(db, key))
+    }
+
+    fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
+        self.0.read(|db| approvals::decided_turns(db, limit))
+    }
+
+    fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {
+        anchoring::accept(&self.0, by)
+    }
+}
