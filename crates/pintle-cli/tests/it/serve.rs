@@ -18,6 +18,7 @@ mod protocol;
 mod repeats;
 mod sdk;
 mod nodes;
+mod pages;
 mod rules;
 mod seed;
 mod server;

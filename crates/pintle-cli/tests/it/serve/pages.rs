@@ -1,0 +1,216 @@
+//! What the pages about turns, the overview and health ask for, as their clients see it.
+
+use serde_json::{Value, json};
+
+use super::people::{ACME, People};
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
+use crate::run::{DONE, GUARD, LISTS, scripted};
+
+/// A rule that blocks `list_dir`.
+fn no_lists() -> Value {
+    let source = "function handle() { return { decision: 'block', reason: 'not over the wire' } }";
+    json!({
+        "event": "pre_tool_use", "handler_type": "script", "scope": "tenant", "name": "no-lists",
+        "matcher": "^list_dir$", "config": { "source": source }
+    })
+}
+
+fn say(client: &mut Client, session: &str) {
+    let key = format!("agent:main:ws:direct:{session}");
+    let said = client.done("chat.send", json!({ "sessionKey": key, "message": "look around" }));
+    assert_eq!(said["content"], "All done.");
+}
+
+fn turns(client: &mut Client, params: Value) -> Vec<Value> {
+    client.done("turns.list", params)["turns"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_turn_is_found_by_what_it_came_to_and_shown_as_a_waterfall() {
+    let server = Server::start(scripted(&[LISTS, DONE, DONE].join(","), WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let hook = client.done("hooks.create", no_lists())["hookId"].clone();
+    say(&mut client, "one");
+    say(&mut client, "two");
+    let all = turns(&mut client, json!({}));
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!((&all[0]["ending"], &all[0]["calls"], &all[0]["blocked"]), (&json!("completed"), &json!(0), &json!(0)));
+    let blocked = &all[1];
+    assert_eq!((&blocked["calls"], &blocked["blocked"], &blocked["faults"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(
+        (&blocked["prompt"], &blocked["sessionKey"]),
+        (&json!("look around"), &json!("agent:main:ws:direct:one"))
+    );
+    for (params, found) in [
+        (json!({ "decision": "blocked" }), 1),
+        (json!({ "decision": "allowed" }), 1),
+        (json!({ "decision": "asked" }), 0),
+        (json!({ "decision": "faulted" }), 0),
+        (json!({ "tool": "list_dir" }), 1),
+        (json!({ "tool": "exec" }), 0),
+        (json!({ "hook": "no-lists" }), 1),
+        (json!({ "text": "Not Over" }), 1),
+        (json!({ "text": "100%" }), 0),
+        (json!({ "agentId": "main" }), 2),
+        (json!({ "agentId": "other" }), 0),
+        (json!({ "sessionKey": "agent:main:ws:direct:two" }), 1),
+        (json!({ "since": "2020-01-01T00:00:00Z" }), 2),
+        (json!({ "until": "2020-01-01T00:00:00Z" }), 0),
+    ] {
+        assert_eq!(turns(&mut client, params.clone()).len(), found, "{params}");
+    }
+    let got = client.done("turns.get", json!({ "turnId": blocked["turnId"] }));
+    let spans = got["turn"]["spans"].as_array().unwrap();
+    let kinds = |kind: &str| spans.iter().filter(|span| span["kind"] == kind).collect::<Vec<_>>();
+    assert_eq!((kinds("round").len(), kinds("model").len(), kinds("call").len(), kinds("tool").len()), (2, 2, 1, 0));
+    let asked = spans.iter().find(|span| span["name"] == "pre_tool_use").unwrap();
+    assert_eq!((&asked["parentId"], &asked["ruling"]), (&kinds("call")[0]["id"], &json!("deny")));
+    let line = asked["hooks"].as_array().unwrap().iter().find(|line| line["name"] == "no-lists").unwrap();
+    assert_eq!(
+        (&line["ran"], &line["verdict"], &line["reason"]),
+        (&json!(true), &json!("deny"), &json!("not over the wire"))
+    );
+    assert_eq!((&line["execution"]["hookId"], &line["execution"]["version"]), (&hook, &json!(1)));
+    for span in spans {
+        let start = span["startMs"].as_f64().unwrap();
+        let end = start + span["durationMs"].as_f64().unwrap();
+        assert!(start >= 0.0 && end <= got["turn"]["durationMs"].as_f64().unwrap() + 0.01, "{span}");
+    }
+    let (code, _) = client.refused("turns.get", json!({ "turnId": "01a2143f-30e4-72a6-9657-8c823464c0cc" }));
+    assert_eq!(code, "NOT_FOUND");
+}
+
+#[test]
+fn pages_of_turns_follow_each_other_and_a_cursor_is_of_one_question() {
+    let server = Server::start(scripted(&[DONE].repeat(5).join(","), WITH_TOKEN));
+    let mut client = server.admin("anna");
+    (0..5).for_each(|number| say(&mut client, &format!("s{number}")));
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = client.done("turns.list", json!({ "limit": 2, "cursor": cursor }));
+        seen.extend(page["turns"].as_array().unwrap().iter().map(|turn| turn["turnId"].to_string()));
+        cursor = page["nextCursor"].as_str().unwrap().to_owned();
+        if cursor.is_empty() {
+            break;
+        }
+        let other = client.refused("turns.list", json!({ "limit": 2, "tool": "exec", "cursor": cursor }));
+        assert_eq!(other.1, "invalid cursor");
+    }
+    let whole: Vec<String> = turns(&mut client, json!({})).iter().map(|turn| turn["turnId"].to_string()).collect();
+    assert_eq!((seen.len(), seen), (5, whole));
+}
+
+#[test]
+fn nobody_sees_the_turns_of_others_below_admin_nor_of_another_tenant() {
+    let people = People::start(WITH_TOKEN);
+    let member = |user: &str, tenant: &str| {
+        people.server.connected(json!({ "token": TOKEN, "user_id": user, "tenant_hint": tenant }))
+    };
+    let mut operator = member("a-operator", ACME);
+    say(&mut operator, "mine");
+    let own = turns(&mut operator, json!({}));
+    assert_eq!((own.len(), &own[0]["userId"]), (1, &json!("a-operator")));
+    let id = json!({ "turnId": own[0]["turnId"] });
+    for (user, tenant, sees) in
+        [("a-viewer", ACME, false), ("a-admin", ACME, true), ("a-admin", "default", false), ("a-operator", ACME, true)]
+    {
+        let mut client = member(user, tenant);
+        assert_eq!(!turns(&mut client, json!({})).is_empty(), sees, "{user} of {tenant}");
+        assert_eq!(client.call("turns.get", id.clone())["ok"], sees, "{user} of {tenant}");
+        let counted = &client.done("overview.get", json!({}))["decisions"]["total"];
+        assert!(counted["allowed"].is_u64(), "{counted}");
+    }
+}
+
+#[test]
+fn a_turn_of_five_hundred_events_is_shown_at_once() {
+    let mut replies = [LISTS].repeat(84);
+    replies.push(DONE);
+    let config = format!("max_iterations = 100\n{WITH_TOKEN}{GUARD}");
+    let server = Server::start(scripted(&replies.join(","), &config));
+    let mut client = server.admin("anna");
+    client.done("hooks.create", no_lists());
+    say(&mut client, "long");
+    let turn = turns(&mut client, json!({}))[0]["turnId"].clone();
+    let got = client.done("turns.get", json!({ "turnId": turn }));
+    let spans = got["turn"]["spans"].as_array().unwrap();
+    assert!(spans.len() >= 84 * 3, "{}", spans.len());
+    assert_eq!(got["turn"]["truncated"], false);
+}
+
+#[test]
+fn the_overview_and_health_say_how_hooks_stand() {
+    let bad = "[hooks.processes.gone]\nenabled = true\ncommand = ['./not-there']\nintercept = ['before_tool']\n";
+    let server = Server::start(scripted(&[LISTS, DONE].join(","), &format!("{WITH_TOKEN}{bad}")));
+    let mut client = server.connected(json!({ "token": TOKEN, "user_id": "system" }));
+    let created = client.done("hooks.create", no_lists());
+    say(&mut client, "one");
+    let seen = client.done("overview.get", json!({}));
+    let not_armed = seen["guards"]["notArmed"].as_array().unwrap();
+    assert!(not_armed.iter().any(|line| line["name"] == "gone" && line["state"] == "broken"), "{not_armed:?}");
+    assert_eq!(seen["guards"]["counts"]["broken"], not_armed.len());
+    assert_eq!(seen["approvalsWaiting"], 0);
+    assert!(seen["decisions"]["total"]["faults"].as_u64().unwrap() > 0, "{seen}");
+    assert_eq!(seen["changes"][0]["hook_id"], created["hookId"]);
+    assert_eq!(seen["changes"][0]["hook_name"], "no-lists");
+    let health = client.done("health.get", json!({}));
+    assert_eq!((&health["store"]["ok"], &health["store"]["kind"]), (&json!(true), &json!("sqlite")));
+    assert_eq!(
+        (&health["processHooks"][0]["name"], &health["processHooks"][0]["state"]),
+        (&json!("gone"), &json!("down"))
+    );
+    assert_eq!(health["providers"][0]["name"], "scripted");
+    assert_eq!(health["nodes"].as_array().unwrap().len(), 1);
+    let found = client.done("doctor.run", json!({}));
+    let checks = found["checks"].as_array().unwrap();
+    let state = |what: &str| checks.iter().find(|check| check["what"] == what).map(|check| check["state"].clone());
+    assert_eq!((state("guard"), state("store")), (Some(json!("failed")), Some(json!("ok"))), "{checks:?}");
+    let mut admin = server.admin("anna");
+    let theirs = admin.done("health.get", json!({}));
+    assert_eq!(admin.refused("doctor.run", json!({})).0, "UNAUTHORIZED");
+    let listed = admin.done("hooks.list", json!({}))["configured"].as_array().unwrap().clone();
+    let line = listed.iter().find(|hook| hook["event"] == "before_tool").unwrap();
+    assert_eq!((&line["name"], &line["state"], &line["origin"]), (&json!("gone"), &json!("broken"), &Value::Null));
+    let of_owner = client.done("hooks.list", json!({ "event": "before_tool" }));
+    assert!(of_owner["configured"][0]["origin"].as_str().unwrap().contains("pintle.toml"), "{of_owner}");
+    assert_eq!((&theirs["nodes"], &theirs["processHooks"][0]["why"]), (&json!([]), &Value::Null));
+}
+
+#[test]
+fn versions_come_from_the_change_log_and_come_back() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let id = client.done("hooks.create", no_lists())["hookId"].clone();
+    let update = |updates: Value| json!({ "hookId": id, "updates": updates });
+    client.done("hooks.update", update(json!({ "matcher": "^exec$", "name": "no-exec" })));
+    let versions = client.done("hooks.versions", json!({ "hookId": id }))["versions"].as_array().unwrap().clone();
+    let matchers: Vec<&Value> = versions.iter().map(|version| &version["hook"]["matcher"]).collect();
+    assert_eq!(matchers, [&json!("^exec$"), &json!("^list_dir$")]);
+    let stale = client.refused("hooks.restore", json!({ "hookId": id, "version": 1, "ifVersion": 1 }));
+    assert_eq!(stale, ("FAILED_PRECONDITION".into(), "version conflict: have 2".into()));
+    let back = client.done("hooks.restore", json!({ "hookId": id, "version": 1, "ifVersion": 2 }));
+    assert_eq!(back["version"], 3);
+    let hook = client.done("hooks.get", json!({ "hookId": id }))["hook"].clone();
+    assert_eq!((&hook["matcher"], &hook["name"]), (&json!("^list_dir$"), &json!("no-lists")));
+    assert_eq!(client.refused("hooks.restore", json!({ "hookId": id, "version": 9 })).0, "NOT_FOUND");
+    let first = client.done("hooks.changes", json!({ "limit": 2 }));
+    let rest = client.done("hooks.changes", json!({ "limit": 2, "cursor": first["nextCursor"] }));
+    let actions = |page: &Value| {
+        let lines = page["changes"].as_array().unwrap().iter().filter(|line| line["hook_id"] == id);
+        lines.map(|line| line["version"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((actions(&first), actions(&rest)[0]), (vec![3, 2], 1));
+    assert_eq!(client.refused("hooks.changes", json!({ "cursor": "x" })).1, "invalid cursor");
+}
+
+#[test]
+fn a_matcher_and_a_condition_are_checked_and_nothing_runs() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let said = client.done("hooks.check", json!({ "matcher": "^read", "condition": "tool_name == == 1" }));
+    assert_eq!(said["matcher"], json!({ "ok": true, "matches": ["read_file"] }));
+    assert_eq!((&said["condition"]["ok"], &said["condition"]["line"]), (&json!(false), &json!(1)));
+    let said = client.done("hooks.check", json!({ "matcher": "(", "agentId": "main" }));
+    assert_eq!((&said["matcher"]["ok"], &said["condition"]), (&json!(false), &Value::Null));
+    assert_eq!(client.refused("hooks.check", json!({ "agentId": "nobody" })).0, "NOT_FOUND");
+}
