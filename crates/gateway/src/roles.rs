@@ -66,6 +66,7 @@ const OVER_HTTP: &[Method] = &[
     method("media.add", CallerRole::Operator, Right::Write),
     method("media.get", CallerRole::Viewer, Right::Read),
     method("metrics", CallerRole::Admin, Right::Admin),
+    method("auth.switch", CallerRole::Owner, Right::Admin),
 ];
 
 /// Every method, in the order of the reference.

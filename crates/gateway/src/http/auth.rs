@@ -22,6 +22,7 @@ use crate::identity_admin::FreshSession;
 use crate::params::Params;
 use crate::principal::Credential;
 use crate::rates::Attempt;
+use crate::roles;
 use crate::secret;
 use crate::sign_in::LONGEST;
 
@@ -58,15 +59,25 @@ pub(crate) async fn sign_out(
     respond(shared.sign_out(visit, &headers, &body).await)
 }
 
+/// `POST /auth/switch`: a session in one tenant for one in another, for owners.
+pub(crate) async fn switch(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    respond(shared.switch(visit, &headers, &body).await)
+}
+
 /// An answer, and what the browser is to keep.
 struct Said {
     body: Value,
-    cookie: String,
+    cookies: Vec<String>,
 }
 
 fn respond(said: Result<Said, ApiError>) -> Response {
-    let (mut response, cookie) = match said {
-        Ok(Said { body, cookie }) => (answer(StatusCode::OK, &body), HeaderValue::from_str(&cookie).ok()),
+    let (mut response, cookies) = match said {
+        Ok(Said { body, cookies }) => (answer(StatusCode::OK, &body), cookies),
         Err(error) => {
             let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             let code = error.code.word().to_lowercase();
@@ -75,11 +86,11 @@ fn respond(said: Result<Said, ApiError>) -> Response {
             if let Some(wait) = error.retry_after_ms {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.div_ceil(1000)));
             }
-            (response, None)
+            (response, Vec::new())
         }
     };
-    if let Some(cookie) = cookie {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -167,7 +178,26 @@ impl Shared {
             "tenant_id": who.tenant, "tenant_slug": who.slug, "tenant_name": who.tenant_name,
             "expiresAt": who.until,
         });
-        Ok(Said { body, cookie })
+        Ok(Said { body, cookies: vec![cookie] })
+    }
+
+    /// The session that asks ends, and one like it begins where its owner wants to be: a session never leaves its tenant.
+    async fn switch(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+        only_own_pages(visit)?;
+        let who = self.signed_in(headers, visit).await?;
+        roles::allow_over_http(&who, "auth.switch")?;
+        let body = json_body(headers, body)?;
+        let wanted = Params::of(&body, &["tenant"])?.needed("tenant")?.to_owned();
+        let Credential::Console { session, .. } = who.credential.clone() else {
+            return Err(no_session());
+        };
+        let ended = set_cookie((&session, ""), 0, visit);
+        let fresh = self
+            .taken_away(move |shared| shared.guests.admin.move_session(&who, &session, &wanted, Timestamp::now()))
+            .await?;
+        let mut said = self.begun(fresh, visit).await?;
+        said.cookies.push(ended);
+        Ok(said)
     }
 
     async fn sign_out(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
@@ -176,12 +206,16 @@ impl Shared {
         Params::of(&body, &[])?;
         let who = self.signed_in(headers, visit).await?;
         let Credential::Console { session, .. } = who.credential.clone() else {
-            return Err(ApiError::invalid("there is no session: `X-Pintle` and its cookie are missing"));
+            return Err(no_session());
         };
         let id = session.clone();
         self.taken_away(move |shared| shared.guests.admin.end_sessions(&who, Some(&id))).await?;
-        Ok(Said { body: json!({ "ok": true }), cookie: set_cookie((&session, ""), 0, visit) })
+        Ok(Said { body: json!({ "ok": true }), cookies: vec![set_cookie((&session, ""), 0, visit)] })
     }
+}
+
+fn no_session() -> ApiError {
+    ApiError::invalid("there is no session: `X-Pintle` and its cookie are missing")
 }
 
 fn device(headers: &HeaderMap) -> String {

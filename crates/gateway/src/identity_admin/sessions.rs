@@ -72,6 +72,28 @@ impl IdentityAdmin {
         Ok(FreshSession { session, key, cookie })
     }
 
+    /// Ends the console session `id` of `who` and begins one like it in another tenant, by its slug or id.
+    pub(crate) fn move_session(
+        &self,
+        who: &Principal,
+        id: &str,
+        wanted: &str,
+        now: Timestamp,
+    ) -> Result<FreshSession, ApiError> {
+        let found =
+            self.tenants()?.into_iter().find(|(tenant, _)| tenant.slug == wanted || tenant.id.as_str() == wanted);
+        let Some((tenant, true)) = found else {
+            return Err(ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked"));
+        };
+        let gone = || ApiError::new(ErrorCode::NotFound, format!("session not found: {}", id.escape_debug()));
+        let old = self.store.console_session(&who.tenant, id)?.ok_or_else(gone)?;
+        let link = SignInLink { tenant: tenant.id, user: old.user, role: old.role, expires_at: String::new() };
+        let fresh = self.begin_session(link, old.origin, &old.device, now)?;
+        self.store.end_console_sessions(&who.tenant, &who.user, Some(id))?;
+        tracing::info!(user = %who.user, from = %who.slug, to = %tenant.slug, "security.tenant_switched");
+        Ok(fresh)
+    }
+
     /// The console sessions of `who`, newest first.
     pub(crate) fn sessions(&self, who: &Principal) -> Result<Vec<ConsoleSession>, ApiError> {
         Ok(self.store.console_sessions(&who.tenant, &who.user)?)

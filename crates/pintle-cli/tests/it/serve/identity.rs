@@ -213,6 +213,32 @@ fn somebody_sees_their_devices_and_signs_them_out() {
 }
 
 #[test]
+fn an_owner_goes_to_another_tenant_with_a_session_of_its_own_and_nobody_else_does() {
+    let people = People::start(WITH_TOKEN);
+    let server = &people.server;
+    let signed = |user: &str, tenant: &str| {
+        session_of(post(server, "/auth/sign-in", "", &json!({ "token": TOKEN, "userId": user, "tenant": tenant })))
+    };
+    let headers = |session: &super::people::Session| format!("Cookie: {}\nX-Pintle: {}\n", session.cookie, session.key);
+    let to = |session: &super::people::Session, tenant: &str| {
+        post(server, "/auth/switch", &headers(session), &json!({ "tenant": tenant }))
+    };
+    let admin = signed("a-admin", ACME);
+    assert_eq!(to(&admin, "default").0, 401, "an administrator stays");
+    assert_eq!(models(server, &headers(&admin)), 200);
+    let owner = signed("system", "default");
+    assert_eq!(to(&owner, "nowhere").0, 403);
+    assert_eq!(models(server, &headers(&owner)), 200, "what failed ended nothing");
+    let moved = to(&owner, ACME);
+    assert_eq!((&moved.2["tenant_slug"], &moved.2["role"]), (&json!(ACME), &json!("owner")));
+    assert!(moved.1.contains("Max-Age=0"), "the cookie of the session that ended goes: {}", moved.1);
+    let moved = session_of(moved);
+    assert_eq!(models(server, &headers(&owner)), 401, "the session did not leave its tenant, it ended");
+    let mut client = server.client_with(&[("cookie", moved.cookie.as_str())]).unwrap();
+    assert_eq!(client.done("connect", json!({ "consoleKey": moved.key }))["tenant_slug"], ACME);
+}
+
+#[test]
 fn a_key_may_open_so_many_connections_and_a_tenant_work_so_many_turns() {
     let asks = format!("ask = ['list_dir']\n{WITH_TOKEN}");
     let server = Server::start(scripted(&format!("{{\"repeat\": true, {}", &LISTS[1..]), &asks));

@@ -156,13 +156,14 @@ const FROM: [From; 6] =
     [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost];
 
 /// The paths that ask who it is, with a body that is none of theirs.
-const PATHS: [(&str, &str); 7] = [
+const PATHS: [(&str, &str); 8] = [
     ("GET", "/v1/models"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/messages"),
     ("POST", "/auth/sign-out"),
+    ("POST", "/auth/switch"),
     ("GET", "/healthz"),
 ];
 
@@ -170,7 +171,7 @@ const PATHS: [(&str, &str); 7] = [
 fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
     match from {
         From::OtherPage | From::OtherSite | From::OtherHost => return 403,
-        From::AllowedPage if path == "/auth/sign-out" => return 403,
+        From::AllowedPage if path.starts_with("/auth/") => return 403,
         From::NoPage | From::OwnPage | From::AllowedPage => {}
     }
     if path == "/healthz" || path == "/openapi.json" {
@@ -186,6 +187,8 @@ fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
         (false, _) => 401,
         (true, "/metrics") if matches!(brings, Brings::Nothing | Brings::CookieAlone) => 401,
         (true, "/v1/models" | "/metrics") => 200,
+        // No key makes an owner.
+        (true, "/auth/switch") => 401,
         (true, "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
         // What is said is wrong, and only whoever is known learns of it.
         (true, _) => 400,
