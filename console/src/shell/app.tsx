@@ -3,7 +3,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { PintleClient, RequestError, type Welcome } from "../wire/client.ts";
-import { claim, exchange, forget, hasSession, signOut, takeCode } from "../wire/session.ts";
+import { claim, exchange, forget, hasSession, signOut, switchTenant, takeCode } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { CATALOGUES, LanguageContext } from "../words/use-words.ts";
 import { keepLanguage, keepScheme, type Preferences, PreferencesContext, readLanguage, readScheme, show } from "./preferences.ts";
@@ -95,6 +95,8 @@ function Signed({ connection, preferences, bad, again }: { connection: PintleCli
       setWantsIn(true);
     });
   }, [connection]);
+  // Everything is asked for anew: nothing of one tenant is shown in another.
+  const goTo = useCallback((tenant: string) => switchTenant(tenant).then(again), [again]);
   const isRefused = state.is === "closed" && state.error !== undefined;
   // Who one is stays known while the connection is away.
   const [me, setMe] = useState<Welcome>();
@@ -103,7 +105,7 @@ function Signed({ connection, preferences, bad, again }: { connection: PintleCli
       setMe(state.welcome);
     }
   }, [state]);
-  const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave }), [connection, me, leave]);
+  const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave, goTo }), [connection, me, leave, goTo]);
   const router = useMemo(createPages, []);
   // Whoever said nothing yet is not told that it was wrong.
   const [ended, setEnded] = useState<unknown>();

@@ -42,6 +42,9 @@ export function createPages() {
     page("/executions", lazyRouteComponent(() => import("../executions/list.tsx"), "ExecutionsPage")),
     page("/executions/$id", lazyRouteComponent(() => import("../executions/one.tsx"), "ExecutionPage")),
     page("/chain", lazyRouteComponent(() => import("../chain/page.tsx"), "ChainPage")),
+    page("/health", lazyRouteComponent(() => import("../health/page.tsx"), "HealthPage")),
+    page("/settings", lazyRouteComponent(() => import("../settings/page.tsx"), "SettingsPage")),
+    page("/settings/$part", lazyRouteComponent(() => import("../settings/page.tsx"), "SettingsPage")),
   ];
   return createRouter({ routeTree: root.addChildren(routes), defaultPreload: false, defaultNotFoundComponent: NotFound });
 }

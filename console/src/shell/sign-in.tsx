@@ -12,6 +12,7 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
   const words = useWords().signIn;
   const [token, setToken] = useState("");
   const [user, setUser] = useState("");
+  const [tenant, setTenant] = useState("");
   const [error, setError] = useState<unknown>(why);
   const [busy, setBusy] = useState(false);
   useEffect(() => {
@@ -21,7 +22,7 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
     event.preventDefault();
     setBusy(true);
     try {
-      await signIn(token.trim(), user.trim());
+      await signIn(token.trim(), user.trim(), tenant.trim());
       onDone();
     } catch (failed) {
       setError(failed);
@@ -40,6 +41,9 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
           </Field>
           <Field label={words.user} hint={words.userHint}>
             {(about) => <Input {...about} name="user" value={user} onChange={(event) => setUser(event.target.value)} />}
+          </Field>
+          <Field label={words.tenant} hint={words.tenantHint}>
+            {(about) => <Input {...about} name="tenant" value={tenant} onChange={(event) => setTenant(event.target.value)} />}
           </Field>
           <div>
             <Button look="primary" type="submit" disabled={busy || token.trim() === ""}>

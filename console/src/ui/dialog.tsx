@@ -27,7 +27,26 @@ export function Dialog({ open, onClose, title, about, wide = false, children }: 
 }
 
 /** Asks before something dangerous is done. It stays open when that fails. */
-export function Confirm({ open, onClose, title, about, action, act }: { open: boolean; onClose: () => void; title: string; about: string; action: string; act: () => Promise<unknown> }) {
+export function Confirm({
+  open,
+  onClose,
+  title,
+  about,
+  action,
+  act,
+  ready = true,
+  children,
+}: {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  about: string;
+  action: string;
+  act: () => Promise<unknown>;
+  /** Whether everything that it wants is there. */
+  ready?: boolean;
+  children?: ReactNode;
+}) {
   const words = useWords();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
@@ -45,10 +64,11 @@ export function Confirm({ open, onClose, title, about, action, act }: { open: bo
   };
   return (
     <Dialog open={open} onClose={onClose} title={title} about={about}>
+      {children}
       {error !== undefined && <Problem error={error} />}
       <div className="mt-2 flex justify-end gap-2">
         <Button onClick={onClose}>{words.cancel}</Button>
-        <Button look="danger" disabled={busy} onClick={() => void go()}>
+        <Button look="danger" disabled={busy || !ready} onClick={() => void go()}>
           {action}
         </Button>
       </div>

@@ -1,6 +1,6 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 
-import type { Agent, Approval, Hook, SessionLine } from "./types.ts";
+import type { Agent, Approval, Hook, SessionLine, Tenant } from "./types.ts";
 import { useMay, useWire } from "./use-wire.ts";
 
 /** The hooks that one sees, in running order. */
@@ -39,4 +39,10 @@ export function useApprovals(all: boolean): UseQueryResult<readonly Approval[]> 
 /** How many approvals wait. */
 export function useWaiting(): number {
   return useApprovals(false).data?.length ?? 0;
+}
+
+/** All tenants; owners see them. */
+export function useTenants(): UseQueryResult<readonly Tenant[]> {
+  const { connection } = useWire();
+  return useQuery({ queryKey: ["settings", "tenants"], queryFn: async () => (await connection.request("tenants.list", {})).tenants, enabled: useMay("owner") });
 }

@@ -46,11 +46,15 @@ async function begin(path: string, body: object): Promise<void> {
   }
 }
 
-/** Signs in with the gateway token or an API key. */
-export const signIn = (token: string, user: string): Promise<void> => begin("/auth/sign-in", { token, ...(user === "" ? {} : { userId: user }) });
+/** Signs in with the gateway token or an API key; empty texts are like none. */
+export const signIn = (token: string, user: string, tenant: string): Promise<void> =>
+  begin("/auth/sign-in", { token, ...(user === "" ? {} : { userId: user }), ...(tenant === "" ? {} : { tenant }) });
 
 /** Signs in with the code of a link, which counts once. */
 export const exchange = (code: string): Promise<void> => begin("/auth/exchange", { code });
+
+/** Ends the session, and begins one in another tenant: for owners. */
+export const switchTenant = (tenant: string): Promise<void> => begin("/auth/switch", { tenant });
 
 /** Ends the session on the server and here. */
 export async function signOut(): Promise<void> {

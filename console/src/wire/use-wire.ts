@@ -7,6 +7,8 @@ export interface Wire {
   readonly connection: PintleClient;
   readonly me: Welcome;
   readonly signOut: () => void;
+  /** Goes to another tenant, by its slug or id: for owners. */
+  readonly goTo: (tenant: string) => Promise<void>;
 }
 
 export const WireContext = createContext<Wire | undefined>(undefined);

@@ -1,9 +1,16 @@
 /** Every text of the pages, in English. */
+import { rulesEn } from "./rules.en.ts";
+import { settingsEn } from "./settings.en.ts";
+
 const count = (n: number, one: string, many: string): string => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 export const en = {
+  settings: settingsEn,
+  rules: rulesEn,
   cancel: "Cancel",
-  pages: { chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain" },
+  actions: "Actions",
+  copy: { action: "Copy", done: "Copied." },
+  pages: { chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain", health: "Health", settings: "Settings" },
   roles: { viewer: "viewer", operator: "operator", admin: "admin", owner: "owner" },
   schemes: { auto: "Colours of the system", light: "Light", dark: "Dark" },
   languages: { en: "English", "zh-CN": "简体中文" },
@@ -13,6 +20,8 @@ export const en = {
     me: "You",
     find: "Find anything",
     signOut: "Sign out",
+    more: "More",
+    tenants: "Go to another tenant",
     connecting: "Connecting…",
     lost: "The connection to the server is lost. Trying again…",
   },
@@ -35,6 +44,8 @@ export const en = {
     token: "Gateway token or API key",
     user: "Your name",
     userHint: "With a gateway token only: under this name you act and are recorded.",
+    tenant: "Tenant",
+    tenantHint: "Leave it empty for the default one, and with an API key.",
     link: "On the server, pintle serve link prints a link that signs you in once.",
     action: "Sign in",
   },

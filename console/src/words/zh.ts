@@ -1,13 +1,19 @@
+import { rulesZh } from "./rules.zh.ts";
+import { settingsZh } from "./settings.zh.ts";
 import type { Words } from "./use-words.ts";
 
 /** Every text of the pages, in Simplified Chinese. */
 export const zh: Words = {
+  settings: settingsZh,
+  rules: rulesZh,
   cancel: "取消",
-  pages: { chat: "对话", approvals: "审批", hooks: "钩子", executions: "执行记录", chain: "执行链" },
+  actions: "操作",
+  copy: { action: "复制", done: "已复制。" },
+  pages: { chat: "对话", approvals: "审批", hooks: "钩子", executions: "执行记录", chain: "执行链", health: "健康", settings: "设置" },
   roles: { viewer: "查看者", operator: "操作员", admin: "管理员", owner: "所有者" },
   schemes: { auto: "跟随系统", light: "浅色", dark: "深色" },
   languages: { en: "English", "zh-CN": "简体中文" },
-  frame: { skip: "跳到正文", pages: "页面", me: "我的", find: "查找", signOut: "退出登录", connecting: "正在连接…", lost: "与服务器的连接已断开，正在重连…" },
+  frame: { skip: "跳到正文", pages: "页面", me: "我的", find: "查找", signOut: "退出登录", more: "更多", tenants: "前往其他租户", connecting: "正在连接…", lost: "与服务器的连接已断开，正在重连…" },
   find: { label: "页面、钩子、对话或智能体", nothing: "没有匹配的名称。", page: "页面", hook: "钩子", session: "对话", agent: "智能体", action: "操作" },
   keys: {
     title: "快捷键",
@@ -27,6 +33,8 @@ export const zh: Words = {
     token: "网关令牌或 API 密钥",
     user: "用户名",
     userHint: "仅在使用网关令牌时填写：您将以此名称操作并留下记录。",
+    tenant: "租户",
+    tenantHint: "默认租户或使用 API 密钥时请留空。",
     link: "在服务器上运行 pintle serve link，可以得到一个只能使用一次的登录链接。",
     action: "登录",
   },

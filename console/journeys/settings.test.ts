@@ -1,0 +1,215 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { ask, done, findings, go, HOSTILE, outside } from "./people.ts";
+import { DONE, Gateway, LISTS, Rig, signedIn, TOKEN } from "./rig.ts";
+
+let rig: Rig;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  rig = await Rig.start();
+  gateway = await Gateway.start({
+    replies: [LISTS, DONE],
+    env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32), HOOKS_SECRET: `whsec_${Buffer.alloc(24, 1).toString("base64")}` },
+    config: `[[gateway.webhooks]]\nurl = "https://chat.example.org/pintle"\nevents = ["approval.created"]\nsecret_env = "HOOKS_SECRET"\n`,
+  });
+});
+afterAll(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+const row = (page: Page, name: string) => page.locator(`tr[data-name="${name}"]`);
+
+test("a key is shown once, copied, lets a program in, and is revoked", async () => {
+  const context = await rig.person({ permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await signedIn(context, gateway, "/settings/keys", "anna");
+  await page.getByText("No key counts").waitFor();
+  await page.getByRole("button", { name: "New API key" }).click();
+  const dialog = page.getByRole("dialog", { name: "New API key" });
+  await dialog.getByRole("button", { name: "Create key" }).click();
+  await dialog.getByText("This is needed.").waitFor();
+  await dialog.getByLabel("Name").fill("nightly build");
+  await dialog.getByLabel("Owner").fill("ci");
+  await dialog.getByText("becomes one, with the role that the key takes").waitFor();
+  await dialog.getByRole("button", { name: "Create key" }).click();
+  const key = await page.getByLabel("The key").inputValue();
+  expect(key).toMatch(/^pintle_[0-9a-f]{32}$/);
+  await page.getByRole("button", { name: "Copy" }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
+  expect((await ask(page, "", "agents.list", {}, key)).ok).toBe(true);
+  expect((await ask(page, "", "hooks.create", {}, key)).error?.code).toBe("UNAUTHORIZED");
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  // It is nowhere any more: not in the page, not in what the browser keeps, not in what the server lists.
+  expect(await page.content()).not.toContain(key);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(key);
+  await page.reload();
+  await row(page, "nightly build").waitFor();
+  expect(await page.content()).not.toContain(key);
+
+  await row(page, "nightly build").getByRole("button", { name: "Revoke nightly build" }).click();
+  const sure = page.getByRole("dialog");
+  expect(await sure.innerText()).toContain("are refused within a second");
+  await sure.getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("No key counts").waitFor();
+  expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
+  await page.getByLabel("Show those that ended, too").check();
+  expect(await row(page, "nightly build").innerText()).toContain("revoked");
+  expect(page.url()).toContain("all=1");
+  await context.close();
+});
+
+test("a key that is revoked while a page is open ends the page, which says why", async () => {
+  const [admins, theirs] = [await rig.person(), await rig.person()];
+  const admin = await outside(admins, gateway);
+  const { key, apiKey } = (await done(admin, "anna", "api_keys.create", { name: "theirs", owner: "bea", scopes: ["operator.write"] })) as { key: string; apiKey: { id: string } };
+  const page = await outside(theirs, gateway);
+  await page.locator("input[name=token]").fill(key);
+  await page.locator("button[type=submit]").click();
+  await page.locator("nav").first().waitFor();
+  await go(page, "/settings");
+  expect(await page.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
+  await done(admin, "anna", "api_keys.revoke", { id: apiKey.id });
+  await page.locator("input[name=token]").waitFor();
+  expect(await page.getByRole("alert").innerText()).toMatch(/credentials/);
+  await Promise.all([admins.close(), theirs.close()]);
+});
+
+test("a member is added, made less, shut out, let in and removed, and each says what ends", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/settings/members", "anna");
+  await page.getByRole("button", { name: "Add a member" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("User").fill("carl");
+  await dialog.getByLabel("Role").selectOption("operator");
+  await dialog.getByRole("button", { name: "Add a member" }).click();
+  await row(page, "carl").waitFor();
+  expect((await ask(page, "carl", "hooks.create", {})).error?.message).toContain("requires admin role");
+  await page.getByLabel("Role of carl").selectOption("viewer");
+  const sure = page.getByRole("dialog");
+  expect(await sure.innerText()).toContain("Make carl viewer?");
+  await sure.getByRole("button", { name: "Change the role" }).click();
+  await sure.waitFor({ state: "detached" });
+  expect((await ask(page, "carl", "chat.send", { message: "x" })).error?.message).toContain("requires operator role");
+  await page.getByRole("button", { name: "Shut carl out" }).click();
+  expect(await sure.innerText()).toContain("stop working within a second");
+  await sure.getByRole("button", { name: "Shut out" }).click();
+  await row(page, "carl").getByText("shut out").waitFor();
+  expect((await ask(page, "carl", "agents.list", {})).error?.code).toBe("TENANT_ACCESS_REVOKED");
+  await page.getByRole("button", { name: "Let carl in" }).click();
+  await row(page, "carl").getByText("let in").waitFor();
+  await page.getByRole("button", { name: "Remove carl" }).click();
+  expect(await sure.innerText()).toContain("API keys and sessions end with it");
+  await sure.getByRole("button", { name: "Remove" }).click();
+  await row(page, "carl").waitFor({ state: "detached" });
+  await context.close();
+});
+
+test("an owner makes a tenant, goes there and back, sees every tenant's hooks, and closes it", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/settings/tenants", "system");
+  await page.getByRole("button", { name: "New tenant" }).click();
+  await page.getByLabel("Short name").fill("acme");
+  await page.getByLabel("Name", { exact: true }).fill("Acme");
+  await page.getByRole("button", { name: "Create tenant" }).click();
+  await row(page, "acme").waitFor();
+  const made = await ask(page, "system", "hooks.create", { name: "of-acme", event: "stop", handler_type: "script", scope: "tenant", config: { source: "function handle() { return { decision: 'allow' } }" } }, TOKEN, "acme");
+  expect(made.ok).toBe(true);
+  await row(page, "acme").getByRole("button", { name: "Go to Acme" }).click();
+  await page.getByText("owner · Acme").waitFor();
+  await page.getByRole("link", { name: "Hooks", exact: true }).click();
+  await page.getByRole("link", { name: "of-acme" }).waitFor();
+  // Back by the menu.
+  await page.getByRole("button", { name: /system/ }).click();
+  await page.getByRole("menuitem", { name: "Default" }).click();
+  await page.getByText("owner · Default").waitFor();
+  await go(page, "/hooks");
+  await page.getByRole("link", { name: "pii-redactor" }).first().waitFor();
+  expect(await page.getByRole("link", { name: "of-acme" }).count()).toBe(0);
+  await page.getByLabel("Tenant").selectOption("all");
+  await page.getByRole("link", { name: "of-acme" }).waitFor();
+  await go(page, "/settings/tenants");
+  await page.getByRole("button", { name: "Close Acme" }).click();
+  const sure = page.getByRole("dialog");
+  expect(await sure.innerText()).toContain("Nothing of it is deleted");
+  await sure.getByRole("button", { name: "Close" }).click();
+  await row(page, "acme").getByText("closed").waitFor();
+  expect((await ask(page, "system", "agents.list", {}, TOKEN, "acme")).error?.code).toBe("TENANT_ACCESS_REVOKED");
+  expect(await row(page, "default").getByRole("button", { name: /Close/ }).count()).toBe(0);
+  await context.close();
+});
+
+test("somebody sees their devices and signs out one, and all", async () => {
+  const [one, two] = [await rig.person(), await rig.person()];
+  const here = await signedIn(one, gateway, "/settings", "dora");
+  const there = await signedIn(two, gateway, "/settings", "dora");
+  await here.reload();
+  await here.getByRole("button", { name: "Sign it out" }).click();
+  await there.locator("input[name=token]").waitFor();
+  await here.getByRole("button", { name: "Sign it out" }).waitFor({ state: "detached" });
+  const again = await signedIn(await rig.person(), gateway, "/settings", "dora");
+  await again.getByRole("button", { name: "Sign out everywhere" }).click();
+  const sure = again.getByRole("dialog");
+  expect(await sure.innerText()).toContain("All 2 sessions end");
+  await sure.getByRole("button", { name: "Sign out everywhere" }).click();
+  await again.locator("input[name=token]").waitFor();
+  await here.locator("input[name=token]").waitFor();
+  await Promise.all([one.close(), two.close()]);
+});
+
+test("webhooks are listed with what waits, and the edition says what follows", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/settings/webhooks", "system");
+  await page.getByText("https://chat.example.org/pintle").waitFor();
+  await page.getByText("1 receiver was told everything").waitFor();
+  await page.getByRole("link", { name: "Edition" }).click();
+  await page.getByText("This is edition standard").waitFor();
+  await context.close();
+});
+
+test("hostile names are shown as they are, and nothing runs or overflows", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/settings/keys", "anna");
+  await done(page, "anna", "api_keys.create", { name: HOSTILE, owner: HOSTILE, scopes: ["operator.read"] });
+  for (const width of [360, 768, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const part of ["keys", "members"]) {
+      await go(page, `/settings/${part}`);
+      await page.reload();
+      await page.getByText("{{7*7}}").first().waitFor();
+      expect([width, part, await findings(page)]).toEqual([width, part, []]);
+    }
+  }
+  expect(await page.evaluate(() => (window as unknown as { __ran?: number }).__ran)).toBeUndefined();
+  await context.close();
+});
+
+const LOOKS = [
+  ["light", "en-US", 1280],
+  ["dark", "zh-CN", 1920],
+  ["dark", "en-US", 768],
+  ["light", "zh-CN", 360],
+] as const;
+
+test.each(LOOKS)("every part of the settings, %s, %s, %i px", async (colorScheme, locale, width) => {
+  const context = await rig.person({ colorScheme, locale, viewport: { width, height: 800 } });
+  const page = await signedIn(context, gateway, "/settings", "system");
+  const bad: Record<string, unknown[]> = {};
+  for (const part of ["you", "members", "keys", "tenants", "webhooks", "edition"]) {
+    await go(page, `/settings/${part}`);
+    await page.locator(`a[aria-current=page][href$="/${part}"]`).waitFor();
+    await page.locator("main h1").waitFor();
+    bad[part] = await findings(page);
+    const opens = page.locator("main header button");
+    if ((await opens.count()) > 0) {
+      await opens.first().click();
+      await page.getByRole("dialog").waitFor();
+      bad[`${part}, dialog`] = await findings(page);
+      await page.keyboard.press("Escape");
+    }
+  }
+  expect(Object.fromEntries(Object.entries(bad).filter(([, found]) => found.length > 0))).toEqual({});
+  await context.close();
+});

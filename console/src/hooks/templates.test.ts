@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+
+import { CATALOGUES } from "../words/use-words.ts";
+import { EMPTY, toRecord } from "./draft.ts";
+import { drop, keep, keptDraft, placeOf } from "./kept.ts";
+import { fromTemplate, templateOf, TEMPLATES } from "./templates.ts";
+
+test.each(Object.entries(CATALOGUES).flatMap(([language, words]) => TEMPLATES.map((template) => [language, template, words] as const)))("%s: %s has a name, and its script is one", (_, template, words) => {
+  const draft = fromTemplate(template, words);
+  expect(draft.name).not.toBe("");
+  if (draft.handler === "script") {
+    // As the server does: it is parsed, and has the function.
+    expect(typeof new Function(`${draft.source}; return handle;`)()).toBe("function");
+  }
+  expect(toRecord(draft)["event"]).toBe(draft.event);
+});
+
+test("an address names a template, or none", () => {
+  expect(templateOf("keys")).toBe("keys");
+  expect(templateOf("constructor")).toBeUndefined();
+  expect(templateOf(undefined)).toBeUndefined();
+});
+
+test("a draft is kept for whoever typed it", () => {
+  const [anna, ben] = ["anna", "ben"].map((user_id) => placeOf({ user_id, tenant_id: "t" }, "new")) as [string, string];
+  keep(anna, { ...EMPTY, name: "half" });
+  expect(keptDraft(anna)?.name).toBe("half");
+  expect(keptDraft(ben)).toBeUndefined();
+  drop(anna);
+  expect(keptDraft(anna)).toBeUndefined();
+});

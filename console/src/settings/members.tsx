@@ -1,0 +1,193 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Confirm, Dialog } from "../ui/dialog.tsx";
+import { Field, Input, Select } from "../ui/field.tsx";
+import { Empty, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { Actions, Cell, Row, Table } from "../ui/table.tsx";
+import { When } from "../ui/when.tsx";
+import type { CallerRole, Member } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { useMembers } from "./queries.ts";
+
+/** The roles that a member can have; owners stand in the configuration. */
+const GIVEN: readonly CallerRole[] = ["viewer", "operator", "admin"];
+
+/** What is to be done with a member, once it was asked for. */
+type Wanted = { readonly member: Member; readonly to: "off" | "remove" | CallerRole };
+
+/** Who is in this tenant, and what they may. */
+export function MembersPart() {
+  const words = useWords().settings.members;
+  const { me } = useWire();
+  const members = useMembers();
+  const [adds, setAdds] = useState(false);
+  const known = members.data ?? [];
+  return (
+    <>
+      <PageHead
+        title={words.title}
+        answer={members.data === undefined ? words.loading : words.answer(known.filter(({ enabled }) => enabled).length, me.tenant_name || me.tenant_slug)}
+        actions={
+          <Button look="primary" onClick={() => setAdds(true)}>
+            {words.add}
+          </Button>
+        }
+      />
+      {members.error !== null && <Problem error={members.error} retry={() => void members.refetch()} />}
+      {members.data !== undefined && known.length === 0 && (
+        <Empty title={words.empty}>
+          <p>{words.emptyAbout}</p>
+        </Empty>
+      )}
+      {known.length > 0 && <MemberTable members={known} />}
+      <Dialog open={adds} onClose={() => setAdds(false)} title={words.add} about={words.addAbout}>
+        <AddMember onClose={() => setAdds(false)} />
+      </Dialog>
+    </>
+  );
+}
+
+function AddMember({ onClose }: { onClose: () => void }) {
+  const all = useWords();
+  const words = all.settings.members;
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const [userId, setUserId] = useState("");
+  const [role, setRole] = useState<CallerRole>("viewer");
+  const add = useMutation({
+    mutationFn: () => connection.request("members.add", { userId: userId.trim(), role }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: ["settings", "members"] });
+      onClose();
+    },
+  });
+  return (
+    <form
+      className="flex flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        add.mutate();
+      }}
+    >
+      <Field label={words.user} hint={words.userHint}>
+        {(about) => <Input {...about} required maxLength={255} value={userId} onChange={(event) => setUserId(event.target.value)} />}
+      </Field>
+      <Field label={words.role} hint={all.settings.roleMay[role].join(" · ")}>
+        {(about) => (
+          <Select {...about} value={role} onChange={(event) => setRole(GIVEN.find((one) => one === event.target.value) ?? role)}>
+            {GIVEN.map((one) => (
+              <option key={one} value={one}>
+                {all.roles[one]}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      {add.error !== null && <Problem error={add.error} />}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>{all.cancel}</Button>
+        <Button look="primary" type="submit" disabled={add.isPending || userId.trim() === ""}>
+          {words.add}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function MemberTable({ members }: { members: readonly Member[] }) {
+  const all = useWords();
+  const words = all.settings.members;
+  const { connection, me } = useWire();
+  const queries = useQueryClient();
+  const [wanted, setWanted] = useState<Wanted>();
+  const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["settings"] });
+  const enable = useMutation({ mutationFn: (userId: string) => connection.request("members.update", { userId, enabled: true }), onSuccess: fresh });
+  return (
+    <>
+      {enable.error !== null && <Problem error={enable.error} />}
+      <Table label={words.title} head={[words.user, words.role, words.state, words.since, all.actions]}>
+        {members.map((member) => (
+          <Row key={member.userId} name={member.userId}>
+            <Cell>
+              <span className="font-semibold">{member.userId}</span>
+              {member.userId === me.user_id && <span className="ml-2 rounded bg-tint px-1.5 text-small text-accent">{words.you}</span>}
+            </Cell>
+            <Cell name={words.role}>
+              <Select
+                className="w-auto!"
+                aria-label={words.roleOf(member.userId)}
+                value={member.role}
+                onChange={(event) => setWanted({ member, to: GIVEN.find((one) => one === event.target.value) ?? member.role })}
+              >
+                {GIVEN.map((one) => (
+                  <option key={one} value={one}>
+                    {all.roles[one]}
+                  </option>
+                ))}
+              </Select>
+            </Cell>
+            <Cell name={words.state}>
+              <Sign kind={member.enabled ? "allow" : "off"} word={member.enabled ? words.in : words.out} />
+            </Cell>
+            <Cell name={words.since}>
+              <span className="text-muted">
+                <When at={member.createdAt} /> {member.createdBy !== "" && all.settings.keys.by(member.createdBy)}
+              </span>
+            </Cell>
+            <Actions>
+              {member.enabled ? (
+                <Button aria-label={words.offWhich(member.userId)} onClick={() => setWanted({ member, to: "off" })}>
+                  {words.off}
+                </Button>
+              ) : (
+                <Button aria-label={words.onWhich(member.userId)} disabled={enable.isPending} onClick={() => enable.mutate(member.userId)}>
+                  {words.on}
+                </Button>
+              )}
+              <Button look="danger" aria-label={words.removeWhich(member.userId)} onClick={() => setWanted({ member, to: "remove" })}>
+                {words.remove}
+              </Button>
+            </Actions>
+          </Row>
+        ))}
+      </Table>
+      {wanted !== undefined && <Sure wanted={wanted} onClose={() => setWanted(undefined)} onDone={fresh} />}
+    </>
+  );
+}
+
+/** Says what ends, before it ends. */
+function Sure({ wanted: { member, to }, onClose, onDone }: { wanted: Wanted; onClose: () => void; onDone: () => Promise<void> }) {
+  const all = useWords();
+  const words = all.settings.members;
+  const { connection, me } = useWire();
+  const { userId } = member;
+  const own = userId === me.user_id ? ` ${words.thatIsYou}` : "";
+  const said = {
+    off: { title: words.offTitle(userId), about: words.offAbout, action: words.off },
+    remove: { title: words.removeTitle(userId), about: words.removeAbout, action: words.remove },
+    role: { title: words.roleTitle(userId, to === "off" || to === "remove" ? "" : all.roles[to]), about: words.roleAbout, action: words.change },
+  }[to === "off" || to === "remove" ? to : "role"];
+  return (
+    <Confirm
+      open
+      onClose={onClose}
+      title={said.title}
+      about={said.about + own}
+      action={said.action}
+      act={async () => {
+        if (to === "remove") {
+          await connection.request("members.remove", { userId });
+        } else {
+          await connection.request("members.update", to === "off" ? { userId, enabled: false } : { userId, role: to });
+        }
+        await onDone();
+      }}
+    />
+  );
+}

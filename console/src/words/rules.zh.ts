@@ -1,0 +1,36 @@
+/** 除表单外关于规则的文字，简体中文。 */
+export const rulesZh = {
+  begin: "从模板开始",
+  beginEmpty: "空白表单",
+  templates: {
+    forcePush: { title: "禁止强制推送", about: "脚本按 shell 的方式解析命令，拦截 git push --force。", name: "no-force-push", says: "强制推送只能由人来做" },
+    outside: { title: "工作区之外先询问", about: "命令涉及工作区之外的内容时，脚本会先询问人。", name: "ask-outside", says: "位于工作区之外：" },
+    keys: { title: "不让密钥到达模型", about: "脚本在模型、日志和其他钩子看到消息之前，去掉其中的 API 密钥。", name: "no-keys", says: "" },
+    judge: { title: "由模型判断命令", about: "小模型对每条命令作出决定，会消耗预算中的 token。", name: "judge-commands", says: "拦截删除数据、更改权限或向外发送文件的命令，其余放行。" },
+    context: { title: "先说一句话", about: "每个会话开始时给模型一条说明。", name: "first-note", says: "主分支冻结到周五，请在分支上工作。" },
+    notify: { title: "通知其他系统", about: "每个完成的轮次都会发送到您的 URL。", name: "notify", says: "" },
+  },
+  budget: {
+    title: "评审预算",
+    about: "提示词钩子本月可用于模型的 token 数。",
+    left: (left: number, total: number) => `剩余 ${left.toLocaleString("zh-CN")} / ${total.toLocaleString("zh-CN")} token`,
+    used: (n: number) => `已用 ${n.toLocaleString("zh-CN")}`,
+    begins: (when: string) => `${when}重新开始`,
+    over: "预算已用完：每个提示词钩子都会拦截它所匹配的内容。",
+    low: "剩余不足五分之一。",
+    change: "更改预算",
+    total: "每月 token 数",
+    totalHint: "0 表示钩子不调用模型。",
+    bad: "请输入不小于 0 的整数。",
+    save: "设定预算",
+    raises: (by: number) => `提示词钩子本月可多用 ${by.toLocaleString("zh-CN")} 个 token，立即生效。`,
+    lowers: (by: number) => `提示词钩子本月将少用 ${by.toLocaleString("zh-CN")} 个 token。用完之后，它们会拦截所匹配的内容。`,
+  },
+  tenant: "租户",
+  thisTenant: "本租户",
+  allTenants: "所有租户",
+  live: {
+    paused: (n: number) => `${n} 条新记录`,
+    title: "实时",
+  },
+};
