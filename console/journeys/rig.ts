@@ -161,7 +161,7 @@ export async function signedIn(context: BrowserContext, gateway: Gateway, path: 
   await page.locator("input[name=token]").fill(TOKEN);
   await page.locator("input[name=user]").fill(user);
   await page.locator("button[type=submit]").click();
-  await page.locator("nav").waitFor();
+  await page.locator("nav").first().waitFor();
   return page;
 }
 

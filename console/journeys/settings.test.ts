@@ -57,7 +57,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
   await page.getByLabel("Show those that ended, too").check();
   expect(await row(page, "nightly build").innerText()).toContain("revoked");
-  expect(page.url()).toContain("all=1");
+  expect(page.url()).toContain("all=yes");
   await context.close();
 });
 
@@ -93,12 +93,12 @@ test("a member is added, made less, shut out, let in and removed, and each says 
   await sure.getByRole("button", { name: "Change the role" }).click();
   await sure.waitFor({ state: "detached" });
   expect((await ask(page, "carl", "chat.send", { message: "x" })).error?.message).toContain("requires operator role");
-  await page.getByRole("button", { name: "Shut carl out" }).click();
+  await page.getByRole("button", { name: "Shut out carl" }).click();
   expect(await sure.innerText()).toContain("stop working within a second");
   await sure.getByRole("button", { name: "Shut out" }).click();
   await row(page, "carl").getByText("shut out").waitFor();
   expect((await ask(page, "carl", "agents.list", {})).error?.code).toBe("TENANT_ACCESS_REVOKED");
-  await page.getByRole("button", { name: "Let carl in" }).click();
+  await page.getByRole("button", { name: "Let in carl" }).click();
   await row(page, "carl").getByText("let in").waitFor();
   await page.getByRole("button", { name: "Remove carl" }).click();
   expect(await sure.innerText()).toContain("API keys and sessions end with it");
@@ -117,7 +117,7 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await row(page, "acme").waitFor();
   const made = await ask(page, "system", "hooks.create", { name: "of-acme", event: "stop", handler_type: "script", scope: "tenant", config: { source: "function handle() { return { decision: 'allow' } }" } }, TOKEN, "acme");
   expect(made.ok).toBe(true);
-  await row(page, "acme").getByRole("button", { name: "Go to Acme" }).click();
+  await row(page, "acme").getByRole("button", { name: "Go there: Acme" }).click();
   await page.getByText("owner · Acme").waitFor();
   await page.getByRole("link", { name: "Hooks", exact: true }).click();
   await page.getByRole("link", { name: "of-acme" }).waitFor();

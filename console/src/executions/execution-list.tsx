@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef } from "react";
@@ -14,9 +14,8 @@ import { useHooks } from "../wire/queries.ts";
 import { DECISIONS, EVENTS, type Execution, type Params } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { useLive } from "./use-live.ts";
 
-/** How often is looked for new rows, in milliseconds. */
-const LOOK_EVERY_MS = 5_000;
 const ROW_PX = 34;
 const SPANS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
 
@@ -68,7 +67,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
     refetchOnMount: "always",
   });
   const rows = pages.data?.pages.flatMap((page) => page.executions) ?? [];
-  const waiting = useNewer(query, rows[0]);
+  const waiting = useLive(query, rows);
   return (
     <div>
       <Filters hookId={hookId} query={query} span={span} to={to} params={params} />
@@ -90,21 +89,6 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
       )}
     </div>
   );
-}
-
-/** How many rows are newer than the first one that is shown. */
-function useNewer(query: Query, first: Execution | undefined): number {
-  const { connection } = useWire();
-  const newest = useQuery({
-    queryKey: ["executions", "newest", query],
-    queryFn: async () => (await connection.request("hooks.history", { ...query, limit: 100 })).executions,
-    refetchInterval: LOOK_EVERY_MS,
-    enabled: first !== undefined,
-  });
-  const known = newest.data ?? [];
-  const at = known.findIndex(({ id }) => id === first?.id);
-  const newer = at === -1 ? known.filter(({ created_at }) => first !== undefined && created_at > first.created_at).length : at;
-  return newer;
 }
 
 function Filters({ hookId, query, span, to, params }: { hookId: string | undefined; query: Query; span: string; to: string; params: Record<string, string> | undefined }) {

@@ -1,3 +1,67 @@
+import { Link } from "@tanstack/react-router";
+
+import { Reset } from "../hooks/list.tsx";
+import { stateOf } from "../hooks/state.ts";
+import { StateSign } from "../hooks/state-sign.tsx";
+import { Card, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { useHooks } from "../wire/queries.ts";
+import type { Hook } from "../wire/types.ts";
+import { useMay } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { BudgetCard } from "./budget.tsx";
+import { NodesCard } from "./nodes.tsx";
+import { useBudget, useNodes } from "./queries.ts";
+import { wrongWith } from "./wrong.ts";
+
+/** What is here that does not do its work, and why. */
 export function HealthPage() {
-  return null;
+  const words = useWords().health;
+  const hooks = useHooks();
+  const budget = useBudget();
+  const owner = useMay("owner");
+  const nodes = useNodes();
+  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? []);
+  const known = hooks.data !== undefined && budget.data !== undefined;
+  return (
+    <Page>
+      <PageHead title={words.title} answer={known ? words.answer(wrong.map((one) => words.wrong[one])) : words.loading} />
+      {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
+      {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
+      <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
+        {hooks.data !== undefined && <Breakers hooks={hooks.data} />}
+        {budget.data !== undefined && <BudgetCard budget={budget.data} />}
+      </div>
+      {owner && nodes.error !== null && <Problem error={nodes.error} retry={() => void nodes.refetch()} />}
+      {owner && nodes.data !== undefined && <NodesCard nodes={nodes.data} />}
+    </Page>
+  );
+}
+
+/** The hooks that do not act, whatever the reason, but those that somebody switched off. */
+function Breakers({ hooks }: { hooks: readonly Hook[] }) {
+  const all = useWords();
+  const words = all.health;
+  const out = hooks.filter((hook) => !["on", "off"].includes(stateOf(hook)));
+  const on = hooks.filter((hook) => stateOf(hook) === "on").length;
+  return (
+    <Card className="p-4">
+      <h2 className="text-large font-semibold">{words.breakers}</h2>
+      <p className="text-muted">{out.length === 0 ? words.noBreaker(on) : words.breakersAbout}</p>
+      <ul>
+        {out.map((hook) => (
+          <li key={hook.id} className="mt-2 border-t border-line pt-2">
+            <p className="flex flex-wrap items-center gap-2">
+              <Link to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline">
+                {hook.name || hook.id}
+              </Link>
+              <StateSign hook={hook} />
+              {stateOf(hook) === "tripped" && <Reset hook={hook} />}
+            </p>
+            <p className="text-muted">{stateOf(hook) === "tripped" ? words.whileTripped[hook.on_trip] : stateOf(hook) === "edition" ? all.advice.edition.cause : words.noAgents}</p>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
 }

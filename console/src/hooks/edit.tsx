@@ -15,6 +15,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
+import { drop, keep, keptDraft, placeOf } from "./kept.ts";
 import { TestPanel } from "./test-panel.tsx";
 
 const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
@@ -22,15 +23,25 @@ const isConflict = (error: unknown): boolean => error instanceof RequestError &&
 /** Changes a hook. What is typed stays when a save fails, and when somebody else saves first. */
 export function EditHook({ hook }: { hook: Hook }) {
   const words = useWords().hooks;
-  const { connection } = useWire();
+  const { connection, me } = useWire();
   const queries = useQueryClient();
+  const place = placeOf(me, hook.id);
   // What the form began with: what others change meanwhile does not change what is typed.
   const [base, setBase] = useState(hook);
   const [theirs, setTheirs] = useState<Hook>();
   const form = useForm<Draft>({ defaultValues: toDraft(hook), mode: "onTouched" });
   const { isDirty } = form.formState;
   const event = useWatch({ control: form.control, name: "event" });
+  useEffect(() => {
+    // What was typed comes back after a session ended.
+    const before = keptDraft(place);
+    if (before !== undefined) {
+      form.reset(before, { keepDefaultValues: true });
+    }
+    return form.subscribe({ formState: { values: true, isDirty: true }, callback: ({ values, isDirty: typed }) => (typed === true ? keep(place, values) : drop(place)) });
+  }, [form, place]);
   const begin = (from: Hook): void => {
+    drop(place);
     setBase(from);
     form.reset(toDraft(from));
   };

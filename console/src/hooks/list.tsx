@@ -8,12 +8,13 @@ import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { useHooks } from "../wire/queries.ts";
-import { EVENTS, type Execution, GATES, HANDLERS, type Hook } from "../wire/types.ts";
+import { useHooks, useTenants } from "../wire/queries.ts";
+import { EVENTS, type Execution, GATES, HANDLERS, type Hook, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { type HookFilter, isWanted, type Lately, lately, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
+import { Starters } from "./template-choice.tsx";
 
 /** How many of the newest executions the list counts. */
 const COUNTED = 200;
@@ -35,7 +36,11 @@ export function HooksPage() {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   useListKeys();
   const filter: HookFilter = { text: search["q"] ?? "", event: search["event"] ?? "", handler: search["handler"] ?? "", state: search["state"] ?? "" };
-  const all = hooks.data ?? [];
+  const { me } = useWire();
+  const tenants = useTenants().data ?? [];
+  const everywhere = search["tenant"] === "all";
+  // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
+  const all = (hooks.data ?? []).filter((hook) => everywhere || hook.scope === "global" || hook.tenant_id === me.tenant_id);
   const shown = all.filter((hook) => isWanted(hook, filter));
   const tripped = all.filter((hook) => stateOf(hook) === "tripped").length;
   const on = all.filter((hook) => stateOf(hook) === "on").length;
@@ -56,25 +61,23 @@ export function HooksPage() {
       {hooks.data !== undefined && all.length === 0 && (
         <Empty title={words.empty.title}>
           <p>{words.empty.about}</p>
-          <ul className="my-2 list-disc pl-5">
-            {words.empty.starters.map((starter) => (
-              <li key={starter}>{starter}</li>
-            ))}
-          </ul>
-          <code>{"pintle hooks add --starter"}</code>
+          <Starters />
+          <p>
+            {words.empty.terminal} <code>{"pintle hooks add --starter"}</code>
+          </p>
         </Empty>
       )}
       {all.length > 0 && (
         <>
-          <Filters filter={filter} />
-          {shown.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} did={lately(newest.data ?? [])} />}
+          <Filters filter={filter} tenants={tenants} everywhere={everywhere} />
+          {shown.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} did={lately(newest.data ?? [])} tenants={everywhere ? tenants : []} />}
         </>
       )}
     </Page>
   );
 }
 
-function Filters({ filter }: { filter: HookFilter }) {
+function Filters({ filter, tenants, everywhere }: { filter: HookFilter; tenants: readonly Tenant[]; everywhere: boolean }) {
   const words = useWords();
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
@@ -111,11 +114,17 @@ function Filters({ filter }: { filter: HookFilter }) {
           </option>
         ))}
       </Select>
+      {tenants.length > 1 && (
+        <Select className="w-auto!" aria-label={words.rules.tenant} value={everywhere ? "all" : ""} onChange={(event) => set("tenant", event.target.value)}>
+          <option value="">{words.rules.thisTenant}</option>
+          <option value="all">{words.rules.allTenants}</option>
+        </Select>
+      )}
     </div>
   );
 }
 
-function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<string, Lately> }) {
+function HookTable({ hooks, did, tenants }: { hooks: readonly Hook[]; did: ReadonlyMap<string, Lately>; tenants: readonly Tenant[] }) {
   const words = useWords();
   const head = "px-3 py-1 text-left text-small font-medium text-muted";
   return (
@@ -150,7 +159,7 @@ function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<st
               .filter((hook) => hook.event === event)
               .map((hook) => (
                 <Fragment key={hook.id}>
-                  <HookRow hook={hook} did={did.get(hook.id)} />
+                  <HookRow hook={hook} did={did.get(hook.id)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
                 </Fragment>
               ))}
           </tbody>
@@ -160,7 +169,7 @@ function HookTable({ hooks, did }: { hooks: readonly Hook[]; did: ReadonlyMap<st
   );
 }
 
-function HookRow({ hook, did }: { hook: Hook; did: Lately | undefined }) {
+function HookRow({ hook, did, tenant }: { hook: Hook; did: Lately | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   const cell = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
   return (
@@ -175,7 +184,10 @@ function HookRow({ hook, did }: { hook: Hook; did: Lately | undefined }) {
         </span>
       </td>
       <td className={cell}>{hook.handler_type}</td>
-      <td className={cell}>{words.scopes[hook.scope]}</td>
+      <td className={cell}>
+        {words.scopes[hook.scope]}
+        {tenant !== undefined && <span className="block text-small text-muted">{tenant.name || tenant.slug}</span>}
+      </td>
       <td className={cell}>
         {hook.matcher === "" && hook.if_expr === "" ? <span className="text-muted">{words.everything}</span> : <code className="line-clamp-2">{hook.matcher || hook.if_expr}</code>}
       </td>

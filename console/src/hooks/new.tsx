@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
 import { Button } from "../ui/button.tsx";
@@ -11,20 +12,31 @@ import { causeOf } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { type Draft, EMPTY, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
+import { drop, keep, keptDraft, placeOf } from "./kept.ts";
+import { TemplateChoice } from "./template-choice.tsx";
+import { fromTemplate, type Template, templateOf } from "./templates.ts";
 import { TestPanel } from "./test-panel.tsx";
 
 /** A hook that is not there yet. */
 export function NewHookPage() {
   const words = useWords();
   const may = useMay("admin");
-  const { connection } = useWire();
+  const { connection, me } = useWire();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const form = useForm<Draft>({ defaultValues: EMPTY, mode: "onTouched" });
+  const { from } = useSearch({ strict: false }) as { from?: string };
+  const asked = templateOf(from);
+  const place = placeOf(me, "new");
+  // What was typed comes back after a session ended; a template that somebody asks for comes first.
+  const [first] = useState(() => (asked === undefined ? (keptDraft(place) ?? EMPTY) : fromTemplate(asked, words)));
+  const form = useForm<Draft>({ defaultValues: first, mode: "onTouched" });
+  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values) }), [form, place]);
+  const begin = (template: Template | undefined): void => form.reset(template === undefined ? EMPTY : fromTemplate(template, words));
   const event = useWatch({ control: form.control, name: "event" });
   const create = useMutation({
     mutationFn: (draft: Draft) => connection.request("hooks.create", toRecord(draft)),
     onSuccess: async ({ hookId }) => {
+      drop(place);
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       await navigate({ to: "/hooks/$id", params: { id: hookId } });
     },
@@ -39,6 +51,7 @@ export function NewHookPage() {
   return (
     <Page>
       <PageHead title={words.hooks.create} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.hooks.createAbout} />
+      <TemplateChoice onChoose={begin} />
       <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>

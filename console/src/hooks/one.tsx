@@ -126,7 +126,26 @@ function Actions({ hook }: { hook: Hook }) {
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
   const isGate = GATES.includes(hook.event);
   const state = stateOf(hook);
-  const close = (): void => setAsks(undefined);
+  const sure = {
+    off: {
+      title: words.offTitle,
+      gate: words.offGate,
+      observer: words.offObserver,
+      action: words.switchOff,
+      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh),
+    },
+    delete: {
+      title: words.deleteTitle,
+      gate: words.deleteGate,
+      observer: words.deleteObserver,
+      action: words.delete,
+      act: async () => {
+        await connection.request("hooks.delete", { hookId: hook.id });
+        await navigate({ to: "/hooks" });
+        await fresh();
+      },
+    },
+  }[asks ?? "off"];
   return (
     <>
       {state === "tripped" && <Reset hook={hook} />}
@@ -142,26 +161,7 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm
-        open={asks === "off"}
-        onClose={close}
-        title={words.offTitle(hook.name || hook.id)}
-        about={isGate ? words.offGate(hook.matcher) : words.offObserver}
-        action={words.switchOff}
-        act={() => connection.request("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh)}
-      />
-      <Confirm
-        open={asks === "delete"}
-        onClose={close}
-        title={words.deleteTitle(hook.name || hook.id)}
-        about={isGate ? words.deleteGate(hook.matcher) : words.deleteObserver}
-        action={words.delete}
-        act={async () => {
-          await connection.request("hooks.delete", { hookId: hook.id });
-          await navigate({ to: "/hooks" });
-          await fresh();
-        }}
-      />
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} />
     </>
   );
 }

@@ -51,7 +51,7 @@ export function KeysPart() {
           <Check
             label={words.showAll}
             checked={all !== undefined}
-            onChange={(event) => void navigate({ to: "/settings/$part", params: { part: "keys" }, search: { all: event.target.checked ? "1" : undefined } as never, replace: true })}
+            onChange={(event) => void navigate({ to: "/settings/$part", params: { part: "keys" }, search: { all: event.target.checked ? "yes" : undefined } as never, replace: true })}
           />
         </div>
       )}

@@ -98,7 +98,7 @@ function Endpoints({ endpoints, busy, onRetry }: Retry & { endpoints: readonly W
           </Cell>
           <Actions>
             {(one.failed > 0 || one.waiting > 0 || one.stoppedAt !== null) && (
-              <Button disabled={busy} aria-label={words.retryWhich(one.url)} onClick={() => onRetry(one.id)}>
+              <Button disabled={busy} aria-label={words.which(words.retryAll, one.url)} onClick={() => onRetry(one.id)}>
                 {words.retryAll}
               </Button>
             )}
@@ -142,7 +142,7 @@ function Deliveries({ deliveries, endpoints, busy, onRetry }: Retry & { deliveri
             </span>
           </Cell>
           <Actions>
-            <Button disabled={busy} aria-label={words.retryWhich(one.event)} onClick={() => onRetry(one.id)}>
+            <Button disabled={busy} aria-label={words.which(words.retry, one.event)} onClick={() => onRetry(one.id)}>
               {words.retry}
             </Button>
           </Actions>

@@ -13,7 +13,8 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
   const [token, setToken] = useState("");
   const [user, setUser] = useState("");
   const [tenant, setTenant] = useState("");
-  const [error, setError] = useState<unknown>(why);
+  const [failed, setFailed] = useState<unknown>();
+  const error = failed ?? why;
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
@@ -24,8 +25,8 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
     try {
       await signIn(token.trim(), user.trim(), tenant.trim());
       onDone();
-    } catch (failed) {
-      setError(failed);
+    } catch (problem) {
+      setFailed(problem);
       setBusy(false);
     }
   };

@@ -1,4 +1,5 @@
 /** Every text of the pages, in English. */
+import { healthEn } from "./health.en.ts";
 import { rulesEn } from "./rules.en.ts";
 import { settingsEn } from "./settings.en.ts";
 
@@ -7,6 +8,7 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 export const en = {
   settings: settingsEn,
   rules: rulesEn,
+  health: healthEn,
   cancel: "Cancel",
   actions: "Actions",
   copy: { action: "Copy", done: "Copied." },
@@ -97,7 +99,7 @@ export const en = {
     },
     budget: {
       cause: "The tenant spent its token budget for this month.",
-      fix: "An owner raises the budget with pintle budget set, or it begins anew next month.",
+      fix: "An owner raises the budget on the page Health or with pintle budget set, or it begins anew next month.",
     },
     required: {
       cause: "A record needs an event, a handler and a scope.",
@@ -126,8 +128,8 @@ export const en = {
       `${on} of ${count(all, "hook is", "hooks are")} on.${tripped === 0 ? "" : ` ${count(tripped, "was", "were")} switched off by the circuit breaker.`}`,
     empty: {
       title: "No hook guards this tenant yet",
-      about: "A hook looks at what an agent is about to do, and allows it, blocks it, or asks a person. Begin with the starter guards, or make one here:",
-      starters: ["no forced pushes and no rewritten history", "nothing deleted outside of the workspace", "no secrets read and sent elsewhere"],
+      about: "A hook looks at what an agent is about to do, and allows it, blocks it, or asks a person. Begin with one of these, and try it before you save it:",
+      terminal: "Or add seven guards at once, in a terminal:",
     },
     nothing: "No hook fits these filters",
     search: "Search name or matcher  /",

@@ -1,3 +1,4 @@
+import { healthZh } from "./health.zh.ts";
 import { rulesZh } from "./rules.zh.ts";
 import { settingsZh } from "./settings.zh.ts";
 import type { Words } from "./use-words.ts";
@@ -6,6 +7,7 @@ import type { Words } from "./use-words.ts";
 export const zh: Words = {
   settings: settingsZh,
   rules: rulesZh,
+  health: healthZh,
   cancel: "取消",
   actions: "操作",
   copy: { action: "复制", done: "已复制。" },
@@ -69,7 +71,7 @@ export const zh: Words = {
     tripped: { cause: "熔断器关闭了此钩子：它在一分钟内连续五次阻止或超时。", fix: "请先排除原因，再重置熔断器。在此之前，匹配的调用按“熔断期间”的设置处理。" },
     edition: { cause: "standard 版本不运行命令。", fix: "请使用 http、prompt 或 script，或者改用 lite 版本。" },
     cap: { cause: "本轮内调用模型的次数已达到钩子的上限。", fix: "请提高“每轮调用次数”，或收紧匹配规则。" },
-    budget: { cause: "租户本月的令牌预算已用完。", fix: "请所有者用 pintle budget set 提高预算，或等到下个月。" },
+    budget: { cause: "租户本月的令牌预算已用完。", fix: "请所有者在“健康”页或用 pintle budget set 提高预算，或等到下个月。" },
     required: { cause: "记录必须包含事件、处理器和范围。", fix: "请三项都选择。" },
     notJson: { cause: "返回的内容不是 JSON，这样的回答会放行。", fix: "请确认 URL 正确，而不是登录页面。启用“严格应答”后，这种情况将视为故障。" },
     late: { cause: "没有及时收到回答。", fix: "请查明变慢的原因，或提高时限（最多 10 秒）。" },
@@ -87,8 +89,8 @@ export const zh: Words = {
     answer: (on, all, tripped) => `共 ${all} 个钩子，${on} 个已启用。${tripped === 0 ? "" : `${tripped} 个已被熔断器关闭。`}`,
     empty: {
       title: "此租户还没有钩子",
-      about: "钩子会检查智能体将要执行的操作，并决定允许、阻止或询问人员。可以先添加入门规则，或在此新建：",
-      starters: ["禁止强制推送和改写历史", "禁止删除工作区以外的内容", "禁止读取机密并外传"],
+      about: "钩子会检查智能体将要执行的操作，并决定允许、阻止或询问人员。可以从以下之一开始，保存前先试运行：",
+      terminal: "也可以在终端中一次添加七个守卫：",
     },
     nothing: "没有符合筛选条件的钩子",
     search: "搜索名称或匹配规则  /",

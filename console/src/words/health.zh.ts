@@ -1,0 +1,32 @@
+/** 健康页的文字，简体中文。 */
+export const healthZh = {
+  title: "健康",
+  loading: "正在查看…",
+  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "这里监视的一切都工作正常。" : `${wrong.join("；")}。`),
+  wrong: {
+    tripped: "有钩子被熔断器关闭",
+    off: "有钩子在此无法生效",
+    spent: "评审预算已用完",
+    low: "评审预算不足",
+    node: "有节点离线或配置不同",
+  },
+  breakers: "未生效的钩子",
+  noBreaker: (on: number) => `没有：${on} 个钩子已启用，没有熔断。`,
+  breakersAbout: "没有人关闭，却仍未生效的钩子。",
+  whileTripped: { block: "重置之前，它所匹配的内容都会被拒绝。", allow: "重置之前，它所匹配的内容都会放行。" },
+  noAgents: "它所针对的智能体已不存在。",
+  nodes: {
+    title: "节点",
+    node: "节点",
+    self: "当前节点",
+    state: "状态",
+    online: "在线",
+    away: "离线",
+    silent: (s: number) => `已静默 ${s} 秒`,
+    differs: (agents: string) => `不处理 ${agents} 的轮次：多数节点对其配置不同`,
+    addresses: "地址",
+    turns: "轮次",
+    version: "版本",
+    versionOf: (version: string, level: number) => `${version}，数据库结构 ${level}`,
+  },
+};
