@@ -1,12 +1,8 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { findings, go } from "./people.ts";
 import { DONE, Gateway, LISTS, Rig, signedIn } from "./rig.ts";
-
-const AXE = readFileSync(resolve(import.meta.dirname, "../node_modules/axe-core/axe.min.js"), "utf8");
 
 let rig: Rig;
 let gateway: Gateway;
@@ -36,23 +32,6 @@ afterAll(async () => {
   await gateway.close();
   expect(rig.complaints).toEqual([]);
 });
-
-interface Finding {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly target: unknown }[];
-}
-
-/** What axe finds, and whether the page scrolls sideways. */
-async function findings(page: Page): Promise<unknown[]> {
-  // As an extension would: the policy of the page forbids scripts of others.
-  await page.evaluate(AXE);
-  const found = await page.evaluate(async () => {
-    const { violations } = await (window as unknown as { axe: { run: (options: object) => Promise<{ violations: Finding[] }> } }).axe.run({ resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html, target }) => `${String(target)} ${html.slice(0, 200)}`) }));
-  });
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-  return [...found, ...(wide ? ["scrolls sideways"] : [])];
-}
 
 const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<void>])[] = [
   ["chat", () => "/chat", async (page) => page.locator("aside li").first().waitFor()],
@@ -89,6 +68,7 @@ const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<v
     },
   ],
   ["chain", () => "/chain", async (page) => page.locator(".cm-content").first().waitFor()],
+  ["health", () => "/health", async (page) => page.getByTestId("budget").waitFor()],
   [
     "find",
     () => "/chain",
@@ -113,6 +93,8 @@ const LOOKS = [
   ["dark", "zh-CN", 1280],
   ["light", "zh-CN", 360],
   ["dark", "en-US", 360],
+  ["dark", "en-US", 768],
+  ["light", "en-US", 1920],
 ] as const;
 
 test.each(LOOKS)("every page and dialog, %s, %s, %i px", async (colorScheme, locale, width) => {
@@ -123,11 +105,7 @@ test.each(LOOKS)("every page and dialog, %s, %s, %i px", async (colorScheme, loc
   const bad: Record<string, unknown[]> = { "sign-in": await findings(fresh) };
   const page = await signedIn(context, gateway, "/chain", "anna");
   for (const [name, path, ready] of OPENS) {
-    // Within the page, as a link does it: nothing is loaded anew, so one stays signed in.
-    await page.evaluate((to) => {
-      history.pushState({}, "", to);
-      dispatchEvent(new PopStateEvent("popstate"));
-    }, path());
+    await go(page, path());
     await ready(page);
     bad[name] = await findings(page);
     await page.keyboard.press("Escape");

@@ -18,6 +18,13 @@ const REPLIES: Reply[] = [
   { text: "Done: the branch `release-2` is pushed." },
 ];
 
+/** The keys in the picture: for what, whose, and what they may beside reading. */
+const KEYS: readonly (readonly [string, string, readonly string[]])[] = [
+  ["nightly build", "ci", ["talk"]],
+  ["dashboard", "grafana", []],
+  ["on call", "anna", ["talk", "approve"]],
+];
+
 const SCRIPT = `function handle(event) {
   if (/push .*--force/.test(event.toolInput.command)) {
     return { decision: "block", reason: "forced pushes are done by people" };
@@ -99,6 +106,26 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await page.getByRole("button", { name: "Show the chain" }).click();
   await page.getByText("is asked").first().waitFor();
   await shot("chain");
+  await page.getByRole("link", { name: "Health" }).click();
+  await page.getByTestId("budget").waitFor();
+  await shot("health");
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByRole("link", { name: "API keys" }).click();
+  for (const [name, owner, scopes] of KEYS) {
+    await page.getByRole("button", { name: "New API key" }).click();
+    await page.getByLabel("Name").fill(name);
+    await page.getByLabel("Owner").fill(owner);
+    for (const scope of scopes) {
+      await page.getByLabel(scope, { exact: true }).check();
+    }
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+  }
+  await page.locator("tr[data-name]").nth(KEYS.length - 1).waitFor();
+  await shot("settings");
+  await page.goto(`${gateway.url}/hooks/new?from=forcePush`);
+  await page.locator(".cm-content").nth(1).waitFor();
+  await shot("new-hook");
   const fresh = await (await rig.person()).newPage();
   await fresh.goto(gateway.url);
   await fresh.locator("input[name=token]").waitFor();

@@ -48,6 +48,8 @@ export interface Setting {
   /** More of `pintle.toml`, at its end. */
   readonly config?: string;
   readonly env?: Record<string, string>;
+  /** What the scripted model `judge` says, which hooks ask: it has a script of its own. */
+  readonly judge?: readonly Reply[];
 }
 
 /** A gateway that runs until it is closed. */
@@ -64,9 +66,11 @@ export class Gateway {
       mkdirSync(join(root, folder), { recursive: true });
     }
     writeFileSync(join(root, "config/pintle/replies.json"), JSON.stringify({ replies: setting.replies }));
+    writeFileSync(join(root, "config/pintle/judge.json"), JSON.stringify({ replies: setting.judge ?? [] }));
+    const judge = setting.judge === undefined ? "" : '[providers.judge]\nkind = "scripted"\nscript = "judge.json"\n\n[agent_hooks.prompt]\nprovider = "judge"\nmodel = "test"\n\n';
     writeFileSync(
       join(root, "config/pintle/pintle.toml"),
-      `[providers.scripted]\nkind = "scripted"\nscript = "replies.json"\n\n[agents.main]\nmodel = "scripted/test"\n${setting.agent ?? ""}\n[gateway]\n${token ? 'token_env = "PINTLE_JOURNEY_TOKEN"\n' : ""}drain_delay_s = 0\n\n${setting.config ?? ""}\n`,
+      `[providers.scripted]\nkind = "scripted"\nscript = "replies.json"\n\n[agents.main]\nmodel = "scripted/test"\n${setting.agent ?? ""}\n[gateway]\n${token ? 'token_env = "PINTLE_JOURNEY_TOKEN"\n' : ""}drain_delay_s = 0\n\n${judge}${setting.config ?? ""}\n`,
     );
     return Gateway.at(root, "127.0.0.1:0", setting.env ?? {});
   }

@@ -18,29 +18,16 @@ let page: Page;
 let verdict: Record<string, unknown> = {};
 
 /** What the scripted model says, in the order of the tests below. */
-const REPLIES: Reply[] = [
-  // The judge of the test panel.
-  decides("block", "it deletes things"),
-  // A history of more than a page.
-  lists(...Array.from({ length: MANY }, (_, at) => `folder-${at}`)),
-  DONE,
-  // A judge that answers with text.
-  { text: "I think that this is fine." },
-  // Five blocks, one after the other.
-  ...["a", "b", "c", "d", "e"].map((path) => lists(path)),
-  DONE,
-  // Two calls of a tool, and one of the judge between them.
-  lists("first"),
-  decides("allow", "harmless"),
-  lists("second"),
-  DONE,
-];
+const REPLIES: Reply[] = [lists(...Array.from({ length: MANY }, (_, at) => `folder-${at}`)), DONE, ...["a", "b", "c", "d", "e"].map((path) => lists(path)), DONE, lists("first"), lists("second"), DONE];
+
+/** What the model says that hooks ask. */
+const JUDGE: Reply[] = [decides("block", "it deletes things"), { text: "I think that this is fine." }, decides("allow", "harmless")];
 
 beforeAll(async () => {
   rig = await Rig.start();
   service = await endpoint(() => verdict);
   const config = `[[agent_hooks.http.allow]]\nhost = "127.0.0.1"\nports = [${service.port}]\n`;
-  lite = await Gateway.start({ replies: REPLIES, config });
+  lite = await Gateway.start({ replies: REPLIES, judge: JUDGE, config });
   standard = await Gateway.start({ replies: [], env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) } });
   page = await signedIn(await rig.person(), lite, "/chat", "anna");
 });
@@ -169,7 +156,7 @@ test("Prompt hook blocks everything: Evaluator returning free-text (no tool call
 
 test("Hook stopped firing: Circuit breaker tripped (5 blocks/min): Fix upstream cause, then re-enable", async () => {
   const id = await make({ ...script("function handle() { return { decision: 'block', reason: 'no' } }"), name: "trips" });
-  console.log(JSON.stringify(await done(page, "anna", "chat.send", { message: "look five times" })), JSON.stringify(await done(page, "anna", "hooks.history", { hookId: id })));
+  await done(page, "anna", "chat.send", { message: "look five times" });
   await go(page, `/hooks/${id}`);
   expect(await page.locator("[data-cause=tripped]").innerText()).toMatch(/five times within a minute[\s\S]*Remove the cause, then reset/);
   await page.getByRole("button", { name: "Reset" }).click();

@@ -31,6 +31,7 @@ export function Finder({ open, onClose }: { open: boolean; onClose: () => void }
 function useEverything(): Found[] {
   const words = useWords();
   const mayCreate = useMay("admin");
+  const owner = useMay("owner");
   const hooks = useHooks().data ?? [];
   const sessions = useSessions().data ?? [];
   const agents = useAgents().data ?? [];
@@ -41,6 +42,10 @@ function useEverything(): Found[] {
     page("/hooks", words.pages.hooks),
     page("/executions", words.pages.executions),
     page("/chain", words.pages.chain),
+    page("/health", words.pages.health),
+    page("/settings", words.pages.settings),
+    ...(["members", "keys"] as const).filter(() => mayCreate).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
+    ...(["tenants", "webhooks"] as const).filter(() => owner).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
     ...(mayCreate ? [{ id: "new-hook", name: words.hooks.create, kind: words.find.action, to: "/hooks/new" }] : []),
     ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, to: `/hooks/${hook.id}` })),
     ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, to: `/chat/${encodeURIComponent(one.key)}` })),
