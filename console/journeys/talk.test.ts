@@ -1,6 +1,7 @@
 import { expect, test, afterEach, beforeEach } from "vitest";
 
 import { DONE, Gateway, LISTS, type Reply, Rig, type Setting, signedIn, TOKEN } from "./rig.ts";
+import { go } from "./people.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -108,8 +109,8 @@ test("hostile texts run nothing and overflow nothing", async () => {
   await page.getByRole("button", { name: "Send" }).waitFor();
   await fits();
   expect(await page.locator("[data-kind=answer] a, [data-kind=answer] img").count()).toBe(0);
-  for (const path of ["Hooks", "Executions"]) {
-    await page.getByRole("link", { name: path, exact: true }).click();
+  for (const path of ["/hooks", "/executions"]) {
+    await go(page, path);
     await page.locator("[data-row]").first().waitFor();
     await fits();
   }
