@@ -19,6 +19,7 @@ use domain::json::Value;
 mod notation;
 mod page;
 mod protocol;
+mod rows;
 mod schema;
 mod table;
 mod typescript;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::protocol::Protocol;
+use super::rows::Row;
 use super::table;
 use crate::error::ErrorCode;
 
@@ -61,7 +62,7 @@ pub(super) fn of(protocol: &Protocol) -> String {
     page
 }
 
-fn rows(page: &mut String, rows: impl IntoIterator<Item = &'static table::Row>) {
+fn rows(page: &mut String, rows: impl IntoIterator<Item = &'static Row>) {
     for row in rows {
         put(page, format_args!("| `{}` | {} | {} |\n", row.name, code(row.of), row.note));
     }

@@ -3,7 +3,8 @@
 use rules::admin::CallerRole;
 
 use super::notation::{BadNotation, Member, Part, Type, parse};
-use super::table::{self, MethodRow};
+use super::rows::{MethodRow, Row};
+use super::table;
 use crate::roles::methods;
 
 /// All of the protocol.
@@ -98,8 +99,8 @@ impl Method {
     }
 }
 
-fn named(rows: impl IntoIterator<Item = &'static table::Row>) -> Result<Vec<Named>, BadNotation> {
-    let read = |row: &'static table::Row| {
+fn named(rows: impl IntoIterator<Item = &'static Row>) -> Result<Vec<Named>, BadNotation> {
+    let read = |row: &'static Row| {
         let of = if row.of.is_empty() { Type::Members(Vec::new()) } else { parse(row.of)? };
         Ok(Named { name: row.name, of, note: row.note })
     };

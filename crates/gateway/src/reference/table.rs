@@ -6,32 +6,10 @@ use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookS
 use domain::store::KeyScope;
 use rules::admin::CallerRole;
 
+use super::rows::{MethodRow, Row, method, row};
 use crate::error::ErrorCode;
 
 mod pages;
-
-/// One row: a name, its types, and what else there is to say.
-pub(super) struct MethodRow {
-    pub(super) name: &'static str,
-    pub(super) params: &'static str,
-    pub(super) payload: &'static str,
-    pub(super) note: &'static str,
-}
-
-/// An event, or a shape.
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) of: &'static str,
-    pub(super) note: &'static str,
-}
-
-const fn method(name: &'static str, params: &'static str, payload: &'static str, note: &'static str) -> MethodRow {
-    MethodRow { name, params, payload, note }
-}
-
-const fn row(name: &'static str, of: &'static str, note: &'static str) -> Row {
-    Row { name, of, note }
-}
 
 /// The first request of a connection.
 pub(super) const CONNECT: MethodRow = method(

@@ -1,6 +1,6 @@
 //! The rows of what the pages of the console about turns and health ask for.
 
-use super::{MethodRow, Row, method, row};
+use crate::reference::rows::{MethodRow, Row, method, row};
 
 /// What methods take and give.
 pub(in crate::reference) const METHODS: &[MethodRow] = &[
