@@ -102,6 +102,45 @@ test("two people edit one rule: the second sees both sides, and nothing typed is
   await Promise.all([one.close(), two.close()]);
 });
 
+test("a matcher and a condition are checked while they are typed", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  const said = page.getByTestId("check");
+  await page.getByLabel("Matcher").fill("^list_dir$");
+  await said.getByText("Matches 1 tool: list_dir").waitFor();
+  await page.getByLabel("Matcher").fill("^listdir$");
+  await said.getByText("Matches no tool").waitFor();
+  await page.getByLabel("Matcher").fill("(");
+  await said.locator("p.text-block").waitFor();
+  await page.getByLabel("Matcher").fill("");
+  await page.getByLabel("Condition").fill("tool_name ==");
+  await said.locator("p.text-block").waitFor();
+  await page.getByLabel("Condition").fill('tool_name == "list_dir"');
+  await said.getByText("can be read").waitFor();
+  await context.close();
+});
+
+test("an earlier version is looked at, and restored", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  await page.getByLabel("Name", { exact: true }).fill("goes back");
+  await page.getByLabel("URL").fill(service.url);
+  await page.getByRole("button", { name: "Create hook" }).click();
+  await page.getByRole("tab", { name: "Edit" }).click();
+  await page.getByLabel("Priority").fill("9");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved as version 2").waitFor();
+  await page.getByRole("tab", { name: "Versions" }).click();
+  await page.getByText("What changed").first().click();
+  expect(await page.getByRole("table", { name: "Version 1 and version 2" }).innerText()).toContain('"priority": 9');
+  await page.getByRole("button", { name: "Restore version 1" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
+  await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: "Edit" }).click();
+  expect(await page.getByLabel("Priority").inputValue()).toBe("0");
+  await context.close();
+});
+
 test("a rewrite is shown side by side, with whether it would apply", async () => {
   const context = await rig.person();
   verdict = { decision: "allow", updatedInput: { path: "elsewhere" } };

@@ -159,6 +159,16 @@ test("somebody sees their devices and signs out one, and all", async () => {
   await Promise.all([one.close(), two.close()]);
 });
 
+test("health shows the parts, and doctor proves the guards when an owner asks", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/health", "system");
+  await page.getByRole("table", { name: "Parts" }).getByText("sqlite").waitFor();
+  await page.getByRole("button", { name: "Run doctor" }).click();
+  await page.getByTestId("doctor").locator("li").first().waitFor({ timeout: 50_000 });
+  expect(await findings(page)).toEqual([]);
+  await context.close();
+});
+
 test("webhooks are listed with what waits, and the edition says what follows", async () => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/settings/webhooks", "system");

@@ -10,8 +10,10 @@ import type { Hook } from "../wire/types.ts";
 import { useMay } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { BudgetCard } from "./budget.tsx";
+import { Doctor } from "./doctor.tsx";
 import { NodesCard } from "./nodes.tsx";
-import { useBudget, useNodes } from "./queries.ts";
+import { Parts } from "./parts.tsx";
+import { useBudget, useHealth, useNodes } from "./queries.ts";
 import { wrongWith } from "./wrong.ts";
 
 /** What is here that does not do its work, and why. */
@@ -21,8 +23,9 @@ export function HealthPage() {
   const budget = useBudget();
   const owner = useMay("owner");
   const nodes = useNodes();
-  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? []);
-  const known = hooks.data !== undefined && budget.data !== undefined;
+  const health = useHealth();
+  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? [], health.data);
+  const known = hooks.data !== undefined && budget.data !== undefined && health.data !== undefined;
   return (
     <Page>
       <PageHead title={words.title} answer={known ? words.answer(wrong.map((one) => words.wrong[one])) : words.loading} />
@@ -32,6 +35,9 @@ export function HealthPage() {
         {hooks.data !== undefined && <Breakers hooks={hooks.data} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
+      {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}
+      {health.data !== undefined && <Parts health={health.data} />}
+      {owner && <Doctor />}
       {owner && nodes.error !== null && <Problem error={nodes.error} retry={() => void nodes.refetch()} />}
       {owner && nodes.data !== undefined && <NodesCard nodes={nodes.data} />}
     </Page>

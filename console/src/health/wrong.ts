@@ -1,20 +1,23 @@
 import { stateOf } from "../hooks/state.ts";
-import type { Budget, Hook, Node } from "../wire/types.ts";
+import type { Budget, Hook, Node, Payload } from "../wire/types.ts";
 
-export type Wrong = "tripped" | "off" | "spent" | "low" | "node";
+export type Wrong = "part" | "unproven" | "tripped" | "off" | "spent" | "low" | "node";
 
 /** Whether less than a fifth of a budget is left: the server's own bound for telling it. */
 export const isLow = ({ remaining, budgetTotal }: Pick<Budget, "remaining" | "budgetTotal">): boolean => remaining * 5 < budgetTotal;
 
 /** What does not do its work, the worst first. Pure. */
-export function wrongWith(hooks: readonly Hook[], budget: Budget | undefined, nodes: readonly Node[]): Wrong[] {
+export function wrongWith(hooks: readonly Hook[], budget: Budget | undefined, nodes: readonly Node[], health?: Payload<"health.get">): Wrong[] {
   const states = hooks.map(stateOf);
   const found: readonly (readonly [Wrong, boolean])[] = [
+    ["part", health !== undefined && [health.store, ...health.providers].some(({ ok }) => !ok)],
+    ["part", health !== undefined && [...health.processHooks, ...health.mcpServers].some(({ state }) => state !== "up")],
+    ["unproven", health !== undefined && health.guards.counts.unproven + health.guards.counts.broken > 0],
     ["tripped", states.includes("tripped")],
     ["off", states.includes("edition") || states.includes("agents")],
     ["spent", budget !== undefined && budget.remaining <= 0],
     ["low", budget !== undefined && budget.remaining > 0 && isLow(budget)],
     ["node", nodes.some(({ online, differs }) => !online || differs.length > 0)],
   ];
-  return found.filter(([, is]) => is).map(([one]) => one);
+  return [...new Set(found.filter(([, is]) => is).map(([one]) => one))];
 }

@@ -1,12 +1,13 @@
 import { type UseFormReturn, useWatch } from "react-hook-form";
 
 import { clsx } from "../ui/clsx.ts";
-import { Check, Field, Input, Select } from "../ui/field.tsx";
+import { Check as Box, Field, Input, Select } from "../ui/field.tsx";
 import { useAgents } from "../wire/queries.ts";
 import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
+import { Check } from "./check.tsx";
 import { atEvent, type Draft } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
 
@@ -83,7 +84,7 @@ function AgentChoice({ form: { register, formState } }: { form: Form }) {
       <legend className="mb-1 font-medium">{words.fields.agents}</legend>
       <div className="flex flex-wrap gap-4">
         {agents.map((agent) => (
-          <Check key={agent.uuid} label={agent.id} value={agent.uuid} {...register("agents", { validate: (chosen) => chosen.length > 0 || words.oneAgent })} />
+          <Box key={agent.uuid} label={agent.id} value={agent.uuid} {...register("agents", { validate: (chosen) => chosen.length > 0 || words.oneAgent })} />
         ))}
       </div>
       {formState.errors.agents !== undefined && <p className="text-small text-block">{words.oneAgent}</p>}
@@ -125,8 +126,9 @@ function HandlerChoice({ form: { register, control } }: { form: Form }) {
   );
 }
 
-function Conditions({ form: { register } }: { form: Form }) {
+function Conditions({ form: { register, control } }: { form: Form }) {
   const words = useWords().hooks;
+  const [matcher, condition] = useWatch({ control, name: ["matcher", "condition"] });
   return (
     <>
       <Field label={words.fields.matcher} hint={words.hints.matcher}>
@@ -135,6 +137,7 @@ function Conditions({ form: { register } }: { form: Form }) {
       <Field label={words.fields.condition} hint={words.hints.condition}>
         {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.command) > 80'} {...register("condition")} />}
       </Field>
+      <Check matcher={matcher} condition={condition} />
     </>
   );
 }
@@ -178,8 +181,8 @@ function Limits({ form: { register, formState, control } }: { form: Form }) {
           {(about) => <Select {...about} {...register("onTrip")}>{fallbacks}</Select>}
         </Field>
       </div>
-      {(event === "pre_tool_use" || event === "user_prompt_submit") && <Check label={words.fields.mayRewrite} hint={words.hints.mayRewrite} {...register("mayRewrite")} />}
-      <Check label={words.fields.enabled} {...register("enabled")} />
+      {(event === "pre_tool_use" || event === "user_prompt_submit") && <Box label={words.fields.mayRewrite} hint={words.hints.mayRewrite} {...register("mayRewrite")} />}
+      <Box label={words.fields.enabled} {...register("enabled")} />
     </>
   );
 }

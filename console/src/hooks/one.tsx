@@ -21,8 +21,9 @@ import { stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { summary } from "./summary.tsx";
 import { TestPanel } from "./test-panel.tsx";
+import { Versions } from "./versions.tsx";
 
-type Tab = "overview" | "edit" | "history";
+type Tab = "overview" | "edit" | "history" | "versions";
 
 export function HookPage() {
   const words = useWords();
@@ -54,7 +55,7 @@ function OneHook({ hook }: { hook: Hook }) {
   const mayChange = useMayChange(hook);
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const asked = search["tab"];
-  const tab: Tab = asked === "history" || (asked === "edit" && mayChange) ? asked : "overview";
+  const tab: Tab = asked === "history" || asked === "versions" || (asked === "edit" && mayChange) ? asked : "overview";
   const go = (to: string): void => {
     void navigate({ to: "/hooks/$id", params: { id: hook.id }, search: { tab: to === "overview" ? undefined : to } as never });
   };
@@ -88,6 +89,11 @@ function OneHook({ hook }: { hook: Hook }) {
           <Tabs.Trigger value="history" className={TAB}>
             {words.hooks.history}
           </Tabs.Trigger>
+          {hook.config_hidden !== true && (
+            <Tabs.Trigger value="versions" className={TAB}>
+              {words.rules.versions.title}
+            </Tabs.Trigger>
+          )}
         </Tabs.List>
         <Tabs.Content value="overview" tabIndex={-1}>
           <Overview hook={hook} />
@@ -98,6 +104,9 @@ function OneHook({ hook }: { hook: Hook }) {
             <EditHook key={hook.id} hook={hook} />
           </Tabs.Content>
         )}
+        <Tabs.Content value="versions" tabIndex={-1}>
+          <Versions hook={hook} mayChange={mayChange} />
+        </Tabs.Content>
         <Tabs.Content value="history" tabIndex={-1}>
           <ExecutionList hookId={hook.id} to="/hooks/$id" params={{ id: hook.id }} />
         </Tabs.Content>

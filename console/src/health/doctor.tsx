@@ -1,0 +1,50 @@
+import { useMutation } from "@tanstack/react-query";
+
+import { Button } from "../ui/button.tsx";
+import { Card } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+
+/** Proves every guard through its real path, when somebody wants to know. */
+export function Doctor() {
+  const words = useWords().health.doctor;
+  const { connection } = useWire();
+  const run = useMutation({ mutationFn: () => connection.request("doctor.run", {}) });
+  return (
+    <Card className="mt-4 p-4">
+      <h2 className="text-large font-semibold">{words.title}</h2>
+      <p className="mb-2 text-muted">{words.about}</p>
+      <Button disabled={run.isPending} onClick={() => run.mutate()}>
+        {run.isPending ? words.runs : words.run}
+      </Button>
+      {run.error !== null && <Problem error={run.error} />}
+      <div aria-live="polite">
+        {run.data !== undefined && (
+          <>
+            <p className="mt-3 font-semibold">{words.armed(run.data.guards.armed, run.data.guards.total)}</p>
+            <ul data-testid="doctor">
+              {run.data.checks.map((one, at) => (
+                <li key={at} className="mt-2 border-t border-line pt-2">
+                  <p className="flex flex-wrap items-center gap-2">
+                    <Sign kind={one.state === "ok" ? "allow" : one.state === "note" ? "ask" : "error"} word={words.states[one.state]} />
+                    <span className="text-muted">{one.what}</span>
+                    <span className="font-semibold">{one.name}</span>
+                    {one.step !== null && <span className="text-muted">{one.step}</span>}
+                  </p>
+                  <p>{one.message}</p>
+                  {one.stderr !== "" && (
+                    <pre tabIndex={0} role="region" aria-label={words.stderr} className="max-h-40 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
+                      {one.stderr}
+                    </pre>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,45 @@
+import { Sign } from "../ui/sign.tsx";
+import { Cell, Row, Table } from "../ui/table.tsx";
+import type { Payload } from "../wire/types.ts";
+import { useWords } from "../words/use-words.ts";
+
+interface Part {
+  readonly kind: string;
+  readonly name: string;
+  readonly good: boolean;
+  readonly word: string;
+  readonly more: string;
+}
+
+/** What the server is made of here: providers, store, children; and the guards that are not proven. */
+export function Parts({ health }: { health: Payload<"health.get"> }) {
+  const words = useWords().health.parts;
+  const line = (...texts: readonly (string | null | false | undefined)[]): string => texts.filter(Boolean).join(" · ");
+  const { store } = health;
+  const parts: readonly Part[] = [
+    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, word: words.guards[state as keyof typeof words.guards] ?? state, more: line(step, why) })),
+    { kind: words.store, name: store.kind, good: store.ok, word: store.ok ? words.good : words.bad, more: line(words.answered(store.answeredMs), store.error) },
+    ...health.providers.map(({ name, ok, error, url }) => ({ kind: words.provider, name, good: ok, word: ok ? words.good : words.bad, more: line(url, error) })),
+    ...health.processHooks.map(({ name, state, restarts, why, lastStderr }) => ({ kind: words.processHook, name, good: state === "up", word: words.states[state], more: line(words.restarts(restarts), why, lastStderr) })),
+    ...health.mcpServers.map(({ name, state, restarts, tools, why, lastStderr }) => ({ kind: words.mcp, name, good: state === "up", word: words.states[state], more: line(words.tools(tools), words.restarts(restarts), why, lastStderr) })),
+  ];
+  return (
+    <div className="mt-6">
+      <h2 className="mb-2 text-large font-semibold">{words.title}</h2>
+      <Table label={words.title} head={[words.part, words.kind, words.state, words.more]}>
+        {parts.map((one, at) => (
+          <Row key={at} name={one.name}>
+            <Cell>
+              <span className="font-semibold">{one.name}</span>
+            </Cell>
+            <Cell name={words.kind}>{one.kind}</Cell>
+            <Cell name={words.state}>
+              <Sign kind={one.good ? "allow" : one.word === words.guards.disabled ? "off" : "error"} word={one.word} />
+            </Cell>
+            <Cell name={words.more}>{one.more}</Cell>
+          </Row>
+        ))}
+      </Table>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Confirm } from "../ui/dialog.tsx";
+import { JsonDiff } from "../ui/diff.tsx";
+import { Card, Empty } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { When } from "../ui/when.tsx";
+import type { Hook, HookVersion } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+
+/** What a hook was: who changed what, and the way back. */
+export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }) {
+  const words = useWords().rules.versions;
+  const { connection } = useWire();
+  const queries = useQueryClient();
+  const found = useQuery({ queryKey: ["hooks", "versions", hook.id], queryFn: async () => (await connection.request("hooks.versions", { hookId: hook.id })).versions });
+  const [restores, setRestores] = useState<HookVersion>();
+  const versions = found.data ?? [];
+  return (
+    <>
+      {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.data !== undefined && versions.length === 0 && <Empty title={words.none} />}
+      <ol className="flex flex-col gap-3">
+        {versions.map((one, at) => {
+          const before = versions[at + 1];
+          return (
+            <li key={`${one.version} ${one.at}`}>
+              <Card className="p-4">
+                <p className="flex flex-wrap items-center gap-2">
+                  <span className="font-semibold">{words.version(one.version)}</span>
+                  <span className="text-muted">
+                    {words.action(one.action, one.actor)} · <When at={one.at} />
+                  </span>
+                  {mayChange && one.version !== hook.version && (
+                    <Button className="ml-auto" aria-label={words.restoreWhich(one.version)} onClick={() => setRestores(one)}>
+                      {words.restore}
+                    </Button>
+                  )}
+                </p>
+                {before !== undefined && (
+                  <details className="mt-2">
+                    <summary className="text-accent">{words.what}</summary>
+                    <JsonDiff before={before.hook} after={one.hook} titles={[words.version(before.version), words.version(one.version)]} label={words.diff(before.version, one.version)} />
+                  </details>
+                )}
+              </Card>
+            </li>
+          );
+        })}
+      </ol>
+      <Confirm
+        open={restores !== undefined}
+        onClose={() => setRestores(undefined)}
+        title={words.restoreTitle(restores?.version ?? 0)}
+        about={words.restoreAbout}
+        action={words.restore}
+        act={async () => {
+          await connection.request("hooks.restore", { hookId: hook.id, version: restores?.version ?? 0, ifVersion: hook.version });
+          await queries.invalidateQueries({ queryKey: ["hooks"] });
+        }}
+      />
+    </>
+  );
+}
