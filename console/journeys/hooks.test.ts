@@ -135,7 +135,7 @@ test("an earlier version is looked at, and restored", async () => {
   expect(await page.getByRole("table", { name: "Version 1 and version 2" }).innerText()).toContain('"priority": 9');
   await page.getByRole("button", { name: "Restore version 1" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
-  await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).waitFor();
+  await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).first().waitFor();
   await page.getByRole("tab", { name: "Edit" }).click();
   expect(await page.getByLabel("Priority").inputValue()).toBe("0");
   await context.close();
