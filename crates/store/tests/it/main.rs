@@ -22,4 +22,5 @@ mod rules;
 mod rules_outage;
 mod sealed_approvals;
 mod sealed_changes;
+mod turns;
 mod unsigned;

@@ -57,6 +57,8 @@ fn postgres_passes_the_suites() {
         assert!(count(&open(&url)) > 100);
     }
     timings(&open(&server.fresh_database()));
+    crate::turns::pages(&open(&server.fresh_database()));
+    crate::turns::journal(&open(&server.fresh_database()));
     exchange(&open(&server.fresh_database()));
     says_what_memory_says(&open(&server.fresh_database()), 0, SEQUENCES);
     durability_is_how_a_commit_is_synced(&server);
