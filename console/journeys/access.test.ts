@@ -34,6 +34,25 @@ afterAll(async () => {
 });
 
 const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<void>])[] = [
+  ["overview", () => "/", async (page) => page.getByTestId("tiles").waitFor()],
+  [
+    "overview as a table",
+    () => "/",
+    async (page) => {
+      await page.locator("details summary").first().click();
+      await page.locator("details table").waitFor();
+    },
+  ],
+  ["turns", () => "/turns", async (page) => page.locator("[data-row]").first().waitFor()],
+  [
+    "turn",
+    () => "/turns",
+    async (page) => {
+      await page.locator("[data-row]").first().click();
+      await page.getByTestId("detail").waitFor();
+    },
+  ],
+  ["no turn", () => "/turns/0193a5b0-7000-7000-8000-00000000dead", async (page) => page.locator("main a[href='/turns']").waitFor()],
   ["chat", () => "/chat", async (page) => page.locator("aside li").first().waitFor()],
   ["conversation", () => conversation, async (page) => page.locator("[data-kind=call], [data-kind=approval]").first().waitFor()],
   ["approvals", () => "/approvals", async (page) => page.locator("[data-row]").first().waitFor()],

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 
-import { Gateway, type Reply, Rig, signedIn } from "./rig.ts";
+import { Gateway, type Reply, Rig, rule, signedIn } from "./rig.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../docs/images/console");
 const wanted = process.env["PINTLE_PICTURES"] === "1";
@@ -32,29 +32,6 @@ const SCRIPT = `function handle(event) {
   return { decision: "allow" };
 }
 `;
-
-/** Makes a rule over the socket of the page, as it stands in the record. */
-async function rule(page: Page, record: object, user = "anna"): Promise<string> {
-  return page.evaluate(
-    async ([made, who]) => {
-      const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`);
-      const ask = (id: string, method: string, params: unknown): Promise<{ payload: { hookId: string } }> =>
-        new Promise((done) => {
-          socket.addEventListener("message", (message) => {
-            const frame = JSON.parse(String(message.data)) as { id?: string; payload: { hookId: string } };
-            if (frame.id === id) done(frame);
-          });
-          socket.send(JSON.stringify({ type: "req", id, method, params }));
-        });
-      await new Promise((open) => socket.addEventListener("open", open));
-      await ask("1", "connect", { token: "a-token-of-this-journey", user_id: who });
-      const { payload } = await ask("2", "hooks.create", made);
-      socket.close();
-      return payload.hookId;
-    },
-    [record, user] as const,
-  );
-}
 
 test.runIf(wanted)("pictures of the pages", async () => {
   mkdirSync(FOLDER, { recursive: true });
@@ -96,6 +73,20 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await page.getByTestId("result").waitFor();
   await page.locator(".cm-content").nth(1).waitFor();
   await shot("hook");
+  await page.getByRole("link", { name: "Turns", exact: true }).click();
+  await page.locator("[data-row]").nth(1).waitFor();
+  await shot("turns");
+  await page.locator("[data-row]").nth(1).click();
+  await page.getByTestId("detail").waitFor();
+  await shot("turn");
+  await small.getByRole("link", { name: "Turns", exact: true }).click();
+  await small.locator("[data-row]").nth(1).click();
+  await small.getByTestId("detail").waitFor();
+  await shot("turn-phone", small);
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await page.getByTestId("tiles").waitFor();
+  await page.getByText("Blocked last").waitFor();
+  await shot("overview");
   await page.getByRole("link", { name: "Executions" }).click();
   await page.getByText("forced pushes").first().waitFor();
   await shot("executions");

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page, type Route } from "playwright-core";
 
 /** The built program and the browser of the system. */
-const PINTLE = process.env["PINTLE_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/pintle");
+export const PINTLE = process.env["PINTLE_BIN"] ?? resolve(import.meta.dirname, "../../target/debug/pintle");
 const CHROMIUM = process.env["PINTLE_CHROMIUM"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync) ?? "chromium";
 
 /** With `PINTLE_DIST=1` pages and assets come from `console/dist`, so a page is tried without building the program. */
@@ -169,6 +169,29 @@ export async function signedIn(context: BrowserContext, gateway: Gateway, path: 
   return page;
 }
 
+/** Makes a rule over the socket of the page, as it stands in the record. */
+export async function rule(page: Page, record: object, user = "anna"): Promise<string> {
+  return page.evaluate(
+    async ([made, who]) => {
+      const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`);
+      const ask = (id: string, method: string, params: unknown): Promise<{ payload: { hookId: string } }> =>
+        new Promise((done) => {
+          socket.addEventListener("message", (message) => {
+            const frame = JSON.parse(String(message.data)) as { id?: string; payload: { hookId: string } };
+            if (frame.id === id) done(frame);
+          });
+          socket.send(JSON.stringify({ type: "req", id, method, params }));
+        });
+      await new Promise((open) => socket.addEventListener("open", open));
+      await ask("1", "connect", { token: "a-token-of-this-journey", user_id: who });
+      const { payload } = await ask("2", "hooks.create", made);
+      socket.close();
+      return payload.hookId;
+    },
+    [record, user] as const,
+  );
+}
+
 /** An HTTP endpoint that rules ask. */
 export async function endpoint(answer: (event: Record<string, unknown>, request: IncomingMessage) => unknown): Promise<{ server: Server; url: string; port: number }> {
   const server = createServer((request, response) => {
@@ -187,3 +210,24 @@ export async function endpoint(answer: (event: Record<string, unknown>, request:
 /** A call of a tool, and an answer. */
 export const LISTS: Reply = { tool_calls: [{ name: "list_dir", arguments: { path: "." } }] };
 export const DONE: Reply = { text: ["All ", "done."] };
+
+/** A rule that answers `answer`, as it stands in the record. */
+export const scripted = (name: string, matcher: string, answer: object, more: object = {}): object => ({
+  name,
+  event: "pre_tool_use",
+  handler_type: "script",
+  scope: "tenant",
+  matcher,
+  config: { source: `function handle() { return ${JSON.stringify(answer)}; }` },
+  ...more,
+});
+
+/** Says something in a new conversation, and waits for the end of the turn. */
+export async function say(page: Page, text: string): Promise<void> {
+  await page.getByRole("link", { name: "Chat", exact: true }).click();
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill(text);
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("All done.").last().waitFor({ timeout: 120_000 });
+  await page.getByRole("button", { name: "Send" }).waitFor();
+}

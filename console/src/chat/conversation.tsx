@@ -4,11 +4,12 @@ import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useSessions } from "../wire/queries.ts";
+import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ItemView } from "./items.tsx";
-import { isOthers, keptKey, parts } from "./session-key.ts";
+import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
+import { turnOf } from "./transcript.ts";
 import { type Conversation, useConversation } from "./use-conversation.ts";
 
 /** How near to the end somebody is who wants to stay there, in pixels. */
@@ -28,6 +29,9 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
       place.current.scrollTop = place.current.scrollHeight;
     }
   }, [transcript.items]);
+  // What began to wait before somebody looked here.
+  const known = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
+  const waiting = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey && !known.has(one.id));
   const named = parts(sessionKey);
   const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
   return (
@@ -39,6 +43,9 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
         <h1 className="mr-auto min-w-0 truncate font-semibold">
           {label || named?.conversation} <span className="font-normal text-muted">{named?.agent}</span>
         </h1>
+        <Link to="/turns" search={{ session: sessionKey } as never} className="text-accent underline">
+          {words.turns}
+        </Link>
         <Link to="/executions" search={{ session: keptKey(sessionKey, me.user_id) } as never} className="text-accent underline">
           {words.whatHooksDid}
         </Link>
@@ -57,7 +64,10 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {unreadable !== null && <Problem error={unreadable} />}
           {transcript.items.length === 0 && unreadable === null && <p className="text-muted">{words.empty}</p>}
           {transcript.items.map((item, at) => (
-            <ItemView key={at} item={item} sessionKey={sessionKey} />
+            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(transcript.items, at)} />
+          ))}
+          {waiting.map(({ id, tool }) => (
+            <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} />
           ))}
           <p role="status" className="min-h-5 text-small text-muted">
             {transcript.running && (words.activities[transcript.activity as keyof typeof words.activities] ?? words.activities.thinking)}

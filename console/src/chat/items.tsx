@@ -17,7 +17,7 @@ const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
 type Of<K extends Item["kind"]> = Extract<Item, { kind: K }>;
 
 /** One thing that stands in a conversation. */
-export function ItemView({ item, sessionKey }: { item: Item; sessionKey: string }) {
+export function ItemView({ item, sessionKey, turn }: { item: Item; sessionKey: string; turn: string | undefined }) {
   switch (item.kind) {
     case "asked":
       return <Asked item={item} sessionKey={sessionKey} />;
@@ -28,11 +28,11 @@ export function ItemView({ item, sessionKey }: { item: Item; sessionKey: string 
     case "answer":
       return <AnswerText item={item} />;
     case "call":
-      return <Call item={item} />;
+      return <Call item={item} turn={turn} sessionKey={sessionKey} />;
     case "approval":
       return <Waits item={item} />;
     case "blocked":
-      return <BlockedMessage item={item} />;
+      return <BlockedMessage item={item} turn={turn} sessionKey={sessionKey} />;
     case "failed":
       return <Problem error={new Error(item.error)} />;
     case "stopped":
@@ -66,6 +66,11 @@ function TurnHooks({ runId, sessionKey }: { runId: string; sessionKey: string })
     <details className="self-end text-small" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="text-right text-muted">{words.chat.turnHooks}</summary>
       {found.data?.length === 0 && <p className="text-muted">{words.chat.noHooks}</p>}
+      <p className="text-right">
+        <Link to="/turns/$id" params={{ id: runId }} className="text-accent underline">
+          {words.chat.openTurn}
+        </Link>
+      </p>
       <ul>
         {(found.data ?? []).map((row) => (
           <li key={row.id} className="flex flex-wrap items-center gap-2 py-0.5">
@@ -119,8 +124,14 @@ function AnswerText({ item }: { item: Of<"answer"> }) {
   );
 }
 
+/** Where something stands: in which turn, if that is known, and in which conversation. */
+interface Place {
+  readonly turn: string | undefined;
+  readonly sessionKey: string;
+}
+
 /** A call of a tool: what was asked for, and what came of it. */
-function Call({ item }: { item: Of<"call"> }) {
+function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
   const words = useWords().chat;
   const kind = item.blocked !== undefined ? "block" : item.isError === true ? "error" : item.result === undefined ? "off" : "allow";
   const word = item.blocked !== undefined ? words.blocked : item.isError === true ? words.failed : item.result === undefined ? words.runs : words.ran;
@@ -143,12 +154,12 @@ function Call({ item }: { item: Of<"call"> }) {
           )}
         </div>
       </details>
-      {item.blocked !== undefined && <Why blocked={item.blocked} />}
+      {item.blocked !== undefined && <Why blocked={item.blocked} turn={turn} sessionKey={sessionKey} />}
     </div>
   );
 }
 
-function Why({ blocked }: { blocked: Blocked }) {
+function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
   const words = useWords().chat;
   return (
     <p className="mt-1">
@@ -159,17 +170,26 @@ function Why({ blocked }: { blocked: Blocked }) {
           {blocked.name || blocked.hookId}
         </Link>
       )}
-      : {blocked.reason || words.noReason}
+      : {blocked.reason || words.noReason}{" "}
+      {turn === undefined ? (
+        <Link to="/turns" search={{ session: sessionKey } as never} className="text-accent underline">
+          {words.openTurns}
+        </Link>
+      ) : (
+        <Link to="/turns/$id" params={{ id: turn }} className="text-accent underline">
+          {words.openTurn}
+        </Link>
+      )}
     </p>
   );
 }
 
-function BlockedMessage({ item }: { item: Of<"blocked"> }) {
+function BlockedMessage({ item, turn, sessionKey }: { item: Of<"blocked"> } & Place) {
   const words = useWords().chat;
   return (
     <div role="alert" className="rounded-md border border-l-3 border-line border-l-block bg-surface px-3 py-2" data-kind="blocked">
       <Sign kind="block" word={words.messageBlocked} />
-      <Why blocked={item.blocked} />
+      <Why blocked={item.blocked} turn={turn} sessionKey={sessionKey} />
     </div>
   );
 }

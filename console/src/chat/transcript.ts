@@ -206,3 +206,9 @@ export function noted(before: Transcript, frame: HookFrame): Transcript {
 export function steered(before: Transcript, said: string): Transcript {
   return { ...before, items: [...closed(before.items), { kind: "steered", text: said }] };
 }
+
+/** The turn that something stands in, where it is known. */
+export function turnOf(items: readonly Item[], at: number): string | undefined {
+  const asked = items.slice(0, at + 1).findLast((item) => item.kind === "asked");
+  return asked?.kind === "asked" ? asked.runId : undefined;
+}

@@ -71,7 +71,14 @@ function One({ row }: { row: Execution & { readonly errorDetail?: string | null 
         </Link>
       ),
     ],
-    [words.turn, row.turn_id],
+    [
+      words.turn,
+      row.turn_id === null ? null : (
+        <Link key="turn" to="/turns/$id" params={{ id: row.turn_id }} className="text-accent underline">
+          {row.turn_id}
+        </Link>
+      ),
+    ],
     [words.trace, row.trace_id],
     [words.call, row.tool_call_id],
     [words.inputHash, row.input_hash],

@@ -37,9 +37,11 @@ function useEverything(): Found[] {
   const agents = useAgents().data ?? [];
   const page = (to: string, name: string): Found => ({ id: to, name, kind: words.find.page, to });
   return [
+    page("/", words.pages.overview),
     page("/chat", words.pages.chat),
     page("/approvals", words.pages.approvals),
     page("/hooks", words.pages.hooks),
+    page("/turns", words.pages.turns),
     page("/executions", words.pages.executions),
     page("/chain", words.pages.chain),
     page("/health", words.pages.health),

@@ -70,9 +70,11 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const words = useWords();
   const mayApprove = useMay("operator");
   const pages: readonly Listed[] = [
+    { to: "/", name: words.pages.overview, phone: true },
     { to: "/chat", name: words.pages.chat, phone: true },
     ...(mayApprove ? [{ to: "/approvals", name: words.pages.approvals, phone: true }] : []),
-    { to: "/hooks", name: words.pages.hooks, phone: true },
+    { to: "/hooks", name: words.pages.hooks },
+    { to: "/turns", name: words.pages.turns, phone: true },
     { to: "/executions", name: words.pages.executions },
     { to: "/chain", name: words.pages.chain },
     { to: "/health", name: words.pages.health },
@@ -88,6 +90,7 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
         <Link
           key={to}
           to={to}
+          activeOptions={{ exact: to === "/" }}
           className={clsx(
             phone !== true && "max-sm:hidden",
             "flex min-w-0 items-center justify-between rounded px-2 py-1 text-muted hover:bg-raised max-sm:min-h-11 max-sm:flex-auto max-sm:justify-center max-sm:gap-0.5 max-sm:px-1 max-sm:text-[11px] max-sm:whitespace-nowrap",

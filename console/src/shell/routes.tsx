@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Empty, Page } from "../ui/page.tsx";
 import { useWords } from "../words/use-words.ts";
@@ -25,13 +25,7 @@ export function createPages() {
   const page = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
     createRoute({ getParentRoute: () => root, path, component });
   const routes = [
-    createRoute({
-      getParentRoute: () => root,
-      path: "/",
-      beforeLoad: () => {
-        throw redirect({ to: "/chat" });
-      },
-    }),
+    page("/", lazyRouteComponent(() => import("../overview/page.tsx"), "OverviewPage")),
     page("/chat", lazyRouteComponent(() => import("../chat/page.tsx"), "ChatPage")),
     page("/chat/$key", lazyRouteComponent(() => import("../chat/page.tsx"), "ChatPage")),
     page("/approvals", lazyRouteComponent(() => import("../approvals/list.tsx"), "ApprovalsPage")),
@@ -39,6 +33,8 @@ export function createPages() {
     page("/hooks", lazyRouteComponent(() => import("../hooks/list.tsx"), "HooksPage")),
     page("/hooks/new", lazyRouteComponent(() => import("../hooks/new.tsx"), "NewHookPage")),
     page("/hooks/$id", lazyRouteComponent(() => import("../hooks/one.tsx"), "HookPage")),
+    page("/turns", lazyRouteComponent(() => import("../turns/list.tsx"), "TurnsPage")),
+    page("/turns/$id", lazyRouteComponent(() => import("../turns/one.tsx"), "TurnPage")),
     page("/executions", lazyRouteComponent(() => import("../executions/list.tsx"), "ExecutionsPage")),
     page("/executions/$id", lazyRouteComponent(() => import("../executions/one.tsx"), "ExecutionPage")),
     page("/chain", lazyRouteComponent(() => import("../chain/page.tsx"), "ChainPage")),

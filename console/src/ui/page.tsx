@@ -19,8 +19,8 @@ export function PageHead({ title, shown, answer, above, actions }: { title: stri
   );
 }
 
-export function Page({ children }: { children: ReactNode }) {
-  return <div className="mx-auto w-full max-w-300 px-6 py-4 max-sm:px-4 max-sm:pb-24">{children}</div>;
+export function Page({ children, wide = false }: { children: ReactNode; wide?: boolean }) {
+  return <div className={`mx-auto w-full ${wide ? "max-w-400" : "max-w-300"} px-6 py-4 max-sm:px-4 max-sm:pb-24`}>{children}</div>;
 }
 
 export function Card({ children, className = "" }: { children: ReactNode; className?: string }) {

@@ -1,9 +1,11 @@
+import { count } from "./count.ts";
+import { overview } from "./overview-en.ts";
+import { turns } from "./turns-en.ts";
 /** Every text of the pages, in English. */
 import { healthEn } from "./health.en.ts";
 import { rulesEn } from "./rules.en.ts";
 import { settingsEn } from "./settings.en.ts";
 
-const count = (n: number, one: string, many: string): string => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 export const en = {
   settings: settingsEn,
@@ -12,7 +14,7 @@ export const en = {
   cancel: "Cancel",
   actions: "Actions",
   copy: { action: "Copy", done: "Copied." },
-  pages: { chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain", health: "Health", settings: "Settings" },
+  pages: { overview: "Overview", turns: "Turns", chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain", health: "Health", settings: "Settings" },
   roles: { viewer: "viewer", operator: "operator", admin: "admin", owner: "owner" },
   schemes: { auto: "Colours of the system", light: "Light", dark: "Dark" },
   languages: { en: "English", "zh-CN": "简体中文" },
@@ -296,6 +298,8 @@ export const en = {
     after: "After",
     diff: "Input before and after",
   },
+  overview,
+  turns,
   executions: {
     title: "Executions",
     answer: "What hooks answered, newest first.",
@@ -399,6 +403,9 @@ export const en = {
     stop: "Stop",
     readOnly: "You can read this conversation, and not talk in it.",
     whatHooksDid: "What hooks did here",
+    openTurn: "Open the turn",
+    openTurns: "Turns of this conversation",
+    turns: "Turns",
     turnHooks: "What hooks did in this turn",
     noHooks: "No hook was asked.",
     steered: "Handed over while it works",

@@ -1,3 +1,5 @@
+import { overview } from "./overview-zh.ts";
+import { turns } from "./turns-zh.ts";
 import { healthZh } from "./health.zh.ts";
 import { rulesZh } from "./rules.zh.ts";
 import { settingsZh } from "./settings.zh.ts";
@@ -11,7 +13,7 @@ export const zh: Words = {
   cancel: "取消",
   actions: "操作",
   copy: { action: "复制", done: "已复制。" },
-  pages: { chat: "对话", approvals: "审批", hooks: "钩子", executions: "执行记录", chain: "执行链", health: "健康", settings: "设置" },
+  pages: { overview: "概览", turns: "轮次", chat: "对话", approvals: "审批", hooks: "钩子", executions: "执行记录", chain: "执行链", health: "健康", settings: "设置" },
   roles: { viewer: "查看者", operator: "操作员", admin: "管理员", owner: "所有者" },
   schemes: { auto: "跟随系统", light: "浅色", dark: "深色" },
   languages: { en: "English", "zh-CN": "简体中文" },
@@ -257,6 +259,8 @@ export const zh: Words = {
     after: "之后",
     diff: "输入的前后对比",
   },
+  overview,
+  turns,
   executions: {
     title: "执行记录",
     answer: "钩子的回答，最新的在前。",
@@ -360,6 +364,9 @@ export const zh: Words = {
     stop: "停止",
     readOnly: "您可以阅读此对话，但不能发言。",
     whatHooksDid: "钩子在此做了什么",
+    openTurn: "打开轮次",
+    openTurns: "此对话的轮次",
+    turns: "轮次",
     turnHooks: "钩子在本轮做了什么",
     noHooks: "没有询问任何钩子。",
     steered: "已在运行中转交",

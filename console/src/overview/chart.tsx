@@ -1,0 +1,86 @@
+import { useNavigate } from "@tanstack/react-router";
+
+import type { DecisionsOverTime } from "../wire/types.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
+import { KINDS, stacked } from "./stack.ts";
+
+const WIDTH = 720;
+const HEIGHT = 120;
+const GAP = 2;
+const FILLS = { allowed: "fill-accent", asked: "fill-ask", faults: "fill-fault", blocked: "fill-block" } as const;
+
+/** What hooks decided over time. Each bar leads to its turns; the table below it is for those who do not see bars. */
+export function DecisionChart({ decisions }: { decisions: DecisionsOverTime }) {
+  const words = useWords().overview;
+  const language = useLanguage();
+  const navigate = useNavigate();
+  const { bars, top } = stacked(decisions.buckets);
+  const step = WIDTH / Math.max(1, bars.length);
+  const { bucketMs } = decisions;
+  const clock = new Intl.DateTimeFormat(language, bucketMs >= 86_400_000 ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" });
+  const go = (at: string): void => {
+    void navigate({ to: "/turns", search: { since: at, until: new Date(Date.parse(at) + bucketMs).toISOString() } as never });
+  };
+  const [first] = bars;
+  return (
+    <div>
+      <ul className="mb-2 flex flex-wrap gap-x-4 text-small text-muted">
+        {KINDS.map((kind) => (
+          <li key={kind} className="flex items-center gap-1">
+            <svg width="10" height="10" aria-hidden="true">
+              <rect width="10" height="10" rx="2" className={FILLS[kind]} />
+            </svg>
+            {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
+          </li>
+        ))}
+      </ul>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" className="h-30 w-full" role="img" aria-label={words.chart}>
+        <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="stroke-line" />
+        {bars.map(({ at, parts }, place) => (
+          <g key={at} className="cursor-pointer" onClick={() => go(at)}>
+            <title>{`${clock.format(new Date(at))}: ${parts.map(({ kind, count }) => `${words.kinds[kind]} ${count}`).join(", ")}`}</title>
+            <rect x={place * step} y="0" width={step} height={HEIGHT} className="fill-transparent hover:fill-raised" />
+            {parts.map(({ kind, from, count }) => (
+              <rect key={kind} x={place * step + GAP / 2} width={Math.max(1, step - GAP)} y={HEIGHT - ((from + count) / top) * HEIGHT} height={(count / top) * HEIGHT} className={FILLS[kind]} />
+            ))}
+          </g>
+        ))}
+      </svg>
+      <p className="flex justify-between text-small text-muted">
+        <span>{first === undefined ? "" : clock.format(new Date(first.at))}</span>
+        <span>{words.now}</span>
+      </p>
+      {decisions.partial && <p className="text-small text-muted">{words.partial}</p>}
+      <details>
+        <summary className="text-small text-muted max-sm:py-2">{words.asTable}</summary>
+        <div className="max-h-60 overflow-y-auto" tabIndex={0} role="region" aria-label={words.chart}>
+          <table className="w-full">
+            <thead>
+              <tr>
+                {[words.from, ...KINDS.map((kind) => words.kinds[kind])].map((name) => (
+                  <th key={name} scope="col" className="py-0.5 pr-3 text-left text-small font-medium text-muted">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {[...decisions.buckets].reverse().map((bucket) => (
+                <tr key={bucket.at} className="border-t border-line">
+                  <td>
+                    <button type="button" className="text-accent underline max-sm:min-h-11" onClick={() => go(bucket.at)}>
+                      {clock.format(new Date(bucket.at))}
+                    </button>
+                  </td>
+                  {KINDS.map((kind) => (
+                    <td key={kind}>{bucket[kind].toLocaleString(language)}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,259 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link, useSearch, useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { TurnRow } from "../turns/list.tsx";
+import { took } from "../turns/said.ts";
+import { Select } from "../ui/field.tsx";
+import { Card, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign, type SignKind } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import type { GuardState, GuardsSummary, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
+import { DecisionChart } from "./chart.tsx";
+
+type Overview = Payload<"overview.get">;
+
+/** How often the numbers are asked for anew, in milliseconds: they change in their places. */
+const LOOK_EVERY_MS = 5_000;
+/** How many blocked turns are shown. */
+const BLOCKED = 5;
+const SPANS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
+type Span = keyof typeof SPANS;
+
+const isSpan = (text: string | undefined): text is Span => text !== undefined && Object.hasOwn(SPANS, text);
+
+/** What somebody has to know who opens the console. */
+export function OverviewPage() {
+  const words = useWords();
+  const { connection } = useWire();
+  const navigate = useNavigate();
+  const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["span"];
+  const span = isSpan(asked) ? asked : "day";
+  const found = useQuery({
+    queryKey: ["overview", span],
+    queryFn: () => connection.request("overview.get", { since: new Date(Date.now() - SPANS[span]).toISOString() }),
+    refetchInterval: LOOK_EVERY_MS,
+    placeholderData: keepPreviousData,
+  });
+  const blocked = useQuery({
+    queryKey: ["turns", "blocked", BLOCKED],
+    queryFn: async () => (await connection.request("turns.list", { decision: "blocked", limit: BLOCKED })).turns,
+    refetchInterval: LOOK_EVERY_MS,
+  });
+  const overview = found.data;
+  return (
+    <Page>
+      <PageHead
+        title={words.overview.title}
+        answer={overview === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), overview.guards.counts.armed, overview.approvalsWaiting ?? 0)}
+        actions={
+          <Select className="w-auto!" aria-label={words.executions.time} value={span} onChange={(event) => void navigate({ to: "/", search: { span: event.target.value } as never, replace: true })}>
+            {(["hour", "day", "week"] as const).map((one) => (
+              <option key={one} value={one}>
+                {words.executions.spans[one]}
+              </option>
+            ))}
+          </Select>
+        }
+      />
+      {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {overview !== undefined && <Parts overview={overview} blocked={blocked.data ?? []} span={span} />}
+    </Page>
+  );
+}
+
+const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.broken + counts.tripped;
+
+function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
+  const words = useWords();
+  return (
+    <div className="flex flex-col gap-4">
+      <Tiles overview={overview} span={span} />
+      <NotArmed guards={overview.guards} />
+      <Part title={words.overview.over}>
+        <DecisionChart decisions={overview.decisions} />
+      </Part>
+      {blocked.length > 0 && (
+        <section>
+          <Head title={words.overview.lastBlocked} more={<Link to="/turns" search={{ decision: "blocked" } as never} className="text-accent underline">{words.overview.all}</Link>} />
+          <Card className="overflow-hidden">
+            <ul>
+              {blocked.map((turn) => (
+                <li key={turn.turnId} className="border-b border-line last:border-b-0">
+                  <TurnRow turn={turn} />
+                </li>
+              ))}
+            </ul>
+          </Card>
+        </section>
+      )}
+      <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
+        <HookTable title={words.overview.blocking} rows={overview.blocking} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
+        <HookTable title={words.overview.slowest} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
+      </div>
+      <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
+        <BudgetPart overview={overview} />
+        <Changes overview={overview} />
+      </div>
+    </div>
+  );
+}
+
+function Head({ title, more }: { title: string; more?: ReactNode }) {
+  return (
+    <div className="mb-1 flex items-baseline justify-between">
+      <h2 className="font-semibold">{title}</h2>
+      {more}
+    </div>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="min-w-0">
+      <Head title={title} />
+      <Card className="p-4">{children}</Card>
+    </section>
+  );
+}
+
+const GUARD_SIGNS: Readonly<Record<GuardState, SignKind>> = { armed: "allow", unproven: "ask", broken: "error", tripped: "tripped", disabled: "off" };
+
+/** The numbers that come first, each with the way to its list. */
+function Tiles({ overview, span }: { overview: Overview; span: Span }) {
+  const words = useWords().overview;
+  const { counts } = overview.guards;
+  const { total } = overview.decisions;
+  const guard = (state: Exclude<GuardState, "disabled">, to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={state !== "armed" && counts[state] === 0} to={to} search={search} />;
+  return (
+    <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">
+      {guard("tripped", "/hooks", { state: "tripped" })}
+      {guard("broken", "/health", {})}
+      {guard("unproven", "/health", {})}
+      {guard("armed", "/hooks", { state: "on" })}
+      {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
+      <Tile name={words.kinds.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
+      <Tile name={words.kinds.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
+    </div>
+  );
+}
+
+function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: SignKind; count: number; isQuiet: boolean; to: string; search: object }) {
+  const language = useLanguage();
+  return (
+    <Link to={to} search={search as never} className="flex min-h-17 flex-col justify-between rounded-md border border-line bg-surface px-3 py-2 hover:bg-tint">
+      <span className={`text-[24px] leading-7 font-semibold ${isQuiet ? "text-muted" : ""}`}>{count.toLocaleString(language)}</span>
+      <span>
+        <Sign kind={isQuiet ? "off" : sign} word={name} />
+      </span>
+    </Link>
+  );
+}
+
+function NotArmed({ guards }: { guards: GuardsSummary }) {
+  const words = useWords().overview;
+  if (guards.notArmed.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <Head title={words.lookAt} />
+      <Card className="overflow-hidden">
+        <ul>
+          {guards.notArmed.map((guard) => (
+            <li key={`${guard.family} ${guard.hookId ?? guard.name}`} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
+              <span>
+                <Sign kind={GUARD_SIGNS[guard.state]} word={words.guards[guard.state]} />
+              </span>
+              <span className="min-w-0">
+                {guard.hookId === null ? (
+                  <Link to="/health" className="font-semibold text-accent underline">
+                    {guard.name}
+                  </Link>
+                ) : (
+                  <Link to="/hooks/$id" params={{ id: guard.hookId }} className="font-semibold text-accent underline">
+                    {guard.name || guard.hookId}
+                  </Link>
+                )}{" "}
+                <span className="text-muted">{[guard.step, guard.why].filter(Boolean).join(": ") || guard.events.join(", ")}</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </section>
+  );
+}
+
+/** Hooks by what they did: each leads to the turns that it was in. */
+function HookTable({ title, rows, decision, value }: { title: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
+  const words = useWords().overview;
+  const top = rows.slice(0, 5);
+  return (
+    <section className="min-w-0">
+      <Head title={title} />
+      <Card className="min-h-12 overflow-hidden">
+        {top.length === 0 && <p className="px-3 py-2 text-muted">{words.noHooks}</p>}
+        <ul>
+          {top.map((row) => (
+            <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
+              <Link to="/turns" search={{ hook: row.name, ...(decision === undefined ? {} : { decision }) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
+                <span className="min-w-0 flex-1 truncate font-medium">{row.name}</span>
+                <span className="text-muted">{words.runs(row.runs)}</span>
+                <span className="w-20 text-right">{value(row)}</span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </section>
+  );
+}
+
+function BudgetPart({ overview }: { overview: Overview }) {
+  const words = useWords().overview;
+  const language = useLanguage();
+  const { budgetTotal, used } = overview.budget;
+  const share = budgetTotal === 0 ? 1 : Math.min(1, used / budgetTotal);
+  return (
+    <section className="min-w-0">
+      <Head title={words.budget} />
+      <Link to="/hooks" search={{ handler: "prompt" } as never} className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
+        <span className="mb-1 block">{words.spent(used.toLocaleString(language), budgetTotal.toLocaleString(language))}</span>
+        <span className="block h-2 overflow-hidden rounded bg-raised">
+          <span className={`block h-2 ${share > 0.8 ? "bg-block" : "bg-accent"}`} style={{ width: `${share * 100}%` }} />
+        </span>
+      </Link>
+    </section>
+  );
+}
+
+function Changes({ overview }: { overview: Overview }) {
+  const words = useWords().overview;
+  const rows = overview.changes.slice(0, 5);
+  return (
+    <section className="min-w-0">
+      <Head title={words.changes} />
+      <Card className="min-h-12 overflow-hidden">
+        {rows.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
+        <ul>
+          {rows.map((change) => (
+            <li key={change.id} className="border-b border-line last:border-b-0">
+              <Link to="/hooks/$id" params={{ id: change.hook_id }} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
+                <span className="min-w-0 flex-1 truncate">
+                  <span className="font-medium">{change.hook_name || change.hook_id}</span> <span className="text-muted">{words.did(words.actions[change.action as keyof typeof words.actions] ?? change.action, change.actor)}</span>
+                </span>
+                <span className="text-small text-muted">
+                  <When at={change.at} />
+                </span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    </section>
+  );
+}

@@ -1,0 +1,206 @@
+import { Link } from "@tanstack/react-router";
+
+import { Sign } from "../ui/sign.tsx";
+import { useWords } from "../words/use-words.ts";
+import { Box, type Fact, Facts } from "./box.tsx";
+import { changedPlaces } from "./change.ts";
+import { LetThrough } from "./let-through.tsx";
+import { OpenAsTest } from "./open-as-test.tsx";
+import { argumentsOf, nameOf, signWord, took, whySkipped } from "./said.ts";
+import type { TurnExecution, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
+import { deciding, type Row, signOfHook } from "./view.ts";
+
+/** All that is kept of the row that is chosen. */
+export function Detail({ row, turn }: { row: Row; turn: TurnLine }) {
+  const words = useWords();
+  const { name, isCode } = nameOf(row, words.turns);
+  return (
+    <section aria-label={words.turns.detail} className="min-w-0" data-testid="detail">
+      <h2 className="mb-2 flex flex-wrap items-center gap-2 text-large font-semibold">
+        <span className={isCode ? "min-w-0 font-mono" : "min-w-0"}>{name}</span>
+        {row.sign !== undefined && row.sign !== "off" && <Sign kind={row.sign} word={signWord(row, words)} />}
+      </h2>
+      <Of row={row} turn={turn} />
+    </section>
+  );
+}
+
+function Of({ row, turn }: { row: Row; turn: TurnLine }) {
+  const words = useWords().turns;
+  const { of } = row;
+  switch (of.kind) {
+    case "round":
+    case "tool":
+      return <Facts facts={[[words.took, took(row.took)]]} />;
+    case "model":
+      return (
+        <>
+          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)]]} />
+          <Box title={words.answerText} value={of.span.content} />
+        </>
+      );
+    case "call":
+      return <Call span={of.span} decided={of.decided} ms={row.took} />;
+    case "checkpoint":
+      return <Checkpoint span={of.span} />;
+    case "hook":
+      return <Hook hook={of.hook} span={of.span} turn={turn} />;
+    case "skipped":
+      return (
+        <ul className="flex flex-col gap-2">
+          {of.hooks.map((hook, at) => (
+            <li key={at}>
+              <span className="font-medium">{hook.name}</span> <span className="text-muted">{whySkipped(hook, words)}</span>
+            </li>
+          ))}
+        </ul>
+      );
+    case "turn":
+      return (
+        <>
+          <p className="mb-2 whitespace-pre-wrap">{of.detail.turn.prompt}</p>
+          <Link to="/turns/$id" params={{ id: of.detail.turn.turnId }} className="text-accent underline">
+            {words.openChild}
+          </Link>
+        </>
+      );
+  }
+}
+
+const code = (text: string | undefined) => (text === undefined ? undefined : <code>{text}</code>);
+
+function Call({ span, decided, ms }: { span: TurnSpan; decided: TurnSpan | undefined; ms: number }) {
+  const words = useWords().turns;
+  const by = decided === undefined ? undefined : deciding(decided);
+  const stopped = by !== undefined && ["block", "ask"].includes(signOfHook(by));
+  return (
+    <>
+      {stopped && (
+        <p className="mb-2">
+          <HookName hook={by} />
+          {by.reason !== undefined && `: ${by.reason}`}
+        </p>
+      )}
+      <Facts
+        facts={[
+          [words.took, took(ms)],
+          [words.callId, code(span.toolCallId)],
+          [words.permit, code(decided?.permit)],
+          [words.digest, code(span.digest)],
+          [words.answered, decided?.answeredByHook === true ? words.byHook : undefined],
+        ]}
+      />
+      <Box title={words.input} value={argumentsOf(decided?.call)} />
+      <Box title={span.isError === true ? words.failedResult : words.result} value={span.result} />
+    </>
+  );
+}
+
+function Checkpoint({ span }: { span: TurnSpan }) {
+  const words = useWords().turns;
+  return (
+    <>
+      <Facts
+        facts={[
+          [words.ruling, words.verdicts[span.ruling as keyof typeof words.verdicts] ?? span.ruling],
+          [words.said, span.text],
+          [words.answered, span.answeredByHook === true ? words.byHook : undefined],
+          [words.permit, code(span.permit)],
+          [words.eventId, code(span.eventId)],
+        ]}
+      />
+      <Box title={words.input} value={argumentsOf(span.call)} />
+    </>
+  );
+}
+
+function HookName({ hook }: { hook: TurnHook }) {
+  const id = hook.execution?.hookId ?? undefined;
+  return id === undefined ? (
+    <span className="font-semibold">{hook.name}</span>
+  ) : (
+    <Link to="/hooks/$id" params={{ id }} className="font-semibold text-accent underline">
+      {hook.name}
+    </Link>
+  );
+}
+
+function Hook({ hook, span, turn }: { hook: TurnHook; span: TurnSpan; turn: TurnLine }) {
+  const words = useWords().turns;
+  const places = changedPlaces(hook.change);
+  const { execution } = hook;
+  const id = execution?.hookId ?? undefined;
+  const facts: readonly Fact[] = [
+    [words.verdict, hook.verdict === undefined ? undefined : (words.verdicts[hook.verdict as keyof typeof words.verdicts] ?? hook.verdict)],
+    [words.fault, hook.fault === undefined ? undefined : [words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, hook.faultDetail, hook.cause].filter(Boolean).join(": ")],
+    [words.reason, hook.ran ? hook.reason : undefined],
+    [words.notRunWhy, hook.ran || hook.fault !== undefined ? undefined : whySkipped(hook, words)],
+    [words.pattern, code(hook.compared?.pattern)],
+    [words.comparedWith, code(hook.compared?.value)],
+    [words.took, hook.durationMs === null ? undefined : took(hook.durationMs)],
+    [words.waited, hook.slotWaitMs === undefined ? undefined : took(hook.slotWaitMs)],
+    [words.again, hook.again === true ? words.againWhy : undefined],
+    [words.family, words.families[hook.family as keyof typeof words.families] ?? hook.family],
+    [words.checkpoint, code(hook.checkpoint)],
+    ...(execution === undefined ? [] : executionFacts(execution, words)),
+    [words.warnings, hook.warnings?.join("\n")],
+    [words.dropped, hook.dropped?.join("\n")],
+  ];
+  return (
+    <>
+      <Facts facts={facts} />
+      <p className="mt-2 flex flex-wrap gap-3">
+        {id !== undefined && (
+          <Link to="/hooks/$id" params={{ id }} className="text-accent underline">
+            {words.openHook}
+          </Link>
+        )}
+        {execution !== undefined && (
+          <Link to="/executions/$id" params={{ id: execution.id }} className="text-accent underline">
+            {words.openExecution}
+          </Link>
+        )}
+      </p>
+      <LetThrough hook={hook} span={span} turn={turn} />
+      {places.length > 0 && (
+        <table className="mt-3 w-full table-fixed border-collapse rounded border border-line font-mono" aria-label={words.changed}>
+          <thead>
+            <tr>
+              {[words.place, words.after].map((title) => (
+                <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {places.map(({ place, how, value }, at) => (
+              <tr key={at}>
+                <td className="border border-line px-2 align-top">{place}</td>
+                <td className={`border border-line px-2 align-top whitespace-pre-wrap ${how === "remove" ? "bg-block-bg" : "bg-allow-bg"}`}>{how === "remove" ? words.removed : (value ?? words.onlyPlace)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <Box title={words.input} value={argumentsOf(span.call)} />
+      {hook.ran && <OpenAsTest hook={hook} span={span} prompt={turn.prompt} />}
+    </>
+  );
+}
+
+function executionFacts(execution: TurnExecution, words: ReturnType<typeof useWords>["turns"]): readonly Fact[] {
+  const bytes = (n: number | undefined): string | undefined => (n === undefined || n === 0 ? undefined : words.bytes(n));
+  return [
+    [words.account.handler, execution.handlerType],
+    [words.account.version, String(execution.version)],
+    [words.account.status, execution.httpStatus === undefined ? undefined : String(execution.httpStatus)],
+    [words.account.error, execution.error],
+    [words.account.stdout, bytes(execution.stdoutBytes)],
+    [words.account.stderr, bytes(execution.stderrBytes)],
+    [words.account.model, execution.model],
+    [words.account.tokens, execution.tokens?.toLocaleString()],
+    [words.account.cached, execution.cached === true ? words.yes : undefined],
+    [words.account.rewrite, execution.rewrite],
+  ];
+}

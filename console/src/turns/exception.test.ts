@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+
+import type { Hook } from "../wire/types.ts";
+import { exactly, exception, literal } from "./exception.ts";
+
+const HOOK: Hook = {
+  id: "1", tenant_id: "t", agent_ids: [], event: "pre_tool_use", handler_type: "script", scope: "tenant", name: "no-force-push", config: {}, matcher: "^exec$", if_expr: "", timeout_ms: 5000, on_timeout: "block", priority: 7, enabled: true,
+  version: 1, source: "user", may_rewrite: false, breaker: "all", on_trip: "block", tripped_at: null, disabled_reason: "", metadata: {}, created_by: null, created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z",
+};
+
+test("values are read back as they are", () => {
+  expect(literal({ a: [1, true, null, "x\"y\n"], b: {} })).toBe('{"a": [1, true, null, "x\\"y\\n"], "b": {}}');
+  expect(exactly("exec", { command: "ls" })).toBe('tool_name == "exec" && tool_input == {"command": "ls"}');
+});
+
+test("one call is asked about, and every other one is refused as before", () => {
+  const condition = 'tool_name == "exec" && tool_input == {"command": "ls"}';
+  const { asks, updates } = exception(HOOK, "exec", { command: "ls" }, "why");
+  expect(updates).toEqual({ if_expr: `!(${condition})` });
+  expect([asks.if_expr, asks.scope, asks.priority, asks.name]).toEqual([condition, "tenant", 7, "ask instead of no-force-push"]);
+  expect(exception({ ...HOOK, if_expr: "depth > 0" }, "exec", { command: "ls" }, "why").updates).toEqual({ if_expr: `(depth > 0) && !(${condition})` });
+});

@@ -1,0 +1,50 @@
+/** A refused call that a person shall decide about: what changes in the rules for it. Pure. */
+
+import type { Hook, HookInput, HookUpdates } from "../wire/types.ts";
+
+/** A text as CEL reads it. */
+const text = (value: string): string => JSON.stringify(value).replaceAll(/[\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`);
+
+/** A value as CEL reads it. */
+export function literal(value: unknown): string {
+  if (Array.isArray(value)) {
+    return `[${value.map(literal).join(", ")}]`;
+  }
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.entries(value)
+      .map(([name, member]) => `${text(name)}: ${literal(member)}`)
+      .join(", ")}}`;
+  }
+  return typeof value === "string" ? text(value) : JSON.stringify(value);
+}
+
+/** The condition that holds for exactly this call. */
+export const exactly = (tool: string, input: unknown): string => `tool_name == ${text(tool)} && tool_input == ${literal(input)}`;
+
+export interface Exception {
+  /** The rule that asks a person about this call. */
+  readonly asks: HookInput;
+  /** What changes in the rule that refused it: it is about this call no more. */
+  readonly updates: HookUpdates;
+}
+
+const MAX_NAME = 255;
+
+/** Where `hook` refuses, a person is asked instead, about this call only; every other one it refuses as before. */
+export function exception(hook: Hook, tool: string, input: unknown, reason: string): Exception {
+  const condition = exactly(tool, input);
+  const name = hook.name || hook.id;
+  return {
+    asks: {
+      name: `ask instead of ${name}`.slice(0, MAX_NAME),
+      event: "pre_tool_use",
+      handler_type: "script",
+      scope: hook.scope,
+      agent_ids: hook.agent_ids,
+      priority: hook.priority,
+      if_expr: condition,
+      config: { source: `function handle() {\n  return { decision: "ask", reason: ${JSON.stringify(reason)} };\n}\n` },
+    },
+    updates: { if_expr: hook.if_expr === "" ? `!(${condition})` : `(${hook.if_expr}) && !(${condition})` },
+  };
+}

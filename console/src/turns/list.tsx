@@ -1,0 +1,228 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Input, Select } from "../ui/field.tsx";
+import { useListKeys } from "../ui/list-keys.ts";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { signOfLine, tookOf } from "./line.ts";
+import type { TurnFilter } from "./queries.ts";
+import { took } from "./said.ts";
+import type { TurnLine, TurnOutcome } from "../wire/types.ts";
+
+const ROW_PX = 34;
+/** How near to the end the next page is fetched, in rows. */
+const NEAR = 20;
+/** How often is looked for new turns, in milliseconds. */
+const LOOK_EVERY_MS = 5_000;
+/** How long somebody types nothing before it is searched, in milliseconds. */
+const STILL_MS = 250;
+const SPANS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
+const OUTCOMES: readonly TurnOutcome[] = ["blocked", "asked", "faulted", "allowed"];
+
+type Address = Readonly<Record<string, string | undefined>>;
+
+/** The filters that stand in the address. */
+function filterOf(address: Address): TurnFilter {
+  const text = (to: string, from: string): Record<string, string> => (address[from] === undefined || address[from] === "" ? {} : { [to]: address[from] });
+  const decision = OUTCOMES.find((one) => one === address["decision"]);
+  return { ...text("agentId", "agent"), ...text("sessionKey", "session"), ...text("tool", "tool"), ...text("hook", "hook"), ...text("text", "q"), ...(decision === undefined ? {} : { decision }) };
+}
+
+/** A value once it stayed the same for a while. */
+function useStill<Value>(value: Value): Value {
+  const [still, setStill] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setStill(value), STILL_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return still;
+}
+
+/** Turns, newest first. */
+export function TurnsPage() {
+  const words = useWords().turns;
+  const { connection } = useWire();
+  const seesAll = useMay("admin");
+  const address = useSearch({ strict: false }) as Address;
+  const asked = JSON.stringify(filterOf(address));
+  const filter = useStill(asked);
+  const span = address["span"] ?? "";
+  useListKeys();
+  const range = useMemo(() => {
+    const { [span]: long } = SPANS;
+    return { ...(address["since"] !== undefined ? { since: address["since"] } : long === undefined ? {} : { since: new Date(Date.now() - long).toISOString() }), ...(address["until"] === undefined ? {} : { until: address["until"] }) };
+  }, [span, address]);
+  const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range }), [filter, range]);
+  const pages = useInfiniteQuery({
+    queryKey: ["turns", "list", filter, range],
+    initialPageParam: "",
+    queryFn: ({ pageParam }) => connection.request("turns.list", { ...query, ...(pageParam === "" ? {} : { cursor: pageParam }) }),
+    getNextPageParam: ({ nextCursor }) => (nextCursor === "" ? undefined : nextCursor),
+    refetchOnMount: "always",
+  });
+  const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.turns) ?? [], [pages.data]);
+  const newer = useNewer(query, rows[0]);
+  const isFiltered = asked !== "{}" || span !== "" || address["since"] !== undefined;
+  return (
+    <Page>
+      <PageHead title={words.title} answer={seesAll ? words.answer : words.answerOwn} />
+      <Filters address={address} />
+      {newer > 0 && (
+        <div className="mb-2">
+          <Button onClick={() => void pages.refetch()}>{words.newer(newer)}</Button>
+        </div>
+      )}
+      {pages.error !== null && <Problem error={pages.error} retry={() => void pages.refetch()} />}
+      {pages.isPending && <p className="text-muted">{words.loading}</p>}
+      {pages.data !== undefined && rows.length === 0 && !pages.hasNextPage && <Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}
+      {rows.length > 0 && <Rows rows={rows} more={pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : undefined} />}
+      {pages.hasNextPage && (
+        <div className="mt-2">
+          <Button disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+            {words.older}
+          </Button>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+/** How many turns are newer than the first one that is shown. */
+function useNewer(query: TurnFilter, first: TurnLine | undefined): number {
+  const { connection } = useWire();
+  const newest = useQuery({
+    queryKey: ["turns", "newest", query],
+    queryFn: async () => (await connection.request("turns.list", { ...query, limit: 50 })).turns,
+    refetchInterval: LOOK_EVERY_MS,
+    enabled: first !== undefined,
+  });
+  const known = newest.data ?? [];
+  const at = known.findIndex(({ turnId }) => turnId === first?.turnId);
+  return at === -1 ? known.filter(({ startedAt }) => first !== undefined && startedAt > first.startedAt).length : at;
+}
+
+function Filters({ address }: { address: Address }) {
+  const words = useWords();
+  const navigate = useNavigate();
+  const hooks = useHooks().data ?? [];
+  const agents = useAgents().data ?? [];
+  const sessions = useSessions().data ?? [];
+  const list = useId();
+  const session = address["session"] ?? "";
+  const set = (name: string, value: string): void => {
+    void navigate({ to: "/turns", search: (before: Record<string, unknown>) => ({ ...before, ...(name === "span" ? { since: undefined, until: undefined } : {}), [name]: value === "" ? undefined : value }) as never, replace: true });
+  };
+  const all: readonly string[] = [...new Set(hooks.map(({ name, id }) => name || id))];
+  const one = "w-auto! max-sm:w-[calc(50%-4px)]! max-w-52";
+  return (
+    <div className="mb-3 flex flex-wrap gap-2" role="search">
+      <Input data-search type="search" className="max-w-60 max-sm:max-w-none" aria-label={words.turns.search} placeholder={words.turns.search} value={address["q"] ?? ""} onChange={(event) => set("q", event.target.value)} />
+      <Select className={one} aria-label={words.executions.decision} value={address["decision"] ?? ""} onChange={(event) => set("decision", event.target.value)}>
+        <option value="">{words.turns.anyOutcome}</option>
+        {OUTCOMES.map((outcome) => (
+          <option key={outcome} value={outcome}>
+            {words.turns.outcomes[outcome]}
+          </option>
+        ))}
+      </Select>
+      <Select className={one} aria-label={words.chain.agent} value={address["agent"] ?? ""} onChange={(event) => set("agent", event.target.value)}>
+        <option value="">{words.turns.anyAgent}</option>
+        {agents.map(({ id }) => (
+          <option key={id}>{id}</option>
+        ))}
+      </Select>
+      <Select className={one} aria-label={words.executions.session} value={session} onChange={(event) => set("session", event.target.value)}>
+        <option value="">{words.turns.anySession}</option>
+        {session !== "" && !sessions.some(({ key }) => key === session) && <option value={session}>{session}</option>}
+        {sessions.map(({ key, label }) => (
+          <option key={key} value={key}>
+            {label || key}
+          </option>
+        ))}
+      </Select>
+      <Input className={one} list={list} aria-label={words.hooks.hook} placeholder={words.executions.anyHook} value={address["hook"] ?? ""} onChange={(event) => set("hook", event.target.value)} />
+      <datalist id={list}>
+        {all.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <Input className={`${one} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
+      <Select className={one} aria-label={words.executions.time} value={address["span"] ?? ""} onChange={(event) => set("span", event.target.value)}>
+        <option value="">{address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime}</option>
+        {(["hour", "day", "week"] as const).map((span) => (
+          <option key={span} value={span}>
+            {words.executions.spans[span]}
+          </option>
+        ))}
+      </Select>
+    </div>
+  );
+}
+
+function Rows({ rows, more }: { rows: readonly TurnLine[]; more: (() => void) | undefined }) {
+  const words = useWords();
+  const place = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 12, getItemKey: (at) => rows[at]?.turnId ?? at });
+  const seen = virtual.getVirtualItems();
+  const last = seen.at(-1)?.index ?? 0;
+  const isNear = last > 0 && last >= rows.length - NEAR;
+  const isScrolled = (virtual.scrollOffset ?? 0) > 0;
+  useEffect(() => {
+    if (isNear && isScrolled) {
+      more?.();
+    }
+  }, [isNear, isScrolled, more]);
+  return (
+    <Card>
+      <div ref={place} tabIndex={0} role="list" aria-label={words.turns.title} className="max-h-[calc(100dvh-240px)] overflow-y-auto">
+        <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
+          {seen.map(({ index, start, key }) => {
+            const row = rows[index];
+            return row === undefined ? null : (
+              <div key={key} data-index={index} ref={virtual.measureElement} role="listitem" className="absolute inset-x-0 top-0 border-b border-line" style={{ transform: `translateY(${start}px)` }}>
+                <TurnRow turn={row} />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+/** A turn in a list. */
+export function TurnRow({ turn }: { turn: TurnLine }) {
+  const words = useWords().turns;
+  const { kind, word } = signOfLine(turn);
+  const ms = tookOf(turn);
+  return (
+    <Link
+      data-row
+      to="/turns/$id"
+      params={{ id: turn.turnId }}
+      className="grid grid-cols-[96px_112px_minmax(0,1fr)_minmax(0,200px)_72px] items-center gap-2 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0.5 max-sm:py-2"
+    >
+      <span className="text-muted max-sm:order-2">
+        <When at={turn.startedAt} />
+      </span>
+      <span className="max-sm:order-1">
+        <Sign kind={kind} word={words.states[word]} />
+      </span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt ?? <span className="text-muted">{words.noPrompt}</span>}</span>
+      <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
+        {turn.agentId}
+        {turn.userId !== null && ` · ${turn.userId}`} · {words.calls(turn.calls)}
+      </span>
+      <span className="text-right text-muted max-sm:hidden">{ms === undefined ? "" : took(ms)}</span>
+    </Link>
+  );
+}

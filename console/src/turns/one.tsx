@@ -1,0 +1,154 @@
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react";
+
+import { Button } from "../ui/button.tsx";
+import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Problem } from "../ui/problem.tsx";
+import { Sign } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import { RequestError } from "../wire/client.ts";
+import { useWords } from "../words/use-words.ts";
+import { Detail } from "./detail.tsx";
+import { download } from "./download.ts";
+import { useTurn } from "./queries.ts";
+import { signOfLine } from "./line.ts";
+import { took } from "./said.ts";
+import { Tree } from "./tree.tsx";
+import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
+
+export function TurnPage() {
+  const words = useWords().turns;
+  const { id } = useParams({ strict: false }) as { id: string };
+  const found = useTurn(id);
+  if (found.data !== undefined) {
+    return <One key={id} family={found.data} />;
+  }
+  const isMissing = found.error instanceof RequestError && found.error.code === "NOT_FOUND";
+  return (
+    <Page>
+      {isMissing && (
+        <Empty title={words.notFound}>
+          {words.notFoundAbout} <Link to="/turns">{words.title}</Link>
+        </Empty>
+      )}
+      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {found.isPending && <p className="text-muted">{words.loading}</p>}
+    </Page>
+  );
+}
+
+/** The group of skipped hooks that a row is in: it is open where that row is chosen. */
+const groupOf = (rows: readonly Row[], id: string | undefined): Row | undefined => (id === undefined ? undefined : all(rows).find(({ of, children }) => of.kind === "skipped" && children.some((child) => child.id === id)));
+
+function One({ family }: { family: Family }) {
+  const words = useWords();
+  const navigate = useNavigate();
+  const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["row"];
+  const rows = useMemo(() => tree(family), [family]);
+  const what = useMemo(() => happened(family, rows), [family, rows]);
+  const [turned, setTurned] = useState<ReadonlySet<string>>(() => new Set(groupOf(rows, asked)?.id));
+  const list = useMemo(() => shown(rows, turned), [rows, turned]);
+  const scale = useMemo(() => length(rows), [rows]);
+  const chosen = useMemo(() => {
+    const every = all(rows);
+    return every.find((row) => row.id === asked) ?? every.find((row) => row.id === what.row) ?? every[0];
+  }, [rows, asked, what.row]);
+  const { turn } = family.turn;
+  const { turnId } = turn;
+  const choose = useCallback((row: string) => void navigate({ to: "/turns/$id", params: { id: turnId }, search: { row } as never, replace: true, resetScroll: false }), [navigate, turnId]);
+  const flip = useCallback((row: string) => {
+    setTurned((so) => {
+      const next = new Set(so);
+      if (!next.delete(row)) {
+        next.add(row);
+      }
+      return next;
+    });
+  }, []);
+  const many = useMemo(() => counts(family), [family]);
+  const sign = signOfLine(turn);
+  return (
+    <Page wide>
+      <PageHead
+        title={words.turns.heading(turn.agentId)}
+        shown={
+          <>
+            {words.turns.heading(turn.agentId)} <Sign kind={sign.kind} word={words.turns.states[sign.word]} />
+          </>
+        }
+        above={<Link to="/turns">{words.turns.title}</Link>}
+        answer={
+          <span className="text-large text-text">
+            <Sentence family={family} what={what} choose={choose} />
+          </span>
+        }
+      />
+      <div className="mb-3 flex flex-wrap items-center gap-x-3 gap-y-2 text-muted">
+        <When at={turn.startedAt} />
+        <span>{took(family.turn.durationMs)}</span>
+        <span>{words.turns.counted(many.calls, many.hooks)}</span>
+        {family.turn.parentTurnId !== null && (
+          <Link to="/turns/$id" params={{ id: family.turn.parentTurnId }} className="text-accent underline">
+            {words.turns.openParent}
+          </Link>
+        )}
+        <Actions family={family} />
+      </div>
+      {turn.prompt !== null && <p className="mb-3 max-w-200 border-l-3 border-line pl-3 text-muted">{turn.prompt}</p>}
+      {family.turn.truncated && <p className="mb-3 text-ask">{words.turns.truncated}</p>}
+      {rows.length === 0 ? (
+        <Empty title={words.turns.nothing}>{words.turns.nothingAbout}</Empty>
+      ) : (
+        <div className="grid grid-cols-[minmax(0,1fr)_400px] items-start gap-4 max-lg:grid-cols-1">
+          <Card className="overflow-hidden">
+            <Tree rows={list} length={scale} chosen={chosen?.id} choose={choose} turn={flip} label={words.turns.parts} />
+          </Card>
+          <Card className="sticky top-4 max-h-[calc(100dvh-32px)] overflow-y-auto p-4 max-lg:static max-lg:max-h-none">{chosen !== undefined && <Detail key={chosen.id} row={chosen} turn={turn} />}</Card>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+/** What happened, in one sentence. The hook that it names leads to its row. */
+function Sentence({ family, what, choose }: { family: Family; what: ReturnType<typeof happened>; choose: (row: string) => void }) {
+  const words = useWords().turns;
+  const many = counts(family);
+  const hook: ReactNode =
+    what.row === undefined ? (
+      what.hook
+    ) : (
+      <button type="button" className="inline text-left font-semibold wrap-anywhere text-accent underline" onClick={() => what.row !== undefined && choose(what.row)}>
+        {what.hook === "" ? words.somebody : what.hook}
+      </button>
+    );
+  const why = what.why === "" ? "." : `: ${what.why}${/[.!?。！？]$/.test(what.why) ? "" : "."}`;
+  const more = what.more > 0 ? ` ${words.more(what.more)}` : "";
+  if (what.kind === "blocked" || what.kind === "asked" || what.kind === "waiting" || what.kind === "faulted") {
+    return (
+      <>
+        {words.sentences[what.kind].split(/\{(what|hook)\}/).map((part, at) => (
+          <Fragment key={at}>{part === "what" ? <code>{what.what}</code> : part === "hook" ? hook : part}</Fragment>
+        ))}
+        {why}
+        {more}
+      </>
+    );
+  }
+  return <>{words.plain[what.kind](many.calls, many.hooks, what.why)}</>;
+}
+
+function Actions({ family }: { family: Family }) {
+  const words = useWords().turns;
+  const { turn } = family.turn;
+  return (
+    <>
+      {!turn.subAgent && (
+        <Link to="/chat/$key" params={{ key: turn.sessionKey }} className="text-accent underline">
+          {words.openConversation}
+        </Link>
+      )}
+      <Button look="quiet" onClick={() => download(`turn-${turn.turnId}.json`, `${JSON.stringify(family, null, 2)}\n`)}>{words.export}</Button>
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+
+import type { Params } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
+import type { Family } from "./view.ts";
+
+export type TurnFilter = Omit<Params<"turns.list">, "limit" | "cursor" | "since" | "until">;
+
+/** How often a turn that goes on is looked at, in milliseconds. */
+const LOOK_EVERY_MS = 2_000;
+
+/** One turn with those of its sub-agents. */
+export function useTurn(id: string): UseQueryResult<Family> {
+  const { connection } = useWire();
+  return useQuery({
+    queryKey: ["turns", "one", id],
+    queryFn: () => connection.request("turns.get", { turnId: id }),
+    refetchInterval: ({ state }) => {
+      const ending = state.data?.turn.turn.ending;
+      return ending === "running" || ending === "waiting" ? LOOK_EVERY_MS : false;
+    },
+  });
+}

@@ -1,0 +1,78 @@
+import type { Words } from "../words/use-words.ts";
+import type { TurnCall, TurnHook } from "../wire/types.ts";
+import type { Row } from "./view.ts";
+
+/** A length of time as people read it: the unit that fits, in three digits. Pure. */
+export function took(ms: number): string {
+  if (ms < 1) {
+    return `${Math.round(ms * 1000)} µs`;
+  }
+  if (ms < 1_000) {
+    return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  }
+  if (ms < 60_000) {
+    return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  }
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+}
+
+/** The members of arguments that say most of a call, by themselves. */
+const HEADS = ["command", "cmd", "path", "url"];
+
+/** A value on one line: the text in it that says most, or else JSON. */
+export function oneLine(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    const members = value as Readonly<Record<string, unknown>>;
+    const values = Object.values(members);
+    const head = HEADS.map((name) => members[name]).find((one) => typeof one === "string") ?? (values.length === 1 ? values[0] : undefined);
+    return typeof head === "string" ? head : JSON.stringify(value);
+  }
+  return value === undefined ? "" : String(value);
+}
+
+/** Why a hook did not run, in plain words. */
+export function whySkipped(hook: TurnHook, words: Words["turns"]): string {
+  if (hook.by !== undefined) {
+    return words.skipped.by(hook.by);
+  }
+  if (hook.compared !== undefined) {
+    return words.skipped.compared(hook.compared.pattern, hook.compared.value);
+  }
+  const said = words.skipped.reasons[hook.reason as keyof typeof words.skipped.reasons] ?? hook.reason ?? "";
+  return hook.value === undefined ? said : words.skipped.value(said, hook.value);
+}
+
+/** The arguments of a call, or what is kept of them. */
+export const argumentsOf = (call: TurnCall | undefined): unknown => call?.arguments ?? (call?.beginning === undefined ? undefined : `${call.beginning}…`);
+
+/** What a row is called, and what stands behind its name. */
+export function nameOf({ of }: Row, words: Words["turns"]): { readonly name: string; readonly about: string; readonly isCode: boolean } {
+  switch (of.kind) {
+    case "round":
+      return { name: words.round(of.span.round), about: "", isCode: false };
+    case "model":
+      return { name: words.model, about: [of.span.model, of.span.content].filter(Boolean).join(" · "), isCode: false };
+    case "call":
+      return { name: of.span.name, about: oneLine(argumentsOf(of.decided?.call)), isCode: true };
+    case "tool":
+      return { name: words.runs, about: "", isCode: false };
+    case "checkpoint":
+      return { name: of.span.name, about: of.span.toolCallId === undefined ? (of.span.tool ?? "") : "", isCode: true };
+    case "hook":
+      return { name: of.hook.name, about: of.hook.ran || of.hook.fault !== undefined ? (of.hook.reason ?? of.hook.cause ?? of.hook.faultDetail ?? "") : whySkipped(of.hook, words), isCode: false };
+    case "skipped":
+      return { name: words.notRun(of.hooks.length), about: "", isCode: false };
+    case "turn":
+      return { name: words.child(of.detail.turn.agentId), about: of.detail.turn.prompt ?? "", isCode: false };
+  }
+}
+
+/** The word beside the sign of a row. */
+export function signWord({ of, sign = "off" }: Row, words: Words): string {
+  const { verdicts, faults, signs } = words.turns;
+  if (of.kind === "hook") {
+    const { fault, verdict } = of.hook;
+    return fault === undefined ? (verdicts[verdict as keyof typeof verdicts] ?? verdict ?? "") : (faults[fault as keyof typeof faults] ?? fault);
+  }
+  return sign === "off" || sign === "tripped" ? "" : signs[sign];
+}

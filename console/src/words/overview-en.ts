@@ -1,0 +1,31 @@
+import { count } from "./count.ts";
+
+/** The texts of the overview, in English. */
+export const overview = {
+  title: "Overview",
+  loading: "Loading…",
+  answer: (bad: number, armed: number, waiting: number) =>
+    `${bad === 0 ? (armed === 0 ? "No hook guards this tenant yet." : `${count(armed, "hook is", "hooks are")} armed, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} a look.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
+  guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
+  lookAt: "Look at these first",
+  waiting: "approvals",
+  kinds: { allowed: "allowed", asked: "asked", faults: "faults", blocked: "blocked" },
+  over: "What hooks decided",
+  chart: "What hooks decided, over time",
+  now: "now",
+  from: "From",
+  partial: "There was more than is counted here: only the newest.",
+  asTable: "As a table",
+  lastBlocked: "Blocked last",
+  all: "All of them",
+  blocking: "Block most",
+  slowest: "Slowest (95 of 100 answers are faster)",
+  runs: (n: number) => count(n, "run", "runs"),
+  noHooks: "No hook was asked in this time.",
+  budget: "Budget of judges this month",
+  spent: (used: string, total: string) => `${used} of ${total} tokens`,
+  changes: "Changed last",
+  noChanges: "No hook was changed yet.",
+  did: (action: string, actor: string) => `${action} by ${actor}`,
+  actions: { created: "created", updated: "changed", deleted: "deleted", toggled: "switched on or off", reset: "reset", tripped: "tripped", restored: "restored" },
+};

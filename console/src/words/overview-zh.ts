@@ -1,0 +1,30 @@
+import type { Words } from "./use-words.ts";
+
+/** The texts of the overview, in Simplified Chinese. */
+export const overview: Words["overview"] = {
+  title: "概览",
+  loading: "正在加载…",
+  answer: (bad, armed, waiting) => `${bad === 0 ? (armed === 0 ? "此租户还没有钩子防护。" : `${armed} 个钩子正常防护，没有发现问题。`) : `${bad} 个钩子需要检查。`}${waiting === 0 ? "" : `${waiting} 个调用等待人员决定。`}`,
+  guards: { armed: "已生效", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
+  lookAt: "请先检查这些",
+  waiting: "待审批",
+  kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },
+  over: "钩子的决定",
+  chart: "钩子的决定（按时间）",
+  now: "现在",
+  from: "开始",
+  partial: "实际数量更多，这里只统计最新的部分。",
+  asTable: "以表格显示",
+  lastBlocked: "最近被阻止",
+  all: "全部",
+  blocking: "阻止最多",
+  slowest: "最慢（第 95 百分位）",
+  runs: (n) => `运行 ${n} 次`,
+  noHooks: "这段时间内没有询问钩子。",
+  budget: "本月评判预算",
+  spent: (used, total) => `已用 ${used} / ${total} 个令牌`,
+  changes: "最近修改",
+  noChanges: "还没有修改过钩子。",
+  did: (action, actor) => `${actor} ${action}`,
+  actions: { created: "创建", updated: "修改", deleted: "删除", toggled: "启用或停用", reset: "重置", tripped: "熔断", restored: "恢复" },
+};
