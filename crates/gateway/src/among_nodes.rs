@@ -97,9 +97,6 @@ impl Shared {
             self.desk.answers.notify_waiters();
         }
         if !self.life.draining.is_cancelled() {
-            for letter in found.stranded.into_iter().filter(|letter| letter.kind == LetterKind::Steer) {
-                self.work_alone(&letter.key, Alone::Message(letter.body)).await;
-            }
             for left in found.left {
                 self.take_over(left).await;
             }
@@ -107,29 +104,36 @@ impl Shared {
         Ok(())
     }
 
-    /// Asks the store, in one go.
+    /// Asks the store, in one go. What is taken out of it comes last, and is nowhere lost when something fails.
     fn looked(&self, at_work: usize, (beats, sweeps): (bool, bool)) -> Result<Found, ApiError> {
-        let (nodes, mut found) = (&self.life.nodes, Found::default());
+        let (nodes, shared) = (&self.life.nodes, self.store.is_shared());
         let say = std::mem::take(&mut *lock(&nodes.news));
-        if !say.is_empty() {
-            self.store.tell_nodes(&say)?;
+        if !say.is_empty()
+            && let Err(error) = self.store.tell_nodes(&say)
+        {
+            // It is said the next time, before what came since.
+            lock(&nodes.news).splice(0..0, say);
+            return Err(error.into());
         }
-        if beats && self.store.is_shared() {
+        if beats && shared {
             nodes.saw(self.store.beat(&nodes.me(at_work))?);
         }
-        found.letters = std::mem::take(&mut *lock(&nodes.letters));
-        if self.store.is_shared() {
-            found.letters.extend(self.store.collect()?);
-            let news = self.store.news()?;
-            let mut heard = lock(&nodes.heard);
-            found.news = news.iter().filter(|(seq, _)| !heard.contains(seq)).map(|(_, body)| body.clone()).collect();
-            *heard = news.into_iter().map(|(seq, _)| seq).collect();
+        let sweeps = sweeps && !self.life.draining.is_cancelled();
+        let left = if sweeps { self.left()? } else { Vec::new() };
+        let news = if shared { self.store.news()? } else { Vec::new() };
+        let mut taken = if shared { self.store.collect()? } else { Vec::new() };
+        if sweeps {
+            match self.store.stranded(nodes.name()) {
+                Ok(stranded) => taken.extend(stranded.into_iter().filter(|letter| letter.kind == LetterKind::Steer)),
+                Err(error) => tracing::debug!(%error, "letters for turns that nobody works stay where they are"),
+            }
         }
-        if sweeps && !self.life.draining.is_cancelled() {
-            found.stranded = self.store.stranded(nodes.name())?;
-            found.left = self.left()?;
-        }
-        Ok(found)
+        let mut letters = std::mem::take(&mut *lock(&nodes.letters));
+        letters.extend(taken);
+        let mut heard = lock(&nodes.heard);
+        let fresh = news.iter().filter(|(seq, _)| !heard.contains(seq)).map(|(_, body)| body.clone()).collect();
+        *heard = news.into_iter().map(|(seq, _)| seq).collect();
+        Ok(Found { letters, news: fresh, left })
     }
 
     /// The turns that nobody works and nobody is asked about any more.
@@ -365,10 +369,8 @@ const APPROVAL: &str = "approval";
 const ENDED: &str = "ended";
 
 /// What a look brought.
-#[derive(Default)]
 struct Found {
     letters: Vec<Letter>,
-    stranded: Vec<Letter>,
     news: Vec<String>,
     left: Vec<LeftTurn>,
 }

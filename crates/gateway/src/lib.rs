@@ -66,6 +66,7 @@ mod runs;
 mod secret;
 mod session_name;
 mod settings;
+mod shown;
 mod sign_in;
 mod socket;
 mod tls;
@@ -82,6 +83,7 @@ pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
 pub use settings::{Address, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
+pub use shown::{shown_key, shown_member};
 pub use webhooks::{webhook_list, webhook_retry};
 
 use agents::Agents;

@@ -385,10 +385,12 @@ impl Shared {
             if let Some(now) = self.answered(&approval.id).await {
                 break Some(now);
             }
-            let look = Instant::now() + LOOK_EVERY;
+            let now = Instant::now();
+            // A no that could not be kept is tried again with the next look.
+            let comes = deadline.filter(|deadline| *deadline > now).unwrap_or(now + LOOK_EVERY);
             tokio::select! {
                 () = rung => {}
-                () = tokio::time::sleep_until(deadline.map_or(look, |deadline| deadline.min(look))) => {}
+                () = tokio::time::sleep_until(comes.min(now + LOOK_EVERY)) => {}
                 () = run.handle.stopped() => break None,
                 () = self.life.leaving.cancelled() => break None,
             }
@@ -420,9 +422,12 @@ impl Shared {
         let said =
             PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("nobody answered within {seconds} s") };
         let refused = tokio::task::spawn_blocking(move || store.answer(&id, said, jiff::Timestamp::now())).await;
-        // Somebody may have been faster by a moment.
-        if let Ok(Err(error)) = refused {
-            tracing::debug!("an approval was answered meanwhile: {error}");
+        match refused {
+            Ok(Ok(_)) => {}
+            // Somebody was faster by a moment.
+            Ok(Err(StoreError::Conflict(why))) => tracing::debug!("an approval was answered meanwhile: {why}"),
+            Ok(Err(error)) => tracing::warn!(%error, approval = %approval.id, "nobody answered, and that is not kept yet"),
+            Err(error) => tracing::error!(%error, approval = %approval.id, "nobody answered, and that is not kept yet"),
         }
     }
 

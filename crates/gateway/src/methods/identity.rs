@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::json::{Value, json};
-use domain::store::{ApiKey, ConsoleSession, KeyScope, Member, Tenant};
+use domain::store::{ConsoleSession, KeyScope, Tenant};
 use jiff::Timestamp;
 use rules::admin::CallerRole;
 
@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::identity_admin::{FreshKey, KeyWish, MemberChange};
 use crate::params::{Params, wrong};
 use crate::principal::{Credential, Principal};
+use crate::shown::{shown_key, shown_member};
 
 impl Shared {
     pub(super) async fn keys_create(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
@@ -134,22 +135,6 @@ fn seconds(count: usize) -> Duration {
 fn role(params: &Params<'_>) -> Result<Option<CallerRole>, ApiError> {
     let role = params.text("role")?.map(str::parse).transpose();
     role.map_err(|_: String| wrong("role", "viewer, operator or admin"))
-}
-
-fn shown_key(key: &ApiKey) -> Value {
-    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
-    json!({
-        "id": key.id, "name": key.name, "prefix": key.shown, "owner": key.owner, "scopes": scopes,
-        "role": key.role().word(), "expiresAt": key.expires_at, "revokedAt": key.revoked_at,
-        "createdAt": key.created_at, "createdBy": key.created_by,
-    })
-}
-
-fn shown_member(member: &Member) -> Value {
-    json!({
-        "userId": member.user, "role": member.role.word(), "enabled": member.disabled_at.is_none(),
-        "disabledAt": member.disabled_at, "createdAt": member.created_at, "createdBy": member.created_by,
-    })
 }
 
 fn shown_tenant(tenant: &Tenant, enabled: bool) -> Value {

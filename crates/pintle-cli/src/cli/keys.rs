@@ -1,9 +1,9 @@
 //! `pintle keys`: what programs are known by at the gateway.
 
 use clap::{Args, Subcommand};
-use domain::json::{Value, json};
-use domain::store::{ApiKey, KeyScope};
-use gateway::{FreshKey, KeyWish};
+use domain::json::json;
+use domain::store::KeyScope;
+use gateway::{FreshKey, KeyWish, shown_key};
 
 use super::identity::{Identities, lasting, open, print_json, refused};
 use super::{Global, terminal};
@@ -89,7 +89,7 @@ fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
     let wish = KeyWish { name, owner: Some(owner), scopes: scope, lasts };
     let FreshKey { key, secret } = at.admin.create_key(&at.by, wish, at.now).map_err(refused)?;
     if json {
-        return print_json(&json!({ "key": secret, "apiKey": as_value(&key) }));
+        return print_json(&json!({ "key": secret, "apiKey": shown_key(&key) }));
     }
     terminal::say(&format!("{secret}\n"))?;
     terminal::note("it is shown this once; whoever has it is let in as its owner");
@@ -100,7 +100,7 @@ fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     let mut keys = at.admin.keys(&at.by).map_err(refused)?;
     keys.retain(|key| args.all || key.is_good(at.now));
     if args.json {
-        return print_json(&json!({ "apiKeys": keys.iter().map(as_value).collect::<Vec<_>>() }));
+        return print_json(&json!({ "apiKeys": keys.iter().map(shown_key).collect::<Vec<_>>() }));
     }
     if keys.is_empty() {
         terminal::note("there are no keys");
@@ -143,13 +143,4 @@ fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
     at.admin.revoke_key(&at.by, &id, at.now).map_err(refused).map_err(|error| error.hint("see `pintle keys list`"))?;
     terminal::note("nobody is let in with it any more");
     Ok(0)
-}
-
-fn as_value(key: &ApiKey) -> Value {
-    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
-    json!({
-        "id": key.id, "name": key.name, "prefix": key.shown, "owner": key.owner, "scopes": scopes,
-        "role": key.role().word(), "expiresAt": key.expires_at, "revokedAt": key.revoked_at,
-        "createdAt": key.created_at, "createdBy": key.created_by,
-    })
 }

@@ -2,9 +2,8 @@
 
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
-use domain::json::{Value, json};
-use domain::store::Member;
-use gateway::MemberChange;
+use domain::json::json;
+use gateway::{MemberChange, shown_member};
 
 use super::identity::{Identities, open, print_json, refused};
 use super::{Global, terminal};
@@ -99,7 +98,7 @@ pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliErr
 fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     let members = at.admin.members(&at.by).map_err(refused)?;
     if args.json {
-        return print_json(&json!({ "members": members.iter().map(as_value).collect::<Vec<_>>() }));
+        return print_json(&json!({ "members": members.iter().map(shown_member).collect::<Vec<_>>() }));
     }
     if members.is_empty() {
         terminal::note("there are no members");
@@ -112,11 +111,4 @@ fn line(member: &Member) -> String {
     let since = moment_of(&member.created_at);
     let state = if member.disabled_at.is_some() { "  disabled" } else { "" };
     format!("{}  {}  since {since}{state}\n", clean(&member.user), member.role)
-}
-
-fn as_value(member: &Member) -> Value {
-    json!({
-        "userId": member.user, "role": member.role.word(), "enabled": member.disabled_at.is_none(),
-        "disabledAt": member.disabled_at, "createdAt": member.created_at, "createdBy": member.created_by,
-    })
 }

@@ -1,6 +1,6 @@
 //! `pintle doctor`.
 
-use super::env::TestEnv;
+use super::env::{TestEnv, answering};
 
 /// A hook that answers everything with `{}`.
 const OPEN: &str = r#"while read -r line; do id=${line#*\"id\":}; echo "{\"id\":${id%%,*},\"result\":{}}"; done"#;
@@ -147,16 +147,8 @@ fn json_counts_the_guards() {
     assert_eq!((&guard["name"], &guard["state"], &guard["step"]), (&"guard".into(), &"failed".into(), &"spawn".into()));
 }
 
-/// A hook that brings the tool `weather` and has no opinion on anything else.
-const BRINGS: &str = r#"while IFS= read -r line; do
-  id=${line#*'"id":'}; id=${id%%,*}
-  case $line in
-    *'"method":"hook.before_llm"'*) r='{"action":"modify","request":{"tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object"}}}]}}' ;;
-    *) r='{}' ;;
-  esac
-  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
-done
-"#;
+/// What a hook says that brings the tool `weather`.
+const BRINGS: &str = r#"{"action":"modify","request":{"tools":[{"type":"function","function":{"name":"weather","description":"d","parameters":{"type":"object"}}}]}}"#;
 
 #[test]
 fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
@@ -168,7 +160,7 @@ fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
         ]
         .concat(),
     );
-    env.write("config/pintle/brings.sh", BRINGS);
+    env.write("config/pintle/brings.sh", &answering(r#"*'"method":"hook.before_llm"'*"#, BRINGS));
     insta::assert_snapshot!(doctor(&env), @"
     exit 5
     ✓ configuration         [root]/config/pintle/pintle.toml

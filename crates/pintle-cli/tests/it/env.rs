@@ -35,6 +35,25 @@ sys.stdout.buffer.write(shown.replace(b'\\r\\n', b'\\n'))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";
 
+/// A process hook in plain sh that answers `result` to lines that fit `pattern`, a pattern of `case`, and has no
+/// opinion on others.
+pub(crate) fn answering(pattern: &str, result: &str) -> String {
+    format!(
+        r#"while IFS= read -r line; do
+  id=${{line#*'"id":'}}; id=${{id%%,*}}
+  case $line in
+    {pattern}) r='{result}' ;;
+    *) r='{{}}' ;;
+  esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$r"
+done
+"#
+    )
+}
+
+/// The lines about a call of a tool that is to run.
+pub(crate) const BEFORE_TOOL: &str = r#"*'"method":"hook.before_tool"'*"#;
+
 /// A home, a configuration folder and a working directory, all empty at first.
 pub(crate) struct TestEnv {
     root: tempfile::TempDir,

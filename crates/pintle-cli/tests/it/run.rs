@@ -1,23 +1,13 @@
 //! `pintle run`, `chat`, `demo` and `why`: turns with a scripted model.
 
-use super::env::{PINTLE, Seen, TestEnv};
-
-/// A guard in plain sh that refuses every call it is asked about.
-const REFUSES: &str = r#"while IFS= read -r line; do
-  id=${line#*'"id":'}; id=${id%%,*}
-  case $line in
-    *'"method":"hook.before_tool"'*) r='{"action":"deny_tool","reason":"not today"}' ;;
-    *) r='{}' ;;
-  esac
-  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
-done
-"#;
+use super::env::{BEFORE_TOOL, PINTLE, Seen, TestEnv, answering};
 
 /// The user's own configuration: a scripted model and whatever `more` says.
 pub(crate) fn scripted(replies: &str, more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("config/pintle/replies.json", &format!("{{\"replies\": [{replies}]}}"));
-    env.write("config/pintle/refuses.sh", REFUSES);
+    let refuses = answering(BEFORE_TOOL, r#"{"action":"deny_tool","reason":"not today"}"#);
+    env.write("config/pintle/refuses.sh", &refuses);
     env.user_config(&format!("{MODEL}{more}"));
     env
 }

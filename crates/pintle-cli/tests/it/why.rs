@@ -5,27 +5,21 @@ use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, RecordLines};
 use domain::verdict::VerdictKind;
 
-use super::env::{PINTLE, TestEnv};
+use super::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 use super::run::scripted;
-
-/// A guard in plain sh that refuses `list_dir` with a long reason, and nothing else.
-const REFUSES: &str = r#"while IFS= read -r line; do
-  id=${line#*'"id":'}; id=${id%%,*}
-  case $line in
-    *'"method":"hook.before_tool"'*) r='{"action":"deny_tool","reason":"REASON"}' ;;
-    *) r='{}' ;;
-  esac
-  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
-done
-"#;
 
 const LISTS: &str = r#"{"tool_calls": [{"name": "LS", "arguments": {"path": "."}}]}"#;
 const DONE: &str = r#"{"text": ["Done."]}"#;
 
+/// A guard that refuses the calls of tools whose lines fit `pattern` for `reason`.
+fn refusing(pattern: &str, reason: &str) -> String {
+    answering(pattern, &format!(r#"{{"action":"deny_tool","reason":"{reason}"}}"#))
+}
+
 /// Surroundings with a scripted model and a guard, in which one turn was refused a call for `reason`.
 fn refused(reason: &str) -> TestEnv {
     let env = TestEnv::new();
-    env.write("config/pintle/refuses.sh", &REFUSES.replace("REASON", reason));
+    env.write("config/pintle/refuses.sh", &refusing(BEFORE_TOOL, reason));
     env.write("config/pintle/replies.json", &format!("{{\"replies\": [{LISTS}, {DONE}]}}"));
     env.user_config(
         "[providers.play]\nkind = 'scripted'\nscript = 'replies.json'\n[agents.main]\nmodel = 'play/any'\n\
@@ -44,8 +38,8 @@ fn talks(env: &TestEnv) {
 /// A turn of twenty rounds, each with a call; the guard refuses those of the folder `keys`.
 fn long_turn(paths: impl Fn(usize) -> &'static str) -> TestEnv {
     let env = refused("no");
-    let asks = REFUSES.replace(r#""hook.before_tool"'*"#, r#""hook.before_tool"'*keys*"#);
-    env.write("config/pintle/refuses.sh", &asks.replace("REASON", "keys stay where they are"));
+    let of_keys = format!("{BEFORE_TOOL}keys*");
+    env.write("config/pintle/refuses.sh", &refusing(&of_keys, "keys stay where they are"));
     let calls = (0..20).map(|round| {
         let arguments = domain::json::json!({ "path": paths(round), "depth": round });
         domain::json::json!({ "tool_calls": [{ "name": "list_dir", "arguments": arguments }] }).to_string()

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::http_client::{Answer, CHAT, MESSAGES, get, post, says, send};
 use super::server::{Server, TOKEN, WITH_TOKEN};
+use crate::env::{BEFORE_TOOL, answering};
 use crate::run::{DONE, GUARD, LISTS, scripted};
 
 /// The schema of one answer, ready to be used.
@@ -110,21 +111,11 @@ fn bodies_have_bounds() {
     assert_eq!(post(&server, CHAT, "", &says("x")).status, 200);
 }
 
-/// A hook that ends each turn at its first call.
-const ENOUGH: &str = r#"while IFS= read -r line; do
-  id=${line#*'"id":'}; id=${id%%,*}
-  case $line in
-    *'"method":"hook.before_tool"'*) r='{"action":"abort_turn","reason":"enough"}' ;;
-    *) r='{}' ;;
-  esac
-  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
-done
-"#;
-
 #[test]
 fn a_turn_that_a_hook_stops_ends_in_the_words_of_the_dialect() {
     let env = scripted(&[LISTS; 8].join(","), GUARD);
-    env.write("config/pintle/refuses.sh", ENOUGH);
+    let enough = answering(BEFORE_TOOL, r#"{"action":"abort_turn","reason":"enough"}"#);
+    env.write("config/pintle/refuses.sh", &enough);
     let server = Server::start(env);
     assert_eq!(post(&server, CHAT, "", &says("look")).json()["choices"][0]["finish_reason"], "content_filter");
     assert_eq!(post(&server, MESSAGES, "", &says("look")).json()["stop_reason"], "refusal");
