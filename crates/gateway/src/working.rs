@@ -426,7 +426,9 @@ impl Shared {
             Ok(Ok(_)) => {}
             // Somebody was faster by a moment.
             Ok(Err(StoreError::Conflict(why))) => tracing::debug!("an approval was answered meanwhile: {why}"),
-            Ok(Err(error)) => tracing::warn!(%error, approval = %approval.id, "nobody answered, and that is not kept yet"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, approval = %approval.id, "nobody answered, and that is not kept yet")
+            }
             Err(error) => tracing::error!(%error, approval = %approval.id, "nobody answered, and that is not kept yet"),
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use domain::json::json;
-use domain::store::KeyScope;
+use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish, shown_key};
 
 use super::identity::{Identities, lasting, open, print_json, refused};

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::json::json;
+use domain::store::Member;
 use gateway::{MemberChange, shown_member};
 
 use super::identity::{Identities, open, print_json, refused};
