@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::json::Value;
 use domain::rule::Edition;
+use domain::store::Tenant;
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
 use host::config::Loaded;
 use host::host::{load, open_store};
@@ -37,15 +38,21 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     let edition = edition(&loaded.config, &env)?;
     let store: Arc<dyn Store> = open_store(&loaded.config)?;
     let mut by = Caller::cli();
-    let tenants = store.tenants().map_err(failed)?;
-    let named = tenant.unwrap_or("default");
+    by.tenant = tenant_named(&store.tenants().map_err(failed)?, tenant)?.id.clone();
+    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
+}
+
+/// The one of `tenants`, as a store has them, with this slug or id; the default one where none is named.
+pub(super) fn tenant_named<'a>(tenants: &'a [Tenant], named: Option<&str>) -> Result<&'a Tenant, CliError> {
+    let named = named.unwrap_or(DEFAULT);
     // The first is the owner of global rules, and nobody's tenant.
     let known = tenants.iter().skip(1);
     let found = known.clone().find(|tenant| tenant.slug == named || tenant.id.as_str() == named);
-    let found = found.ok_or_else(|| no_tenant(named, known.map(|tenant| tenant.slug.as_str())))?;
-    by.tenant = found.id.clone();
-    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
+    found.ok_or_else(|| no_tenant(named, known.map(|tenant| tenant.slug.as_str())))
 }
+
+/// The slug of the tenant that is there from the start.
+const DEFAULT: &str = "default";
 
 /// What a store or a rule of who may give what said.
 pub(super) fn refused(error: ApiError) -> CliError {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, ApprovalMode};
-use domain::id::SessionId;
+use domain::id::{SessionId, TenantId};
 use domain::nearest::nearest;
 use domain::session::Session;
 use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError};
 use store::Store;
 
 use super::command_line::{again, complete};
+use super::identity::tenant_named;
 use super::session::{self, tenant};
 use super::turn::{self, DisplayOptions, Task};
 use super::{Global, session_config, terminal};
@@ -62,6 +63,9 @@ pub struct ListArgs {
     /// Go on after this session, with those that were used before it
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
+    /// Those of this tenant [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
     /// Print JSON, with those of sub-agents
     #[arg(long)]
     json: bool,
@@ -73,6 +77,9 @@ pub struct ShowArgs {
     /// The session
     #[arg(value_name = "KEY")]
     key: String,
+    /// The tenant that it is of [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
     /// Show what the model thought, not only how much
     #[arg(long)]
     thinking: bool,
@@ -141,7 +148,8 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
 
 /// The page that is wanted, and whether it goes to the end.
 fn page(global: &Global, args: &ListArgs) -> Result<(Vec<SessionRow>, bool), CliError> {
-    let sessions = opened(global)?.sessions;
+    let Opened { store, sessions, .. } = opened(global)?;
+    let tenant = of_tenant(&*store, args.tenant.as_deref())?;
     let limit = args.limit.map_or(if args.json { usize::MAX } else { PAGE }, NonZeroUsize::get);
     let query = SessionQuery {
         after: args.after.as_deref().map(SessionId::from),
@@ -149,10 +157,10 @@ fn page(global: &Global, args: &ListArgs) -> Result<(Vec<SessionRow>, bool), Cli
         // One more than is shown tells whether there is one.
         limit: limit.saturating_add(1),
     };
-    let mut rows = sessions.session_page(&tenant(), &query).map_err(failed)?;
+    let mut rows = sessions.session_page(&tenant, &query).map_err(failed)?;
     if let Some(after) = args.after.as_deref().filter(|_| rows.is_empty()) {
         // Nothing comes after one that is not there.
-        find(&*sessions, after)?;
+        find(&*sessions, &tenant, after)?;
     }
     let is_all = rows.len() <= limit;
     rows.truncate(limit);
@@ -180,15 +188,18 @@ fn state(row: &SessionRow) -> Option<String> {
 
 fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let Opened { loaded, store, sessions } = opened(global)?;
-    let row = find(&*sessions, &args.key)?;
-    let session = Session::fold(sessions.journal(&key(&args.key)).map_err(failed)?);
+    let tenant = of_tenant(&*store, args.tenant.as_deref())?;
+    let row = find(&*sessions, &tenant, &args.key)?;
+    let key = SessionKey { tenant: tenant.clone(), session: SessionId::from(args.key.as_str()) };
+    let session = Session::fold(sessions.journal(&key).map_err(failed)?);
     let text = if args.json {
         let queue: Vec<&str> = session.queue().iter().map(domain::turn::WaitingMessage::text).collect();
         let messages: Vec<_> = session.said().collect();
         json(&domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
         let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
-        let waiting: Vec<Approval> = waiting.into_iter().filter(|it| it.session_id.as_str() == args.key).collect();
+        let of_it = |it: &Approval| it.session_id.as_str() == args.key && it.tenant_id == tenant;
+        let waiting: Vec<Approval> = waiting.into_iter().filter(of_it).collect();
         let resume = session_config::resume_line(global, &loaded, &*sessions, &SessionId::from(args.key.as_str()));
         {
             let shown = show::Shown { row: &row, session: &session, waiting: &waiting, thinking: args.thinking };
@@ -203,7 +214,7 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
     let shown = DisplayOptions::new(args.json, args.quiet, false);
     terminal::runtime()?.block_on(async {
         let mut host = session::open(global, shown.watchers(global))?;
-        let row = find(&*host.sessions, &args.key)?;
+        let row = find(&*host.sessions, &tenant(), &args.key)?;
         host.ask_in(ApprovalMode::Resume, None);
         session::servers(&host, Some(&row.agent_id)).await?;
         let member = host.runner(Some(&row.agent_id), None)?;
@@ -225,7 +236,7 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
 
 fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
     let sessions = opened(global)?.sessions;
-    find(&*sessions, &args.key)?;
+    find(&*sessions, &tenant(), &args.key)?;
     match sessions.delete(&key(&args.key)) {
         Ok(true) => {
             terminal::note(&format!("deleted session {}", session::word(&args.key)));
@@ -239,9 +250,17 @@ fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
     }
 }
 
-/// The session under `key`.
-fn find(sessions: &dyn SessionStore, key: &str) -> Result<SessionRow, CliError> {
-    let rows = sessions.sessions(&tenant()).map_err(failed)?;
+/// The id of the tenant with this slug or id.
+fn of_tenant(store: &dyn Store, named: Option<&str>) -> Result<TenantId, CliError> {
+    match named {
+        None => Ok(tenant()),
+        Some(named) => Ok(tenant_named(&store.tenants().map_err(failed)?, Some(named))?.id.clone()),
+    }
+}
+
+/// The session of `tenant` under `key`.
+fn find(sessions: &dyn SessionStore, tenant: &TenantId, key: &str) -> Result<SessionRow, CliError> {
+    let rows = sessions.sessions(tenant).map_err(failed)?;
     if let Some(row) = rows.iter().find(|row| row.session_id == key) {
         return Ok(row.clone());
     }

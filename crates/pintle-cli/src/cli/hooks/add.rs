@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use clap::{ArgGroup, Args};
+use domain::id::SENTINEL_TENANT;
 use domain::json::{Value, json};
 use domain::rule::HookScope;
+use domain::store::Tenant;
 use rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
 use rules::builtin::starter;
 
+use super::super::identity::tenant_named;
 use super::super::{Global, terminal};
-use super::stored::{all, is_usage, json, refused, text, warn, with_admin_of};
+use super::stored::{all, is_usage, json, refused, text, warn, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
@@ -27,6 +30,9 @@ pub struct AddArgs {
     /// Add the starter guards instead; those that are there already stay as they are
     #[arg(long)]
     starter: bool,
+    /// The tenant whose agents they guard [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
     /// Write a record over the hook that has its scope, event and name already, where they differ
     #[arg(long, conflicts_with = "starter")]
     update: bool,
@@ -41,9 +47,15 @@ pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     let where_there = if args.update { WhereThere::Update } else { WhereThere::Refuse };
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let config = loaded.config.clone();
-    let mut added = with_admin_of(env, loaded, async |rule_admin, by| match &read {
-        Some(records) => add(rule_admin, by, records, where_there).await,
-        None => add_starters(rule_admin, by).await,
+    let (mut added, owner) = with_rules_of(env, loaded, async |host_rules, by| {
+        let rules = host_rules.rule_cache().rules();
+        let tenant = tenant_named(&rules.tenants, args.tenant.as_deref())?;
+        let by = Caller { tenant: tenant.id.clone(), ..by.clone() };
+        let added = match &read {
+            Some(records) => add(host_rules.rule_admin(), &by, records, where_there).await?,
+            None => add_starters(host_rules.rule_admin(), &by).await?,
+        };
+        Ok((added, Owner::of(&rules.tenants, tenant)))
     })?;
     for one in &mut added {
         one.warnings.extend(BlindMatcher::of_rule(&config, one.event, &one.matcher).map(|blind| blind.sentence()));
@@ -58,8 +70,34 @@ pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     warn(&warnings);
     // Ids alone on stdout, for whoever reads them with a program; which hook each is, for people.
     added.iter().for_each(|added| terminal::note(&line(added)));
+    if let Some(said) = owner.sentence() {
+        terminal::note(&said);
+    }
     terminal::say(&added.iter().map(|added| format!("{}\n", added.id)).collect::<String>())?;
     Ok(0)
+}
+
+/// Whom new rules are for.
+struct Owner {
+    slug: String,
+    /// The slugs of the other tenants.
+    others: Vec<String>,
+}
+
+impl Owner {
+    /// `tenants` are those of the store: the owner of global rules first.
+    fn of(tenants: &[Tenant], own: &Tenant) -> Self {
+        let others = tenants.iter().skip(1).filter(|tenant| tenant.id != own.id).map(|tenant| tenant.slug.clone());
+        Self { slug: own.slug.clone(), others: others.collect() }
+    }
+
+    /// Whom they do not guard, where there is anybody else.
+    fn sentence(&self) -> Option<String> {
+        let (slug, others) = (clean(&self.slug), clean(&self.others.join(", ")));
+        (!self.others.is_empty()).then(|| {
+            format!("rules of scope tenant guard the tenant {slug} only, not {others}: `--tenant SLUG` adds them there")
+        })
+    }
 }
 
 fn told(added: &AddedRule) -> Value {
@@ -102,7 +140,8 @@ fn which(error: CliError) -> (Option<usize>, CliError) {
 /// Creates those starter guards that are not there.
 async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<AddedRule>, CliError> {
     let known = all(rule_admin, by).await?;
-    let known: BTreeSet<&str> = known.iter().map(|hook| text(hook, "name")).collect();
+    let own = |hook: &&Value| [by.tenant.as_str(), SENTINEL_TENANT].contains(&text(hook, "tenant_id"));
+    let known: BTreeSet<&str> = known.iter().filter(own).map(|hook| text(hook, "name")).collect();
     let (there, missing): (Vec<Value>, Vec<Value>) =
         starter(HookScope::Tenant).into_iter().partition(|record| known.contains(text(record, "name")));
     for record in &there {

@@ -54,13 +54,14 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let search_path = env.vars.get("PATH").cloned();
     // What the configuration says is listed even where the store cannot be read.
     let stored = with_rules_of(env, loaded, async |host_rules, by| {
-        Ok((all(host_rules.rule_admin(), by).await?, host_rules.extra_hooks()))
+        let tenants = host_rules.rule_cache().rules().tenants.clone();
+        Ok((all(host_rules.rule_admin(), by).await?, host_rules.extra_hooks(), tenants))
     });
-    let (hooks, bad) = stored.clone().unwrap_or_default();
+    let (hooks, bad, tenants) = stored.clone().unwrap_or_default();
     let listing = Listing {
         timings: timings(&config),
         roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
-        rules: Rules::new(hooks, &config),
+        rules: Rules::new(hooks, &config, &tenants),
         health: health(&config, search_path.as_deref()),
         skills,
     };

@@ -8,6 +8,7 @@ use domain::health::{Health, Step};
 use domain::hook::HookState;
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
 use domain::json::{Value, json};
+use domain::store::Tenant;
 use jiff::Timestamp;
 use rules::condition;
 
@@ -30,10 +31,13 @@ pub(in super::super) struct Rules {
     health: BTreeMap<String, Health>,
     /// The configured agents, by what rules know them as.
     agents: BTreeMap<String, String>,
+    /// The slugs of tenants, by their ids, where there are several.
+    tenants: BTreeMap<String, String>,
 }
 
 impl Rules {
-    pub(in super::super) fn new(hooks: Vec<Value>, config: &Config) -> Self {
+    /// Those of `hooks`. The `known` tenants are those of the store: the owner of global rules first.
+    pub(in super::super) fn new(hooks: Vec<Value>, config: &Config, known: &[Tenant]) -> Self {
         let tenants: Vec<&str> = hooks.iter().map(|hook| text(hook, "tenant_id")).collect();
         let of = |tenant: &&str| {
             let tenant = TenantId::from(*tenant);
@@ -42,7 +46,9 @@ impl Rules {
         let agents = tenants.iter().flat_map(of).collect();
         let of = |hook: &Value| standing(hook, || Some(blind(config, hook)?.health()));
         let health = hooks.iter().filter_map(|hook| Some((text(hook, "id").to_owned(), of(hook)?))).collect();
-        Self { health, agents, hooks }
+        let several = known.iter().skip(1).filter(|_| known.len() > 2);
+        let tenants = several.map(|tenant| (tenant.id.to_string(), tenant.slug.clone())).collect();
+        Self { health, agents, hooks, tenants }
     }
 
     /// Whether there are none but builtins.
@@ -59,8 +65,10 @@ impl Rules {
     pub(super) fn terms(&self, hook: &Value) -> String {
         let mut terms = vec![state(hook, self.health(hook)), text(hook, "handler_type").to_owned(), self.scope(hook)];
         let tenant = text(hook, "tenant_id");
-        if ![DEFAULT_TENANT, SENTINEL_TENANT].contains(&tenant) {
-            terms.push(format!("tenant {}", clean(tenant)));
+        match self.tenants.get(tenant) {
+            Some(slug) => terms.push(format!("tenant {}", clean(slug))),
+            None if [DEFAULT_TENANT, SENTINEL_TENANT].contains(&tenant) => {}
+            None => terms.push(format!("tenant {}", clean(tenant))),
         }
         terms.push(format!("{} ms", hook["timeout_ms"]));
         if !text(hook, "matcher").is_empty() {

@@ -51,13 +51,13 @@ impl RuleDetailsView {
         let mut shown = json!({
             "hook": self.hook, "fault": fault(&self.hook), "changes": self.changes, "executions": self.executions,
         });
-        add_health(&mut shown, Rules::new(vec![self.hook.clone()], config).health(&self.hook));
+        add_health(&mut shown, Rules::new(vec![self.hook.clone()], config, &[]).health(&self.hook));
         shown
     }
 
     pub(super) fn plain(&self, config: &Config) -> String {
         let hook = &self.hook;
-        let rules = Rules::new(vec![hook.clone()], config);
+        let rules = Rules::new(vec![hook.clone()], config, &[]);
         let mut text = format!("{BOLD}{}{BOLD:#}\n", called(hook));
         let mut row = |name: &str, value: &str| text.push_str(&format!("{name:<16} {value}\n"));
         row("family", family_said(Family::Rule.word()));
