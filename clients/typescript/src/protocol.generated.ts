@@ -76,6 +76,8 @@ export type SessionLine = {
   readonly agentId: string;
   readonly channel: string;
   readonly waiting: number;
+  readonly model?: string;
+  readonly metadata?: { readonly [member: string]: unknown };
   readonly userId?: string;
 };
 
@@ -708,6 +710,11 @@ export type Methods = {
     readonly params: { readonly key: string };
     readonly payload: { readonly key: string; readonly messages: readonly ShownMessage[]; readonly summary: string };
   };
+  /** Least role: operator; what is absent stays, an empty text clears, `metadata` is replaced whole; `model` is that of the turns that begin from then on. */
+  readonly "sessions.patch": {
+    readonly params: { readonly key: string; readonly label?: string; readonly model?: string; readonly metadata?: { readonly [member: string]: unknown } };
+    readonly payload: { readonly ok: true };
+  };
   /** Least role: operator. */
   readonly "sessions.delete": {
     readonly params: { readonly key: string };
@@ -736,7 +743,7 @@ export type Methods = {
   /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. */
   readonly "chat.send": {
     readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly skills?: readonly string[]; readonly enableTools?: boolean };
-    readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };
+    readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string; readonly media?: readonly string[] } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };
   };
   /** Least role: operator. */
   readonly "chat.inject": {
@@ -993,7 +1000,8 @@ export type RunEvents = {
   readonly "hook.blocked": { readonly hookId: string | null; readonly name: string; readonly event: CheckpointName; readonly reason: string; readonly toolCallId?: string; readonly tool?: string; readonly arguments?: { readonly [member: string]: unknown } };
   readonly "approval.waiting": { readonly approvalId: string; readonly tool: string };
   readonly "approval.decided": { readonly approvalId: string; readonly state: ApprovalState };
-  readonly "run.completed": { readonly content: string; readonly usage: Usage };
+  /** `media` are the files for the user: `GET /v1/media/ID` */
+  readonly "run.completed": { readonly content: string; readonly usage: Usage; readonly media?: readonly string[] };
   readonly "run.failed": { readonly error: string };
   readonly "run.cancelled": undefined;
 };

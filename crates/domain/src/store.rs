@@ -18,8 +18,11 @@ mod exchange;
 mod hold;
 mod hooks;
 mod identity;
+mod identity_change;
 mod nodes;
 mod row;
+mod session_listing;
+mod session_settings;
 mod turns;
 mod webhooks;
 
@@ -36,8 +39,11 @@ pub use identity::{
     ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets,
     SignInLink, UseKind,
 };
+pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
 pub use nodes::{Letter, LetterKind, NodeStore};
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
+pub use session_listing::{LeftTurn, SessionQuery};
+pub use session_settings::{SessionPatch, SessionSettings};
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
 
@@ -361,37 +367,23 @@ pub trait SessionStore: Send + Sync {
         Ok(None)
     }
 
+    /// What somebody said of a session; nothing if there is none. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError>;
+
+    /// Changes that. Whether there is such a session. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError>;
+
     /// Deletes a session with its journal, its approvals and its sub-agents' sessions. Says whether there was one. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if a process works on it; or the store cannot do it.
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError>;
-}
-
-/// Which sessions of a listing are wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionQuery {
-    /// Those that come after this one, so those that were used before it; none come after one that is not there.
-    pub after: Option<SessionId>,
-    /// Those of sub-agents, too.
-    pub children: bool,
-    /// At most this many.
-    pub limit: usize,
-}
-
-/// A turn that has begun and not ended, of a session that nobody works now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftTurn {
-    /// Which session.
-    pub key: SessionKey,
-    /// The agent that worked it last.
-    pub agent: AgentId,
-    /// Which turn.
-    pub turn_id: TurnId,
-    /// Whether whoever worked it did not say that they left.
-    pub died: bool,
-    /// The node that worked it last, if one ever did.
-    pub node: Option<String>,
 }
 
 /// One session in a listing. This is also its JSON.
@@ -423,6 +415,9 @@ pub struct SessionRow {
     /// The reason for which the last process that worked on the session ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<String>,
+    /// What somebody said of it.
+    #[serde(default, skip_serializing_if = "SessionSettings::is_empty")]
+    pub settings: SessionSettings,
 }
 
 /// Keeps questions for persons.

@@ -16,7 +16,6 @@ use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
 use domain::turn::Fact;
 
 use crate::Shared;
-use crate::agents::named;
 use crate::errand::{Errand, Whose};
 use crate::error::ApiError;
 use crate::frame;
@@ -173,16 +172,11 @@ impl Shared {
     /// Works a session for whom nobody waits here: what was left of it, or a message that came too late for its turn.
     pub(crate) async fn work_alone(self: &Arc<Self>, key: &SessionKey, what: Alone) {
         let Some(name) = SessionName::kept(key.session.as_str()) else { return };
-        let agent = {
-            let host = self.host.read().await;
-            let found = named(&host.loaded.config, Some(&name.agent)).map(|agent| agent.name.clone());
-            found.and_then(|agent| {
-                self.life.nodes.takes(&agent)?;
-                self.agents.ready(&host, &agent, None)
-            })
-        };
         // Another node may have it.
-        let Ok(agent) = agent else { return };
+        if self.life.nodes.takes(&name.agent).is_err() {
+            return;
+        }
+        let Ok(agent) = self.ready(key, &name.agent, None).await else { return };
         let run = Run::new(RunParts {
             name,
             tenant: key.tenant.clone(),
@@ -234,6 +228,9 @@ impl Shared {
         let text = |name: &str| news.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         if text("kind") == APPROVAL {
             self.tell_approval_of(text("event"), text("id")).await;
+        }
+        if text("kind") == BUDGET {
+            self.tell_budget_of(TenantId::from(text("tenant").as_str())).await;
         }
         if text("kind") == ENDED {
             let key = SessionKey {
@@ -361,6 +358,9 @@ impl Alone {
         }
     }
 }
+
+/// The news of a budget that is nearly spent.
+pub(crate) const BUDGET: &str = "budget";
 
 /// The news of an approval.
 const APPROVAL: &str = "approval";

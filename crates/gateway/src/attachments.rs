@@ -1,8 +1,9 @@
 //! Files that clients hand over: kept in the store until a session takes them, and brought to the turn that uses them.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::media::{MAX_MEDIUM_BYTES, MediaScope, NewMedia, TurnMedia, reference_of};
+use agent::media::{MAX_MEDIUM_BYTES, MediaScope, NewMedia, TurnMedia, reference_of, type_of};
 use domain::history::HistoryMessage;
 use domain::json::{Value, json};
 use domain::store::{SessionKey, Upload};
@@ -19,6 +20,9 @@ use crate::wire::content::{Attachment, REFERENCE};
 
 /// How long an upload waits for a session that takes it: as long as a request is known by its name.
 const WAITS: SignedDuration = SignedDuration::from_hours(24);
+
+/// The folder in the home that files for users pass through.
+const BROUGHT: &str = "delivering";
 
 /// How much is forgotten in one transaction.
 const AT_ONCE: usize = 100;
@@ -39,9 +43,18 @@ impl Shared {
         session: bool,
         file: IncomingFile,
     ) -> Result<Upload, ApiError> {
-        let (key, user) = owner;
+        let content_type = check(&file.content_type, &file.bytes)?.to_owned();
+        self.keep_checked(owner, session, IncomingFile { content_type, ..file })
+    }
+
+    /// The same for a file of whatever type.
+    fn keep_checked(
+        &self,
+        (key, user): (&SessionKey, &str),
+        session: bool,
+        file: IncomingFile,
+    ) -> Result<Upload, ApiError> {
         let IncomingFile { content_type, file_name, bytes } = file;
-        let content_type = check(&content_type, &bytes)?.to_owned();
         if bytes.len() as u64 > MAX_MEDIUM_BYTES {
             return Err(too_large());
         }
@@ -128,6 +141,50 @@ impl Shared {
         reference_of(&id).ok_or_else(|| not_found(&id))
     }
 
+    /// A folder that files of one run stand in until they are kept; it is made where there are any.
+    pub(crate) async fn fresh_folder(&self) -> PathBuf {
+        let home = self.host.read().await.loaded.config.home.clone();
+        home.join(BROUGHT).join(uuid::Uuid::new_v4().to_string())
+    }
+
+    /// Keeps the files that tools made for the user of `run` where every node has them: they are its session's, and go
+    /// with it. What cannot be kept is said to the user.
+    pub(crate) async fn keep_brought(self: &Arc<Self>, run: &Arc<Run>) {
+        let files = run.brought();
+        let Some(folder) = files.first().and_then(|file| file.parent()).map(Path::to_owned) else { return };
+        let kept = run.clone();
+        let done = self.blocking(move |shared| {
+            for file in files {
+                match shared.keep_one(&kept, &file) {
+                    Ok(reference) => kept.has_kept(reference),
+                    Err(error) => {
+                        let name = file.file_name().unwrap_or_default().to_string_lossy();
+                        let why = json!({ "content": format!("the file {name} cannot be kept: {}", error.message) });
+                        kept.event("block.reply", Some(why));
+                    }
+                }
+            }
+            if let Err(error) = std::fs::remove_dir_all(&folder) {
+                tracing::warn!("files that were handed over stay in {}: {error}", folder.display());
+            }
+            Ok(())
+        });
+        if let Err(error) = done.await {
+            tracing::error!("files for a user are lost: {error}");
+        }
+    }
+
+    /// Keeps a file that a tool made. Blocks.
+    fn keep_one(&self, run: &Run, file: &Path) -> Result<String, ApiError> {
+        let unread = |error: std::io::Error| ApiError::new(ErrorCode::Internal, error.to_string());
+        let bytes = std::fs::read(file).map_err(unread)?;
+        let content_type = made_type(&bytes).to_owned();
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file = IncomingFile { content_type, file_name, bytes };
+        let upload = self.keep_checked((&run.key, &run.name.user), true, file)?;
+        reference_of(&upload.id).ok_or_else(|| not_found(&upload.id))
+    }
+
     /// Copies a file to a session that is one request long: the next request brings it again. Blocks.
     fn copy(&self, turn: &TurnMedia, (key, user): (&SessionKey, &str), file: Attachment) -> Result<String, ApiError> {
         let file = match file {
@@ -173,6 +230,12 @@ pub(crate) fn shown(upload: &Upload) -> Value {
         "sha256": upload.sha256,
         "created_at": upload.created_at,
     })
+}
+
+/// What a file is that a tool made, by its first bytes: nobody opens it here, and browsers do not either.
+fn made_type(bytes: &[u8]) -> &'static str {
+    let is_text = || std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));
+    type_of(bytes).unwrap_or(if is_text() { "text/plain" } else { "application/octet-stream" })
 }
 
 fn not_found(id: &str) -> ApiError {

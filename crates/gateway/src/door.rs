@@ -66,6 +66,16 @@ pub(crate) struct Door {
 impl Door {
     /// Lets a request in, or turns it away.
     pub(crate) fn enter(&self, peer: Peer, headers: &HeaderMap) -> Result<Visit, TurnedAway> {
+        self.let_in(peer, headers, false)
+    }
+
+    /// The same for a page of the console, which has no data in it: a person may follow a link to it from anywhere, such
+    /// as a message in a chat. What the page asks for then comes from the page.
+    pub(crate) fn open_page(&self, peer: Peer, headers: &HeaderMap) -> Result<Visit, TurnedAway> {
+        self.let_in(peer, headers, follows_link(headers))
+    }
+
+    fn let_in(&self, peer: Peer, headers: &HeaderMap, from_anywhere: bool) -> Result<Visit, TurnedAway> {
         let host = text(headers, "host");
         if let Peer::Address { to_loopback: true, .. } = peer
             && !host.is_some_and(is_local_name)
@@ -75,7 +85,7 @@ impl Door {
                 "this server is on this machine only, and `Host: {host}` is no name of it; use localhost"
             )));
         }
-        let is_own_page = self.check_origin(peer, headers, host)?;
+        let is_own_page = if from_anywhere { false } else { self.check_origin(peer, headers, host)? };
         let through =
             headers.keys().any(|name| FORWARDED.contains(&name.as_str()) || name.as_str().starts_with(X_FORWARDED));
         let is_local = !through
@@ -161,6 +171,14 @@ impl Door {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("what is no text"))
+}
+
+/// Whether a browser opens it in a window of its own, and no page reads the answer. A page that sends something, such as
+/// a form, says its origin.
+fn follows_link(headers: &HeaderMap) -> bool {
+    text(headers, "origin").is_none()
+        && text(headers, "sec-fetch-mode") == Some("navigate")
+        && text(headers, "sec-fetch-dest") == Some("document")
 }
 
 /// Whether a `Host` names this machine and no other.
@@ -250,6 +268,33 @@ mod tests {
         }
         assert!(!enters(&[("sec-fetch-site", "same-site")]));
         assert!(!enters(&[("sec-fetch-site", "cross-site")]));
+    }
+
+    #[test]
+    fn a_link_from_elsewhere_opens_a_page_and_nothing_else() {
+        let door = Door::default();
+        let link = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
+        let opens = |host: &str, lines: &[(&'static str, &str)]| {
+            let lines: Vec<_> = [("host", host)].into_iter().chain(lines.iter().copied()).collect();
+            door.open_page(local(), &headers(&lines)).map(|visit| visit.is_own_page)
+        };
+        assert_eq!(opens("localhost:18790", &link), Ok(false));
+        assert!(opens("evil.example", &link).is_err(), "another name is another server");
+        let but =
+            |name: &'static str, value: &'static str| link.map(|it| if it.0 == name { (name, value) } else { it });
+        for (name, value) in [
+            ("sec-fetch-mode", "no-cors"),
+            ("sec-fetch-mode", "cors"),
+            ("sec-fetch-dest", "iframe"),
+            ("sec-fetch-dest", "empty"),
+            ("sec-fetch-dest", "script"),
+        ] {
+            assert!(opens("localhost:18790", &but(name, value)).is_err(), "{name}: {value}");
+        }
+        let form = link.into_iter().chain([("origin", "http://evil.example")]).collect::<Vec<_>>();
+        assert!(opens("localhost:18790", &form).is_err());
+        let lines: Vec<_> = [("host", "localhost:18790")].into_iter().chain(link).collect();
+        assert!(door.enter(local(), &headers(&lines)).is_err(), "what has data in it");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -35,6 +35,9 @@ use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
 /// connection.
 const SOCKET_BUFFER: usize = 4 << 10;
+
+/// The word for pages of other origins that are turned away.
+const FORBIDDEN_ORIGIN: &str = "forbidden_origin";
 
 /// Longest refusal in plain text that is told on, in bytes: a sentence.
 const MAX_REFUSAL: usize = 1 << 10;
@@ -76,12 +79,17 @@ async fn enter(
     let (began, path) = (Instant::now(), request.uri().path().to_owned());
     let id = uuid::Uuid::now_v7().to_string();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false });
-    let mut response = match door.enter(peer, request.headers()) {
+    let is_page = request.method() == Method::GET && console::is_page(&path);
+    let entered = match is_page {
+        true => door.open_page(peer, request.headers()),
+        false => door.enter(peer, request.headers()),
+    };
+    let mut response = match entered {
         Ok(visit) => {
             request.extensions_mut().insert(visit);
             with_code(next.run(request).await).await
         }
-        Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, "forbidden_origin", &why),
+        Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN, &why),
     };
     shared.runs.counters.request(&path, response.status().as_u16(), began.elapsed());
     let headers = response.headers_mut();

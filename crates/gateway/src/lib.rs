@@ -229,6 +229,7 @@ impl Gateway {
         life.tasks.spawn(shared.clone().push(push));
         life.tasks.spawn(shared.clone().push_executions());
         life.tasks.spawn(shared.desk.webhooks.clone().keep(webhooks, life.hard_stop.clone()));
+        life.tasks.spawn(shared.desk.webhooks.clone().catch_up(life.hard_stop.clone()));
         life.tasks.spawn(shared.desk.webhooks.clone().deliver(life.hard_stop.clone()));
     }
 

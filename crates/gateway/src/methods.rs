@@ -34,11 +34,12 @@ impl Shared {
         let who = &connection.who;
         let method = roles::allow(who, &request.method)?;
         let params = &request.params;
-        self.guests.rates.request(who)?;
+        self.guests.rates.request(who, self.life.nodes.count())?;
         match method.name {
             "agents.list" => self.agents_list(who, params).await,
             "sessions.list" => self.sessions_list(who, params).await,
             "sessions.preview" => self.sessions_preview(who, params).await,
+            "sessions.patch" => self.sessions_patch(who, params).await,
             "sessions.delete" => self.sessions_delete(who, params).await,
             "sessions.reset" => self.sessions_forget(who, params, false).await,
             "sessions.compact" => self.sessions_forget(who, params, true).await,

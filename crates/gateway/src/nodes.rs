@@ -1,6 +1,7 @@
 //! The other nodes: this one says that it is there, hears of them, and knows which turns it may take.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -83,7 +84,13 @@ impl Nodes {
 
     /// Whether nobody else is there.
     pub(crate) fn is_alone(&self) -> bool {
-        lock(&self.seen).iter().filter(|node| node.is_there()).count() <= 1
+        self.count() == NonZeroU32::MIN
+    }
+
+    /// How many nodes are there, this one among them.
+    pub(crate) fn count(&self) -> NonZeroU32 {
+        let there = lock(&self.seen).iter().filter(|node| node.is_there()).count();
+        u32::try_from(there).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 
     /// Lets turns of `agent` pass, unless most nodes have another configuration of it.

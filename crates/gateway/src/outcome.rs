@@ -27,6 +27,9 @@ pub(crate) struct RunAnswer {
     pub(crate) content: String,
     pub(crate) usage: Usage,
     pub(crate) thinking: Option<String>,
+    /// The files for the user, as references.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) media: Vec<String>,
 }
 
 /// What was heard of a run, and what came of it.
@@ -115,6 +118,7 @@ mod tests {
             content: "a".into(),
             usage: Usage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
             thinking: None,
+            media: vec!["media://0a".into()],
         };
         let error = ApiError::precondition("no").with_details(json!({ "kind": "hook_stopped" }));
         for outcome in [

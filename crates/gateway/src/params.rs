@@ -41,6 +41,15 @@ impl<'a> Params<'a> {
         self.text(name)?.ok_or_else(|| ApiError::invalid(format!("{name} is required")))
     }
 
+    /// A text, also the empty one.
+    pub(crate) fn said(&self, name: &str) -> Result<Option<&'a str>, ApiError> {
+        self.get(name).map(|value| value.as_str().ok_or_else(|| wrong(name, "a string"))).transpose()
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Result<Option<&'a Object>, ApiError> {
+        self.get(name).map(|value| value.as_object().ok_or_else(|| wrong(name, "an object"))).transpose()
+    }
+
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
         self.get(name).map(|value| value.as_bool().ok_or_else(|| wrong(name, "true or false"))).transpose()
     }

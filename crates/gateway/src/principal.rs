@@ -144,3 +144,18 @@ impl Principal {
         (self.role, self.rights) == (other.role, other.rights)
     }
 }
+
+/// Somebody of the default tenant, for tests.
+#[cfg(test)]
+pub(crate) fn somebody(user: &str, role: CallerRole) -> Principal {
+    Principal {
+        tenant: TenantId::default_tenant(),
+        slug: "default".into(),
+        tenant_name: "Default".into(),
+        user: user.into(),
+        role,
+        rights: Rights::all(),
+        credential: Credential::Token,
+        until: None,
+    }
+}

@@ -9,6 +9,7 @@ use rules::cache::{ChangedBreaker, ChangedRow, RuleNews};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::Shared;
+use crate::among_nodes::BUDGET;
 use crate::pushed::Push;
 use crate::webhooks::Happened;
 
@@ -53,10 +54,29 @@ impl Shared {
     }
 
     fn push_budget(&self, tenant: &TenantId, budget: &Budget) {
+        self.tell_budget(tenant, budget);
+        if self.store.is_shared() {
+            self.life.nodes.say(json!({ "kind": BUDGET, "tenant": tenant }).to_string());
+        }
+        self.desk.webhooks.happened(Happened::BudgetLow(tenant.clone(), budget.clone()));
+    }
+}
+
+impl Shared {
+    fn tell_budget(&self, tenant: &TenantId, budget: &Budget) {
         let mut payload = json!(budget);
         payload["tenantId"] = json!(tenant);
         self.hub.tell_viewers(tenant, "hooks.budget", &payload);
-        self.desk.webhooks.happened(Happened::BudgetLow(tenant.clone(), budget.clone()));
+    }
+
+    /// Tells those here of a budget that another node found nearly spent.
+    pub(crate) async fn tell_budget_of(self: &Arc<Self>, tenant: TenantId) {
+        let of = tenant.clone();
+        let budget = self.blocking(move |shared| Ok(shared.store.budget(&of, jiff::Timestamp::now())?)).await;
+        match budget {
+            Ok(budget) => self.tell_budget(&tenant, &budget),
+            Err(error) => tracing::debug!("a budget could not be read: {error}"),
+        }
     }
 }
 

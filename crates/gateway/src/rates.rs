@@ -53,7 +53,7 @@ pub(crate) enum Attempt {
 type Origin = (Option<IpAddr>, Attempt);
 
 impl Rates {
-    /// Lets each key ask `per_minute` times a minute.
+    /// Lets each key ask `per_minute` times a minute, over all nodes.
     pub(crate) fn new(per_minute: NonZeroU32) -> Self {
         let sends = Quota::per_minute(SENDS_PER_MINUTE).allow_burst(SENDS_AT_ONCE);
         Self {
@@ -73,17 +73,23 @@ impl Rates {
         })
     }
 
-    /// Somebody asks for something.
-    pub(crate) fn request(&self, who: &Principal) -> Result<(), ApiError> {
+    /// Somebody asks for something at one of `nodes` nodes, each of which lets its part of the limit pass: a request
+    /// counts as many times as there are nodes.
+    pub(crate) fn request(&self, who: &Principal, nodes: NonZeroU32) -> Result<(), ApiError> {
         let user = match who.credential {
             // The holder of the token asks for many.
             Credential::Token => who.user.clone(),
             Credential::Key(_) | Credential::Console { .. } | Credential::Anonymous => String::new(),
         };
         let asker = (who.tenant.clone(), who.credential.clone(), user);
-        self.requests.check_key(&asker).map_err(|wait| {
+        let counts = nodes.min(self.per_minute);
+        // It counts at most as often as there is room for.
+        let Ok(passed) = self.requests.check_key_n(&asker, counts) else { return Ok(()) };
+        passed.map_err(|wait| {
             let wait = wait.wait_time_from(DefaultClock::default().now());
-            ApiError::exhausted(format!("too many requests: {} a minute on this node", self.per_minute), millis(wait))
+            let (all, here) = (self.per_minute, self.per_minute.get() / counts);
+            let among = if nodes.get() > 1 { format!(", {here} on each of {nodes} nodes") } else { String::new() };
+            ApiError::exhausted(format!("too many requests: {all} a minute{among}"), millis(wait))
         })
     }
 
@@ -169,7 +175,26 @@ fn millis(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rules::admin::CallerRole;
+
     use super::*;
+    use crate::principal::somebody;
+
+    #[test]
+    fn each_node_lets_its_part_of_the_requests_pass() {
+        let (limit, anna) = (NonZeroU32::new(12).unwrap(), somebody("anna", CallerRole::Operator));
+        for (nodes, passed) in [(1, 12), (2, 6), (3, 4), (5, 2), (12, 1), (40, 1)] {
+            let (rates, nodes) = (Rates::new(limit), NonZeroU32::new(nodes).unwrap());
+            let let_in = (0..20).filter(|_| rates.request(&anna, nodes).is_ok()).count();
+            assert_eq!(let_in, passed, "{nodes} nodes");
+            rates.request(&somebody("ben", CallerRole::Operator), nodes).unwrap();
+        }
+        let rates = Rates::new(NonZeroU32::MIN);
+        rates.request(&anna, NonZeroU32::new(2).unwrap()).unwrap();
+        let refused = rates.request(&anna, NonZeroU32::new(2).unwrap()).unwrap_err();
+        assert_eq!(refused.message, "too many requests: 1 a minute, 1 on each of 2 nodes");
+        assert!(refused.retry_after_ms.is_some());
+    }
 
     #[test]
     fn ten_failures_a_minute_are_enough() {

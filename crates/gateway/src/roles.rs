@@ -25,6 +25,7 @@ const OWN: &[Method] = &[
     method("agents.list", CallerRole::Viewer, Right::Read),
     method("sessions.list", CallerRole::Viewer, Right::Read),
     method("sessions.preview", CallerRole::Viewer, Right::Read),
+    method("sessions.patch", CallerRole::Operator, Right::Write),
     method("sessions.delete", CallerRole::Operator, Right::Write),
     method("sessions.reset", CallerRole::Operator, Right::Write),
     method("sessions.compact", CallerRole::Operator, Right::Write),
@@ -145,23 +146,11 @@ pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &Appro
 
 #[cfg(test)]
 mod tests {
-    use domain::id::TenantId;
-
     use super::*;
-    use crate::principal::{Credential, Rights};
+    use crate::principal::somebody;
 
     #[test]
     fn approvers_are_users_and_roles_and_may_be_somebody_else() {
-        let somebody = |user: &str, role| Principal {
-            tenant: TenantId::default_tenant(),
-            slug: "default".into(),
-            tenant_name: "Default".into(),
-            user: user.into(),
-            role,
-            rights: Rights::all(),
-            credential: Credential::Token,
-            until: None,
-        };
         let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
         let may = |who: &Principal, named: Option<&[&str]>, other_than_asker| {
             let named = named.map(|all| all.iter().map(|name| (*name).to_owned()).collect());

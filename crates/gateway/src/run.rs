@@ -1,5 +1,6 @@
 //! One run: a prompt that is worked for somebody, with everything that they hear of it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -58,6 +59,10 @@ struct RunState {
     waits: Option<String>,
     /// Whether a tool ran for it: asking again would run it again.
     effect: bool,
+    /// Where files for the user stand that are not kept yet.
+    files: Vec<PathBuf>,
+    /// The references of those that are.
+    media: Vec<String>,
 }
 
 /// What a run is made of.
@@ -134,6 +139,9 @@ impl Run {
             RunOutcome::Completed(answer) => {
                 let mut payload = json!({ "content": answer.content });
                 payload["usage"] = json!(answer.usage);
+                if !answer.media.is_empty() {
+                    payload["media"] = json!(answer.media);
+                }
                 self.event("run.completed", Some(payload));
             }
             RunOutcome::Failed(error) => self.event("run.failed", Some(json!({ "error": error.message }))),
@@ -198,6 +206,21 @@ impl Run {
         self.state().effect
     }
 
+    /// A file for its user stands at `path`.
+    pub(crate) fn brings(&self, path: PathBuf) {
+        self.state().files.push(path);
+    }
+
+    /// The files that are not kept yet; once.
+    pub(crate) fn brought(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.state().files)
+    }
+
+    /// A file for its user is kept.
+    pub(crate) fn has_kept(&self, reference: String) {
+        self.state().media.push(reference);
+    }
+
     pub(crate) fn had_effect(&self) {
         self.state().effect = true;
     }
@@ -206,7 +229,7 @@ impl Run {
     pub(crate) fn answer(&self, run_id: TurnId, content: String) -> RunAnswer {
         let state = self.state();
         let thinking = Some(state.thinking.clone()).filter(|thinking| !thinking.is_empty());
-        RunAnswer { run_id, content, usage: state.usage, thinking }
+        RunAnswer { run_id, content, usage: state.usage, thinking, media: state.media.clone() }
     }
 
     /// Whether it is about the prompt `text`, as it was sent or as the gates left it.

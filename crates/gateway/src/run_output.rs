@@ -1,5 +1,6 @@
 //! What a turn tells its user, on its way to those who hear of its run.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::UserOutput;
@@ -17,6 +18,8 @@ pub(crate) struct RunOutput {
     pub(crate) runs: Arc<Runs>,
     /// The conversation of whoever sends all of it each time.
     pub(crate) conversation: Option<String>,
+    /// Where files for the user stand until they are kept.
+    pub(crate) folder: PathBuf,
 }
 
 impl UserOutput for RunOutput {
@@ -57,6 +60,14 @@ impl UserOutput for RunOutput {
 
     fn for_user(&self, text: &str) {
         self.run.event("block.reply", Some(json!({ "content": text })));
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        Some(self.folder.clone())
+    }
+
+    fn file(&self, path: &Path) {
+        self.run.brings(path.to_owned());
     }
 
     fn hook(&self, chunk: &HookChunk, sig: &str) -> bool {

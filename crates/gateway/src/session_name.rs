@@ -162,25 +162,11 @@ fn unescaped(part: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::TenantId;
     use proptest::prelude::*;
     use rules::admin::CallerRole;
 
     use super::*;
-    use crate::principal::{Credential, Rights};
-
-    fn somebody(user: &str, role: CallerRole) -> Principal {
-        Principal {
-            tenant: TenantId::default_tenant(),
-            slug: "default".into(),
-            tenant_name: "Default".into(),
-            user: user.into(),
-            role,
-            rights: Rights::all(),
-            credential: Credential::Token,
-            until: None,
-        }
-    }
+    use crate::principal::somebody;
 
     #[test]
     fn two_users_have_two_conversations_of_one_name() {

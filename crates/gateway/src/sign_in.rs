@@ -139,7 +139,11 @@ impl<'a> Registry<'a> {
         if self.tenant(tenant).is_err() {
             return Ok(true);
         }
-        Ok(self.store.member(tenant, user)?.is_some_and(|member| member.disabled_at.is_some()))
+        match self.store.member(tenant, user)? {
+            Some(member) => Ok(member.disabled_at.is_some()),
+            None if self.known_by.role_of(user) == CallerRole::Owner => Ok(false),
+            None => Ok(self.store.was_removed(tenant, user)?),
+        }
     }
 
     fn by_token(&self, token: &str, claim: &Claim) -> Result<Principal, ApiError> {
@@ -168,6 +172,8 @@ impl<'a> Registry<'a> {
         let role = match (self.known_by.role_of(user), self.store.member(&tenant.id, user)?) {
             (CallerRole::Owner, _) => CallerRole::Owner,
             (role, Some(member)) => ceiling(role, &member)?,
+            // Whoever was taken out is nobody there, not more than they were.
+            (_, None) if self.store.was_removed(&tenant.id, user)? => return Err(revoked()),
             (role, None) if tenant.id == TenantId::default_tenant() => role,
             (_, None) => return Err(revoked()),
         };

@@ -118,6 +118,16 @@ impl Shared {
         .await
     }
 
+    /// Whether the user of `run` is kept out of its tenant.
+    pub(crate) async fn is_shut_out(self: &Arc<Self>, run: &Run) -> Result<bool, ApiError> {
+        let (tenant, user) = (run.key.tenant.clone(), run.name.user.clone());
+        self.blocking(move |shared| {
+            let registry = Registry::read(&shared.guests.known_by, &*shared.store, Timestamp::now())?;
+            registry.is_shut_out(&tenant, &user)
+        })
+        .await
+    }
+
     async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {
         let kept = self.blocking(move |shared| Ok(shared.store.keep_uses(&shared.guests.quotas.node, until)?)).await;
         if let Err(error) = kept {

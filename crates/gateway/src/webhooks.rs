@@ -23,6 +23,7 @@ use url::Url;
 use crate::bad_settings::BadSettings;
 
 mod endpoint;
+mod missed;
 mod payload;
 
 pub(crate) use endpoint::Endpoint;
@@ -36,6 +37,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long what could not be kept waits before it is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// How often it is looked for what happened and was not kept, because whoever noticed it died.
+const CATCH_UP_EVERY: Duration = Duration::from_secs(15);
+
+/// How far behind the cursor that is looked for: what was under way then is written by now.
+const BEHIND: SignedDuration = SignedDuration::from_secs(60);
 
 /// Most deliveries that are sent at once.
 const AT_ONCE: usize = 16;
@@ -146,6 +153,33 @@ impl Webhooks {
         }
     }
 
+    /// Finds again what was not kept, at once and from then on, until `stop`.
+    pub(crate) async fn catch_up(self, stop: CancellationToken) {
+        if self.parts.endpoints.is_empty() {
+            return;
+        }
+        let mut ticks = tokio::time::interval(CATCH_UP_EVERY);
+        let mut known: Option<Vec<String>> = None;
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = stop.cancelled() => return,
+            }
+            let (parts, before) = (self.parts.clone(), known.clone());
+            let done = tokio::task::spawn_blocking(move || parts.catch_up(before)).await;
+            match done {
+                Ok(Ok((all, new))) => {
+                    known = Some(all);
+                    if new > 0 {
+                        self.ring();
+                    }
+                }
+                Ok(Err(error)) => tracing::warn!("what others are to be told cannot be looked for: {error}"),
+                Err(error) => tracing::error!("what others are to be told cannot be looked for: {error}"),
+            }
+        }
+    }
+
     /// Sends what is due, until `stop`.
     pub(crate) async fn deliver(self, stop: CancellationToken) {
         if self.parts.endpoints.is_empty() {
@@ -218,14 +252,44 @@ impl Webhooks {
 }
 
 impl Parts {
+    /// Keeps what happened since the cursor, for those in `known`, else for those that the store knows: whoever is new hears
+    /// of what comes. The receivers that are known then, and how many deliveries are new. Blocks.
+    fn catch_up(&self, known: Option<Vec<String>>) -> Result<(Vec<String>, usize), StoreError> {
+        let now = Timestamp::now();
+        let known = match known {
+            Some(known) => known,
+            None => self.store.webhook_endpoints()?.into_iter().map(|it| it.id).collect(),
+        };
+        let new = match self.store.webhook_cursor()? {
+            Some(cursor) => {
+                let of_known = || self.endpoints.iter().filter(|endpoint| known.contains(&endpoint.id));
+                let since = cursor.checked_sub(BEHIND).unwrap_or(cursor);
+                let events = missed::missed(&*self.store, since, |event| of_known().any(|it| it.wants(event)))?;
+                self.post_for(&of_known().collect::<Vec<_>>(), &events, now)?
+            }
+            None => 0,
+        };
+        let all: Vec<String> = self.endpoints.iter().map(|endpoint| endpoint.id.clone()).collect();
+        self.store.advance_webhooks(now, &all)?;
+        Ok((all, new))
+    }
+
     /// Keeps what happened for everybody who wants to know of it. Says how many deliveries are new. Blocks.
     fn post(&self, events: &[Happened], now: Timestamp) -> Result<usize, StoreError> {
+        self.post_for(&self.endpoints.iter().collect::<Vec<_>>(), events, now)
+    }
+
+    /// The same for some of them.
+    fn post_for(&self, endpoints: &[&Endpoint], events: &[Happened], now: Timestamp) -> Result<usize, StoreError> {
+        if events.is_empty() {
+            return Ok(0);
+        }
         let filters = self.endpoints.iter().any(|endpoint| endpoint.tenant.is_some());
         let tenants = if filters { self.store.tenants()? } else { Vec::new() };
         let mut deliveries = Vec::new();
         for happened in events {
             let told = happened.told(self.public.as_ref());
-            let wanting = self.endpoints.iter().filter(|endpoint| {
+            let wanting = endpoints.iter().filter(|endpoint| {
                 endpoint.wants(told.event) && is_of(&tenants, endpoint.tenant.as_deref(), &told.tenant)
             });
             deliveries.extend(wanting.map(|endpoint| WebhookDelivery {

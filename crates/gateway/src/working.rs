@@ -104,7 +104,14 @@ impl Shared {
 
     async fn work(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<RunOutcome, ApiError> {
         self.life.nodes.takes(&run.name.agent)?;
-        let output = self.output(run);
+        if self.is_shut_out(run).await? {
+            // Whoever looked for their runs did not find this one yet.
+            run.handle.cancel();
+            if !errand.resumes {
+                return Ok(RunOutcome::Cancelled);
+            }
+        }
+        let output = self.output(run).await;
         let (mut conversation, mut report) = match self.begin(run, errand).await? {
             Begun::Over(outcome) => return Ok(outcome),
             Begun::GoesOn(mut conversation) => {
@@ -155,12 +162,13 @@ impl Shared {
         }
         // Given back before anybody hears how it went: whoever speaks next may come to another node.
         let_go(conversation).await;
+        self.keep_brought(run).await;
         outcome(run, report, replies)
     }
 
-    fn output(&self, run: &Arc<Run>) -> Arc<RunOutput> {
-        let conversation = run.name.signed_as();
-        Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone(), conversation })
+    async fn output(&self, run: &Arc<Run>) -> Arc<RunOutput> {
+        let (conversation, folder) = (run.name.signed_as(), self.fresh_folder().await);
+        Arc::new(RunOutput { run: run.clone(), runs: self.runs.clone(), conversation, folder })
     }
 
     /// The session of a run that begins. What persons are asked about there is not undone by another message, and what
@@ -225,7 +233,12 @@ impl Shared {
     }
 
     /// Goes on with the turn that somebody left open in the session of `run`, before its own begins.
-    async fn finish_left(&self, run: &Arc<Run>, errand: &Errand, (conversation, prompt): (&mut Conversation, String)) {
+    async fn finish_left(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        errand: &Errand,
+        (conversation, prompt): (&mut Conversation, String),
+    ) {
         let left = Run::new(RunParts {
             name: run.name.clone(),
             tenant: run.key.tenant.clone(),
@@ -236,7 +249,7 @@ impl Shared {
             hub: run.hub(),
         });
         let resumed = {
-            let work = errand.agent.resume(conversation, self.output(&left), &left.handle);
+            let work = errand.agent.resume(conversation, self.output(&left).await, &left.handle);
             tokio::pin!(work);
             tokio::select! {
                 resumed = &mut work => resumed,
@@ -249,6 +262,7 @@ impl Shared {
         if let Some(id) = left.id() {
             self.runs.forget(id);
         }
+        self.keep_brought(&left).await;
         if let Some(report) = resumed {
             let replies = vec![report.reply.clone()];
             let outcome = outcome(&left, report, replies).unwrap_or_else(RunOutcome::Failed);

@@ -12,8 +12,8 @@ use domain::id::{TenantId, TurnId};
 use domain::rule::Source;
 use domain::session::JournalEntry;
 use domain::store::{
-    ApprovalQuery, JournalAppend, LeftTurn, OnKept, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
-    StoreError,
+    ApprovalQuery, JournalAppend, LeftTurn, OnKept, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
+    SessionSettings, SessionStore, StoreError,
 };
 use domain::turn::Fact;
 use jiff::Timestamp;
@@ -133,6 +133,14 @@ impl SessionStore for SplitSessions {
 
     fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
         self.journals.last_node(key)
+    }
+
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
+        self.journals.session_settings(key)
+    }
+
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
+        self.journals.patch_session(key, patch)
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

@@ -20,7 +20,8 @@ use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
-    SessionHold, SessionKey, SessionRow, SessionStore, StoreError, StoredEvent, StoredTurn, TurnPage, TurnQuery,
+    SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, StoreError, StoredEvent,
+    StoredTurn, TurnPage, TurnQuery,
 };
 
 use jiff::Timestamp;
@@ -237,6 +238,14 @@ impl SessionStore for Memory {
 
     fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
         Ok(self.memory().left_turns())
+    }
+
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
+        Ok(self.memory().session_settings(key))
+    }
+
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
+        Ok(self.memory().patch_session(key, patch))
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

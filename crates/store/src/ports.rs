@@ -3,6 +3,7 @@
 
 mod identity;
 mod own;
+mod webhooks;
 
 use std::collections::BTreeSet;
 
@@ -18,11 +19,10 @@ use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
     JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob, OutboxStore,
-    RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, RetryWhich, Room, RoomSoon, RuleChange,
-    RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionQuery, SessionRow, SessionStore,
-    StoreError, StoredEndpoint, StoredEvent, StoredRules, Tenant, Upload, UploadStore, WebhookStore,
+    RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore,
+    RuleSubscription, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow, SessionSettings, SessionStore,
+    StoreError, StoredEvent, StoredRules, Tenant, Upload, UploadStore,
 };
-use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
 use crate::anchoring;
@@ -33,7 +33,6 @@ use crate::rows::batch::{Batch, tail};
 use crate::rows::hooks::Changer;
 use crate::rows::{
     approvals, audit, budgets, epoch, exchange, executions, hooks, journal, nodes, outbox, records, sessions, tenants,
-    webhooks,
 };
 
 impl<D: Database> RecordStore for SqlStore<D> {
@@ -103,6 +102,14 @@ impl<D: Database> SessionStore for SqlStore<D> {
 
     fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
         self.0.read(|db| self.0.last_node(db, key))
+    }
+
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
+        self.0.read(|db| sessions::settings(db, key))
+    }
+
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
+        self.0.write(|db| sessions::patch(db, key, patch))
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
@@ -305,49 +312,6 @@ impl<D: Database> OutboxStore for SqlStore<D> {
 
     fn try_again(&self, id: &str, attempts: u32, next_at: Timestamp) -> Result<(), StoreError> {
         self.0.write(|db| outbox::try_again(db, id, attempts, next_at))
-    }
-}
-
-impl<D: Database> WebhookStore for SqlStore<D> {
-    fn post_webhooks(&self, deliveries: Vec<WebhookDelivery>) -> Result<usize, StoreError> {
-        self.0.write(|db| webhooks::post(db, &deliveries))
-    }
-
-    fn take_webhooks(
-        &self,
-        endpoints: &[String],
-        times: (Timestamp, Timestamp),
-        limit: usize,
-    ) -> Result<Vec<WebhookDelivery>, StoreError> {
-        self.0.write(|db| webhooks::take(db, endpoints, times, limit))
-    }
-
-    fn webhook_delivered(&self, id: &str) -> Result<(), StoreError> {
-        self.0.write(|db| webhooks::delivered(db, id))
-    }
-
-    fn webhook_tried(&self, delivery: &WebhookDelivery) -> Result<(), StoreError> {
-        self.0.write(|db| webhooks::tried(db, delivery))
-    }
-
-    fn stop_webhook(&self, endpoint: &str, now: Timestamp) -> Result<(), StoreError> {
-        self.0.write(|db| webhooks::stop(db, endpoint, now))
-    }
-
-    fn webhook_endpoints(&self) -> Result<Vec<StoredEndpoint>, StoreError> {
-        self.0.read(|db| webhooks::endpoints(db))
-    }
-
-    fn webhook_deliveries(&self, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
-        self.0.read(|db| webhooks::newest(db, limit))
-    }
-
-    fn retry_webhooks(&self, which: RetryWhich<'_>, now: Timestamp) -> Result<u64, StoreError> {
-        self.0.write(|db| webhooks::retry(db, which, now))
-    }
-
-    fn forget_webhooks(&self, before: Timestamp) -> Result<u64, StoreError> {
-        self.0.write(|db| webhooks::forget(db, before))
     }
 }
 

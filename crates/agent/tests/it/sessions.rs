@@ -12,8 +12,8 @@ use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason};
 use domain::skill::{SkillHook, Skills, Timing};
 use domain::store::{
-    JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
-    StoredEvent,
+    JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionPatch, SessionRow,
+    SessionSettings, SessionStore, StoreError, StoredEvent,
 };
 use domain::tool::ToolOutput;
 use domain::turn::{Fact, WaitingMessage};

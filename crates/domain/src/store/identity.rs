@@ -9,7 +9,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::{Actor, StoreError};
+use super::{Actor, StoreError, Tenant};
 use crate::caller_role::CallerRole;
 use crate::hex::hex;
 use crate::id::TenantId;
@@ -259,7 +259,8 @@ pub struct GatewayUse {
     pub node: String,
 }
 
-/// Those who may ask, and what they use.
+/// Those who may ask, and what they use. Each change of a key, a member or a tenant is an entry of the audit chain, in one
+/// transaction: see [`IdentityChange`](super::IdentityChange).
 pub trait IdentityStore: Send + Sync {
     /// Counts what takes something away from somebody: whoever has seen another number looks again who may what. Blocks.
     ///
@@ -272,6 +273,12 @@ pub trait IdentityStore: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn disabled_tenants(&self) -> Result<Vec<TenantId>, StoreError>;
+
+    /// Adds a tenant. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if there is one with its id or slug; or the store cannot do it.
+    fn create_tenant(&self, tenant: &Tenant, by: &Actor) -> Result<(), StoreError>;
 
     /// Disables a tenant, which shuts its gates wherever rules are read, or enables it again. Blocks.
     ///
@@ -302,13 +309,19 @@ pub trait IdentityStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] if they are none; or the store cannot do it.
-    fn change_member(&self, member: &Member) -> Result<(), StoreError>;
+    fn change_member(&self, member: &Member, by: &Actor) -> Result<(), StoreError>;
 
     /// Takes a member out, revokes their keys and ends their console sessions. Whether they were one. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
     fn remove_member(&self, tenant: &TenantId, user: &str, by: &Actor) -> Result<bool, StoreError>;
+
+    /// Whether somebody was a member and was taken out, and nobody added them again. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn was_removed(&self, tenant: &TenantId, user: &str) -> Result<bool, StoreError>;
 
     /// Adds a key whose owner is a member. Blocks.
     ///

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::StoreError;
+use super::{LoggedChange, StoreError};
 use crate::webhook::WebhookDelivery;
 
 /// A receiver as the store knows it.
@@ -49,7 +49,25 @@ pub trait WebhookStore: Send + Sync {
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
-    /// The delivery is made.
+    /// The changes of rules since `since`, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn rule_changes_since(&self, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
+
+    /// Until when everything that happened is kept for those who want to know; nothing where nobody looked yet.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn webhook_cursor(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Everything that happened until `at` is kept. It never goes back. `endpoints` are known from then on.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn advance_webhooks(&self, at: Timestamp, endpoints: &[String]) -> Result<(), StoreError>;
+
+    /// The delivery is made. Whoever keeps it once more keeps nothing.
     ///
     /// # Errors
     /// The store cannot do it.

@@ -13,6 +13,8 @@ use domain::json::{Value, json};
 use domain::store::{SessionOrigin, SignInLink};
 use jiff::Timestamp;
 
+use super::FORBIDDEN_ORIGIN;
+use super::refused::Refused;
 use super::reply::{answer, json_body};
 use crate::Shared;
 use crate::claim::{COOKIE_PREFIX, Claim};
@@ -79,14 +81,9 @@ fn respond(said: Result<Said, ApiError>) -> Response {
     let (mut response, cookies) = match said {
         Ok(Said { body, cookies }) => (answer(StatusCode::OK, &body), cookies),
         Err(error) => {
-            let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let code = error.code.word().to_lowercase();
-            let body = json!({ "error": { "code": code, "message": error.message } });
-            let mut response = answer(status, &body);
-            if let Some(wait) = error.retry_after_ms {
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.div_ceil(1000)));
-            }
-            (response, Vec::new())
+            let refused = Refused::from(error);
+            let body = json!({ "error": { "code": refused.code, "message": refused.error.message } });
+            (refused.response(&body), Vec::new())
         }
     };
     for cookie in cookies.iter().filter_map(|cookie| HeaderValue::from_str(cookie).ok()) {
@@ -101,10 +98,8 @@ fn only_own_pages(visit: Visit) -> Result<(), ApiError> {
     if visit.is_own_page {
         return Ok(());
     }
-    Err(ApiError::new(
-        ErrorCode::TenantAccessRevoked,
-        "a session of the console is for pages of this server only, not for those of `gateway.allowed_origins`",
-    ))
+    let why = "a session of the console is for pages of this server only, not for those of `gateway.allowed_origins`";
+    Err(ApiError::unauthorized(why).with_details(json!({ "kind": FORBIDDEN_ORIGIN })))
 }
 
 impl Shared {

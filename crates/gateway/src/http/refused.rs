@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::json::Value;
 
+use super::FORBIDDEN_ORIGIN;
 use super::body::BadBody;
 use super::reply::answer;
 use crate::error::{ApiError, ErrorCode};
@@ -22,6 +23,7 @@ impl From<ApiError> for Refused {
     fn from(error: ApiError) -> Self {
         let (status, code) = match error.kind() {
             Some("hook_blocked") => (StatusCode::FORBIDDEN, "hook_blocked".to_owned()),
+            Some(FORBIDDEN_ORIGIN) => (StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN.to_owned()),
             Some("hook_stopped") => (StatusCode::FORBIDDEN, "hook_stopped".to_owned()),
             Some("failed" | "iteration_limit") => (StatusCode::BAD_GATEWAY, "turn_failed".to_owned()),
             Some("idempotency_key_reused") => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused".to_owned()),
@@ -88,6 +90,7 @@ mod tests {
         for (error, status, code, retry) in [
             (of("hook_blocked", false), 403, "hook_blocked", false),
             (of("hook_stopped", true), 403, "hook_stopped", false),
+            (of("forbidden_origin", false), 403, "forbidden_origin", false),
             (of("failed", false), 502, "turn_failed", true),
             (of("failed", true), 502, "turn_failed", false),
             (of("session_busy", false), 409, "session_busy", false),

@@ -48,7 +48,7 @@ impl Shared {
                 return Err(ApiError::invalid("`X-Pintle-User` and `X-Pintle-Tenant` go with the gateway token only"));
             }
         }
-        self.guests.rates.request(&who)?;
+        self.guests.rates.request(&who, self.life.nodes.count())?;
         Ok(who)
     }
 }

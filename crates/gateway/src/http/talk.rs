@@ -215,10 +215,7 @@ impl Wanted {
         if shared.life.draining.is_cancelled() {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() }.into());
         }
-        let agent = {
-            let host = shared.host.read().await;
-            shared.agents.ready(&host, &self.name.agent, None)?
-        };
+        let agent = shared.ready(&self.key(), &self.name.agent, None).await?;
         let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
         // Where the host keeps the conversation, only the last message counts.
         files.retain(|(place, _)| !self.kept || place.is_none());

@@ -67,7 +67,7 @@ impl IdentityAdmin {
             Some(false) => member.disabled_at = member.disabled_at.take().or_else(|| Some(moment(now))),
             None => {}
         }
-        self.store.change_member(&member)?;
+        self.store.change_member(&member, &actor(by, now))?;
         tracing::info!(%user, role = %member.role, enabled = member.disabled_at.is_none(), by = %by.name,
             "security.member_changed");
         Ok(member)

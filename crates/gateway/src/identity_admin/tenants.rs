@@ -55,7 +55,7 @@ impl IdentityAdmin {
             name: called.to_owned(),
             created_at: moment(now),
         };
-        self.store.add_tenant(&tenant).map_err(|error| match error {
+        self.store.create_tenant(&tenant, &actor(by, now)).map_err(|error| match error {
             StoreError::Conflict(why) => ApiError::new(ErrorCode::AlreadyExists, why),
             other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
         })?;

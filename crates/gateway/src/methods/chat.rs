@@ -9,7 +9,6 @@ use domain::store::{Letter, LetterKind, SessionKey};
 
 use super::sessions::session;
 use crate::Shared;
-use crate::agents::named as named_agent;
 use crate::errand::{Errand, Whose};
 use crate::error::{ApiError, going_away};
 use crate::hub::Connection;
@@ -103,11 +102,8 @@ impl Shared {
         let who = &connection.who;
         let (message, mut history) = (message(params)?, history(params)?);
         self.guests.rates.check(who)?;
-        let agent = {
-            let host = self.host.read().await;
-            let agent = named_agent(&host.loaded.config, Some(&name.agent))?.name.clone();
-            self.agents.ready(&host, &agent, params.text("modelOverride")?)?
-        };
+        let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
+        let agent = self.ready(&key, &name.agent, params.text("modelOverride")?).await?;
         let (skills, enable_tools) = (params.texts("skills")?, params.flag("enableTools")?.unwrap_or(true));
         let files: Vec<(Option<usize>, Attachment)> =
             params.texts("media")?.unwrap_or_default().iter().map(|entry| (None, attached(entry))).collect();
@@ -214,10 +210,13 @@ fn attached(entry: &str) -> Attachment {
 /// What `chat.send` answers when the run is over.
 fn answer(outcome: &RunOutcome) -> Result<Value, ApiError> {
     match outcome {
-        RunOutcome::Completed(RunAnswer { run_id, content, usage, thinking }) => {
+        RunOutcome::Completed(RunAnswer { run_id, content, usage, thinking, media }) => {
             let mut payload = json!({ "runId": run_id, "content": content, "usage": usage });
             if let Some(thinking) = thinking {
                 payload["thinking"] = json!(thinking);
+            }
+            if !media.is_empty() {
+                payload["media"] = json!(media);
             }
             Ok(payload)
         }

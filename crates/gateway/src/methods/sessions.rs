@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use agent::Conversation;
 use domain::id::AgentId;
-use domain::json::{Value, json};
+use domain::json::{Object, Value, json};
 use domain::message::{FROM_HOOK, Message, Role};
 use domain::session::Session;
-use domain::store::{SessionKey, SessionRow};
+use domain::store::{SessionKey, SessionPatch, SessionRow};
 
 use crate::Shared;
 use crate::error::ApiError;
@@ -20,6 +20,12 @@ const PAGE: usize = 20;
 
 /// Messages that stay when a conversation is compacted, unless it is said. Source: the published protocol.
 const KEEP_LAST: usize = 4;
+
+/// Longest label, in characters: a line of a listing.
+const MAX_LABEL: usize = 255;
+
+/// Longest metadata, in bytes of JSON: a page of a listing has those of 200 sessions.
+const MAX_METADATA_BYTES: usize = 4 << 10;
 
 /// Most sessions in a page.
 const MAX_PAGE: usize = 200;
@@ -57,6 +63,32 @@ impl Shared {
         let (session, key) = (self.session(who, &name).await?, name.shown_to(who));
         let messages: Vec<Value> = messages(&session);
         Ok(json!({ "key": key, "messages": messages, "summary": "" }))
+    }
+
+    /// Changes what is said of a session: an empty text clears, and what is absent stays.
+    pub(super) async fn sessions_patch(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["key", "label", "model", "metadata"])?;
+        let name = session(params.needed("key")?, who)?;
+        let patch = SessionPatch {
+            label: params.said("label")?.map(label).transpose()?,
+            model: params.said("model")?.map(str::to_owned),
+            metadata: params.object("metadata")?.map(metadata).transpose()?,
+        };
+        if patch == SessionPatch::default() {
+            return Err(ApiError::invalid("nothing to change: expected label, model or metadata"));
+        }
+        self.session(who, &name).await?;
+        if let Some(model) = patch.model.as_deref().filter(|model| !model.is_empty()) {
+            let host = self.host.read().await;
+            let ready = self.agents.ready(&host, &name.agent, Some(model));
+            ready.map_err(|error| ApiError::invalid(format!("invalid request: model: {}", error.message)))?;
+        }
+        let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
+        self.blocking(move |shared| match shared.sessions.patch_session(&key, &patch)? {
+            true => Ok(json!({ "ok": true })),
+            false => Err(ApiError::session_not_found(&shown)),
+        })
+        .await
     }
 
     pub(super) async fn sessions_delete(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
@@ -150,6 +182,27 @@ pub(super) fn session(key: &str, who: &Principal) -> Result<SessionName, ApiErro
     SessionName::read(key, who).map_err(|bad| ApiError::invalid(format!("invalid session key: {}", bad.0)))
 }
 
+/// What a session is to be called.
+fn label(text: &str) -> Result<String, ApiError> {
+    let length = text.chars().count();
+    if length > MAX_LABEL {
+        return Err(ApiError::invalid(format!("label exceeds {MAX_LABEL} characters (got {length})")));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(ApiError::invalid("label has control characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// What a client keeps with a session.
+fn metadata(members: &Object) -> Result<Object, ApiError> {
+    let length = json!(members).to_string().len();
+    if length > MAX_METADATA_BYTES {
+        return Err(ApiError::invalid(format!("metadata exceeds {MAX_METADATA_BYTES} bytes of JSON (got {length})")));
+    }
+    Ok(members.clone())
+}
+
 /// A session in a listing.
 fn shown(name: &SessionName, row: &SessionRow, who: &Principal) -> Value {
     let mut session = json!({
@@ -157,11 +210,17 @@ fn shown(name: &SessionName, row: &SessionRow, who: &Principal) -> Value {
         "messageCount": row.turns,
         "created": row.created_at,
         "updated": row.updated_at,
-        "label": row.title,
+        "label": if row.settings.label.is_empty() { &row.title } else { &row.settings.label },
         "agentId": row.agent_id,
         "channel": name.channel.word(),
         "waiting": row.waiting,
     });
+    if let Some(model) = row.settings.model() {
+        session["model"] = json!(model);
+    }
+    if !row.settings.metadata.is_empty() {
+        session["metadata"] = json!(row.settings.metadata);
+    }
     if name.user != who.user {
         session["userId"] = json!(name.user);
     }

@@ -33,6 +33,13 @@ const METHODS: &[MethodRow] = &[
         "20 unless `limit` says otherwise, 200 at most",
     ),
     method("sessions.preview", "{ key: string }", "{ key: string, messages: ShownMessage[], summary: string }", ""),
+    method(
+        "sessions.patch",
+        "{ key: string, label?: string, model?: string, metadata?: object }",
+        "{ ok: true }",
+        "what is absent stays, an empty text clears, `metadata` is replaced whole; `model` is that of the turns that \
+         begin from then on",
+    ),
     method("sessions.delete", "{ key: string }", "{ ok: true }", ""),
     method(
         "sessions.reset",
@@ -57,7 +64,7 @@ const METHODS: &[MethodRow] = &[
         "chat.send",
         "{ message: string, messageId?: string, agentId?: string, sessionKey?: string, stream?: boolean, media?: string[], modelOverride?: string, \
          history?: HistoryMessage[], skills?: string[], enableTools?: boolean }",
-        "{ runId: string, content: string, usage: Usage, thinking?: string } | \
+        "{ runId: string, content: string, usage: Usage, thinking?: string, media?: string[] } | \
          { injected: true, runId: string | null } | { cancelled: true } | { parked: true, approvalIds: string[] }",
         "when the run ends; `parked` where the server goes away while a person is waited for",
     ),
@@ -191,7 +198,11 @@ pub(super) const RUN_EVENTS: &[Row] = &[
     ),
     row("approval.waiting", "{ approvalId: string, tool: string }", ""),
     row("approval.decided", "{ approvalId: string, state: ApprovalState }", ""),
-    row("run.completed", "{ content: string, usage: Usage }", ""),
+    row(
+        "run.completed",
+        "{ content: string, usage: Usage, media?: string[] }",
+        "`media` are the files for the user: `GET /v1/media/ID`",
+    ),
     row("run.failed", "{ error: string }", ""),
     row("run.cancelled", "", ""),
 ];
@@ -239,7 +250,7 @@ const SHAPES: &[Row] = &[
     row(
         "SessionLine",
         "{ key: string, messageCount: integer, created: string, updated: string, label: string, agentId: string, \
-         channel: string, waiting: integer, userId?: string }",
+         channel: string, waiting: integer, model?: string, metadata?: object, userId?: string }",
         "A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals.",
     ),
     row(

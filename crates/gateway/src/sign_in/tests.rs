@@ -220,9 +220,40 @@ fn whoever_is_connected_is_looked_at_again() {
     let (of_token, of_key) = (of_token.unwrap(), of_key.unwrap());
     assert_eq!((again(&of_token), again(&of_key)), (Ok(true), Ok(true)));
     let anna = store.member(&key.tenant, "anna").unwrap().unwrap();
-    store.change_member(&Member { role: CallerRole::Viewer, ..anna }).unwrap();
+    store.change_member(&Member { role: CallerRole::Viewer, ..anna }, &by()).unwrap();
     assert_eq!((again(&of_token), again(&of_key)), (Ok(false), Ok(false)), "they may less");
     store.remove_member(&key.tenant, "anna", &by()).unwrap();
     assert_eq!(again(&of_token), Err(ErrorCode::TenantAccessRevoked));
     assert_eq!(again(&of_key), Err(ErrorCode::Unauthorized));
+}
+
+#[test]
+fn whoever_was_taken_out_is_nobody_until_they_are_added_again() {
+    let (known, store) = (KnownBy::new(Some("secret"), Vec::new()), store());
+    let tenant = TenantId::default_tenant();
+    let member = |user: &str| Member {
+        tenant: tenant.clone(),
+        user: user.into(),
+        role: CallerRole::Viewer,
+        disabled_at: None,
+        created_at: now().to_string(),
+        created_by: "anna".into(),
+    };
+    let role = |user: &str| {
+        let claim = Claim::read(&json!({ "token": "secret", "user_id": user })).unwrap();
+        at(&known, &store, &claim, REMOTE, now()).map(|who| who.role).map_err(|error| error.code)
+    };
+    let shut_out = |user: &str| Registry::read(&known, &store, now()).unwrap().is_shut_out(&tenant, user).unwrap();
+    for user in ["carl", "system"] {
+        store.add_member(&member(user)).unwrap();
+    }
+    assert_eq!((role("carl"), shut_out("carl")), (Ok(CallerRole::Viewer), false));
+    for user in ["carl", "system"] {
+        assert!(store.remove_member(&tenant, user, &by()).unwrap());
+    }
+    assert_eq!((role("carl"), shut_out("carl")), (Err(ErrorCode::TenantAccessRevoked), true));
+    assert_eq!((role("system"), shut_out("system")), (Ok(CallerRole::Owner), false), "an owner is no member");
+    assert_eq!((role("dora"), shut_out("dora")), (Ok(CallerRole::Admin), false), "nobody took them out");
+    store.add_member(&member("carl")).unwrap();
+    assert_eq!((role("carl"), shut_out("carl")), (Ok(CallerRole::Viewer), false));
 }

@@ -16,6 +16,8 @@ use crate::error::CliError;
 use crate::table::out_columns;
 use crate::timeline::Timeline;
 
+mod serving;
+
 /// What the demo asks.
 const PROMPT: &str =
     "What is the weather in Beijing, what do my notes say, what is my key, and force-push main for me.";
@@ -38,9 +40,18 @@ pub struct DemoArgs {
     /// Keep the demo's files in this folder, to change them and run it again
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Serve the console over the demo, with an approval that waits and a made-up history, until Ctrl-C
+    #[arg(long, conflicts_with = "keep")]
+    serve: bool,
+    /// With --serve: where to listen [default: 127.0.0.1:18790]
+    #[arg(long, value_name = "ADDR", num_args = 1.., requires = "serve")]
+    listen: Vec<String>,
 }
 
 pub(super) fn run(global: &Global, args: &DemoArgs) -> Result<u8, CliError> {
+    if args.serve {
+        return serving::run(global, &args.listen);
+    }
     let scratch = Scratch::new(args.keep.clone())?;
     check(&scratch.folder)?;
     write(&scratch.folder)?;

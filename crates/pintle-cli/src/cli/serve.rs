@@ -48,6 +48,15 @@ pub struct ServeArgs {
     /// Do not start when a guard is bad, down or untrusted
     #[arg(long)]
     strict: bool,
+    #[arg(skip)]
+    is_demo: bool,
+}
+
+impl ServeArgs {
+    /// For the demo, which holds nothing that anybody must not reach: its link is printed wherever its output goes.
+    pub(super) fn of_demo(listen: &[String]) -> Self {
+        Self { command: None, listen: listen.to_vec(), open: true, check: false, strict: false, is_demo: true }
+    }
 }
 
 /// What else can be done with a server.
@@ -111,7 +120,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     }
     gateway.serve(listening);
     if args.open {
-        open(&gateway, opened.as_deref()).await?;
+        open(&gateway, opened.as_deref(), args.is_demo).await?;
     }
     let manager = ServiceManager::of_process();
     manager.ready();
@@ -212,8 +221,8 @@ fn has_keys(host: &Host) -> Result<bool, CliError> {
 }
 
 /// Prints a link to the console, where only a person sees it.
-async fn open(gateway: &Gateway, origin: Option<&str>) -> Result<(), CliError> {
-    if !std::io::stderr().is_terminal() || operator::require().is_err() {
+async fn open(gateway: &Gateway, origin: Option<&str>, anywhere: bool) -> Result<(), CliError> {
+    if !anywhere && (!std::io::stderr().is_terminal() || operator::require().is_err()) {
         terminal::warn("--open prints its link on a terminal only; `pintle serve link` in one makes another");
         return Ok(());
     }

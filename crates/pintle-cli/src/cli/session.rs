@@ -13,6 +13,7 @@ use domain::fault::Fault;
 use domain::health::Health;
 use domain::hook::Hook;
 use domain::id::{AgentId, HookName, SessionId, TenantId};
+use domain::lease::LEASE_TIME;
 use domain::store::StoreError;
 use domain::verdict::AbortScope;
 use engine::Watcher;
@@ -272,7 +273,14 @@ pub(super) fn conversation(host: &Host, key: Option<&str>, by: WorkedBy<'_>) -> 
     }
     let opened = opened.map_err(|error| match error {
         StoreError::Conflict(why) => {
-            CliError::failed(why).hint("wait until it is done, or take another session with --session KEY")
+            let error = CliError::failed(why).hint("wait until it is done, or take another session with --session KEY");
+            match host.store.is_shared() {
+                true => error.hint(format!(
+                    "if that process was killed, the session is free after at most {} s",
+                    LEASE_TIME.as_secs()
+                )),
+                false => error,
+            }
         }
         error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => {
             CliError::failed(error.to_string())

@@ -173,7 +173,8 @@ fn line(table: &mut Table, row: &SessionRow) {
     let state = state(row).map(|state| format!("  {NOTE}{state}{NOTE:#}")).unwrap_or_default();
     table.line(format!("{BOLD}{}{BOLD:#}{state}", clean(&row.session_id)), 2);
     let (agent, at) = (clean(&row.agent_id), glued(&clean(&moment_of(&row.updated_at))));
-    table.line(format!("  {}  {DIM}agent {agent}, {turns}, {at}{DIM:#}", clip(&row.title)), 4);
+    let title = if row.settings.label.is_empty() { &row.title } else { &row.settings.label };
+    table.line(format!("  {}  {DIM}agent {agent}, {turns}, {at}{DIM:#}", clip(title)), 4);
 }
 
 /// What there is to know of a session that is not simply done.

@@ -1,6 +1,8 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod delivered;
+mod demo;
 mod deploy;
 mod doors;
 mod ending;
@@ -13,6 +15,8 @@ mod http_client;
 mod described;
 mod front_end;
 mod media;
+mod missed;
+mod patching;
 mod pending;
 mod protocol;
 mod repeats;
@@ -23,6 +27,7 @@ mod rules;
 mod seed;
 mod server;
 mod starting;
+mod taken_away;
 mod talking;
 mod two_tenants;
 mod who_may;

@@ -72,6 +72,11 @@ impl RuleStore for Memory {
 }
 
 impl Memory {
+    /// The changes of every hook since then, oldest first.
+    pub(super) fn changes_since(&self, since: Timestamp, limit: usize) -> Vec<LoggedChange> {
+        self.tables().changes_since(since, limit)
+    }
+
     /// Disables a tenant or enables it again.
     pub(super) fn stop_tenant(&self, tenant: &TenantId, disabled: bool) {
         self.tables().stop_tenant(tenant, disabled);

@@ -1,12 +1,13 @@
 //! Those who may ask, of this process alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
 
+use domain::audit::AuditKind;
 use domain::id::TenantId;
 use domain::store::{
-    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityStore, Member, RuleStore as _, SecretDigest, SessionOrigin,
-    SessionSecrets, SignInLink, StoreError,
+    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, RuleStore as _, SecretDigest,
+    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant,
 };
 use jiff::Timestamp;
 
@@ -19,6 +20,7 @@ use crate::rules;
 pub(super) struct IdentityTables {
     epoch: u64,
     members: BTreeMap<(TenantId, String), Member>,
+    removed: BTreeSet<(TenantId, String)>,
     keys: BTreeMap<(TenantId, String), (ApiKey, SecretDigest)>,
     links: BTreeMap<SecretDigest, SignInLink>,
     sessions: BTreeMap<(TenantId, String), (ConsoleSession, SessionSecrets)>,
@@ -36,6 +38,11 @@ impl Memory {
         let spelled = rules::uuid(id.as_str()).map(TenantId::new).ok_or_else(|| rules::no_tenant(id))?;
         let known = self.tenants()?.iter().any(|tenant| tenant.id == spelled);
         if known { Ok(spelled) } else { Err(rules::no_tenant(id)) }
+    }
+
+    /// Says it in the audit chain.
+    fn noted(&self, change: &IdentityChange<'_>, by: &Actor) -> Result<(), StoreError> {
+        self.note(change.tenant(), by.at, AuditKind::Change, change.data(by))
     }
 }
 
@@ -57,11 +64,19 @@ impl IdentityStore for Memory {
         Ok(self.rules()?.disabled)
     }
 
-    fn set_tenant_disabled(&self, tenant: &TenantId, disabled: bool, _by: &Actor) -> Result<(), StoreError> {
-        let tenant = self.known_tenant(tenant)?;
-        self.stop_tenant(&tenant, disabled);
+    fn create_tenant(&self, tenant: &Tenant, by: &Actor) -> Result<(), StoreError> {
+        self.add_tenant(tenant)?;
+        self.noted(&IdentityChange::TenantCreated(tenant), by)
+    }
+
+    fn set_tenant_disabled(&self, tenant: &TenantId, disabled: bool, by: &Actor) -> Result<(), StoreError> {
+        let id = self.known_tenant(tenant)?;
+        self.stop_tenant(&id, disabled);
         self.identities().epoch += 1;
-        Ok(())
+        let Some(tenant) = self.tenants()?.into_iter().find(|tenant| tenant.id == id) else { return Ok(()) };
+        let change =
+            if disabled { IdentityChange::TenantDisabled(&tenant) } else { IdentityChange::TenantEnabled(&tenant) };
+        self.noted(&change, by)
     }
 
     fn members(&self, tenant: &TenantId) -> Result<Vec<Member>, StoreError> {
@@ -79,17 +94,21 @@ impl IdentityStore for Memory {
         if tables.members.contains_key(&place) {
             return Err(taken(&member.user));
         }
+        tables.removed.remove(&place);
         tables.members.insert(place, Member { tenant, ..member.clone() });
-        Ok(())
+        drop(tables);
+        let at = parsed(&member.created_at).unwrap_or_else(Timestamp::now);
+        self.noted(&IdentityChange::MemberAdded(member), &Actor { name: member.created_by.clone(), at })
     }
 
-    fn change_member(&self, member: &Member) -> Result<(), StoreError> {
+    fn change_member(&self, member: &Member, by: &Actor) -> Result<(), StoreError> {
         let mut tables = self.identities();
         let place = (member.tenant.clone(), member.user.clone());
         let found = tables.members.get_mut(&place).ok_or_else(|| unknown(&member.user))?;
         (found.role, found.disabled_at) = (member.role, member.disabled_at.clone());
         tables.epoch += 1;
-        Ok(())
+        drop(tables);
+        self.noted(&IdentityChange::MemberChanged(member), by)
     }
 
     fn remove_member(&self, tenant: &TenantId, user: &str, by: &Actor) -> Result<bool, StoreError> {
@@ -100,7 +119,16 @@ impl IdentityStore for Memory {
         }
         tables.sessions.retain(|_, (session, _)| session.tenant != *tenant || session.user != user);
         tables.links.retain(|_, link| link.tenant != *tenant || link.user != user);
-        Ok(tables.members.remove(&(tenant.clone(), user.to_owned())).is_some())
+        let place = (tenant.clone(), user.to_owned());
+        let Some(member) = tables.members.remove(&place) else { return Ok(false) };
+        tables.removed.insert(place);
+        drop(tables);
+        self.noted(&IdentityChange::MemberRemoved(&member), by)?;
+        Ok(true)
+    }
+
+    fn was_removed(&self, tenant: &TenantId, user: &str) -> Result<bool, StoreError> {
+        Ok(self.identities().removed.contains(&(tenant.clone(), user.to_owned())))
     }
 
     fn add_key(&self, key: &ApiKey, digest: &SecretDigest) -> Result<(), StoreError> {
@@ -109,7 +137,9 @@ impl IdentityStore for Memory {
             return Err(unknown(&key.owner));
         }
         tables.keys.insert((key.tenant.clone(), key.id.clone()), (key.clone(), digest.clone()));
-        Ok(())
+        drop(tables);
+        let at = parsed(&key.created_at).unwrap_or_else(Timestamp::now);
+        self.noted(&IdentityChange::KeyCreated(key), &Actor { name: key.created_by.clone(), at })
     }
 
     fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, StoreError> {
@@ -139,9 +169,12 @@ impl IdentityStore for Memory {
             return Ok(false);
         }
         key.revoked_at = Some(rules::moment(by.at));
+        let revoked = key.clone();
         tables.epoch += 1;
         let origin = SessionOrigin::Key(id.to_owned());
         tables.sessions.retain(|_, (session, _)| session.tenant != *tenant || session.origin != origin);
+        drop(tables);
+        self.noted(&IdentityChange::KeyRevoked(&revoked), by)?;
         Ok(true)
     }
 

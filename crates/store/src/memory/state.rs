@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
 use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
-use domain::store::{ApprovalQuery, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionRow, StoreError};
+use domain::store::{
+    ApprovalQuery, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings,
+    StoreError,
+};
 use domain::turn::Fact;
 use jiff::Timestamp;
 
@@ -53,6 +56,7 @@ impl Conversation {
             waiting: 0,
             held_by: None,
             last_end: None,
+            settings: SessionSettings::default(),
         };
         Self { entries: Vec::new(), times: Vec::new(), row, opened: false, used: 0 }
     }
@@ -142,6 +146,15 @@ impl MemoryState {
             }
         };
         found.into_iter().map(row).collect()
+    }
+
+    pub(super) fn session_settings(&self, key: &SessionKey) -> Option<SessionSettings> {
+        self.sessions.get(key).map(|it| it.row.settings.clone())
+    }
+
+    pub(super) fn patch_session(&mut self, key: &SessionKey, patch: &SessionPatch) -> bool {
+        let found = self.sessions.get_mut(key);
+        found.map(|it| it.row.settings.patch(patch)).is_some()
     }
 
     pub(super) fn left_turns(&self) -> Vec<LeftTurn> {

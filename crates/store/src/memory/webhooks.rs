@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::store::{RetryWhich, StoreError, StoredEndpoint, WebhookStore};
+use domain::store::{LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
 use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
@@ -15,6 +15,9 @@ use crate::rules::whole_micros;
 pub(super) struct WebhookTables {
     endpoints: BTreeMap<String, (u64, Option<Timestamp>)>,
     deliveries: BTreeMap<String, WebhookDelivery>,
+    /// What was told, and when it happened.
+    told: BTreeMap<String, Timestamp>,
+    cursor: Option<Timestamp>,
 }
 
 impl Memory {
@@ -29,7 +32,7 @@ impl WebhookStore for Memory {
         deliveries.sort_by(|a, b| (&a.endpoint, &a.id).cmp(&(&b.endpoint, &b.id)));
         let mut new = 0;
         for delivery in deliveries {
-            let is_there = tables.deliveries.contains_key(&delivery.id);
+            let is_there = tables.deliveries.contains_key(&delivery.id) || tables.told.contains_key(&delivery.id);
             let (seq, stopped) = tables.endpoints.entry(delivery.endpoint.clone()).or_default();
             if is_there || stopped.is_some() {
                 continue;
@@ -56,7 +59,7 @@ impl WebhookStore for Memory {
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError> {
         let mut tables = self.webhooks();
-        let WebhookTables { endpoints: known, deliveries } = &mut *tables;
+        let WebhookTables { endpoints: known, deliveries, .. } = &mut *tables;
         let goes = |it: &WebhookDelivery| known.get(&it.endpoint).is_none_or(|(_, stopped)| stopped.is_none());
         let mut taken = Vec::new();
         for endpoint in endpoints {
@@ -75,7 +78,27 @@ impl WebhookStore for Memory {
     }
 
     fn webhook_delivered(&self, id: &str) -> Result<(), StoreError> {
-        self.webhooks().deliveries.remove(id);
+        let mut tables = self.webhooks();
+        if let Some(delivery) = tables.deliveries.remove(id) {
+            tables.told.insert(delivery.id, delivery.at);
+        }
+        Ok(())
+    }
+
+    fn rule_changes_since(&self, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        Ok(self.changes_since(since, limit))
+    }
+
+    fn webhook_cursor(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.webhooks().cursor)
+    }
+
+    fn advance_webhooks(&self, at: Timestamp, endpoints: &[String]) -> Result<(), StoreError> {
+        let mut tables = self.webhooks();
+        for endpoint in endpoints {
+            tables.endpoints.entry(endpoint.clone()).or_default();
+        }
+        tables.cursor = tables.cursor.max(Some(whole_micros(at)));
         Ok(())
     }
 

@@ -1,14 +1,54 @@
 //! The port to those who may ask.
 
+use domain::audit::AuditKind;
 use domain::id::TenantId;
+use domain::json::{Object, canonical};
 use domain::store::{
-    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityStore, Member, SecretDigest, SessionSecrets, SignInLink,
-    StoreError,
+    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, SecretDigest, SessionSecrets,
+    SignInLink, StoreError, Tenant,
 };
 use jiff::Timestamp;
 
 use crate::database::{Database, SqlStore};
+use crate::db::{Db, Failure};
+use crate::evidence;
 use crate::rows::identity::{self, console, keys, members, uses};
+use crate::rows::{audit, tenants};
+
+/// What an entry of the audit chain says, and in whose.
+type Entry = (TenantId, Object);
+
+fn entry(change: &IdentityChange<'_>, by: &Actor) -> Entry {
+    (change.tenant().clone(), change.data(by))
+}
+
+/// Does `work` and says in the audit chain what it says, sealed as changes of rules are: both or nothing.
+fn noted<D: Database, T>(
+    database: &D,
+    by: &Actor,
+    work: impl Fn(&dyn Db) -> Result<(T, Option<Entry>), Failure>,
+) -> Result<T, StoreError> {
+    let key = database.sealing().change_key();
+    let (done, grown) = database.write(|db| {
+        let (done, entry) = work(db)?;
+        let Some((tenant, data)) = entry else { return Ok((done, Vec::new())) };
+        let note = evidence::note(&tenant, by.at, AuditKind::Change, &canonical(&data.into()));
+        // Last, after all locks of rows.
+        let grown = audit::append_sealed(db, &[&note.map_err(Failure::Said)?], key.as_ref())?;
+        Ok((done, grown))
+    })?;
+    // Whoever cuts the entry off the end of the chain is to be found out.
+    if let Some(anchor) = database.sealing().anchor.as_ref().filter(|_| !grown.is_empty() && database.settle().is_ok())
+    {
+        anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
+    }
+    Ok(done)
+}
+
+/// Who did what a row says of its making.
+fn maker(name: &str, at: &str) -> Actor {
+    Actor { name: name.to_owned(), at: at.parse().unwrap_or_else(|_| Timestamp::now()) }
+}
 
 impl<D: Database> IdentityStore for SqlStore<D> {
     fn identity_epoch(&self) -> Result<u64, StoreError> {
@@ -20,7 +60,21 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn set_tenant_disabled(&self, tenant: &TenantId, disabled: bool, by: &Actor) -> Result<(), StoreError> {
-        self.0.write(|db| members::set_disabled(db, tenant, disabled, by))
+        noted(&self.0, by, |db| {
+            let tenant = members::set_disabled(db, tenant, disabled, by)?;
+            let change = match disabled {
+                true => IdentityChange::TenantDisabled(&tenant),
+                false => IdentityChange::TenantEnabled(&tenant),
+            };
+            Ok(((), Some(entry(&change, by))))
+        })
+    }
+
+    fn create_tenant(&self, tenant: &Tenant, by: &Actor) -> Result<(), StoreError> {
+        noted(&self.0, by, |db| {
+            tenants::add(db, tenant)?;
+            Ok(((), Some(entry(&IdentityChange::TenantCreated(tenant), by))))
+        })
     }
 
     fn members(&self, tenant: &TenantId) -> Result<Vec<Member>, StoreError> {
@@ -32,19 +86,38 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn add_member(&self, member: &Member) -> Result<(), StoreError> {
-        self.0.write(|db| members::add(db, member))
+        let by = maker(&member.created_by, &member.created_at);
+        noted(&self.0, &by, |db| {
+            members::add(db, member)?;
+            Ok(((), Some(entry(&IdentityChange::MemberAdded(member), &by))))
+        })
     }
 
-    fn change_member(&self, member: &Member) -> Result<(), StoreError> {
-        self.0.write(|db| members::change(db, member))
+    fn change_member(&self, member: &Member, by: &Actor) -> Result<(), StoreError> {
+        noted(&self.0, by, |db| {
+            members::change(db, member)?;
+            Ok(((), Some(entry(&IdentityChange::MemberChanged(member), by))))
+        })
     }
 
     fn remove_member(&self, tenant: &TenantId, user: &str, by: &Actor) -> Result<bool, StoreError> {
-        self.0.write(|db| members::remove(db, tenant, user, by))
+        noted(&self.0, by, |db| {
+            let gone = members::remove(db, tenant, user, by)?;
+            let entry = gone.as_ref().map(|member| entry(&IdentityChange::MemberRemoved(member), by));
+            Ok((gone.is_some(), entry))
+        })
+    }
+
+    fn was_removed(&self, tenant: &TenantId, user: &str) -> Result<bool, StoreError> {
+        self.0.read(|db| members::was_removed(db, tenant, user))
     }
 
     fn add_key(&self, key: &ApiKey, digest: &SecretDigest) -> Result<(), StoreError> {
-        self.0.write(|db| keys::add(db, key, digest))
+        let by = maker(&key.created_by, &key.created_at);
+        noted(&self.0, &by, |db| {
+            keys::add(db, key, digest)?;
+            Ok(((), Some(entry(&IdentityChange::KeyCreated(key), &by))))
+        })
     }
 
     fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, StoreError> {
@@ -64,7 +137,11 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn revoke_key(&self, tenant: &TenantId, id: &str, by: &Actor) -> Result<bool, StoreError> {
-        self.0.write(|db| keys::revoke(db, tenant, id, by))
+        noted(&self.0, by, |db| {
+            let key = keys::revoke(db, tenant, id, by)?;
+            let entry = key.as_ref().map(|key| entry(&IdentityChange::KeyRevoked(key), by));
+            Ok((key.is_some(), entry))
+        })
     }
 
     fn add_link(&self, link: &SignInLink, code: &SecretDigest) -> Result<(), StoreError> {

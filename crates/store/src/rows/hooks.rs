@@ -237,6 +237,14 @@ pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<Logg
     db.all(sql, &[uuid.into(), limit_of(limit).into()], |row| logged(db, row))
 }
 
+/// The changes of every hook since `since`, oldest first.
+pub(crate) fn changes_since(db: &dyn Db, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, Failure> {
+    let sql = "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE at >= ?1 \
+               ORDER BY at, id LIMIT ?2";
+    db.all(sql, &[rules::column(since).into(), limit_of(limit).into()], |row| logged(db, row))
+}
+
+/// A line of the change log.
 fn logged(db: &dyn Db, row: &dyn Columns) -> Result<LoggedChange, Failure> {
     let hook_id = HookId::new(row.string("hook_id")?);
     Ok(LoggedChange {

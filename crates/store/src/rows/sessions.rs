@@ -1,8 +1,10 @@
 //! Sessions as rows: listing and deleting them. Who holds one is known outside.
 
 use domain::id::{SessionId, TenantId};
-use domain::store::{SessionKey, SessionQuery, SessionRow};
+use domain::json::Object;
+use domain::store::{SessionKey, SessionPatch, SessionQuery, SessionRow, SessionSettings, StoreError};
 
+use crate::body;
 use crate::db::{Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of};
 use crate::refusal;
 use crate::rows::exchange;
@@ -30,6 +32,7 @@ const GONE: [&str; 5] = [
 
 /// What listings say of a session.
 const COLUMNS: &str = "SELECT session_id, agent_id, parent, created_at, updated_at, title, turns, open_turn, last_end, \
+                       label, model, metadata, \
                        (SELECT count(*) FROM approvals AS it WHERE it.tenant_id = sessions.tenant_id \
                         AND it.session_id = sessions.session_id AND it.state = 'waiting') AS waiting FROM sessions";
 
@@ -90,7 +93,46 @@ fn session(row: &dyn Columns) -> Result<SessionRow, Failure> {
         waiting: row.count("waiting")?,
         held_by: None,
         last_end: row.maybe_string("last_end")?,
+        settings: said(row)?,
     })
+}
+
+/// What somebody said of a session.
+fn said(row: &dyn Columns) -> Result<SessionSettings, Failure> {
+    let foreign = |why| Failure::Foreign { what: "column `metadata`".into(), why };
+    let metadata: Option<Object> =
+        row.maybe_text("metadata")?.map(|text| body::read(&text).map_err(foreign)).transpose()?;
+    Ok(SessionSettings {
+        label: row.maybe_string("label")?.unwrap_or_default(),
+        model: row.maybe_string("model")?.unwrap_or_default(),
+        metadata: metadata.unwrap_or_default(),
+    })
+}
+
+/// What somebody said of the session `key`, if there is one.
+pub(crate) fn settings(db: &dyn Db, key: &SessionKey) -> Result<Option<SessionSettings>, Failure> {
+    let sql = "SELECT label, model, metadata FROM sessions WHERE tenant_id = ?1 AND session_id = ?2";
+    db.one(sql, &[key.tenant.as_str().into(), key.session.as_str().into()], said)
+}
+
+/// Changes that. Whether there is such a session.
+pub(crate) fn patch(db: &dyn Db, key: &SessionKey, patch: &SessionPatch) -> Result<bool, Failure> {
+    let unkeepable =
+        |why| Failure::Said(StoreError::Unavailable(format!("the metadata of a session cannot be kept: {why}")));
+    let metadata = patch.metadata.as_ref().map(body::write).transpose().map_err(unkeepable)?;
+    let sql = "UPDATE sessions SET label = coalesce(?3, label), model = coalesce(?4, model), \
+               metadata = coalesce(?5, metadata) WHERE tenant_id = ?1 AND session_id = ?2";
+    let changed = db.run(
+        sql,
+        &[
+            key.tenant.as_str().into(),
+            key.session.as_str().into(),
+            patch.label.as_deref().into(),
+            patch.model.as_deref().into(),
+            metadata.into(),
+        ],
+    )?;
+    Ok(changed > 0)
 }
 
 /// Deletes a session and those that began for it. Nobody can take one meanwhile.

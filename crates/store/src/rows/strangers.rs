@@ -27,9 +27,9 @@ macro_rules! tables {
         "('agent_hooks', 'api_keys', 'approvals', 'audit_checkpoints', 'audit_log', 'console_links', \
          'console_sessions', 'events', 'gateway_uses', 'hook_breakers', 'hook_changes', 'hook_epoch', \
          'hook_executions', 'hook_outbox', 'hook_sets', 'identity_epoch', 'journal', 'leases', 'members', \
-         'node_mail', 'node_news', 'nodes', 'passed_texts', 'repeats', 'sessions', 'store_identity', \
-         'tenant_hook_budget', 'tenant_stops', 'tenants', 'turns', 'upload_pieces', 'uploads', \
-         'webhook_endpoints', 'webhook_outbox')"
+         'node_mail', 'node_news', 'nodes', 'passed_texts', 'removed_members', 'repeats', 'sessions', \
+         'store_identity', 'tenant_hook_budget', 'tenant_stops', 'tenants', 'turns', 'upload_pieces', 'uploads', \
+         'webhook_cursor', 'webhook_endpoints', 'webhook_outbox', 'webhook_told')"
     };
 }
 
@@ -95,7 +95,7 @@ const SHAPE_IN_POSTGRES: &str = concat!(
 static RIGHT: Mutex<String> = Mutex::new(String::new());
 
 /// The step of the schema that the shapes are of: the newest one.
-pub(crate) const SHAPE_OF: u32 = 63;
+pub(crate) const SHAPE_OF: u32 = 69;
 
 /// Something that Pintle did not make.
 #[derive(Debug)]

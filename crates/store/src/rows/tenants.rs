@@ -47,6 +47,13 @@ pub(crate) fn known(db: &dyn Db, id: &TenantId) -> Result<(), Failure> {
     found.map(drop).ok_or_else(unknown)
 }
 
+/// The tenant with this id.
+pub(crate) fn one(db: &dyn Db, id: &TenantId) -> Result<Tenant, Failure> {
+    let spelled = spelled(id)?;
+    let found = all(db)?.into_iter().find(|tenant| tenant.id == spelled);
+    found.ok_or_else(|| Failure::Said(rules::no_tenant(id)))
+}
+
 /// The id of a tenant as columns have it.
 pub(crate) fn spelled(id: &TenantId) -> Result<TenantId, Failure> {
     rules::uuid(id.as_str()).map(TenantId::new).ok_or_else(|| Failure::Said(rules::no_tenant(id)))

@@ -31,7 +31,8 @@ fn post_one(db: &dyn Db, delivery: &WebhookDelivery) -> Result<bool, Failure> {
     db.run(sql, &[(&endpoint).into()])?;
     // The row of the receiver is the queue of those who do the same.
     let raise = "UPDATE webhook_endpoints SET seq = seq + 1 WHERE id = ?1 AND stopped_at IS NULL \
-                 AND NOT EXISTS (SELECT 1 FROM webhook_outbox WHERE webhook_outbox.id = ?2)";
+                 AND NOT EXISTS (SELECT 1 FROM webhook_outbox WHERE webhook_outbox.id = ?2) \
+                 AND NOT EXISTS (SELECT 1 FROM webhook_told WHERE webhook_told.id = ?2)";
     if db.run(raise, &[(&endpoint).into(), (&id).into()])? == 0 {
         return Ok(false);
     }
@@ -88,7 +89,27 @@ pub(crate) fn take(
 }
 
 pub(crate) fn delivered(db: &dyn Db, id: &str) -> Result<(), Failure> {
-    db.run("DELETE FROM webhook_outbox WHERE id = ?1", &[uuid(id)?.into()]).map(drop)
+    let id = uuid(id)?;
+    let told = "INSERT INTO webhook_told (id, at) SELECT id, at FROM webhook_outbox WHERE id = ?1 \
+                ON CONFLICT (id) DO NOTHING";
+    db.run(told, &[(&id).into()])?;
+    db.run("DELETE FROM webhook_outbox WHERE id = ?1", &[id.into()]).map(drop)
+}
+
+/// Until when everything that happened is kept.
+pub(crate) fn cursor(db: &dyn Db) -> Result<Option<Timestamp>, Failure> {
+    db.one("SELECT at FROM webhook_cursor WHERE id = 1", &[], |row| moment(&row.text("at")?))
+}
+
+/// Everything that happened until `at` is kept, for these receivers from then on.
+pub(crate) fn advance(db: &dyn Db, at: Timestamp, endpoints: &[String]) -> Result<(), Failure> {
+    for endpoint in endpoints {
+        let sql = "INSERT INTO webhook_endpoints (id) VALUES (?1) ON CONFLICT (id) DO NOTHING";
+        db.run(sql, &[uuid(endpoint)?.into()])?;
+    }
+    let sql = "INSERT INTO webhook_cursor (id, at) VALUES (1, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at \
+               WHERE webhook_cursor.at < excluded.at";
+    db.run(sql, &[rules::column(at).into()]).map(drop)
 }
 
 pub(crate) fn tried(db: &dyn Db, delivery: &WebhookDelivery) -> Result<(), Failure> {
@@ -146,6 +167,7 @@ pub(crate) fn retry(db: &dyn Db, which: RetryWhich<'_>, now: Timestamp) -> Resul
 }
 
 pub(crate) fn forget(db: &dyn Db, before: Timestamp) -> Result<u64, Failure> {
+    db.run("DELETE FROM webhook_told WHERE at < ?1", &[rules::column(before).into()])?;
     db.run("DELETE FROM webhook_outbox WHERE at < ?1", &[rules::column(before).into()])
 }
 

@@ -1,18 +1,20 @@
 //! What every store of those who may ask has to do.
 
+use domain::audit::{AuditEntry, AuditKind};
 use domain::caller_role::CallerRole;
 use domain::id::{DEFAULT_TENANT, TenantId};
+use domain::json::{Value, parse};
 use domain::store::{
-    Actor, ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest, SessionOrigin,
-    SessionSecrets, SignInLink, StoreError, Tenant, UseKind,
+    Actor, ApiKey, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest,
+    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseKind,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 /// The ports that the suite needs.
-pub trait IdentityBackend: IdentityStore + RuleStore {}
+pub trait IdentityBackend: IdentityStore + RuleStore + AuditStore {}
 
-impl<S: IdentityStore + RuleStore + ?Sized> IdentityBackend for S {}
+impl<S: IdentityStore + RuleStore + AuditStore + ?Sized> IdentityBackend for S {}
 
 /// Runs the suite on an empty store.
 ///
@@ -27,6 +29,7 @@ pub fn identity(store: &(impl IdentityBackend + ?Sized)) {
     console_sessions_end(store, (&own, &other));
     what_is_used_is_counted(store, (&own, &other));
     a_disabled_tenant_is_said(store, &other);
+    every_change_is_an_entry_of_the_chain(store);
 }
 
 fn another_tenant(store: &(impl IdentityBackend + ?Sized)) -> TenantId {
@@ -105,11 +108,11 @@ fn members_come_back(store: &(impl IdentityBackend + ?Sized), (own, other): (&Te
     assert_eq!(store.member(other, "ben").expect("read"), None, "another tenant's");
     assert_eq!(store.identity_epoch().expect("read"), before, "nothing was taken away");
     let ben = Member { role: CallerRole::Operator, disabled_at: Some(later(1).to_string()), ..ben };
-    store.change_member(&ben).expect("they are one");
+    store.change_member(&ben, &by()).expect("they are one");
     assert_eq!(store.member(own, "ben").expect("read"), Some(ben));
     assert!(store.identity_epoch().expect("read") > before, "somebody was");
     let nobody = member(own, "nobody", CallerRole::Viewer);
-    assert!(matches!(store.change_member(&nobody), Err(StoreError::NotFound(_))));
+    assert!(matches!(store.change_member(&nobody, &by()), Err(StoreError::NotFound(_))));
 }
 
 fn a_key_is_found_by_its_tenant_and_by_its_secret(
@@ -148,9 +151,11 @@ fn whoever_is_taken_out_loses_everything(store: &(impl IdentityBackend + ?Sized)
     store.add_console_session(&signed_in, &secrets).expect("kept");
     assert!(store.remove_member(own, "carl", &by()).expect("done"));
     assert!(!store.remove_member(own, "carl", &by()).expect("done"), "twice");
+    assert!(store.was_removed(own, "carl").expect("read") && !store.was_removed(own, "nobody").expect("read"));
     assert!(store.key_of(&digest).expect("read").is_some_and(|key| !key.is_good(now())));
     assert_eq!(store.console_session_of(&secrets.key).expect("read"), None);
     store.add_member(&member(own, "carl", CallerRole::Operator)).expect("they may come back");
+    assert!(!store.was_removed(own, "carl").expect("read"));
     assert!(store.key_of(&digest).expect("read").is_some_and(|key| !key.is_good(now())), "the key does not");
 }
 
@@ -251,4 +256,42 @@ fn a_disabled_tenant_is_said(store: &(impl IdentityBackend + ?Sized), other: &Te
     assert_eq!(store.disabled_tenants().expect("read"), []);
     let nobody = TenantId::from("0193a5b0-7000-7000-8000-00000000ffff");
     assert!(matches!(store.set_tenant_disabled(&nobody, true, &by()), Err(StoreError::NotFound(_))));
+}
+
+fn every_change_is_an_entry_of_the_chain(store: &(impl IdentityBackend + ?Sized)) {
+    let id = TenantId::new(Uuid::now_v7().to_string());
+    let slug = format!("t-{id}");
+    let tenant = Tenant { id: id.clone(), slug, name: "Chained".into(), created_at: now().to_string() };
+    store.create_tenant(&tenant, &by()).expect("added");
+    assert!(matches!(store.create_tenant(&tenant, &by()), Err(StoreError::Conflict(_))), "twice");
+    let dora = member(&id, "dora", CallerRole::Viewer);
+    store.add_member(&dora).expect("added");
+    store.change_member(&Member { role: CallerRole::Admin, ..dora.clone() }, &by()).expect("changed");
+    let made = key(&id, "dora");
+    store.add_key(&made, &SecretDigest::of("of dora")).expect("kept");
+    assert!(store.revoke_key(&id, &made.id, &by()).expect("done"));
+    assert!(!store.revoke_key(&id, &made.id, &by()).expect("done"), "twice");
+    assert!(store.remove_member(&id, "dora", &by()).expect("done"));
+    store.set_tenant_disabled(&id, true, &by()).expect("done");
+    store.set_tenant_disabled(&id, false, &by()).expect("done");
+    let entries = store.audit_entries(&id, 1, 100).expect("read");
+    let said = |entry: &AuditEntry| {
+        let body: Value = parse(&entry.body).expect("JSON");
+        let data = body.get("data").and_then(Value::as_object).expect("an object").clone();
+        assert!(!entry.body.contains(SecretDigest::of("of dora").as_str()), "{}", entry.body);
+        ["action", "actor", "subject"].map(|name| data.get(name).and_then(Value::as_str).unwrap_or("").to_owned())
+    };
+    let expected = [
+        ("tenant_created", tenant.slug.as_str()),
+        ("member_added", "dora"),
+        ("member_changed", "dora"),
+        ("key_created", "dora"),
+        ("key_revoked", "dora"),
+        ("member_removed", "dora"),
+        ("tenant_disabled", tenant.slug.as_str()),
+        ("tenant_enabled", tenant.slug.as_str()),
+    ];
+    let expected = expected.map(|(action, subject)| [action, "anna", subject].map(str::to_owned));
+    assert_eq!(entries.iter().map(said).collect::<Vec<_>>(), expected);
+    assert!(entries.iter().all(|entry| entry.kind == AuditKind::Change));
 }

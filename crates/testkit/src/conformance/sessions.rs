@@ -9,11 +9,12 @@ use domain::approval::{Approval, ApprovalState};
 use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{AgentId, CallId, DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
+use domain::json::{Object, Value};
 use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason};
 use domain::store::{
-    ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionQuery, SessionRow, SessionStore,
-    StoreError,
+    ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionPatch, SessionQuery, SessionRow,
+    SessionSettings, SessionStore, StoreError,
 };
 use domain::tool::ToolCall;
 use domain::turn::{Fact, MessageSender, WaitingMessage};
@@ -33,6 +34,7 @@ pub fn sessions<S: SessionStore + ApprovalStore + RecordStore + ?Sized>(store: &
     entries_stand_in_the_order_of_the_calls(store);
     many_may_append_at_once(store);
     a_row_tells_of_its_journal(store);
+    what_is_said_of_a_session_stays(store);
     a_row_knows_what_a_killed_process_left(store);
     the_session_used_last_is_first(store);
     pages_make_up_the_listing(store);
@@ -158,6 +160,28 @@ fn many_may_append_at_once<S: SessionStore + ?Sized>(store: &S) {
     }
 }
 
+fn what_is_said_of_a_session_stays<S: SessionStore + ?Sized>(store: &S) {
+    let (mine, nobodys) = (key("said", "mine"), key("elsewhere", "mine"));
+    let text = |text: &str| Some(text.to_owned());
+    let patch = SessionPatch { label: text("the trip"), ..SessionPatch::default() };
+    assert_eq!(store.patch_session(&mine, &patch), Ok(false), "nobody began it");
+    assert_eq!(store.session_settings(&mine), Ok(None));
+    used(store, &mine, None);
+    assert_eq!(store.session_settings(&mine), Ok(Some(SessionSettings::default())));
+    assert_eq!(store.patch_session(&mine, &patch), Ok(true));
+    let metadata: Object = [("pinned".to_owned(), Value::from(true))].into_iter().collect();
+    let further = SessionPatch { model: text("a/b"), metadata: Some(metadata.clone()), label: None };
+    assert_eq!(store.patch_session(&mine, &further), Ok(true));
+    assert_eq!(store.patch_session(&nobodys, &further), Ok(false), "it is another tenant's");
+    used(store, &mine, None);
+    let said = SessionSettings { label: "the trip".into(), model: "a/b".into(), metadata };
+    assert_eq!(row(store, &mine).settings, said);
+    let cleared = SessionPatch { label: text(""), model: text(""), metadata: None };
+    assert_eq!(store.patch_session(&mine, &cleared), Ok(true));
+    let left = SessionSettings { label: String::new(), model: String::new(), ..said };
+    assert_eq!(store.session_settings(&mine), Ok(Some(left)));
+}
+
 fn a_row_tells_of_its_journal<S: SessionStore + ?Sized>(store: &S) {
     let key = key("rows", "row");
     let (first, second) = (TurnId::fresh(), TurnId::fresh());
@@ -175,6 +199,7 @@ fn a_row_tells_of_its_journal<S: SessionStore + ?Sized>(store: &S) {
         waiting: 0,
         held_by: None,
         last_end: None,
+        settings: SessionSettings::default(),
     };
     assert_eq!(rows(store, "rows"), std::slice::from_ref(&expected));
 

@@ -58,6 +58,15 @@ pub fn webhooks(store: &dyn WebhookStore) {
 
     // What came of them.
     store.webhook_delivered(&a.id).expect("it is gone");
+    assert_eq!(store.post_webhooks(vec![a.clone()]).expect("it can be written"), 0, "it was told");
+    let three = endpoint_id(&format!("{run}/three"));
+    let before = store.webhook_cursor().expect("it can be read");
+    let newer = before.map_or(at(1), |before| before + jiff::SignedDuration::from_secs(9));
+    store.advance_webhooks(newer, std::slice::from_ref(&three)).expect("it can be written");
+    store.advance_webhooks(at(-1_000_000_000), &[]).expect("it can be written");
+    assert_eq!(store.webhook_cursor().expect("it can be read"), Some(newer), "it never goes back");
+    let met = store.webhook_endpoints().expect("it can be read").into_iter().find(|it| it.id == three);
+    assert_eq!(met, Some(known(&three, 0, 0)));
     let error = Some("it answered 500".to_owned());
     let again = WebhookDelivery { attempts: 1, next_at: at(60), error: error.clone(), ..leased(&b, 2) };
     store.webhook_tried(&again).expect("it is kept");

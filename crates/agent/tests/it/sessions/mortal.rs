@@ -47,6 +47,14 @@ impl<S: SessionStore> SessionStore for Mortal<S> {
         self.inner.sessions(tenant)
     }
 
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
+        self.inner.session_settings(key)
+    }
+
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
+        self.inner.patch_session(key, patch)
+    }
+
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
         self.inner.delete(key)
     }
@@ -76,6 +84,14 @@ impl SessionStore for Breaking {
 
     fn sessions(&self, tenant: &TenantId) -> Result<Vec<SessionRow>, StoreError> {
         self.inner.sessions(tenant)
+    }
+
+    fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
+        self.inner.session_settings(key)
+    }
+
+    fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
+        self.inner.patch_session(key, patch)
     }
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {

@@ -11,7 +11,7 @@ use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, StoredCall};
+use domain::store::{AuditStore, IDENTITY_ACTIONS, StoredCall};
 use store::Store;
 
 use super::range::{Pages, head};
@@ -182,6 +182,10 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             let place = format!("{} approval {}", text("tool"), text("approval_id"));
             (place, APPROVAL_USED, format!("given by {}", text("actor")), "")
         }
+        AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
+            let place = [text("subject"), text("role"), text("prefix")].join(" ");
+            (place, text("action"), format!("by {}", text("actor")), "")
+        }
         AuditKind::Change | AuditKind::Trip => {
             (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")
         }
@@ -238,6 +242,8 @@ mod tests {
             "call": {"arguments": {"command": "git push --force"}}});
         insta::assert_snapshot!(check(AuditKind::Decision, refused), @"2027-01-15 08:00:00 UTC  decision  pre_tool_use exec git push --force  deny    no  #1");
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
+        let member = json!({"action": "member_changed", "subject": "ben", "role": "viewer", "actor": "anna"});
+        insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");
         let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});
         insta::assert_snapshot!(check(AuditKind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");
     }

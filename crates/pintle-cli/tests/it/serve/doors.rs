@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::people::People;
+use super::people::{People, post};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, scripted};
 
@@ -121,4 +121,42 @@ fn an_address_that_others_reach_needs_a_token() {
     assert_eq!(seen.code, Some(2));
     assert!(seen.err.contains("`PINTLE_TEST_TOKEN`, which `gateway.token_env` names, is not set"), "{}", seen.err);
     assert_eq!(scripted(DONE, "").pintle(&["serve", "--check"]).code, Some(0));
+}
+
+#[test]
+fn a_link_in_a_chat_opens_a_page_and_nothing_else() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let link = "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n";
+    let status = |verb: &str, path: &str, headers: &str| {
+        let request = format!("{verb} {path} HTTP/1.1\nHost: localhost\nConnection: close\n{headers}\n");
+        server.http(&request).split(' ').nth(1).unwrap().to_owned()
+    };
+    for page in ["/", "/approvals/0193a5b0-7000-7000-8000-00000000beef", "/chat/x", "/hooks", "/chain"] {
+        assert_eq!(status("GET", page, link), "200", "{page}");
+    }
+    for path in ["/v1/models", "/metrics", "/openapi.json", "/assets/x.js", "/healthz", "/ws"] {
+        assert_eq!(status("GET", path, link), "403", "{path}");
+    }
+    assert_eq!(status("POST", "/auth/sign-in", link), "403");
+    assert_eq!(status("POST", "/approvals/1", link), "403");
+    for other in [
+        "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: no-cors\nSec-Fetch-Dest: document\n",
+        "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: iframe\n",
+        "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: cors\nSec-Fetch-Dest: empty\n",
+        "Sec-Fetch-Site: same-site\n",
+        &format!("Origin: http://evil.example\n{link}"),
+    ] {
+        assert_eq!(status("GET", "/approvals/1", other), "403", "{other}");
+    }
+}
+
+#[test]
+fn signing_in_from_a_page_of_others_says_what_is_wrong() {
+    let other = format!("{WITH_TOKEN}allowed_origins = ['https://chat.example']\n");
+    let server = Server::start(scripted(DONE, &other));
+    for path in ["/auth/sign-in", "/auth/exchange", "/auth/sign-out"] {
+        let (status, _, body) = post(&server, path, "Origin: https://chat.example\n", &json!({ "token": TOKEN }));
+        assert_eq!((status, &body["error"]["code"]), (403, &json!("forbidden_origin")), "{path}: {body}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("for pages of this server only"), "{body}");
+    }
 }

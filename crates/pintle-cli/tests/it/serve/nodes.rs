@@ -4,5 +4,6 @@
 mod dying;
 mod model;
 mod pair;
+mod terminals;
 mod together;
 mod under_load;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, ErrorKind, Lines, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -46,13 +46,20 @@ impl Server {
         let mut command = env.command(PINTLE);
         command.envs(vars.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
+        Self::launch(env, command, "listening at http").0
+    }
+
+    /// Starts a program that serves, and waits for a line with `wanted` in it: what it showed up to there.
+    #[track_caller]
+    pub(super) fn launch(env: TestEnv, mut command: Command, wanted: &str) -> (Self, String) {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let shown = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut server = Self { child, shown, address: String::new(), env };
-        let line = server.until("listening at http");
-        server.address = line.lines().last().unwrap().rsplit('/').next().unwrap().to_owned();
-        server
+        let seen = server.until(wanted);
+        let line = seen.lines().find(|line| line.contains("listening at http")).expect("an address");
+        server.address = line.rsplit('/').next().unwrap().to_owned();
+        (server, seen)
     }
 
     /// Kills it, and starts another one with the same home.

@@ -8,27 +8,27 @@ use super::server::{Server, WITH_TOKEN};
 use crate::env::TestEnv;
 use crate::run::{DONE, LISTS, scripted};
 
-const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(super) const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEW: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// How long a test waits for a request.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Somebody who is told.
-struct Receiver {
+pub(super) struct Receiver {
     stub: HttpStub,
     /// What it runs on.
     _runtime: Runtime,
 }
 
 impl Receiver {
-    fn answering(answers: Vec<StubAnswer>) -> Self {
+    pub(super) fn answering(answers: Vec<StubAnswer>) -> Self {
         let runtime = Runtime::new().unwrap();
         Self { stub: runtime.block_on(HttpStub::start(answers)), _runtime: runtime }
     }
 
     /// Waits until `count` requests have come.
-    fn told(&self, count: usize) -> Vec<ReceivedRequest> {
+    pub(super) fn told(&self, count: usize) -> Vec<ReceivedRequest> {
         let began = std::time::Instant::now();
         loop {
             let seen = self.stub.seen();
@@ -40,7 +40,7 @@ impl Receiver {
         }
     }
 
-    fn entry(&self, events: &[&str]) -> String {
+    pub(super) fn entry(&self, events: &[&str]) -> String {
         format!(
             "[[gateway.webhooks]]\nurl = '{}/pintle?key=hidden'\nevents = {events:?}\nsecret_env = 'HOOK_SECRET'\n",
             self.stub.url()
@@ -61,15 +61,15 @@ print('v1,' + base64.b64encode(hmac.new(key, message, hashlib.sha256).digest()).
 }
 
 /// What a request says.
-fn body(request: &ReceivedRequest) -> Value {
+pub(super) fn body(request: &ReceivedRequest) -> Value {
     serde_json::from_str(&request.body).unwrap()
 }
 
-fn ok(count: usize) -> Vec<StubAnswer> {
+pub(super) fn ok(count: usize) -> Vec<StubAnswer> {
     vec![StubAnswer::new(204, ""); count]
 }
 
-fn shuts() -> Value {
+pub(super) fn shuts() -> Value {
     json!({
         "event": "pre_tool_use", "handler_type": "script", "scope": "tenant", "name": "shuts", "matcher": "^list_dir$",
         "config": { "source": "function handle() { return { decision: 'block', reason: 'ask ada@example.org' } }" },

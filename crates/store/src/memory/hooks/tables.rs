@@ -123,6 +123,12 @@ impl RuleTables {
         newest.skip_while(before).skip(usize::from(after.is_some())).take(limit).cloned().collect()
     }
 
+    /// The changes of every hook since then, oldest first.
+    pub(in crate::memory) fn changes_since(&self, since: Timestamp, limit: usize) -> Vec<LoggedChange> {
+        let is_since = |line: &&LoggedChange| line.at.parse::<Timestamp>().is_ok_and(|at| at >= since);
+        self.log.iter().filter(is_since).take(limit).cloned().collect()
+    }
+
     /// Takes over what a transaction made of the rules.
     pub(super) fn commit(&mut self, mut rules: RuleTransaction) {
         self.log.extend(std::mem::take(&mut rules.lines));

@@ -59,19 +59,20 @@ pub(crate) fn any(db: &dyn Db, now: Timestamp) -> Result<bool, Failure> {
     Ok(db.one(sql, &[rules::column(now).into()], |row| row.string("id"))?.is_some())
 }
 
-pub(crate) fn revoke(db: &dyn Db, tenant: &TenantId, id: &str, by: &Actor) -> Result<bool, Failure> {
-    let (Some(tenant), Some(id)) = (uuid(tenant.as_str()), uuid(id)) else { return Ok(false) };
+/// Revokes a key that counted; which one that was.
+pub(crate) fn revoke(db: &dyn Db, of: &TenantId, id: &str, by: &Actor) -> Result<Option<ApiKey>, Failure> {
+    let (Some(tenant), Some(id)) = (uuid(of.as_str()), uuid(id)) else { return Ok(None) };
     let revoked = db.run(
         "UPDATE api_keys SET revoked_at = ?3, revoked_by = ?4 WHERE tenant_id = ?1 AND id = ?2 AND revoked_at IS NULL",
         &[tenant.as_str().into(), id.as_str().into(), rules::column(by.at).into(), (&by.name).into()],
     )?;
     if revoked == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     raise(db)?;
     let sql = "DELETE FROM console_sessions WHERE tenant_id = ?1 AND origin = ?2";
     db.run(sql, &[tenant.into(), format!("key:{id}").into()])?;
-    Ok(true)
+    one(db, of, &id)
 }
 
 fn read(row: &dyn Columns) -> Result<ApiKey, Failure> {

@@ -1,7 +1,7 @@
 //! Members of tenants, and tenants that are disabled.
 
 use domain::id::TenantId;
-use domain::store::{Actor, Member, StoreError};
+use domain::store::{Actor, Member, StoreError, Tenant};
 
 use super::{column_of, maybe_at, raise, shown_at, tenant_in, word};
 use crate::db::{Columns, Db, Failure};
@@ -15,9 +15,9 @@ pub(crate) fn disabled(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
     db.all("SELECT tenant_id FROM tenant_stops ORDER BY tenant_id", &[], tenant_in)
 }
 
-/// Disables a tenant or enables it again. Its gates are rules, so the rules change.
-pub(crate) fn set_disabled(db: &dyn Db, tenant: &TenantId, disabled: bool, by: &Actor) -> Result<(), Failure> {
-    tenants::known(db, tenant)?;
+/// Disables a tenant or enables it again; which one that is. Its gates are rules, so the rules change.
+pub(crate) fn set_disabled(db: &dyn Db, tenant: &TenantId, disabled: bool, by: &Actor) -> Result<Tenant, Failure> {
+    let found = tenants::one(db, tenant)?;
     let id = tenants::spelled(tenant)?;
     epoch::raise(db)?;
     raise(db)?;
@@ -27,7 +27,7 @@ pub(crate) fn set_disabled(db: &dyn Db, tenant: &TenantId, disabled: bool, by: &
     } else {
         db.run("DELETE FROM tenant_stops WHERE tenant_id = ?1", &[id.as_str().into()])?;
     }
-    Ok(())
+    Ok(found)
 }
 
 pub(crate) fn all(db: &dyn Db, tenant: &TenantId) -> Result<Vec<Member>, Failure> {
@@ -60,7 +60,18 @@ pub(crate) fn add(db: &dyn Db, member: &Member) -> Result<(), Failure> {
             (&member.created_by).into(),
         ],
     )?;
-    if inserted == 0 { Err(Failure::Said(taken(&member.user))) } else { Ok(()) }
+    if inserted == 0 {
+        return Err(Failure::Said(taken(&member.user)));
+    }
+    let again = "DELETE FROM removed_members WHERE tenant_id = ?1 AND user_id = ?2";
+    db.run(again, &[id.as_str().into(), (&member.user).into()]).map(drop)
+}
+
+/// Whether somebody was taken out of a tenant, and not added again.
+pub(crate) fn was_removed(db: &dyn Db, tenant: &TenantId, user: &str) -> Result<bool, Failure> {
+    let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(false) };
+    let sql = "SELECT user_id FROM removed_members WHERE tenant_id = ?1 AND user_id = ?2";
+    Ok(db.one(sql, &[id.into(), user.into()], |row| row.string("user_id"))?.is_some())
 }
 
 pub(crate) fn change(db: &dyn Db, member: &Member) -> Result<(), Failure> {
@@ -78,9 +89,11 @@ pub(crate) fn change(db: &dyn Db, member: &Member) -> Result<(), Failure> {
     if changed == 0 { Err(Failure::Said(unknown(&member.user))) } else { Ok(()) }
 }
 
-pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> Result<bool, Failure> {
-    let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(false) };
+/// Takes a member out; who that was.
+pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> Result<Option<Member>, Failure> {
+    let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(None) };
     raise(db)?;
+    let found = one(db, tenant, user)?;
     db.run(
         "UPDATE api_keys SET revoked_at = ?3, revoked_by = ?4 \
          WHERE tenant_id = ?1 AND owner = ?2 AND revoked_at IS NULL",
@@ -88,8 +101,14 @@ pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> 
     )?;
     db.run("DELETE FROM console_sessions WHERE tenant_id = ?1 AND user_id = ?2", &[id.as_str().into(), user.into()])?;
     db.run("DELETE FROM console_links WHERE tenant_id = ?1 AND user_id = ?2", &[id.as_str().into(), user.into()])?;
-    let gone = db.run("DELETE FROM members WHERE tenant_id = ?1 AND user_id = ?2", &[id.into(), user.into()])?;
-    Ok(gone > 0)
+    let cells = [id.as_str().into(), user.into()];
+    let gone = db.run("DELETE FROM members WHERE tenant_id = ?1 AND user_id = ?2", &cells)?;
+    let Some(member) = found.filter(|_| gone > 0) else { return Ok(None) };
+    db.run(
+        "INSERT INTO removed_members (tenant_id, user_id, at, actor) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+        &[id.as_str().into(), user.into(), rules::column(by.at).into(), (&by.name).into()],
+    )?;
+    Ok(Some(member))
 }
 
 fn read(row: &dyn Columns) -> Result<Member, Failure> {

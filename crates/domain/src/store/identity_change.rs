@@ -1,0 +1,118 @@
+//! What the audit chain says of changes of those who may ask.
+
+use super::{Actor, ApiKey, Member, Tenant};
+use crate::id::TenantId;
+use crate::json::{Object, Value};
+
+/// A change of a key, a member or a tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityChange<'a> {
+    /// Somebody made a key.
+    KeyCreated(&'a ApiKey),
+    /// A key counts no more.
+    KeyRevoked(&'a ApiKey),
+    /// Somebody belongs to a tenant.
+    MemberAdded(&'a Member),
+    /// A member has another role, or is let in, or no more.
+    MemberChanged(&'a Member),
+    /// Somebody belongs to a tenant no more; their keys count no more either.
+    MemberRemoved(&'a Member),
+    /// There is a tenant.
+    TenantCreated(&'a Tenant),
+    /// A tenant is closed.
+    TenantDisabled(&'a Tenant),
+    /// A tenant is open again.
+    TenantEnabled(&'a Tenant),
+}
+
+/// The actions that entries about such changes name.
+pub const IDENTITY_ACTIONS: [&str; 8] = [
+    "key_created",
+    "key_revoked",
+    "member_added",
+    "member_changed",
+    "member_removed",
+    "tenant_created",
+    "tenant_disabled",
+    "tenant_enabled",
+];
+
+impl IdentityChange<'_> {
+    /// What was done, in a word of [`IDENTITY_ACTIONS`].
+    pub fn action(&self) -> &'static str {
+        let [created, revoked, added, changed, removed, begun, closed, opened] = IDENTITY_ACTIONS;
+        match self {
+            Self::KeyCreated(_) => created,
+            Self::KeyRevoked(_) => revoked,
+            Self::MemberAdded(_) => added,
+            Self::MemberChanged(_) => changed,
+            Self::MemberRemoved(_) => removed,
+            Self::TenantCreated(_) => begun,
+            Self::TenantDisabled(_) => closed,
+            Self::TenantEnabled(_) => opened,
+        }
+    }
+
+    /// The tenant in whose chain it stands.
+    pub fn tenant(&self) -> &TenantId {
+        match self {
+            Self::KeyCreated(key) | Self::KeyRevoked(key) => &key.tenant,
+            Self::MemberAdded(member) | Self::MemberChanged(member) | Self::MemberRemoved(member) => &member.tenant,
+            Self::TenantCreated(tenant) | Self::TenantDisabled(tenant) | Self::TenantEnabled(tenant) => &tenant.id,
+        }
+    }
+
+    /// What the entry says: whom it is about, never a secret or its digest.
+    pub fn data(&self, by: &Actor) -> Object {
+        let about: Vec<(&str, Value)> = match self {
+            Self::KeyCreated(key) | Self::KeyRevoked(key) => vec![
+                ("key_id", key.id.as_str().into()),
+                ("name", key.name.as_str().into()),
+                ("prefix", key.shown.as_str().into()),
+                ("subject", key.owner.as_str().into()),
+                ("scopes", Value::Array(key.scopes.iter().map(|scope| scope.word().into()).collect())),
+                ("expires_at", key.expires_at.as_deref().map_or(Value::Null, Value::from)),
+            ],
+            Self::MemberAdded(member) | Self::MemberChanged(member) | Self::MemberRemoved(member) => vec![
+                ("subject", member.user.as_str().into()),
+                ("role", member.role.word().into()),
+                ("enabled", member.disabled_at.is_none().into()),
+            ],
+            Self::TenantCreated(tenant) | Self::TenantDisabled(tenant) | Self::TenantEnabled(tenant) => {
+                vec![("subject", tenant.slug.as_str().into()), ("name", tenant.name.as_str().into())]
+            }
+        };
+        let every: [(&str, Value); 4] = [
+            ("action", self.action().into()),
+            ("actor", by.name.as_str().into()),
+            ("at", by.at.to_string().into()),
+            ("tenant_id", self.tenant().as_str().into()),
+        ];
+        every.into_iter().chain(about).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caller_role::CallerRole;
+
+    #[test]
+    fn an_entry_says_who_did_what_to_whom() {
+        let member = Member {
+            tenant: TenantId::from("t"),
+            user: "ben".into(),
+            role: CallerRole::Viewer,
+            disabled_at: Some("2026-01-02T00:00:00Z".into()),
+            created_at: String::new(),
+            created_by: String::new(),
+        };
+        let by = Actor { name: "anna".into(), at: jiff::Timestamp::UNIX_EPOCH };
+        let said = Value::Object(IdentityChange::MemberChanged(&member).data(&by));
+        let expected = crate::json::json!({
+            "action": "member_changed", "actor": "anna", "at": "1970-01-01T00:00:00Z", "tenant_id": "t",
+            "subject": "ben", "role": "viewer", "enabled": false,
+        });
+        assert_eq!(said, expected);
+    }
+}

@@ -1,0 +1,104 @@
+//! What happened and nobody kept: the process that noticed it died before. It is found again in what the store has of it.
+
+use domain::approval::ApprovalState;
+use domain::checkpoint::CheckpointKind;
+use domain::execution::redacted;
+use domain::id::{CallId, TurnId};
+use domain::identity::Identity;
+use domain::store::{ApprovalQuery, RecordQuery, StoreError, StoredEvent, StoredRules};
+use domain::verdict::VerdictKind;
+use domain::webhook::WebhookEvent;
+use jiff::{SignedDuration, Timestamp};
+use rules::cache::ChangedBreaker;
+use store::Store;
+
+use super::payload::{Blocked, Happened};
+
+/// Most events of a kind that are found again at once: beyond it something else is wrong.
+const MAX_FOUND: usize = 1000;
+
+/// How far back approvals were asked for that may be decided since: as long as a day of work.
+const ASKED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
+
+/// What happened since `since`, of the kinds that `wanted` picks. Some of it may be kept already: it has the same key.
+/// Blocks.
+pub(super) fn missed(
+    store: &dyn Store,
+    since: Timestamp,
+    wanted: impl Fn(WebhookEvent) -> bool,
+) -> Result<Vec<Happened>, StoreError> {
+    let mut found = Vec::new();
+    if wanted(WebhookEvent::ExecutionBlocked) {
+        let refused = RecordQuery { refused: true, since: Some(since), limit: MAX_FOUND, ..RecordQuery::default() };
+        found.extend(store.find(&refused)?.iter().filter_map(blocked).map(|it| Happened::Blocked(Box::new(it))));
+    }
+    if wanted(WebhookEvent::ApprovalCreated) || wanted(WebhookEvent::ApprovalDecided) {
+        let now = Timestamp::now();
+        for mut approval in store.approvals(&ApprovalQuery::newest(MAX_FOUND))? {
+            approval.state = approval.state_at(now);
+            let oldest = match approval.state {
+                ApprovalState::Waiting => since,
+                ApprovalState::Approved
+                | ApprovalState::Refused
+                | ApprovalState::Used
+                | ApprovalState::Void
+                | ApprovalState::Expired => since.checked_sub(ASKED_WITHIN).unwrap_or(since),
+            };
+            if approval.asked_at >= oldest {
+                found.push(Happened::Approval(Box::new(approval)));
+            }
+        }
+    }
+    if wanted(WebhookEvent::HookChanged) {
+        let epoch = store.epoch()?;
+        let lines = store.rule_changes_since(since, MAX_FOUND)?;
+        found.extend(lines.into_iter().map(|line| Happened::HookChanged(line, epoch)));
+    }
+    if wanted(WebhookEvent::BreakerTripped) {
+        found.extend(open(&store.rules()?, since));
+    }
+    found.retain(|happened| wanted(happened.event()));
+    Ok(found)
+}
+
+/// The event as others are told of it, if a hook stopped what it was about.
+fn blocked(event: &StoredEvent) -> Option<Blocked> {
+    let stops = [VerdictKind::Deny, VerdictKind::AbortTurn, VerdictKind::HardAbort].map(VerdictKind::as_str);
+    let is_stop = |word: &str| stops.contains(&word);
+    if event.is_test || !is_stop(&event.ruling) {
+        return None;
+    }
+    let by = event.hooks.iter().find(|hook| hook.ran && hook.verdict.as_deref().is_some_and(is_stop));
+    let text = || event.text.clone().unwrap_or_default();
+    let mut who = Identity::top(&event.agent_id, &event.session_id, TurnId::from(event.turn_id.as_str()));
+    who.tenant_id = event.tenant_id.as_str().into();
+    who.tool_call_id = event.tool_call_id.as_deref().map(CallId::from);
+    Some(Blocked {
+        event_id: event.event_id.clone(),
+        who,
+        at: event.at.parse().ok()?,
+        checkpoint: CheckpointKind::named(&event.checkpoint)?,
+        tool: event.tool.clone(),
+        head: event.call.as_ref().map(|call| redacted(&call.line())),
+        hook_id: None,
+        hook: by.map(|hook| hook.hook.clone()).unwrap_or_default(),
+        reason: by.and_then(|hook| hook.reason.clone().or_else(|| hook.cause.clone())).unwrap_or_else(text),
+    })
+}
+
+/// The breakers that opened since then, and are open.
+fn open(rules: &StoredRules, since: Timestamp) -> Vec<Happened> {
+    let is_since = |at: &str| at.parse::<Timestamp>().is_ok_and(|at| at >= since);
+    let of_rows = rules.hooks.iter().filter_map(|rule| {
+        let at = rule.tripped_at.clone().filter(|at| is_since(at))?;
+        let (hook, tenant, policy) = (rule.id.clone(), rule.tenant_id.clone(), rule.breaker);
+        Some((ChangedBreaker { hook, tenant, since: Some(at.clone()), policy, is_beside: false }, at))
+    });
+    let beside = rules.trips.iter().filter(|trip| is_since(&trip.tripped_at)).filter_map(|trip| {
+        let rule = rules.hooks.iter().find(|rule| rule.id == trip.hook_id)?;
+        let (hook, tenant, at) = (trip.hook_id.clone(), trip.tenant_id.clone(), trip.tripped_at.clone());
+        let policy = rule.breaker;
+        Some((ChangedBreaker { hook, tenant, since: Some(at.clone()), policy, is_beside: true }, at))
+    });
+    of_rows.chain(beside).map(|(breaker, at)| Happened::BreakerTripped(breaker, at)).collect()
+}

@@ -1,0 +1,224 @@
+//! `pintle demo --serve`: the console over a home that is thrown away, with something to see in it.
+//!
+//! The turns are worked for real, by the scripted model. The history of the week before them is made up, and each row of
+//! it says so.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+
+use agent::{Conversation, TurnHandle};
+use domain::approval::ApprovalMode;
+use domain::caller_role::CallerRole;
+use domain::checkpoint::CheckpointKind;
+use domain::execution::Execution;
+use domain::id::{EventId, HookId, SessionId, TenantId, agent_uuid};
+use domain::json::{Object, Value, json};
+use domain::rule::{Decision, HandlerType};
+use gateway::link_user;
+use host::host::Host;
+use host::session_config::worked_under_anywhere;
+use jiff::{SignedDuration, Timestamp};
+use rules::admin::Caller;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{PROMPT, Scratch, check, write};
+use crate::cli::serve::{self, ServeArgs};
+use crate::cli::turn::AtTheEnd;
+use crate::cli::{Global, session, terminal};
+use crate::error::CliError;
+
+/// The replies of the model, over and over.
+const REPLIES: &str = include_str!("../../demo/serve.json");
+
+/// What is served differs from the demo in this: it ends at once when it is told to.
+const GATEWAY: &str = "\n[gateway]\ndrain_delay_s = 0\ndrain_s = 1\n";
+
+/// What the second turn asks, whose call waits for a person.
+const ASKS: &str = "Please publish my notes.";
+
+/// What each row that is made up says.
+const MADE_UP: &str = "made up for the demo";
+
+/// How many days the history goes back.
+const DAYS: i64 = 7;
+
+/// Rows of a day: enough to fill a page of the console in a week.
+const A_DAY: i64 = 12;
+
+/// Serves the demo until somebody stops it.
+pub(super) fn run(global: &Global, listen: &[String]) -> Result<u8, CliError> {
+    let scratch = Scratch::new(None)?;
+    check(&scratch.folder)?;
+    write(&scratch.folder)?;
+    let config = scratch.folder.join("pintle.toml");
+    append(&config, GATEWAY)?;
+    std::fs::write(scratch.folder.join("replies.json"), REPLIES)
+        .map_err(|error| CliError::failed(format!("the demo's replies cannot be written: {error}")))?;
+    let own = Global { config: Some(config), home: Some(scratch.folder.join("home")), ..global.clone() };
+    let runtime = terminal::runtime()?;
+    runtime.block_on(seed(&own))?;
+    runtime.shutdown_background();
+    terminal::note("a demo in a folder that goes when you stop it with Ctrl-C; the history before today is made up");
+    serve::run(&own, &ServeArgs::of_demo(listen))
+}
+
+fn append(file: &Path, text: &str) -> Result<(), CliError> {
+    let failed = |error: std::io::Error| CliError::failed(format!("{} cannot be written: {error}", file.display()));
+    let before = std::fs::read_to_string(file).map_err(failed)?;
+    std::fs::write(file, before + text).map_err(failed)
+}
+
+/// Puts something to see into the home: rules, a history, two turns.
+async fn seed(global: &Global) -> Result<(), CliError> {
+    let mut host = session::open(global, Vec::new())?;
+    host.ask_in(ApprovalMode::Serve, None);
+    session::ready(&host, true).await?;
+    let by = Caller::cli();
+    let admin = host.rule_admin();
+    for rule in [asks_first(), watches()] {
+        admin.call(&by, "hooks.create", &rule).await.map_err(|error| CliError::failed(error.to_string()))?;
+    }
+    let listed = admin.call(&by, "hooks.list", &json!({})).await;
+    let listed = listed.map_err(|error| CliError::failed(error.to_string()))?;
+    let rules: Vec<DemoRule> =
+        listed.get("hooks").and_then(Value::as_array).into_iter().flatten().filter_map(DemoRule::of).collect();
+    keep(&host, history(&rules, Timestamp::now()))?;
+    let worked = work(&host).await;
+    host.close().await;
+    worked
+}
+
+/// Works the two turns, each in a conversation of whoever signs in.
+async fn work(host: &Host) -> Result<(), CliError> {
+    let runner = host.runner(None, None)?;
+    let user = link_user(&host.loaded.config.gateway, CallerRole::Admin);
+    for (name, prompt) in [("demo", PROMPT), ("publish", ASKS)] {
+        let key = SessionId::new(format!("agent:main:ws:{user}:{name}"));
+        let opened = Conversation::open(host.sessions.clone(), key);
+        let opened = opened.map_err(|error| CliError::failed(error.to_string()))?;
+        let under = worked_under_anywhere(&host.loaded);
+        let mut conversation = opened.on("ws", name).with(user.clone()).under(under);
+        let handle = TurnHandle::new(&CancellationToken::new());
+        runner.turn(&mut conversation, prompt, std::sync::Arc::new(AtTheEnd::default()), &handle).await;
+    }
+    Ok(())
+}
+
+/// The rule that leaves a call to a person.
+fn asks_first() -> Value {
+    json!({
+        "name": "asks-before-publishing", "event": "pre_tool_use", "handler_type": "script", "scope": "tenant",
+        "matcher": "^exec$",
+        "config": { "source": "function handle(event) {\n  if (event.toolInput.command.includes('published')) {\n    \
+            return { decision: 'ask', reason: 'what is published stays published' };\n  }\n  \
+            return { decision: 'allow' };\n}\n" },
+    })
+}
+
+/// A rule that looks at prompts.
+fn watches() -> Value {
+    json!({
+        "name": "no-keys-in-prompts", "event": "user_prompt_submit", "handler_type": "script", "scope": "tenant",
+        "config": { "source": "function handle(event) {\n  if (/sk_[A-Za-z0-9]{8}/.test(event.rawInput || '')) {\n    \
+            return { decision: 'block', reason: 'that is a key' };\n  }\n  return { decision: 'allow' };\n}\n" },
+    })
+}
+
+/// What a row of the history needs to know of a rule.
+struct DemoRule {
+    id: HookId,
+    name: String,
+    version: u32,
+    event: CheckpointKind,
+    tool: Option<&'static str>,
+}
+
+impl DemoRule {
+    /// One of the demo's own, of those that are listed.
+    fn of(listed: &Value) -> Option<Self> {
+        let text = |name: &str| listed.get(name).and_then(Value::as_str);
+        let (event, tool) = match text("name")? {
+            "secrets" => (CheckpointKind::PreToolUse, Some("read_file")),
+            "asks-before-publishing" => (CheckpointKind::PreToolUse, Some("exec")),
+            "no-keys-in-prompts" => (CheckpointKind::UserPromptSubmit, None),
+            _ => return None,
+        };
+        let version = listed.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok())?;
+        Some(Self { id: HookId::from(text("id")?), name: text("name")?.to_owned(), version, event, tool })
+    }
+}
+
+/// A week of executions of `rules` before `now`, oldest first. Pure but for ids.
+fn history(rules: &[DemoRule], now: Timestamp) -> Vec<Execution> {
+    let every = SignedDuration::from_hours(24).as_secs() / A_DAY;
+    let rows = (1..=DAYS * A_DAY).rev().filter_map(|number| {
+        let rule = rules.get(usize::try_from(number).ok()? % rules.len().max(1))?;
+        let at = now.checked_sub(SignedDuration::from_secs(number * every)).ok()?;
+        Some(made_up(rule, number, at))
+    });
+    rows.collect()
+}
+
+fn made_up(rule: &DemoRule, number: i64, at: Timestamp) -> Execution {
+    // Every fifth is refused: a week in which the rules had something to do.
+    let decision = if number % 5 == 0 { Decision::Block } else { Decision::Allow };
+    let tenant = TenantId::default_tenant();
+    let mut metadata = Object::new();
+    metadata.insert("made_up".to_owned(), true.into());
+    Execution {
+        id: Uuid::now_v7().to_string(),
+        hook_id: Some(rule.id.clone()),
+        hook_name: rule.name.clone(),
+        hook_version: rule.version,
+        handler_type: HandlerType::Script,
+        agent_id: Some(agent_uuid(&tenant, "main")),
+        tenant_id: tenant,
+        session_id: None,
+        turn_id: None,
+        event_id: EventId::fresh().to_string(),
+        trace_id: None,
+        event: rule.event,
+        tool_name: rule.tool.map(str::to_owned),
+        tool_call_id: None,
+        input_hash: None,
+        decision,
+        reason: Some(MADE_UP.to_owned()),
+        duration_ms: u64::try_from(number % 7).unwrap_or_default(),
+        retry: 0,
+        dedup_key: None,
+        error: None,
+        error_detail: None,
+        metadata,
+        created_at: at,
+    }
+}
+
+fn keep(host: &Host, executions: Vec<Execution>) -> Result<(), CliError> {
+    let (say, hear) = channel();
+    host.store.keep_executions(executions, Box::new(move |kept| drop(say.send(kept))));
+    match hear.recv() {
+        Ok(kept) => kept.map_err(|error| CliError::failed(error.to_string())),
+        Err(_) => Err(CliError::failed("the demo's history was not kept")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_history_is_a_week_and_says_that_it_is_made_up() {
+        let rule = |name: &str| DemoRule::of(&json!({ "id": "h", "name": name, "version": 1 }));
+        assert!(rule("somebody-elses").is_none());
+        let rules = ["secrets", "asks-before-publishing", "no-keys-in-prompts"].map(|name| rule(name).unwrap());
+        let now: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
+        let rows = history(&rules, now);
+        assert_eq!(rows.len(), 84);
+        assert!(rows.is_sorted_by_key(|row| row.created_at));
+        assert_eq!(rows[0].created_at, "2026-01-01T00:00:00Z".parse().unwrap());
+        assert!(rows.iter().all(|row| row.reason.as_deref() == Some(MADE_UP) && row.created_at < now));
+        assert!(rows.iter().any(|row| row.decision == Decision::Block));
+        assert_eq!(history(&[], now), []);
+    }
+}

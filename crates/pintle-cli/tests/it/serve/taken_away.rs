@@ -1,0 +1,165 @@
+//! What is taken away from somebody is gone within a second: connections, sessions of the console, and turns.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::people::{ACME, People, Session, operator, signed_in};
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
+use crate::run::{DONE, LISTS, scripted};
+
+/// How long it may take.
+const IN_FORCE: Duration = Duration::from_secs(1);
+
+/// Waits until the server closes a connection.
+#[track_caller]
+fn closed(mut client: Client, since: Instant) {
+    while client.text().is_some() {}
+    assert!(since.elapsed() < IN_FORCE, "it took {:?}", since.elapsed());
+}
+
+fn status(server: &Server, session: &Session) -> u16 {
+    let headers = format!("X-Pintle: {}\nCookie: {}\n", session.key, session.cookie);
+    let answer = server.http(&format!("GET /v1/models HTTP/1.1\nHost: localhost\nConnection: close\n{headers}\n"));
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// A turn of `user` that goes on until somebody ends it: it waits for a person.
+fn turn_of(server: &Server, user: &str, token: &str) -> (Client, Value) {
+    let mut client = server.connected(json!({ "token": token, "user_id": user }));
+    client.ask("chat.send", json!({ "message": "look" }));
+    let waiting = client.event("agent", |event| event["type"] == "approval.waiting");
+    (client, waiting)
+}
+
+fn people() -> Server {
+    let replies = format!("{{\"repeat\": true, {}", &LISTS[1..]);
+    Server::start(scripted(&replies, &format!("ask = ['list_dir']\n{WITH_TOKEN}")))
+}
+
+/// Waits for the end of the turn of `user`, as `watcher` hears it.
+#[track_caller]
+fn cancelled(watcher: &mut Client, user: &str, since: Instant) {
+    watcher.event("agent", |event| event["type"] == "run.cancelled" && event["userId"] == user);
+    assert!(since.elapsed() < IN_FORCE, "it took {:?}", since.elapsed());
+}
+
+#[test]
+fn whoever_is_disabled_or_removed_is_out_with_everything() {
+    let server = people();
+    let mut watcher = server.admin("zoe");
+    for (user, taken) in [("anna", "disable"), ("ben", "remove")] {
+        let key = People::key(&server, user, &["operator.write"]);
+        let session = signed_in(&server, &key);
+        assert_eq!(status(&server, &session), 200);
+        let (client, _) = turn_of(&server, user, &key);
+        // From a terminal, which is another process. The clock starts once it has said so.
+        operator(&server.env, &["members", taken, user]);
+        let since = Instant::now();
+        cancelled(&mut watcher, user, since);
+        closed(client, since);
+        assert!([401, 403].contains(&status(&server, &session)), "{user}");
+        let refused = server.client().refused("connect", json!({ "token": key })).0;
+        assert!(["UNAUTHORIZED", "TENANT_ACCESS_REVOKED"].contains(&refused.as_str()), "{user}: {refused}");
+        // Nor does anybody who has the token speak for them.
+        let refused = server.client().refused("connect", json!({ "token": TOKEN, "user_id": user }));
+        assert_eq!(refused.0, "TENANT_ACCESS_REVOKED", "{user}");
+    }
+    // Over the socket as well, and of a turn that the holder of the token began.
+    watcher.done("members.add", json!({ "userId": "carl", "role": "operator" }));
+    let (client, _) = turn_of(&server, "carl", TOKEN);
+    let since = Instant::now();
+    watcher.done("members.remove", json!({ "userId": "carl" }));
+    cancelled(&mut watcher, "carl", since);
+    closed(client, since);
+    watcher.done("members.add", json!({ "userId": "carl", "role": "operator" }));
+    let again = server.connected(json!({ "token": TOKEN, "user_id": "carl" }));
+    drop(again);
+}
+
+#[test]
+fn a_turn_that_is_left_open_does_not_go_on_for_whoever_is_out() {
+    let server = people();
+    server.admin("zoe").done("members.add", json!({ "userId": "carl", "role": "operator" }));
+    let (client, waiting) = turn_of(&server, "carl", TOKEN);
+    let approval = waiting["payload"]["approvalId"].as_str().unwrap().to_owned();
+    drop(client);
+    // The turn stays parked while nobody serves.
+    let server = {
+        let mut server = server;
+        server.signal(nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(server.ended().0, Some(0));
+        let env = server.into_env();
+        operator(&env, &["members", "disable", "carl"]);
+        let seen = env.on_terminal("", &["approvals", "approve", &approval]);
+        assert_eq!(seen.code, Some(0), "{seen:?}");
+        Server::start(env)
+    };
+    let mut watcher = server.admin("zoe");
+    let key = "agent:main:ws:carl:main";
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = watcher.done("chat.session.status", json!({ "sessionKey": key }));
+        let left = server.env.pintle(&["sessions", "list"]).out;
+        if status["isRunning"] == false && !left.contains("its turn was left open") {
+            break;
+        }
+        assert!(Instant::now() < until, "{status} {left}");
+    }
+    let shown = server.env.pintle(&["approvals", "list", "--all", "--json"]).out;
+    let all: Value = serde_json::from_str(&shown).unwrap();
+    let state = all.as_array().unwrap().iter().find(|it| it["id"] == approval.as_str()).unwrap()["state"].clone();
+    assert_eq!(state, "void", "nothing was run on it: {shown}");
+}
+
+#[test]
+fn a_tenant_that_is_disabled_from_a_terminal_ends_its_turns() {
+    let asks = format!("ask = ['list_dir']\n{WITH_TOKEN}edition = 'standard'\n");
+    let server = Server::start(scripted(&[LISTS, DONE].join(","), &asks));
+    let mut owner = server.admin("system");
+    owner.done("tenants.create", json!({ "slug": ACME }));
+    let there = |user: &str| json!({ "token": TOKEN, "user_id": user, "tenant_hint": ACME });
+    let mut system = server.connected(there("system"));
+    system.done("members.add", json!({ "userId": "anna", "role": "operator" }));
+    let mut anna = server.connected(there("anna"));
+    anna.ask("chat.send", json!({ "message": "look" }));
+    anna.event("agent", |event| event["type"] == "approval.waiting");
+    operator(&server.env, &["tenants", "disable", ACME]);
+    let since = Instant::now();
+    for client in [anna, system] {
+        closed(client, since);
+    }
+    for user in ["anna", "system"] {
+        assert_eq!(server.client().refused("connect", there(user)).0, "TENANT_ACCESS_REVOKED", "{user}");
+    }
+    let chain = server.env.on_terminal("", &["audit", "tail", "--tenant", ACME]);
+    assert!(chain.out.contains("tenant_disabled"), "{chain:?}");
+    operator(&server.env, &["tenants", "enable", ACME]);
+    let mut anna = server.connected(there("anna"));
+    assert_eq!(anna.done("chat.session.status", json!({}))["isRunning"], false);
+}
+
+#[test]
+fn what_is_given_and_taken_stands_in_the_audit_chain() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut zoe = server.admin("zoe");
+    zoe.done("members.add", json!({ "userId": "anna", "role": "operator" }));
+    zoe.done("members.update", json!({ "userId": "anna", "role": "viewer" }));
+    let made = zoe.done("api_keys.create", json!({ "name": "ci", "owner": "anna", "scopes": ["operator.read"] }));
+    zoe.done("api_keys.revoke", json!({ "id": made["apiKey"]["id"] }));
+    zoe.done("members.remove", json!({ "userId": "anna" }));
+    let tail = server.env.pintle(&["audit", "tail"]);
+    for action in ["member_added", "member_changed", "key_created", "key_revoked", "member_removed"] {
+        assert!(tail.out.contains(action), "{action}: {tail:?}");
+    }
+    assert!(!tail.out.contains(made["key"].as_str().unwrap()), "{tail:?}");
+    let verified = server.env.pintle(&["audit", "verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    // Whoever takes one of them out of the table is found out.
+    let file = server.env.path("data/pintle/pintle.db");
+    let database = rusqlite::Connection::open(file).unwrap();
+    database.execute("DELETE FROM audit_log WHERE body LIKE '%key_revoked%'", []).unwrap();
+    let verified = server.env.pintle(&["audit", "verify"]);
+    assert_ne!(verified.code, Some(0), "{verified:?}");
+    assert!((verified.out.clone() + &verified.err).contains("missing"), "{verified:?}");
+}

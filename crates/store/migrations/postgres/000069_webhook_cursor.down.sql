@@ -1,0 +1,2 @@
+DROP TABLE webhook_cursor;
+DROP TABLE webhook_told;

@@ -1,0 +1,3 @@
+ALTER TABLE sessions DROP COLUMN metadata;
+ALTER TABLE sessions DROP COLUMN model;
+ALTER TABLE sessions DROP COLUMN label;

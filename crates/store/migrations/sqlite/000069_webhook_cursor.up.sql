@@ -1,0 +1,11 @@
+-- What others were told, for as long as somebody may notice it once more.
+CREATE TABLE webhook_told (
+    id          TEXT NOT NULL PRIMARY KEY, -- of the delivery
+    at          TEXT NOT NULL
+) STRICT;
+
+-- Until when everything that happened is in the outbox.
+CREATE TABLE webhook_cursor (
+    id          INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    at          TEXT NOT NULL
+) STRICT;
