@@ -216,7 +216,9 @@ impl Server {
     /// # Panics
     /// It does not run.
     pub fn freeze(&self) {
+        // Each connection has a process of its own. Stopped first, the server makes no more of them.
         self.signal(Signal::SIGSTOP);
+        self.signal_children(Signal::SIGSTOP);
     }
 
     /// Ends [`Server::freeze`].
@@ -224,6 +226,7 @@ impl Server {
     /// # Panics
     /// It does not run.
     pub fn go_on(&self) {
+        self.signal_children(Signal::SIGCONT);
         self.signal(Signal::SIGCONT);
     }
 
@@ -247,6 +250,14 @@ impl Server {
     fn signal(&self, signal: Signal) {
         let server = self.running.as_ref().expect("it runs");
         kill(pid(server), signal).expect("it is ours");
+    }
+
+    fn signal_children(&self, signal: Signal) {
+        for child in children(self.running.as_ref().expect("it runs")) {
+            // One that has ended is as good.
+            let told = kill(child, signal);
+            assert!(told.is_ok() || told == Err(Errno::ESRCH), "{told:?}");
+        }
     }
 
     /// Starts the server; says whether it became ready.
@@ -323,6 +334,10 @@ fn is_alive(pid: Pid) -> bool {
 
 /// At once and in order: clients are cut off, children end.
 fn stop(mut server: Child) {
+    // They may have been left standing, and would never hear that the server ends. Some may have ended by now.
+    for child in children(&server) {
+        kill(child, Signal::SIGCONT).ok();
+    }
     let told = [Signal::SIGCONT, Signal::SIGQUIT].map(|signal| kill(pid(&server), signal));
     if told != [Ok(()), Ok(())] || server.wait().is_err() {
         drop(server.kill());

@@ -46,6 +46,11 @@ const SLEEPING: &[(&str, &str, &str)] = &[
         "a_node_that_is_killed_leaves_nothing_undone_and_nothing_done_twice",
         "a lease runs out by the clock of a database",
     ),
+    (
+        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "a_node_that_stands_still_does_nothing_under_a_lease_that_it_lost",
+        "a lease runs out by the clock of a database",
+    ),
     ("crates/pintle-cli/tests/it/serve/nodes/model.rs", "answer_all", "a model that takes its time"),
     ("crates/pintle-cli/tests/it/serve/nodes/model.rs", "reply", "a model that takes its time"),
     (
@@ -77,6 +82,11 @@ const SLEEPING: &[(&str, &str, &str)] = &[
         "crates/store/tests/it/postgres_processes.rs",
         "until",
         "the server notices the end of a process by itself; bounded",
+    ),
+    (
+        "crates/store/tests/it/postgres_processes.rs",
+        "a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it",
+        "a lease runs out by two clocks",
     ),
     (
         "crates/store/tests/it/postgres_processes.rs",

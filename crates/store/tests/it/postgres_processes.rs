@@ -191,6 +191,27 @@ fn who_lost_a_session_meanwhile_cannot_append_to_it() {
 }
 
 #[test]
+fn a_lease_that_nobody_renews_is_lost_before_somebody_else_may_have_it() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    let ours = open(&url);
+    let hold = ours.hold(&session()).unwrap();
+    let (say, lost) = channel();
+    hold.on_lost(Box::new(move || say.send(Instant::now()).unwrap()));
+    thread::sleep(Duration::from_secs(4));
+    assert!(hold.stands(), "it was renewed");
+    // Connections stay, and answers stay away.
+    let silent = Instant::now();
+    server.freeze();
+    let gave_up = lost.recv_timeout(SOON).expect("the clock says so, whoever hangs");
+    assert!(!hold.stands());
+    let after = gave_up - silent;
+    println!("gave up {after:?} after the last answer");
+    assert!(Duration::from_secs(3) < after && after < Duration::from_millis(7500), "{after:?}");
+    server.go_on();
+}
+
+#[test]
 fn all_leases_are_renewed_with_one_statement() {
     let server = Server::start();
     let url = server.fresh_database();
