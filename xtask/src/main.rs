@@ -89,6 +89,18 @@ const ERRANDS: &[Errand] = &[
         ],
     },
     Errand {
+        word: "soak",
+        does: "puts thousands of clients on a server and measures it: --seconds N, --idle N, --turns N, --rounds N, \
+               --pauses N",
+        command: &[
+            "sh",
+            "-c",
+            "cargo build --quiet --release -p pintle-cli -p pintle-soak \
+             && exec target/release/pintle-soak target/release/pintle \"$@\"",
+            "soak",
+        ],
+    },
+    Errand {
         word: "bench",
         does: "measures what hooks, rules, evidence, sessions, the program and many of each cost; `-- --test` runs each case once, \
                `-- --count` compares the counts of the hot path with the committed ones",

@@ -62,6 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/egress", &[]),
     ("crates/domain", &[]),
     ("crates/testkit", &["domain"]),
+    ("crates/soak", &[]),
     ("examples/embed", &["pintle"]),
     ("xtask", &[]),
 ];

@@ -26,6 +26,7 @@ mod pages;
 mod rules;
 mod seed;
 mod server;
+mod soak;
 mod starting;
 mod taken_away;
 mod talking;

@@ -20,6 +20,12 @@ const CLIENTS: usize = 8;
 /// How often a node is killed or stopped in the suite.
 const ROUNDS: usize = 1;
 
+/// How long a node stands still in the suite: longer than a lease lasts, and than it takes to find out.
+const STILL: Duration = Duration::from_secs(14);
+
+/// The same where more rounds are asked for.
+const LONG_STILL: Duration = Duration::from_secs(30);
+
 fn rounds() -> Option<usize> {
     std::env::var("PINTLE_NODE_ROUNDS").ok().and_then(|text| text.parse().ok())
 }
@@ -119,6 +125,15 @@ fn how_often(messages: &[Value], role: &str, text: &str) -> usize {
         .count()
 }
 
+/// Ends the load when it is dropped: a test that fails does not leave its clients talking for good.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Lets clients talk while `each` hurts one of two nodes again and again; then looks at what they were told.
 fn play(rounds: usize, mut each: impl FnMut(&Nodes, &mut Vec<Node>, usize)) {
     let nodes = Nodes::new();
@@ -133,13 +148,13 @@ fn play(rounds: usize, mut each: impl FnMut(&Nodes, &mut Vec<Node>, usize)) {
             let load = &load;
             scope.spawn(move || load.talk(user));
         }
+        let _over = Over(&load.over);
         for round in 0..rounds {
             thread::sleep(Duration::from_millis(1500 + 137 * (round as u64 % 7)));
             each(&nodes, &mut pair, round);
             *load.addresses.lock().unwrap() = addresses(&pair);
         }
         thread::sleep(Duration::from_secs(2));
-        load.over.store(true, Ordering::Relaxed);
     });
     let took = began.elapsed();
     settled(&nodes, &pair, &load);
@@ -205,5 +220,19 @@ fn a_node_that_is_killed_leaves_nothing_undone_and_nothing_done_twice() {
         // The other one works alone for a while, longer than it takes to find out.
         thread::sleep(Duration::from_secs(14));
         pair[victim] = nodes.start(name);
+    });
+}
+
+#[test]
+fn a_node_that_stands_still_does_nothing_under_a_lease_that_it_lost() {
+    let (times, still) = rounds().map_or((ROUNDS, STILL), |times| (times, LONG_STILL));
+    play(times, |nodes, pair, round| {
+        let victim = round % 2;
+        pair[victim].signal(Signal::SIGSTOP);
+        let stopped = nodes.ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint");
+        thread::sleep(still);
+        let before = nodes.ask("SELECT count(*) FROM leases WHERE owner IS NOT NULL");
+        pair[victim].signal(Signal::SIGCONT);
+        println!("stood still at {stopped}; {before} leases were others' when it went on");
     });
 }

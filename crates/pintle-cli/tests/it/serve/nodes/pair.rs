@@ -50,7 +50,8 @@ impl Nodes {
     pub(super) fn start_at(&self, name: &str, more: &str, url: &str) -> Node {
         let config = format!(
             "[store]\nurl = '{url}'\n[tools.exec]\nunconfined = true\n[gateway]\nnode = '{name}'\n\
-             token_env = 'PINTLE_TEST_TOKEN'\ndrain_delay_s = 1\ndrain_s = 5\n{}\
+             token_env = 'PINTLE_TEST_TOKEN'\nedition = 'standard'\nrequests_per_minute = 100000\n\
+             drain_delay_s = 1\ndrain_s = 5\n{}\
              [agents.main]\nmodel = 'model/m'\ntools = ['exec']\nworkspace_shared = true\n{more}\n",
             self.model.provider(),
         );
@@ -105,6 +106,21 @@ impl Node {
     pub(super) fn client(&self, user: &str) -> Client {
         Client::connect(&self.address, user).expect("it answers")
     }
+
+    /// The same in `tenant`.
+    pub(super) fn client_in(&self, tenant: &str, user: &str) -> Client {
+        Client::connect_as(&self.address, json!({ "token": TOKEN, "user_id": user, "tenant_hint": tenant }))
+            .expect("it answers")
+    }
+
+    /// A tenant with these members.
+    pub(super) fn tenant(&self, slug: &str, members: impl Iterator<Item = String>) {
+        self.client("system").done("tenants.create", json!({ "slug": slug, "name": slug }));
+        let mut owner = self.client_in(slug, "system");
+        for user in members {
+            owner.done("members.add", json!({ "userId": user, "role": "operator" }));
+        }
+    }
 }
 
 impl Drop for Node {
@@ -127,6 +143,10 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn connect(address: &str, user: &str) -> Result<Self, Gone> {
+        Self::connect_as(address, json!({ "token": TOKEN, "user_id": user }))
+    }
+
+    pub(super) fn connect_as(address: &str, who: Value) -> Result<Self, Gone> {
         let address = address.parse().map_err(|_| Gone)?;
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(2)).map_err(|_| Gone)?;
         stream.set_read_timeout(Some(Duration::from_secs(3))).map_err(|_| Gone)?;
@@ -136,7 +156,7 @@ impl Client {
             stream.set_read_timeout(Some(SOON)).map_err(|_| Gone)?;
         }
         let mut client = Self { socket, last: 0, heard: Vec::new() };
-        let welcome = client.call("connect", json!({ "token": TOKEN, "user_id": user }))?;
+        let welcome = client.call("connect", who)?;
         assert_eq!(welcome["ok"], true, "{welcome}");
         Ok(client)
     }

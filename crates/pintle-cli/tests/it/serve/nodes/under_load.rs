@@ -8,13 +8,19 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use super::pair::{Client, Nodes, until};
+use super::pair::{Client, Node, Nodes, until};
 
-/// How many turns run at once, over both nodes.
-const TURNS: usize = 48;
+/// Tenants whose turns run at once, over both nodes: one alone may have fifty.
+const TENANTS: usize = 4;
+
+/// How many turns of each.
+const TURNS: usize = 50;
+
+/// Turns that one user begins: more at once are too many messages.
+const OF_ONE: usize = 5;
 
 /// How many turns run on the node that ends.
-const RUNNING: usize = 40;
+const RUNNING: usize = 50;
 
 const PARKED: usize = 3;
 
@@ -26,16 +32,22 @@ fn key(name: &str) -> String {
 fn the_chain_of_a_tenant_has_one_order_however_many_nodes_write_it() {
     let nodes = Nodes::new();
     let (a, b) = (nodes.start("a"), nodes.start("b"));
+    for tenant in 0..TENANTS {
+        a.tenant(&format!("tenant{tenant}"), (0..TURNS / OF_ONE).map(|user| format!("user{user}")));
+    }
+    let turns = TENANTS * TURNS;
     let began = Instant::now();
     let answered = AtomicUsize::new(0);
     thread::scope(|scope| {
-        for number in 0..TURNS {
+        for number in 0..turns {
             let (node, answered) = ([&a, &b][number % 2], &answered);
             scope.spawn(move || {
-                let mut client = node.client(&format!("user{number}"));
-                client.patience(Duration::from_secs(180));
+                let (tenant, user) = (number % TENANTS, number / TENANTS / OF_ONE);
+                let mut client = node.client_in(&format!("tenant{tenant}"), &format!("user{user}"));
+                client.patience(Duration::from_secs(150));
                 let message = format!("{number} run: echo {number} >>effects");
-                let said = client.done("chat.send", json!({ "sessionKey": key("load"), "message": message }));
+                let session = key(&format!("load{number}"));
+                let said = client.done("chat.send", json!({ "sessionKey": session, "message": message }));
                 assert_eq!(said["content"], json!(format!("answer {message}")));
                 answered.fetch_add(1, Ordering::Relaxed);
             });
@@ -45,11 +57,15 @@ fn the_chain_of_a_tenant_has_one_order_however_many_nodes_write_it() {
     let config = nodes.env.path("config/pintle/a.toml").display().to_string();
     let verified = nodes.env.pintle(&["-c", &config, "audit", "verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    let chain = "SELECT count(*), max(seq) FROM audit_log WHERE tenant_id <> '0193a5b0-7000-7000-8000-000000000001'";
-    let chain = nodes.ask(chain);
-    println!("{TURNS} turns at once on two nodes took {took:?}; the chain has entries|last number: {chain}");
-    let (entries, last) = chain.split_once('|').unwrap();
-    assert_eq!((answered.into_inner(), entries), (TURNS, last), "no number is left out or given twice");
+    let chains = "SELECT slug, count(*), max(seq), count(DISTINCT seq) FROM audit_log JOIN tenants ON \
+                  tenants.id = audit_log.tenant_id WHERE slug LIKE 'tenant%' GROUP BY slug ORDER BY slug";
+    let chains = nodes.ask(chains);
+    println!("{turns} turns at once on two nodes took {took:?}; chains (tenant|entries|last|numbers):\n{chains}");
+    assert_eq!((answered.into_inner(), chains.lines().count()), (turns, TENANTS));
+    for chain in chains.lines() {
+        let numbers: Vec<usize> = chain.split('|').skip(1).map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[0] >= TURNS && numbers.iter().all(|it| *it == numbers[0]), "left out or given twice: {chain}");
+    }
 }
 
 #[test]
@@ -57,19 +73,11 @@ fn a_node_that_ends_is_noticed_by_nobody_behind_a_balancer() {
     let nodes = Nodes::new();
     let asks = "[agents.asks]\nmodel = 'model/m'\ntools = ['exec']\nworkspace_shared = true\nask = ['exec']";
     let (mut a, b) = (nodes.start_at("a", asks, &nodes.url), nodes.start_at("b", asks, &nodes.url));
+    // Of one tenant fifty turns may be in flight, parked ones included.
+    a.tenant("busy", (0..RUNNING).map(|number| format!("running{number}")));
     let ready = Mutex::new(vec![a.address.clone(), b.address.clone()]);
     let (over, sent) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let mut running: Vec<(Client, String)> = (0..RUNNING)
-        .map(|number| {
-            let mut client = a.client(&format!("running{number}"));
-            // A few outlive the time that they are given.
-            let millis = if number < 5 { 60_000 } else { 3_000 };
-            let message = format!("slow: {millis}");
-            let id = client.ask("chat.send", json!({ "sessionKey": key("long"), "message": message })).unwrap();
-            client.event("agent", |it| it["type"] == "run.started");
-            (client, id)
-        })
-        .collect();
+    let mut running: Vec<(Client, String)> = (0..RUNNING).map(|number| begun(&a, number)).collect();
     let mut parked: Vec<(Client, String)> = (0..PARKED)
         .map(|number| {
             let mut client = a.client(&format!("parked{number}"));
@@ -127,6 +135,17 @@ fn a_node_that_ends_is_noticed_by_nobody_behind_a_balancer() {
         let mut again = nodes.start_at("a", asks, &nodes.url);
         again.until("cut when the server ended: ");
     }
+}
+
+/// A client whose turn runs on `node`, and the id of its request.
+fn begun(node: &Node, number: usize) -> (Client, String) {
+    let mut client = node.client_in("busy", &format!("running{number}"));
+    // A few outlive the time that they are given.
+    let millis = if number < 5 { 60_000 } else { 3_000 };
+    let message = format!("slow: {millis}");
+    let id = client.ask("chat.send", json!({ "sessionKey": key("long"), "message": message })).unwrap();
+    client.event("agent", |it| it["type"] == "run.started");
+    (client, id)
 }
 
 /// A client behind the balancer, to whom every request is answered.

@@ -1,0 +1,36 @@
+//! One clock for the model and for the clients: both are in this process.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// The time since this process looked first.
+pub(crate) fn now() -> Duration {
+    BEGINNING.elapsed()
+}
+
+/// A moment as a piece of an answer carries it.
+pub(crate) fn stamp() -> String {
+    format!("@{} ", now().as_nanos())
+}
+
+/// The moment that a text carries first.
+pub(crate) fn read(text: &str) -> Option<Duration> {
+    let digits = text.split_once('@')?.1;
+    let end = digits.find(|it: char| !it.is_ascii_digit())?;
+    digits.get(..end)?.parse().ok().map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_read_as_it_was_written() {
+        let before = now();
+        let read_back = read(&format!("{{\"content\":\"{}\"}}", stamp())).unwrap();
+        assert!(before <= read_back && read_back <= now());
+        assert_eq!((read("nothing"), read("@"), read("@12")), (None, None, None));
+    }
+}
