@@ -101,7 +101,8 @@ fn prompt(client: &mut Client, user: &str, id: &str) -> Fate {
     match answer {
         Ok(answer) if answer["ok"] == true && answer["payload"]["content"].as_str().is_some() => {
             let content = answer["payload"]["content"].as_str().unwrap();
-            assert!(content.ends_with(&format!("answer {message}")), "{id}: {answer}");
+            // What was left for a node that is gone may have joined it: then the model read both as one.
+            assert!(content.contains(&message), "{id}: {answer}");
             Fate::Answered
         }
         // It steered what was still worked of the one before: the turn has it.
@@ -173,7 +174,7 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
         let mut client = Client::connect(&pair[0].address, user).unwrap();
         let messages = history(&mut client, user);
         for (id, fate) in fates.iter().filter(|(id, _)| id.rsplit_once('-').unwrap().0 == user) {
-            let answers = how_often(&messages, "assistant", &format!("answer {id} run:"));
+            let answers = how_often(&messages, "assistant", &format!("{id} run:"));
             match (fate, answers) {
                 (_, 2..) => twice.push(id.clone()),
                 (Fate::Answered | Fate::Acknowledged, 0) => lost.push(id.clone()),
