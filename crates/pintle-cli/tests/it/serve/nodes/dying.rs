@@ -177,7 +177,11 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
             let answers = how_often(&messages, "assistant", &format!("{id} run:"));
             match (fate, answers) {
                 (_, 2..) => twice.push(id.clone()),
-                (Fate::Answered | Fate::Acknowledged, 0) => lost.push(id.clone()),
+                (Fate::Answered | Fate::Acknowledged, 0) => {
+                    let said = messages.iter().map(|it| format!("{}: {}", it["role"], it["content"]));
+                    println!("{id} is lost among\n{}", said.collect::<Vec<_>>().join("\n"));
+                    lost.push(id.clone());
+                }
                 (Fate::Answered | Fate::Acknowledged | Fate::Unheard, _) => {}
             }
             let ran = effects.lines().filter(|line| line.split(' ').next() == Some(id)).count();
