@@ -135,6 +135,16 @@ impl Drop for Over<'_> {
     }
 }
 
+/// Whether the next prompt joined the turn of this one, before that was answered: then both are in its conversation, and
+/// the answer that follows is to both. The model of these tests repeats the last one only.
+fn is_joined(messages: &[Value], id: &str) -> bool {
+    let said = |it: &&Value, role: &str| it["role"] == role && it["content"].as_str().is_some_and(|it| !it.is_empty());
+    let ours = messages.iter().position(|it| how_often(std::slice::from_ref(it), "user", &format!("{id} run:")) > 0);
+    let Some(ours) = ours else { return false };
+    let next = messages[ours + 1..].iter().find(|it| said(it, "user") || said(it, "assistant"));
+    next.is_some_and(|it| it["role"] == "user") && messages.last().is_some_and(|it| it["role"] == "assistant")
+}
+
 /// Lets clients talk while `each` hurts one of two nodes again and again; then looks at what they were told.
 fn play(rounds: usize, mut each: impl FnMut(&Nodes, &mut Vec<Node>, usize)) {
     let nodes = Nodes::new();
@@ -168,7 +178,7 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
     });
     let fates = load.fates.lock().unwrap();
     let effects = std::fs::read_to_string(nodes.env.path("here/effects")).unwrap_or_default();
-    let (mut twice, mut lost, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut twice, mut lost, mut repeated, mut joined) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let all = fates.keys().map(|id| id.rsplit_once('-').unwrap().0);
     for user in all.collect::<std::collections::BTreeSet<_>>() {
         let mut client = Client::connect(&pair[0].address, user).unwrap();
@@ -177,6 +187,7 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
             let answers = how_often(&messages, "assistant", &format!("{id} run:"));
             match (fate, answers) {
                 (_, 2..) => twice.push(id.clone()),
+                (Fate::Acknowledged, 0) if is_joined(&messages, id) => joined += 1,
                 (Fate::Answered | Fate::Acknowledged, 0) => {
                     let said = messages.iter().map(|it| format!("{}: {}", it["role"], it["content"]));
                     println!("{id} is lost among\n{}", said.collect::<Vec<_>>().join("\n"));
@@ -192,8 +203,8 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
     }
     let of = |wanted: Fate| fates.values().filter(|fate| **fate == wanted).count();
     println!(
-        "{} prompts: {} answered, {} acknowledged and then answered by another node, {} never acknowledged; {} answered \
-         twice, {} lost, {} effects repeated",
+        "{} prompts: {} answered, {} acknowledged and then answered by another node ({joined} with the prompt that joined \
+         them), {} never acknowledged; {} answered twice, {} lost, {} effects repeated",
         fates.len(),
         of(Fate::Answered),
         of(Fate::Acknowledged),
