@@ -260,17 +260,18 @@ impl Parts {
             Some(known) => known,
             None => self.store.webhook_endpoints()?.into_iter().map(|it| it.id).collect(),
         };
-        let new = match self.store.webhook_cursor()? {
+        let (new, reached) = match self.store.webhook_cursor()? {
             Some(cursor) => {
                 let of_known = || self.endpoints.iter().filter(|endpoint| known.contains(&endpoint.id));
                 let since = cursor.checked_sub(BEHIND).unwrap_or(cursor);
                 let events = missed::missed(&*self.store, since, |event| of_known().any(|it| it.wants(event)))?;
-                self.post_for(&of_known().collect::<Vec<_>>(), &events, now)?
+                (self.post_for(&of_known().collect::<Vec<_>>(), &events, now)?, cursor.max(now))
             }
-            None => 0,
+            // What was before the first look is nobody's news.
+            None => (0, now + BEHIND),
         };
         let all: Vec<String> = self.endpoints.iter().map(|endpoint| endpoint.id.clone()).collect();
-        self.store.advance_webhooks(now, &all)?;
+        self.store.advance_webhooks(reached, &all)?;
         Ok((all, new))
     }
 
