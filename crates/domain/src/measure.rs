@@ -51,6 +51,23 @@ pub struct Metric {
     pub rows: MetricRows,
 }
 
+impl Metric {
+    /// Without the rows about other tenants than `tenant`.
+    #[must_use]
+    pub fn seen_by(mut self, tenant: &str) -> Self {
+        fn keep<T>(rows: &mut Vec<(Labels, T)>, tenant: &str) {
+            let is_others = |(name, value): &(&str, String)| *name == "tenant_id" && value != tenant;
+            rows.retain(|(labels, _)| !labels.iter().any(is_others));
+        }
+        match &mut self.rows {
+            MetricRows::Counters(rows) => keep(rows, tenant),
+            MetricRows::Gauges(rows) => keep(rows, tenant),
+            MetricRows::Histograms(rows) => keep(rows, tenant),
+        }
+        self
+    }
+}
+
 /// The rows of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetricRows {

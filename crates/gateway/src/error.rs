@@ -161,6 +161,11 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound(_) => ErrorCode::NotFound,
             StoreError::Conflict(_) => ErrorCode::FailedPrecondition,
         };
+        // Where the store is, and what to do about it, is the operator's.
+        if code == ErrorCode::Unavailable {
+            tracing::warn!("{error}");
+            return Self::new(code, "the store is unavailable; the server's log says why");
+        }
         Self::new(code, error.to_string())
     }
 }

@@ -116,8 +116,11 @@ pub struct Config {
     pub store_url: String,
     /// The store of conversations, in the same form, where a found folder keeps its own.
     pub conversations_url: Option<String>,
-    /// The folders of rules and of skills that found files name, accepted or not: no tool may write there.
+    /// The folders of rules and of skills that found files name, accepted or not, and that of the user's own
+    /// configuration, in use or not: no tool may write there.
     pub found_folders: Vec<PathBuf>,
+    /// The user's own state, where another one is in use: no tool may read or write there.
+    pub own_home: Option<PathBuf>,
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
     /// Rules in the store and in files.
@@ -421,6 +424,7 @@ impl Config {
             store_url: STORE_URL.to_owned(),
             conversations_url: None,
             found_folders: Vec::new(),
+            own_home: None,
             tools: ToolsConfig::default(),
             agent_hooks: RulesConfig::default(),
             gateway: GatewayConfig::default(),

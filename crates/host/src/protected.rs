@@ -22,7 +22,7 @@ pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
     files.extend(with_skills.flat_map(|agent| skill_folders(config, agent)));
     Protected {
         files: files.into_iter().map(absolute).collect(),
-        dirs: vec![absolute(config.home.clone())],
+        dirs: [Some(&config.home), config.own_home.as_ref()].into_iter().flatten().cloned().map(absolute).collect(),
         beside: beside(config),
         names: FILE_NAMES.map(str::to_owned).to_vec(),
     }

@@ -65,6 +65,14 @@ fn that_nothing_was_dropped_is_told_too() {
 }
 
 #[test]
+fn a_tenant_sees_its_own_rows_and_those_of_nobody() {
+    let of = |tenant: &str| -> Labels { vec![("tenant_id", tenant.to_owned())] };
+    let rows = MetricRows::Gauges(vec![(of("a"), 1), (of("b"), 2), (of(OTHERS), 3), (Labels::new(), 4)]);
+    let seen = Metric { name: BREAKERS_OPEN, help: "Open.", unit: "1", rows }.seen_by("a");
+    assert_eq!(seen.rows, MetricRows::Gauges(vec![(of("a"), 1), (Labels::new(), 4)]));
+}
+
+#[test]
 fn a_flood_of_tenants_makes_no_flood_of_rows() {
     let mut measures = Measures::default();
     for number in 0..MAX_TENANTS + 5 {

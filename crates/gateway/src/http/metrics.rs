@@ -8,7 +8,9 @@ use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use domain::id::TenantId;
 use domain::measure;
+use rules::admin::CallerRole;
 
 use super::refused::Refused;
 use super::reply::refusal;
@@ -26,9 +28,10 @@ pub(crate) async fn show(
     headers: HeaderMap,
 ) -> Response {
     let allowed =
-        shared.signed_in(&headers, visit).await.and_then(|who| roles::allow_over_http(&who, "metrics").map(drop));
+        shared.signed_in(&headers, visit).await.and_then(|who| roles::allow_over_http(&who, "metrics").map(|_| who));
     match allowed {
-        Ok(()) => text(&shared).await,
+        // Tenants never meet, in numbers neither.
+        Ok(who) => text(&shared, Some(&who.tenant).filter(|_| who.role < CallerRole::Owner)).await,
         Err(error) => {
             let refused = Refused::from(error);
             refused.response(&openai::error(&refused.error, &refused.code))
@@ -38,13 +41,14 @@ pub(crate) async fn show(
 
 /// What is served at `gateway.metrics_listen`: nothing but this, and to anybody.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let show = |State(shared): State<Arc<Shared>>| async move { text(&shared).await };
+    let show = |State(shared): State<Arc<Shared>>| async move { text(&shared, None).await };
     let nothing = || async { refusal(StatusCode::NOT_FOUND, "not_found", "there is only /metrics here") };
     Router::new().route("/metrics", get(show)).fallback(nothing).with_state(shared)
 }
 
-async fn text(shared: &Arc<Shared>) -> Response {
-    match shared.metrics().await {
+/// All numbers; of those about tenants only the ones of `only`, if that is given.
+async fn text(shared: &Arc<Shared>, only: Option<&TenantId>) -> Response {
+    match shared.metrics(only).await {
         Ok(text) => {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
             (StatusCode::OK, kind, text).into_response()
@@ -54,8 +58,8 @@ async fn text(shared: &Arc<Shared>) -> Response {
 }
 
 impl Shared {
-    /// All numbers, as text.
-    async fn metrics(self: &Arc<Self>) -> Result<String, ApiError> {
+    /// The numbers, as text.
+    async fn metrics(self: &Arc<Self>, only: Option<&TenantId>) -> Result<String, ApiError> {
         let (mut metrics, tenants) = self.runs.counters.metrics();
         let of_hooks = self.host.read().await.gauges();
         let asked = Instant::now();
@@ -98,6 +102,9 @@ impl Shared {
                 usize::try_from(lag).unwrap_or(usize::MAX),
             ),
         ]);
+        if let Some(tenant) = only {
+            metrics = metrics.into_iter().map(|metric| metric.seen_by(tenant.as_str())).collect();
+        }
         Ok(measure::text(&metrics))
     }
 }

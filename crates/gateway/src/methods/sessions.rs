@@ -95,6 +95,10 @@ impl Shared {
         let params = Params::of(params, &["key"])?;
         let name = session(params.needed("key")?, who)?;
         let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
+        if self.lanes.of(&key).is_some() {
+            let why = "the session is busy: stop its turn with chat.abort, then delete it";
+            return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) });
+        }
         self.blocking(move |shared| match shared.sessions.delete(&key)? {
             true => {
                 shared.store.forget_session(&key)?;

@@ -107,8 +107,13 @@ fn nobody_is_anonymous_but_on_their_own_machine_without_a_token() {
     assert_eq!(who(&shut, &store, nothing(), LOCAL), Err(ErrorCode::Unauthorized));
     for token in ["wrong", "secre", "secret "] {
         assert_eq!(who(&shut, &store, json!({ "token": token }), LOCAL), Err(ErrorCode::Unauthorized));
-        assert_eq!(who(&open, &store, json!({ "token": token }), LOCAL), Err(ErrorCode::Unauthorized));
+        // Where nobody asks for a key, any will do that is none of ours.
+        let local = Ok(("local".into(), CallerRole::Operator, "default".into()));
+        assert_eq!(who(&open, &store, json!({ "token": token }), LOCAL), local);
+        assert_eq!(who(&open, &store, json!({ "token": token }), REMOTE), Err(ErrorCode::Unauthorized));
     }
+    let revoked = json!({ "token": "pintle_0123456789abcdef0123456789abcdef" });
+    assert_eq!(who(&open, &store, revoked, LOCAL), Err(ErrorCode::Unauthorized));
 }
 
 #[test]

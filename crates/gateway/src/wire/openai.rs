@@ -144,10 +144,10 @@ impl Head {
 
     /// What only Pintle's clients read, in its place among the pieces.
     pub(crate) fn aside(&self, pintle: Value) -> Value {
-        let mut piece = self.of("chat.completion.chunk");
-        piece.insert("choices".to_owned(), json!([]));
-        piece.insert("pintle".to_owned(), pintle);
-        Value::Object(piece)
+        // Simple clients look at the first choice of every piece.
+        let mut piece = self.piece(json!({}), None);
+        piece["pintle"] = pintle;
+        piece
     }
 
     /// The last piece, with what it cost.

@@ -106,6 +106,9 @@ pub(super) fn resolve(
     options: &LoadOptions<'_>,
 ) -> Result<(Config, Vec<String>), HostError> {
     let mut config = Config::empty(home.to_owned());
+    // What counts the next time that somebody starts without `-c` and `--home` is as much theirs as what counts now.
+    config.found_folders.extend(env.config_folder());
+    config.own_home = env.home(None).ok().filter(|own| own != home);
     config.more_skills = env.vars.get("HOME").map(|home| Path::new(home).join(SHARED_SKILLS)).into_iter().collect();
     let mut left_out = Vec::new();
     for (at, layer) in layers.iter_mut().enumerate() {

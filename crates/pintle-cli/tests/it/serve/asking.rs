@@ -24,6 +24,8 @@ fn an_answer_lets_exactly_this_call_run() {
     // What is said meanwhile does not undo it.
     let (code, _) = anna.refused("chat.send", json!({ "sessionKey": KEY, "message": "hurry" }));
     assert_eq!(code, "FAILED_PRECONDITION");
+    // Nor is it left behind when somebody deletes the conversation.
+    assert_eq!(anna.refused("sessions.delete", json!({ "key": KEY })).0, "FAILED_PRECONDITION");
     let listed = ben.done("approvals.list", json!({}));
     assert_eq!(listed["approvals"][0]["id"], json!(id));
     assert_eq!(ben.done("approvals.approve", json!({ "id": id }))["approval"]["state"], "approved");
