@@ -986,7 +986,7 @@ export type RunEvents = {
   readonly "run.started": { readonly message: string; readonly sig: string };
   /** a piece of the answer, with `stream` */
   readonly "chunk": { readonly content: string };
-  /** what the model thought, with `stream` */
+  /** the model's thinking, with `stream` */
   readonly "thinking": { readonly content: string };
   /** as permitted */
   readonly "tool.call": { readonly name: string; readonly id: string; readonly arguments: { readonly [member: string]: unknown } };
@@ -1031,6 +1031,6 @@ export type Events = {
   readonly "hooks.budget": Budget & { readonly tenantId: string };
   /** to those who called `hooks.watch`; below admin of their own sessions */
   readonly "hooks.execution": Execution;
-  /** nothing new is begun, and what is under way has so long */
+  /** no new turns begin; running turns end within this time */
   readonly "shutdown": { readonly deadlineMs: number };
 };

@@ -18,7 +18,7 @@ url = "https://chat.example.org/pintle"
 events = ["approval.created", "breaker.tripped"]
 secret_env = "CHAT_SECRET"`;
 
-/** Who is told what happens, and what they were not told yet. */
+/** List webhook endpoints and undelivered events, and retry them. */
 export function WebhooksPart() {
   const words = useWords().settings.webhooks;
   const found = useWebhooks();

@@ -124,7 +124,7 @@ impl Shared {
         if sweeps {
             match self.store.stranded(nodes.name()) {
                 Ok(stranded) => taken.extend(stranded.into_iter().filter(|letter| letter.kind == LetterKind::Steer)),
-                Err(error) => tracing::debug!(%error, "letters for turns that nobody works stay where they are"),
+                Err(error) => tracing::debug!(%error, "messages for idle sessions could not be read"),
             }
         }
         let mut letters = std::mem::take(&mut *lock(&nodes.letters));

@@ -76,7 +76,9 @@ impl Shared {
         let mb = quota >> 20;
         Err(ApiError::new(
             ErrorCode::ResourceExhausted,
-            format!("the files of this tenant would have more than {mb} MiB; delete sessions, or set `gateway.media_quota_mb`"),
+            format!(
+                "the files of this tenant would exceed {mb} MiB; delete sessions, or raise `gateway.media_quota_mb`"
+            ),
         )
         .with_details(json!({ "kind": "media_quota" })))
     }

@@ -82,7 +82,7 @@ impl Door {
         {
             let host = host.unwrap_or("none");
             return Err(TurnedAway(format!(
-                "this server is on this machine only, and `Host: {host}` is no name of it; use localhost"
+                "this server listens on loopback only, and `Host: {host}` is not a loopback name; use localhost"
             )));
         }
         let is_own_page = if from_anywhere { false } else { self.check_origin(peer, headers, host)? };
@@ -127,7 +127,7 @@ impl Door {
             }
             None => match text(headers, "sec-fetch-site") {
                 None | Some("same-origin" | "none") => Ok(true),
-                Some(site) => Err(TurnedAway(format!("a page of another origin sent it (`Sec-Fetch-Site: {site}`)"))),
+                Some(site) => Err(TurnedAway(format!("cross-origin request (`Sec-Fetch-Site: {site}`)"))),
             },
         }
     }

@@ -135,7 +135,7 @@ impl ApiError {
 
 /// The host takes nothing new.
 pub(crate) fn going_away() -> ApiError {
-    ApiError::new(ErrorCode::Unavailable, "the server is going away: try again in a moment")
+    ApiError::new(ErrorCode::Unavailable, "the server is shutting down; retry shortly")
 }
 
 impl From<AdminError> for ApiError {

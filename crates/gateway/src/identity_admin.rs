@@ -43,7 +43,7 @@ impl IdentityAdmin {
             return Ok(());
         }
         let (wanted, own) = (role.word(), by.role.word());
-        Err(ApiError::unauthorized(format!("permission denied: nobody gives {wanted} who is {own}")))
+        Err(ApiError::unauthorized(format!("permission denied: the role {own} cannot grant {wanted}")))
     }
 }
 

@@ -315,7 +315,7 @@ impl Gateway {
         life.hard_stop.cancel();
         life.tasks.close();
         if tokio::time::timeout(LAST_WORDS, life.tasks.wait()).await.is_err() {
-            tracing::warn!("some clients were not answered to the end");
+            tracing::warn!("some clients did not get their whole answer");
         }
         let id = shared.store.node_id();
         let left = shared.blocking(move |shared| Ok(shared.store.leave(&id, &cut_sessions)?)).await;

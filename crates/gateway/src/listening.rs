@@ -144,7 +144,7 @@ async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::
             }),
         };
         if let Err(error) = accepted {
-            tracing::warn!(%error, "a connection could not be taken");
+            tracing::warn!(%error, "a connection could not be accepted");
             tokio::time::sleep(BREATHER).await;
         }
     }
@@ -199,11 +199,11 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
 fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {
     let is = |kind| error.kind() == kind;
     let hint = if is(io::ErrorKind::AddrInUse) {
-        "another program listens there; stop it, or take another with `--listen`"
+        "the address is already in use; stop the other program, or choose another address with `--listen`"
     } else if is(io::ErrorKind::PermissionDenied) {
-        "ports below 1024 need rights; take another with `--listen`"
+        "ports below 1024 need root privileges; choose another port with `--listen`"
     } else {
-        "take an address of this machine with `--listen`"
+        "choose an address of this machine with `--listen`"
     };
     BadSettings { message: format!("cannot listen at {address}: {error}"), hint: hint.to_owned() }
 }

@@ -54,7 +54,7 @@ pub(crate) fn check(declared: &str, bytes: &[u8]) -> Result<&'static str, ApiErr
         return Ok(known);
     }
     let seen = seen.unwrap_or(if is_text { "no text" } else { "something else" });
-    Err(ApiError::invalid(format!("the file is declared as {known}, and its first bytes are those of {seen}")))
+    Err(ApiError::invalid(format!("the file is declared as {known}, but its first bytes are those of {seen}")))
 }
 
 /// Whether it is a text, and none that a browser takes for a page.

@@ -195,7 +195,7 @@ const HEADERS: &[(&str, &str)] = &[
         "Idempotency-Key",
         "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours",
     ),
-    ("X-Pintle-User", "whose name it is asked in; with the gateway token only"),
+    ("X-Pintle-User", "the user in whose name it is asked; with the gateway token only"),
     ("X-Pintle-Tenant", "the tenant, by slug or id; with the gateway token only"),
 ];
 
@@ -203,27 +203,29 @@ const HEADERS: &[(&str, &str)] = &[
 const STATUSES: &[(u16, &str, &str)] = &[
     (200, "", "done"),
     (201, "", "kept"),
-    (400, "`invalid_request`", "something in the request; the message names it"),
-    (401, "`unauthorized`", "no key, a wrong one, or one that may not do this"),
+    (400, "`invalid_request`", "the request is malformed; the message names what"),
+    (401, "`unauthorized`", "no key, a wrong key, or a key without the right to do this"),
     (
         403,
         "`hook_blocked`, `hook_stopped`, `forbidden_origin`, `tenant_access_revoked`",
-        "a gate refused the prompt, a hook stopped the turn before it began, a page of another origin asked, or the tenant is not the caller's",
+        "a gate refused the prompt, a hook stopped the turn before it began, the request is cross-origin, or the \
+         tenant is not the caller's",
     ),
-    (404, "`not_found`", "there is no such agent or file, or it is another user's"),
-    (408, "`body_timeout`", "nothing came of the body for 30 seconds"),
+    (404, "`not_found`", "there is no such agent or file, or it belongs to another user"),
+    (408, "`body_timeout`", "no data of the body arrived for 30 s"),
     (
         409,
         "`session_busy`, `approval_pending`, `outcome_unknown`",
-        "the session works another turn, a call waits for a person, or the first request of this name was cut and nobody knows what it did",
+        "the session is busy with another turn, a call waits for approval, or the first request of this name \
+         was cut off and its outcome is unknown",
     ),
     (413, "`body_too_large`", "the body is longer than `gateway.max_body`, or a file than 25 MiB"),
     (415, "`unsupported_media_type`", "files of that type are not taken"),
-    (422, "`idempotency_key_reused`", "another request was sent under this name"),
+    (422, "`idempotency_key_reused`", "the name was already used for a different request"),
     (429, "`resource_exhausted`", "too often; `Retry-After` says when"),
     (502, "`turn_failed`", "the model gave no answer"),
-    (503, "`unavailable`", "the server is going away, or the store does not answer"),
-    (507, "`media_quota`", "the files of the tenant have as much as `gateway.media_quota_mb` allows"),
+    (503, "`unavailable`", "the server is shutting down, or the store does not answer"),
+    (507, "`media_quota`", "the tenant's files reach the quota `gateway.media_quota_mb`"),
 ];
 
 fn words(status: u16) -> &'static str {

@@ -38,8 +38,10 @@ impl Shared {
         let found = self.blocking(move |shared| Ok(shared.store.begin_repeat(&name, &new, known_since(now))?)).await?;
         let Some(earlier) = found else { return Ok(Standing::New) };
         if earlier.digest != named.digest {
-            return Err(ApiError::invalid("another request was sent under this name; give each its own")
-                .with_details(json!({ "kind": "idempotency_key_reused" })));
+            return Err(ApiError::invalid(
+                "this name was already used for a different request; give each request its own",
+            )
+            .with_details(json!({ "kind": "idempotency_key_reused" })));
         }
         self.standing(named, earlier).await
     }
@@ -59,8 +61,8 @@ impl Shared {
             }
             if tokio::time::Instant::now() >= deadline {
                 return Err(ApiError::precondition(
-                    "the first request of this name did not come to its end, and what it did is not known; its session \
-                     has what was done. Send it under another name to have it done again",
+                    "the first request of this name was cut off, and its outcome is unknown; its session shows what \
+                     was done. To run it again, send it under a new name",
                 )
                 .with_details(json!({ "kind": "outcome_unknown", "runId": earlier.turn_id })));
             }
@@ -96,7 +98,7 @@ impl Shared {
         let name = named.name.clone();
         let forgotten = self.blocking(move |shared| Ok(shared.store.forget_repeat(&name)?)).await;
         if let Err(error) = forgotten {
-            tracing::warn!("a request that was refused is still known: {error}");
+            tracing::warn!("the name of a refused request could not be freed: {error}");
         }
     }
 
@@ -106,7 +108,7 @@ impl Shared {
         let Some(turn) = run.id().cloned() else { return };
         self.desk.repeats.works(&named, run);
         if let Err(error) = self.begin_repeat(&named, &turn).await {
-            tracing::warn!("a request that was left will not be known again: {error}");
+            tracing::warn!("a repeat of a pending request will not be recognised: {error}");
         }
         // It may have ended meanwhile.
         if let Some(outcome) = run.ended() {
@@ -135,7 +137,7 @@ impl Shared {
                 })
                 .await;
             if let Err(error) = ended {
-                tracing::warn!("what came of a request is not kept: {error}");
+                tracing::warn!("the outcome of a request could not be stored: {error}");
             }
         }
         self.desk.repeats.over(run);

@@ -111,7 +111,7 @@ fn pass(who: &Principal, method: Method) -> Result<Method, ApiError> {
     }
     if !who.rights.has(method.right) {
         let why = match who.credential {
-            Credential::Anonymous => "is not for whoever did not sign in",
+            Credential::Anonymous => "requires signing in",
             Credential::Token | Credential::Key(_) | Credential::Console { .. } => "is beyond the scopes of this key",
         };
         return Err(ApiError::unauthorized(format!("permission denied: {name} {why}")));
@@ -132,13 +132,13 @@ pub(crate) fn is_named(who: &Principal, approvers: &ApproversConfig) -> bool {
 pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &ApproversConfig) -> Result<(), ApiError> {
     if approvers.other_than_asker && asker == Some(who.user.as_str()) {
         return Err(ApiError::unauthorized(
-            "permission denied: somebody else than the user who asked has to answer for this agent",
+            "permission denied: this agent requires an approver other than the user who asked",
         ));
     }
     match &approvers.named {
         Some(named) if !is_named(who, approvers) => {
             let named = named.join(", ");
-            Err(ApiError::unauthorized(format!("permission denied: for this agent answers one of: {named}")))
+            Err(ApiError::unauthorized(format!("permission denied: approvals for this agent are answered by: {named}")))
         }
         Some(_) | None => Ok(()),
     }

@@ -116,7 +116,7 @@ fn origin(public: Option<&Url>, encrypted: bool, address: &Address) -> Option<St
 
 fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
     let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
-    let hint = "write `--listen 127.0.0.1:18790`, for instance".to_owned();
+    let hint = "for example `--listen 127.0.0.1:18790`".to_owned();
     let mut addresses = addresses.map_err(|message| BadSettings { message, hint })?;
     if addresses.is_empty() {
         addresses.push(Address::read(DEFAULT_ADDRESS).expect("it is an address"));
@@ -138,7 +138,10 @@ impl GatewaySettings {
                 Some(token) => Some(token.to_owned()),
                 None => {
                     let message = format!("`{name}`, which `gateway.token_env` names, is not set");
-                    return Err(bad(message, "set it to a long random text, such as that of `openssl rand -hex 32`"));
+                    return Err(bad(
+                        message,
+                        "set it to a long random value, such as the output of `openssl rand -hex 32`",
+                    ));
                 }
             },
         };
@@ -148,7 +151,7 @@ impl GatewaySettings {
             addresses.iter().find(|address| !address.is_local()).filter(|_| token.is_none() && !has_keys)
         {
             return Err(bad(
-                format!("others reach {open}, and nothing asks who they are"),
+                format!("{open} is reachable from other machines, and nothing authenticates callers"),
                 "make a key with `pintle keys create`, set `gateway.token_env` to the name of a variable with a secret, \
                  or listen at 127.0.0.1",
             ));

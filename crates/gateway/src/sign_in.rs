@@ -200,7 +200,7 @@ impl<'a> Registry<'a> {
 
     fn by_session(&self, key: &str, claim: &Claim, visit: Visit) -> Result<Principal, ApiError> {
         if !visit.is_own_page {
-            return Err(ApiError::unauthorized("a session of the console is for pages of this server only"));
+            return Err(ApiError::unauthorized("a console session works only on this server's own pages"));
         }
         let found = self.store.console_session_of(&SecretDigest::of(key))?;
         let (session, cookie) = found.ok_or_else(unauthorized)?;

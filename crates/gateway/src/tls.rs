@@ -56,7 +56,7 @@ impl Tls {
             }
             let tls = self.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || tls.look()).await {
-                tracing::warn!(%error, "the certificate could not be looked at");
+                tracing::warn!(%error, "the certificate files could not be checked");
             }
         }
     }
@@ -69,12 +69,12 @@ impl Tls {
         match acceptor(&self.files) {
             Ok(acceptor) => {
                 *self.current() = Current { acceptor, seen };
-                tracing::info!("the changed certificate is in use");
+                tracing::info!("the new certificate is in use");
             }
             Err(why) => {
                 // Both files change, one after the other: it is said again only if they are others once more.
                 self.current().seen = seen;
-                tracing::warn!("the changed certificate is not in use: {why}; the one before goes on");
+                tracing::warn!("the new certificate is not in use: {why}; the one before goes on");
             }
         }
     }

@@ -131,7 +131,7 @@ impl Shared {
     async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {
         let kept = self.blocking(move |shared| Ok(shared.store.keep_uses(&shared.guests.quotas.node, until)?)).await;
         if let Err(error) = kept {
-            tracing::warn!(%error, "turns and connections of this node may not be counted");
+            tracing::warn!(%error, "quota use of this node could not be renewed");
         }
     }
 

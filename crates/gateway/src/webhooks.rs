@@ -140,7 +140,7 @@ impl Webhooks {
                     }
                     return;
                 }
-                Ok(Err(error)) => tracing::warn!("what others are to be told could not be kept yet: {error}"),
+                Ok(Err(error)) => tracing::warn!("webhook events could not be stored yet: {error}"),
                 Err(error) => return tracing::error!("webhooks.lost: {error}"),
             }
             if stop.is_cancelled() {
@@ -213,7 +213,7 @@ impl Webhooks {
             })
             .await;
         let taken = taken.unwrap_or_else(|error| {
-            tracing::debug!("what is due for others could not be read: {error}");
+            tracing::debug!("due webhook deliveries could not be read: {error}");
             Vec::new()
         });
         join_all(taken.iter().map(|delivery| self.send(delivery))).await;
@@ -230,14 +230,14 @@ impl Webhooks {
         let delivery = delivery.clone();
         let kept = self.blocking(move |store| settle(store, delivery, after, now)).await;
         if let Err(error) = kept {
-            tracing::warn!("what came of a webhook could not be kept, and it is sent once more: {error}");
+            tracing::warn!("the result of a webhook could not be stored, so it will be sent again: {error}");
         }
     }
 
     async fn sweep(&self) {
         let forgot = self.blocking(|store| store.forget_webhooks(Timestamp::now() - KEPT)).await;
         if let Err(error) = forgot {
-            tracing::debug!("old webhooks could not be forgotten: {error}");
+            tracing::debug!("old webhook deliveries could not be deleted: {error}");
         }
     }
 

@@ -140,7 +140,7 @@ pub(crate) fn said(mut messages: Vec<WireMessage>) -> Result<Said, ApiError> {
         last.kept.role == Role::User && last.kept.hook.is_none() && says
     };
     let Some(last) = messages.pop().filter(is_prompt) else {
-        return Err(ApiError::invalid("the last of `messages` must be the user's, and not empty"));
+        return Err(ApiError::invalid("the last message must be the user's, and must not be empty"));
     };
     let mut files = Vec::new();
     let mut history = Vec::with_capacity(messages.len());

@@ -439,11 +439,13 @@ impl Shared {
         match refused {
             Ok(Ok(_)) => {}
             // Somebody was faster by a moment.
-            Ok(Err(StoreError::Conflict(why))) => tracing::debug!("an approval was answered meanwhile: {why}"),
+            Ok(Err(StoreError::Conflict(why))) => tracing::debug!("an approval was answered in the meantime: {why}"),
             Ok(Err(error)) => {
-                tracing::warn!(%error, approval = %approval.id, "nobody answered, and that is not kept yet")
+                tracing::warn!(%error, approval = %approval.id, "an expired approval could not be refused yet")
             }
-            Err(error) => tracing::error!(%error, approval = %approval.id, "nobody answered, and that is not kept yet"),
+            Err(error) => {
+                tracing::error!(%error, approval = %approval.id, "an expired approval could not be refused yet")
+            }
         }
     }
 
@@ -460,7 +462,7 @@ impl Shared {
 /// Gives a session back, which takes as long as a commit.
 async fn let_go(conversation: Box<Conversation>) {
     if tokio::task::spawn_blocking(move || drop(conversation)).await.is_err() {
-        tracing::error!("a session was not given back in order");
+        tracing::error!("a session was not released properly");
     }
 }
 

@@ -127,16 +127,16 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Serve agents and rules over WebSocket and HTTP
     Serve(serve::ServeArgs),
-    /// Make, list and revoke the API keys that programs are known by at the gateway
+    /// Create, list and revoke API keys for programs that use the gateway
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// List and change who belongs to a tenant, and what they may do there
     #[command(subcommand)]
     Members(members::MembersCommand),
-    /// List, make and close tenants
+    /// Create, list, disable and enable tenants
     #[command(subcommand)]
     Tenants(tenants::TenantsCommand),
-    /// Who is told what happens, and what they were not told yet
+    /// List webhook endpoints and undelivered events, and retry them
     #[command(subcommand)]
     Webhooks(webhooks::WebhooksCommand),
     /// Check every hook, provider and store through its real path

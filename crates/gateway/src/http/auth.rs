@@ -98,7 +98,7 @@ fn only_own_pages(visit: Visit) -> Result<(), ApiError> {
     if visit.is_own_page {
         return Ok(());
     }
-    let why = "a session of the console is for pages of this server only, not for those of `gateway.allowed_origins`";
+    let why = "a console session works only on this server's own pages, not on those of `gateway.allowed_origins`";
     Err(ApiError::unauthorized(why).with_details(json!({ "kind": FORBIDDEN_ORIGIN })))
 }
 
@@ -210,7 +210,7 @@ impl Shared {
 }
 
 fn no_session() -> ApiError {
-    ApiError::invalid("there is no session: `X-Pintle` and its cookie are missing")
+    ApiError::invalid("there is no console session: `X-Pintle` and its cookie are missing")
 }
 
 fn device(headers: &HeaderMap) -> String {

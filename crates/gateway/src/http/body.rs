@@ -29,7 +29,7 @@ pub(crate) async fn whole(mut body: Body, most: usize) -> Result<Bytes, BadBody>
             return Err(bad(
                 StatusCode::REQUEST_TIMEOUT,
                 "body_timeout",
-                format!("nothing came of the body for {seconds} s"),
+                format!("no data of the body arrived for {seconds} s"),
             ));
         };
         match frame {

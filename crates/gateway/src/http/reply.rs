@@ -29,7 +29,7 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::invalid(format!("expected a body of application/json, got \"{kind}\"")));
+        return Err(ApiError::invalid(format!("expected a body of type application/json, got \"{kind}\"")));
     }
     let text =
         std::str::from_utf8(body).map_err(|error| ApiError::invalid(format!("the body is no UTF-8: {error}")))?;

@@ -45,7 +45,7 @@ impl IdentityAdmin {
         scopes.sort_unstable();
         scopes.dedup();
         let Some(role) = scopes.iter().map(|scope| scope.role()).max() else {
-            return Err(ApiError::invalid("scopes is required: a key without any may do nothing"));
+            return Err(ApiError::invalid("scopes is required: a key without scopes can do nothing"));
         };
         Self::may_give(by, role)?;
         let expires_at = lasts.map(|lasts| expiry(now, lasts)).transpose()?;
@@ -111,9 +111,9 @@ impl IdentityAdmin {
 }
 
 fn expiry(now: Timestamp, lasts: Duration) -> Result<String, ApiError> {
-    let bad = || ApiError::invalid("the key would last longer than there are years; leave the time out");
+    let bad = || ApiError::invalid("the expiry is too far away; leave it out for a key that does not expire");
     if lasts.is_zero() {
-        return Err(ApiError::invalid("the key would be over at once; expected a longer time"));
+        return Err(ApiError::invalid("the key would expire immediately; expected a longer time"));
     }
     now.checked_add(lasts).map(moment).map_err(|_| bad())
 }

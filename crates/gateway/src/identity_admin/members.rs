@@ -89,7 +89,9 @@ impl IdentityAdmin {
 /// Whether `by` may make somebody this.
 fn given(by: &Caller, role: CallerRole) -> Result<(), ApiError> {
     if role == CallerRole::Owner {
-        return Err(ApiError::invalid("a member is viewer, operator or admin; owners stand in `gateway.owner_ids`"));
+        return Err(ApiError::invalid(
+            "a member is viewer, operator or admin; owners are named in `gateway.owner_ids`",
+        ));
     }
     IdentityAdmin::may_give(by, role)
 }

@@ -44,7 +44,9 @@ impl IdentityAdmin {
     /// Takes a link: who it makes whoever has its code.
     pub(crate) fn take_link(&self, code: &str, now: Timestamp) -> Result<SignInLink, ApiError> {
         let found = self.store.take_link(&SecretDigest::of(code), now)?;
-        found.ok_or_else(|| ApiError::unauthorized("the link was used, or is older than two minutes; make another one"))
+        found.ok_or_else(|| {
+            ApiError::unauthorized("the link was already used, or is older than two minutes; create a new one")
+        })
     }
 
     /// Begins a console session for `link`, which came from `origin`.

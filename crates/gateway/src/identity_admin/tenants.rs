@@ -71,7 +71,7 @@ impl IdentityAdmin {
         let tenant = self.tenant(named)?;
         if !enabled && tenant.id == TenantId::default_tenant() {
             return Err(ApiError::precondition(
-                "the default tenant cannot be disabled: it is that of this machine; stop the server instead",
+                "the default tenant cannot be disabled: this machine's own work belongs to it; stop the server instead",
             ));
         }
         self.store.set_tenant_disabled(&tenant.id, !enabled, &actor(by, now))?;

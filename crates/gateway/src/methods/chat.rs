@@ -59,7 +59,7 @@ impl Shared {
         history(&known)?;
         let name = self.meant(who, &known).await?;
         if name.user != who.user {
-            return Err(ApiError::unauthorized("permission denied: it is the conversation of another user"));
+            return Err(ApiError::unauthorized("permission denied: the conversation belongs to another user"));
         }
         let Some(id) = known.text("messageId")? else { return self.send(connection, &known, (name, None)).await };
         let mut asked = params.clone();
@@ -121,9 +121,7 @@ impl Shared {
         }
         if let Err(at_work) = self.lanes.take(&run) {
             if !files.is_empty() {
-                return Err(ApiError::precondition(
-                    "the session is busy, and files do not go into a run that is under way",
-                ));
+                return Err(ApiError::precondition("the session is busy, and files cannot be added to a running turn"));
             }
             inject(&at_work, message)?;
             if let Some(NamedMessage { turn, .. }) = named {

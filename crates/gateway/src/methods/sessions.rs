@@ -122,7 +122,7 @@ impl Shared {
             (false, _) => 0,
             (true, None) => KEEP_LAST,
             (true, Some(0)) => {
-                return Err(ApiError::invalid("keepLast must be at least 1: sessions.reset keeps nothing"));
+                return Err(ApiError::invalid("keepLast must be at least 1; to keep nothing, use sessions.reset"));
             }
             (true, Some(keep)) => keep,
         };

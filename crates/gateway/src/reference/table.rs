@@ -176,7 +176,7 @@ const METHODS: &[MethodRow] = &[
 pub(super) const RUN_EVENTS: &[Row] = &[
     row("run.started", "{ message: string, sig: string }", "the message as the gates left it: what a client keeps"),
     row("chunk", "{ content: string }", "a piece of the answer, with `stream`"),
-    row("thinking", "{ content: string }", "what the model thought, with `stream`"),
+    row("thinking", "{ content: string }", "the model's thinking, with `stream`"),
     row("tool.call", "{ name: string, id: string, arguments: object }", "as permitted"),
     row(
         "tool.result",
@@ -224,7 +224,7 @@ pub(super) const EVENTS: &[Row] = &[
     ),
     row("hooks.budget", "{ ...Budget, tenantId: string }", "once less than a fifth is left"),
     row("hooks.execution", "Execution", "to those who called `hooks.watch`; below admin of their own sessions"),
-    row("shutdown", "{ deadlineMs: integer }", "nothing new is begun, and what is under way has so long"),
+    row("shutdown", "{ deadlineMs: integer }", "no new turns begin; running turns end within this time"),
 ];
 
 /// What stands beside `type` and `payload` in every event `agent`. `live` is false where the run was on another node:

@@ -50,12 +50,12 @@ impl Endpoint {
         let name = &config.secret_env;
         let text = env.vars.get(name).and_then(|value| value.to_str()).unwrap_or_default();
         let secrets: Result<Vec<_>, _> = text.split_whitespace().map(SigningSecret::parse).collect();
-        let secrets = secrets.map_err(|_| bad(format!("`{name}` is no secret of Standard Webhooks")))?;
+        let secrets = secrets.map_err(|_| bad(format!("`{name}` is not a Standard Webhooks secret")))?;
         if secrets.is_empty() {
             return Err(bad(format!("`{name}`, which `secret_env` names, is not set")));
         }
         if secrets.len() > MAX_SECRETS {
-            return Err(bad(format!("`{name}` has {} secrets, at most {MAX_SECRETS}", secrets.len())));
+            return Err(bad(format!("`{name}` has {} secrets; at most {MAX_SECRETS} are allowed", secrets.len())));
         }
         // Whoever writes an address into the own configuration means it: this one, and no other.
         let host = config.url.host_str().unwrap_or_default();

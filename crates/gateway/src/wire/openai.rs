@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(refused(json!({ "model": "m", "messages": user(), "tempratur": 1 })), "`tempratur` is not known");
         assert_eq!(
             refused(json!({ "model": "m", "messages": [] })),
-            "the last of `messages` must be the user's, and not empty"
+            "the last message must be the user's, and must not be empty"
         );
         let said = |part: Value| refused(json!({ "model": "m", "messages": [{ "role": "user", "content": [part] }] }));
         let at = "`messages[0].content[0]";

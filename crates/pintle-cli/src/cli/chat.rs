@@ -70,7 +70,7 @@ pub struct ChatArgs {
     /// No timeline
     #[arg(short, long)]
     quiet: bool,
-    /// Do not start when a guard is bad, down or untrusted
+    /// Refuse to start when a guard is broken, down or untrusted
     #[arg(long)]
     strict: bool,
 }
@@ -473,7 +473,7 @@ impl Chat<'_> {
                     .iter()
                     .map(|(word, names)| format!("; {word}: {}", clean(&names.join(", "))))
                     .collect();
-                self.console.note(&format!("the changed configuration is in force{children}"));
+                self.console.note(&format!("the new configuration is in force{children}"));
                 for key in later {
                     self.console.note(&format!("warning: {} takes effect at the next start", prose(&key)));
                 }

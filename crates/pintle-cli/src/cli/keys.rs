@@ -15,11 +15,11 @@ use crate::table::{folded, out_columns};
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key; it is shown once
+    /// Create a key; it is shown only once
     Create(CreateArgs),
-    /// The keys of a tenant
+    /// List the keys of a tenant
     List(ListArgs),
-    /// Take a key back: within a second nobody is let in with it
+    /// Revoke a key; it stops working within a second
     Revoke(RevokeArgs),
 }
 
@@ -92,7 +92,7 @@ fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
         return print_json(&json!({ "key": secret, "apiKey": shown_key(&key) }));
     }
     terminal::say(&format!("{secret}\n"))?;
-    terminal::note("it is shown this once; whoever has it is let in as its owner");
+    terminal::note("this key is shown only once; anyone who has it acts as its owner");
     Ok(0)
 }
 
@@ -137,10 +137,12 @@ fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
         [key] => key.id.clone(),
         [] => named.to_owned(),
         [..] => {
-            return Err(CliError::usage("several keys begin so; write the id of one").hint("see `pintle keys list`"));
+            return Err(
+                CliError::usage("several keys begin with this; give the id of one").hint("see `pintle keys list`")
+            );
         }
     };
     at.admin.revoke_key(&at.by, &id, at.now).map_err(refused).map_err(|error| error.hint("see `pintle keys list`"))?;
-    terminal::note("nobody is let in with it any more");
+    terminal::note("it no longer works");
     Ok(0)
 }

@@ -45,7 +45,7 @@ pub struct McpArgs {
     /// The agent whose built-in tools are served
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Do not start when a guard is bad, down or untrusted
+    /// Refuse to start when a guard is broken, down or untrusted
     #[arg(long)]
     strict: bool,
 }

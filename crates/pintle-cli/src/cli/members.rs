@@ -17,15 +17,15 @@ use crate::moment::moment_of;
 pub enum MembersCommand {
     /// The members of a tenant
     List(ListArgs),
-    /// Make somebody a member
+    /// Add a member
     Add(RoleArgs),
-    /// Give a member another role
+    /// Change a member's role
     Set(RoleArgs),
-    /// Let a member in no more: their keys and sessions stop within a second
+    /// Disable a member; their keys and sessions stop working within a second
     Disable(UserArgs),
-    /// Let a member in again
+    /// Enable a member again
     Enable(UserArgs),
-    /// Take a member out, with their keys and sessions
+    /// Remove a member, with their keys and sessions
     Remove(UserArgs),
 }
 

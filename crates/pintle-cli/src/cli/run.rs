@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// No timeline
     #[arg(short, long)]
     quiet: bool,
-    /// Do not start when a guard is bad, down or untrusted
+    /// Refuse to start when a guard is broken, down or untrusted
     #[arg(long)]
     strict: bool,
 }

@@ -35,17 +35,17 @@ use notify::ServiceManager;
 pub struct ServeArgs {
     #[command(subcommand)]
     command: Option<ServeCommand>,
-    /// Where to listen, such as 127.0.0.1:18790 or unix:/run/pintle.sock [default: `gateway.listen`, else
+    /// Address to listen on, such as 127.0.0.1:18790 or unix:/run/pintle.sock [default: `gateway.listen`, else
     /// 127.0.0.1:18790]
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     listen: Vec<String>,
-    /// Print a link that signs a browser in to the console as admin, once and within two minutes
+    /// Print a sign-in link for the console (role admin), valid once and for two minutes
     #[arg(long)]
     open: bool,
-    /// Do everything that a start does but listen, and say whether all is well
+    /// Check everything that a start needs, without listening
     #[arg(long)]
     check: bool,
-    /// Do not start when a guard is bad, down or untrusted
+    /// Refuse to start when a guard is broken, down or untrusted
     #[arg(long)]
     strict: bool,
     #[arg(skip)]
@@ -62,7 +62,7 @@ impl ServeArgs {
 /// What else can be done with a server.
 #[derive(Debug, Subcommand)]
 pub(super) enum ServeCommand {
-    /// Print a link that signs a browser in to the console, once and within two minutes
+    /// Print a sign-in link for the console, valid once and for two minutes
     Link(link::LinkArgs),
 }
 
@@ -176,7 +176,7 @@ impl Served<'_> {
             () = reloads => {}
         }
         manager.stopping();
-        terminal::note("ending: turns that are under way may go on for a while; the same again stops them");
+        terminal::note("stopping: running turns may finish first; interrupt again to stop them now");
         let hurry = CancellationToken::new();
         let drained = self.gateway.drain(&hurry);
         tokio::pin!(drained);
@@ -188,7 +188,7 @@ impl Served<'_> {
             }
         };
         if !cut.is_empty() {
-            terminal::note(&format!("{}; what was done so far is in the sessions", were_cut(cut.len())));
+            terminal::note(&format!("{}; the sessions have what was done so far", were_cut(cut.len())));
         }
         Ok(if hurry.is_cancelled() { INTERRUPTED } else { 0 })
     }
@@ -204,7 +204,7 @@ async fn reload(global: &Global, gateway: &Gateway, changes: &mut Changes) {
     let source = ConfigSource { config: global.config.as_deref(), home: global.home.as_deref() };
     match gateway.reload(source).await {
         Ok(lines) => {
-            terminal::note("the changed configuration is in force");
+            terminal::note("the new configuration is in force");
             lines.iter().for_each(|line| terminal::note(&prose(line)));
         }
         Err(error) => terminal::complain(&error.into()),
@@ -223,11 +223,11 @@ fn has_keys(host: &Host) -> Result<bool, CliError> {
 /// Prints a link to the console, where only a person sees it.
 async fn open(gateway: &Gateway, origin: Option<&str>, anywhere: bool) -> Result<(), CliError> {
     if !anywhere && (!std::io::stderr().is_terminal() || operator::require().is_err()) {
-        terminal::warn("--open prints its link on a terminal only; `pintle serve link` in one makes another");
+        terminal::warn("--open prints its link only on a terminal; run `pintle serve link` in one");
         return Ok(());
     }
     let Some(origin) = origin else {
-        terminal::warn("--open needs an address of the network, or `gateway.public_url`");
+        terminal::warn("--open needs a network address, or `gateway.public_url`");
         return Ok(());
     };
     let (role, now) = (CallerRole::Admin, jiff::Timestamp::now());

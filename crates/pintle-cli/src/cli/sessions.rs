@@ -100,7 +100,7 @@ pub struct ResumeArgs {
     /// No timeline
     #[arg(short, long)]
     quiet: bool,
-    /// Do not start when a guard is bad, down or untrusted
+    /// Refuse to start when a guard is broken, down or untrusted
     #[arg(long)]
     strict: bool,
     /// Go on under another configuration than before, or with guards that are gone

@@ -14,11 +14,11 @@ use crate::error::CliError;
 pub enum TenantsCommand {
     /// All tenants
     List(ListArgs),
-    /// Make a tenant
+    /// Create a tenant
     Create(CreateArgs),
-    /// Close a tenant: its connections and turns end, and its gates are shut
+    /// Disable a tenant: its connections and turns end, and its gates refuse everything
     Disable(TenantArgs),
-    /// Open a tenant again
+    /// Enable a tenant again
     Enable(TenantArgs),
 }
 
@@ -84,7 +84,7 @@ fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     };
     terminal::say(&tenants.iter().map(line).collect::<String>())?;
     if at.edition == Edition::Lite {
-        terminal::note("the edition is lite: one tenant; several need edition standard (`gateway.edition`)");
+        terminal::note("edition lite has one tenant; more need edition standard (`gateway.edition`)");
     }
     Ok(0)
 }

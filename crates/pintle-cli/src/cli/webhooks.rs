@@ -15,9 +15,9 @@ use host::host::{load, open_store};
 /// What can be done with webhooks.
 #[derive(Debug, Subcommand)]
 pub enum WebhooksCommand {
-    /// Who is told, and what is still to be told
+    /// List endpoints and undelivered events
     List(ListArgs),
-    /// Send one delivery, or everything for one endpoint, again now
+    /// Retry one delivery, or everything for one endpoint, now
     Retry(RetryArgs),
 }
 
@@ -49,10 +49,10 @@ pub(super) fn run(global: &Global, command: WebhooksCommand) -> Result<u8, CliEr
         }
         WebhooksCommand::Retry(RetryArgs { id }) => {
             let retried = webhook_retry(&*store, &id.to_lowercase()).map_err(failed)?;
-            let missing = || CliError::usage(format!("there is no delivery and no endpoint `{}`", clean(&id)));
-            let retried = retried.ok_or_else(|| missing().hint("`pintle webhooks list` has the ids"))?;
+            let missing = || CliError::usage(format!("no delivery and no endpoint has the id `{}`", clean(&id)));
+            let retried = retried.ok_or_else(|| missing().hint("`pintle webhooks list` shows the ids"))?;
             let number = counted(usize::try_from(retried).unwrap_or(usize::MAX), "webhook");
-            terminal::say(&format!("{number} due now; `pintle serve` sends within a second\n"))?;
+            terminal::say(&format!("{number} due now; `pintle serve` sends them within a second\n"))?;
         }
     }
     Ok(0)
@@ -70,7 +70,7 @@ fn plain(list: &Value) -> String {
     for endpoint in rows("endpoints") {
         let events: Vec<String> = endpoint["events"].as_array().into_iter().flatten().map(text).collect();
         let stopped = match endpoint["stoppedAt"].as_str() {
-            Some(since) => format!("; stopped since {}, it answered 410", clean(since)),
+            Some(since) => format!("; stopped since {}: it answered 410", clean(since)),
             None => String::new(),
         };
         out.push_str(&format!(
@@ -83,7 +83,7 @@ fn plain(list: &Value) -> String {
         ));
     }
     if out.is_empty() {
-        out.push_str("nobody is told what happens: `[[gateway.webhooks]]` in your configuration says whom\n");
+        out.push_str("no webhooks are configured; add `[[gateway.webhooks]]` to your configuration\n");
     }
     for delivery in rows("deliveries") {
         let when = match (delivery["nextAt"].as_str(), delivery["failedAt"].as_str()) {

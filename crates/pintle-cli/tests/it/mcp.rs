@@ -215,7 +215,7 @@ fn a_reload_keeps_what_did_not_change_and_shakes_what_did() {
     let mut chat = Chat::start(&env, &[]);
     assert!(chat.say("look").contains("5 tools"));
     write(&[server("a", "'one'"), server("b", "'two', 'three'")]);
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("7 tools"));
     assert_eq!(std::fs::read_to_string(env.path("config/pintle/starts")).unwrap(), "one\ntwo three\n");
     write(&[server("a", "'one'"), "[mcp.servers.b]\ncommand = ['no-such-program']\n".to_owned()]);
@@ -223,7 +223,7 @@ fn a_reload_keeps_what_did_not_change_and_shakes_what_did() {
     let shown = chat.say("look");
     assert!(shown.contains("7 tools") && shown.contains("◂ tool         mcp_a_one      ok"), "{shown}");
     write(&[]);
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("4 tools"));
     assert_eq!(std::fs::read_to_string(env.path("config/pintle/starts")).unwrap(), "one\ntwo three\n");
     chat.end();

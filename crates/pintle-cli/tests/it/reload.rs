@@ -70,7 +70,7 @@ fn a_good_change_is_taken_and_a_bad_one_changes_nothing() {
     assert!(chat.until("is not in force").contains("timout_ms"));
     assert!(chat.say("look").contains("▸ tool         list_dir"));
     std::fs::write(&config, format!("{MODEL}{GUARD}")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look again").contains("not today"));
     chat.end();
 }
@@ -95,7 +95,7 @@ fn a_line_above_an_old_mistake_blocks_nothing() {
     let config = env.path("config/pintle/pintle.toml");
     let mut chat = Chat::start(&env, &[]);
     std::fs::write(&config, format!("{MODEL}# a remark\n{bad}{GUARD}")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("not today"));
     chat.end();
 }
@@ -127,7 +127,7 @@ fn an_agent_that_cannot_be_used_blocks_a_change_only_if_it_is_new() {
     chat.end();
     let mut chat = Chat::start(&env, &[]);
     std::fs::write(&config, format!("{main}{lost}")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("▸ tool         list_dir"));
     chat.end();
 }
@@ -166,7 +166,7 @@ fn rules_in_files_are_taken_whole_or_not_at_all() {
     assert!(chat.until("is not in force").contains("rules.toml:1:"));
     assert!(chat.say("look").contains("first words"));
     std::fs::write(env.path(RULES), refuses("guard", "second words")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("second words"));
     chat.end();
 }
@@ -178,10 +178,10 @@ fn a_rule_that_was_bad_at_the_start_blocks_no_change() {
     let mut chat = Chat::start(&env, &[]);
     assert!(chat.say("look").contains("priorty"), "what it was to guard is shut");
     std::fs::write(env.path(RULES), format!("# a remark\n{}{bad}", refuses("guard", "new words"))).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("priorty"), "still");
     std::fs::write(env.path(RULES), refuses("guard", "new words")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("new words"));
     chat.end();
 }
@@ -192,9 +192,9 @@ fn a_folder_of_rules_that_comes_later_is_seen() {
     let mut chat = Chat::start(&env, &[]);
     assert!(chat.say("look").contains("▸ tool         list_dir"));
     std::fs::create_dir(env.path("config/pintle/hooks.d")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     std::fs::write(env.path(RULES), refuses("guard", "late words")).unwrap();
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     assert!(chat.say("look").contains("late words"));
     chat.end();
 }
@@ -209,7 +209,7 @@ fn an_edited_script_is_another_hook_and_what_became_of_each_child_is_said() {
     assert!(chat.say("look").contains("not today"));
     env.write("config/pintle/refuses.sh", &refuses.replace("not today", "nor tomorrow"));
     chat.hang_up();
-    chat.until("the changed configuration is in force; restarted: guard; kept: other");
+    chat.until("the new configuration is in force; restarted: guard; kept: other");
     assert!(chat.say("look").contains("nor tomorrow"));
     // One that does not come up leaves the old child where it is.
     env.write("config/pintle/refuses.sh", "exit 3");

@@ -244,7 +244,7 @@ fn a_conversation_takes_up_what_changes_in_a_skill() {
     let mut chat = Chat::start(&env, &[]);
     chat.say("hello");
     env.write("config/pintle/skills/alpha/hooks/a.md", "another text");
-    chat.until("the changed configuration is in force");
+    chat.until("the new configuration is in force");
     chat.say("and now?");
     chat.end();
 }

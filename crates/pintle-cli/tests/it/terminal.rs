@@ -72,7 +72,7 @@ fn a_change_of_a_file_with_a_relative_path_is_noticed() {
     typed.write_all(b"look\n").unwrap();
     assert!(shown.any(|line| line.starts_with("turn completed")));
     std::fs::write(&config, format!("{MODEL}max_iterations = 7\n")).unwrap();
-    assert!(shown.any(|line| line == "the changed configuration is in force"));
+    assert!(shown.any(|line| line == "the new configuration is in force"));
     drop(typed);
     assert!(child.wait().unwrap().success());
 }

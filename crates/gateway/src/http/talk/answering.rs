@@ -124,7 +124,8 @@ impl Talk {
         }
         let ids: Vec<String> = self.run.waits().into_iter().collect();
         let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": self.run.id() });
-        let why = format!("a call waits for approval {}; send the same again to hear what came of it", ids.join(", "));
+        let why =
+            format!("a call waits for approval {}; send the same request again to get the result", ids.join(", "));
         ApiError::precondition(why).with_details(details).into()
     }
 

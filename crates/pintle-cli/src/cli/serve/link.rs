@@ -12,7 +12,7 @@ use crate::error::CliError;
 /// Flags of `serve link`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LinkArgs {
-    /// What it gives: viewer, operator, admin or owner
+    /// Role of the session: viewer, operator, admin or owner
     #[arg(long, value_name = "ROLE", value_parser = role, default_value = "admin")]
     role: CallerRole,
     /// The tenant [default: default]
@@ -23,11 +23,9 @@ pub(in crate::cli) struct LinkArgs {
 pub(super) fn run(global: &Global, args: &LinkArgs) -> Result<u8, CliError> {
     let Identities { admin, by, loaded, now, .. } = identity::open(global, args.tenant.as_deref())?;
     let config = &loaded.config.gateway;
-    let origin =
-        configured_origin(config).map_err(|why| CliError::usage(why.message).hint(why.hint))?.ok_or_else(|| {
-            CliError::failed("the server listens at no address of the network")
-                .hint("say where in `gateway.public_url`")
-        })?;
+    let origin = configured_origin(config)
+        .map_err(|why| CliError::usage(why.message).hint(why.hint))?
+        .ok_or_else(|| CliError::failed("the server listens on no network address").hint("set `gateway.public_url`"))?;
     let code = admin.link(&by, &link_user(config, args.role), args.role, now).map_err(refused)?;
     terminal::say(&format!("{origin}/#code={code}\n"))?;
     terminal::note("it works once, within two minutes");

@@ -29,7 +29,7 @@ impl ServiceManager {
                 socket.set_nonblocking(true)?;
                 Ok((socket, address))
             });
-            connected.map_err(|error| tracing::warn!(%error, "the service manager cannot be told anything")).ok()
+            connected.map_err(|error| tracing::warn!(%error, "the service manager cannot be notified")).ok()
         });
         let text = |name: &str| std::env::var(name).ok();
         let every = to.is_some().then(|| beat(text(WATCHDOG).as_deref(), text(WATCHED).as_deref(), std::process::id()));

@@ -17,7 +17,7 @@ fn turns_that_are_under_way_end_before_the_server_does() {
     server.signal(Signal::SIGTERM);
     client.event("shutdown", |it| it["deadlineMs"] == 30_000);
     let (code, message) = client.refused("chat.send", json!({ "message": "too late" }));
-    assert_eq!((code.as_str(), message.as_str()), ("UNAVAILABLE", "the server is going away: try again in a moment"));
+    assert_eq!((code.as_str(), message.as_str()), ("UNAVAILABLE", "the server is shutting down; retry shortly"));
     assert_eq!(client.answer(&sent)["payload"]["content"], "abc");
     assert_eq!(client.text(), None);
     assert_eq!(server.ended().0, Some(0));

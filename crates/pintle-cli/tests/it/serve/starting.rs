@@ -110,7 +110,7 @@ fn while_new_children_shake_hands_turns_go_on_under_the_old_configuration() {
     assert_eq!(said["content"], "All done.");
     assert!(anna.done("agents.list", json!({}))["agents"].is_array());
     std::fs::write(go, "").unwrap();
-    server.until("the changed configuration is in force");
+    server.until("the new configuration is in force");
     // The script of the model begins anew under the new configuration.
     anna.done("chat.send", json!({ "message": "two" }));
     anna.done("chat.send", json!({ "message": "three" }));
