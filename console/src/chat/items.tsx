@@ -130,11 +130,17 @@ interface Place {
   readonly sessionKey: string;
 }
 
+/** The sign and the word for what came of a call. Of a call that was read from the history nobody knows whether it ran. */
+function outcome(item: Of<"call">, words: ReturnType<typeof useWords>["chat"]): ["block" | "error" | "off" | "allow", string] {
+  if (item.blocked !== undefined) return ["block", words.blocked];
+  if (item.isError !== undefined) return item.isError ? ["error", words.failed] : ["allow", words.ran];
+  return ["off", item.result === undefined ? words.runs : words.called];
+}
+
 /** A call of a tool: what was asked for, and what came of it. */
 function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
   const words = useWords().chat;
-  const kind = item.blocked !== undefined ? "block" : item.isError === true ? "error" : item.result === undefined ? "off" : "allow";
-  const word = item.blocked !== undefined ? words.blocked : item.isError === true ? words.failed : item.result === undefined ? words.runs : words.ran;
+  const [kind, word] = outcome(item, words);
   const head = item.input?.["command"] ?? item.input?.["cmd"] ?? item.input?.["path"] ?? "";
   return (
     <div className={clsx("rounded-md border border-line bg-surface px-3 py-1.5", item.blocked !== undefined && "border-l-3 border-l-block")} data-kind="call">

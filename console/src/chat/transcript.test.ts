@@ -39,6 +39,17 @@ test("a call that was stopped says by whom and why, also after it is read again"
   expect(kept.items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "rm" }, blocked, result: "Hook blocked" });
 });
 
+test("whether a call ran is known to whoever was there, and not told by the history", () => {
+  const said = [
+    { role: "user" as const, content: "hi" },
+    { role: "assistant" as const, content: "", tool_calls: [{ id: "1", type: "function" as const, function: { name: "exec", arguments: "{}" } }] },
+    { role: "tool" as const, content: "a", tool_call_id: "1" },
+  ];
+  const live = heard(EMPTY, event("tool.result", { id: "1", name: "exec", arguments: {}, result: "a", is_error: false }));
+  expect(fromHistory(said, live).items[1]).toMatchObject({ result: "a", isError: false });
+  expect(fromHistory(said).items[1]).not.toHaveProperty("isError");
+});
+
 test("a message that was stopped says why once", () => {
   const items = all(event("hook.blocked", { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" }), event("run.failed", { error: "hook blocked user_prompt_submit: no" }));
   expect(items).toEqual([{ kind: "blocked", blocked: { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" } }]);

@@ -58,12 +58,15 @@ function argumentsOf(call: ToolCallPart): JsonObject {
 /** What is kept of a conversation. What is known beyond it, and what ended it, stays. */
 export function fromHistory(messages: readonly ShownMessage[], before: Transcript = EMPTY): Transcript {
   const items: Item[] = [];
+  // What came of a call is not kept with its result: only whoever was there knows it.
+  const outcomes = new Map(before.items.flatMap((item) => (item.kind === "call" && item.isError !== undefined ? [[item.id, item.isError] as const] : [])));
   for (const message of messages) {
     if (message.role === "tool") {
       const at = items.findLastIndex((item) => item.kind === "call" && item.id === message.tool_call_id);
       const call = items[at];
       if (call?.kind === "call") {
-        items[at] = { ...call, result: message.content };
+        const isError = outcomes.get(call.id);
+        items[at] = { ...call, result: message.content, ...(isError === undefined ? {} : { isError }) };
       }
     } else if (message.origin === "hook" || message.role === "system") {
       items.push({ kind: "note", name: "", text: message.content });

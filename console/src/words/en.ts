@@ -416,6 +416,7 @@ export const en = {
     failed: "failed",
     runs: "runs",
     ran: "ran",
+    called: "called",
     result: "Result",
     noReason: "it gave no reason",
     messageBlocked: "message blocked",

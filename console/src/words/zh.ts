@@ -377,6 +377,7 @@ export const zh: Words = {
     failed: "失败",
     runs: "运行中",
     ran: "已运行",
+    called: "已调用",
     result: "结果",
     noReason: "没有给出理由",
     messageBlocked: "消息已被阻止",
