@@ -473,6 +473,8 @@ pub trait ApprovalStore: Send + Sync {
 pub struct ApprovalQuery {
     /// Questions about calls of this tenant only; of all tenants without it.
     pub tenant: Option<TenantId>,
+    /// This question only.
+    pub id: Option<String>,
     /// Only those that are still to be answered.
     pub waiting_only: bool,
     /// At most this many, the newest.

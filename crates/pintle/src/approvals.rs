@@ -53,7 +53,11 @@ impl Approvals {
     /// # Errors
     /// The store cannot be read.
     pub fn list(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.store.approvals(&ApprovalQuery { tenant: Some(self.tenant.clone()), waiting_only, limit })
+        self.store.approvals(&ApprovalQuery {
+            tenant: Some(self.tenant.clone()),
+            waiting_only,
+            ..ApprovalQuery::newest(limit)
+        })
     }
 
     /// The question `id`; none if it is another tenant's. Blocks.

@@ -280,6 +280,7 @@ impl MemoryState {
         let wanted = |it: &&Approval| {
             (!query.waiting_only || it.state == ApprovalState::Waiting)
                 && query.tenant.as_ref().is_none_or(|tenant| it.tenant_id == *tenant)
+                && query.id.as_ref().is_none_or(|id| it.id == *id)
         };
         let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(query.limit).cloned().collect();
         found.reverse();

@@ -125,13 +125,15 @@ pub(crate) fn by_id(db: &dyn Db, proofs: &Proofs, id: &str) -> Result<Option<App
 /// The newest questions that `query` asks for, oldest first.
 pub(crate) fn newest(db: &dyn Db, proofs: &Proofs, query: &ApprovalQuery) -> Result<Vec<Approval>, Failure> {
     let mut cells: Vec<Cell<'_>> = vec![limit_of(query.limit).into()];
-    let mut conditions = vec!["TRUE"];
+    let mut conditions = vec!["TRUE".to_owned()];
     if query.waiting_only {
-        conditions.push("state = 'waiting'");
+        conditions.push("state = 'waiting'".to_owned());
     }
-    if let Some(tenant) = &query.tenant {
-        cells.push(tenant.as_str().into());
-        conditions.push("tenant_id = ?2");
+    let wanted = [("tenant_id", query.tenant.as_ref().map(TenantId::as_str)), ("id", query.id.as_deref())];
+    for (column, value) in wanted {
+        let Some(value) = value else { continue };
+        cells.push(value.into());
+        conditions.push(format!("{column} = ?{}", cells.len()));
     }
     let rest = format!("WHERE {} ORDER BY seq DESC LIMIT ?1", conditions.join(" AND "));
     let mut found = select((db, proofs), &rest, &cells)?;

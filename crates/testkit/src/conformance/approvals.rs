@@ -274,6 +274,11 @@ fn the_newest_are_listed<S: ApprovalStore + ?Sized>(store: &S) {
     };
     assert_eq!(of(somebody().tenant_id.as_str(), 2), ["list-d", "list-b"], "a tenant sees its own");
     assert_eq!(of("nobody", usize::MAX), [""; 0], "and nothing of another");
+    for (tenant, found) in [(somebody().tenant_id.as_str(), 1), ("nobody", 0)] {
+        let (tenant, id) = (Some(tenant.into()), Some("list-d".to_owned()));
+        let query = ApprovalQuery { tenant, id, ..ApprovalQuery::newest(9) };
+        assert_eq!(store.approvals(&query).expect("it can be read").len(), found, "one by its id, of its tenant only");
+    }
     assert_eq!(ids(false, 4), ["list-c", "list-a", "list-d", "list-b"], "oldest first");
     assert_eq!(ids(false, 2), ["list-d", "list-b"], "a limit keeps the newest");
     assert_eq!(ids(true, 3), ["list-c", "list-a", "list-b"], "what was answered does not wait");
