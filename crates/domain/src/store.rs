@@ -21,6 +21,7 @@ mod identity;
 mod identity_change;
 mod nodes;
 mod row;
+mod session_key;
 mod session_listing;
 mod session_settings;
 mod turns;
@@ -42,6 +43,7 @@ pub use identity::{
 pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
 pub use nodes::{Letter, LetterKind, NodeStore};
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
+pub use session_key::SessionKey;
 pub use session_listing::{LeftTurn, SessionQuery};
 pub use session_settings::{SessionPatch, SessionSettings};
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
@@ -266,15 +268,6 @@ pub struct FailedComparison {
     pub pattern: String,
     /// The names it was compared with.
     pub value: String,
-}
-
-/// Names a session of one tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionKey {
-    /// The tenant that owns the session.
-    pub tenant: TenantId,
-    /// Which.
-    pub session: SessionId,
 }
 
 /// The facts that are to be appended to a session's journal, and the records that belong to it: one transaction.

@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::store::SessionKey;
 use host::Host;
 use host::config::{AgentConfig, Config};
 use host::ready_agent::ReadyAgent;
 
-use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 
 /// Another word for the agent that is meant without a name. Source: the published protocol.
@@ -38,28 +36,6 @@ impl Agents {
     /// Another configuration is in force.
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
-
-impl Shared {
-    /// The agent of the session `key`, ready to work: with `model` if one is said, else with that of the session.
-    pub(crate) async fn ready(
-        self: &Arc<Self>,
-        key: &SessionKey,
-        agent: &str,
-        model: Option<&str>,
-    ) -> Result<Arc<ReadyAgent>, ApiError> {
-        let of_session = match model {
-            Some(model) => Some(model.to_owned()),
-            None => {
-                let key = key.clone();
-                let found = self.blocking(move |shared| Ok(shared.sessions.session_settings(&key)?)).await?;
-                found.and_then(|settings| settings.model().map(str::to_owned))
-            }
-        };
-        let host = self.host.read().await;
-        let name = named(&host.loaded.config, Some(agent))?.name.clone();
-        self.agents.ready(&host, &name, of_session.as_deref())
     }
 }
 

@@ -10,6 +10,9 @@ use axum::http::HeaderMap;
 use ipnet::IpNet;
 use url::{Host, Origin, Url};
 
+/// The word for why a request of another origin is refused.
+pub(crate) const FORBIDDEN_ORIGIN: &str = "forbidden_origin";
+
 /// The headers of a proxy. Whoever sends one is not alone on this machine.
 const FORWARDED: [&str; 2] = ["forwarded", "via"];
 

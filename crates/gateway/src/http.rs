@@ -29,15 +29,12 @@ use reply::{answer, refusal};
 
 use crate::Shared;
 use crate::claim::cookies;
-use crate::door::{Door, Peer, TurnedAway, Visit};
+use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, TurnedAway, Visit};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
 /// connection.
 const SOCKET_BUFFER: usize = 4 << 10;
-
-/// The word for pages of other origins that are turned away.
-const FORBIDDEN_ORIGIN: &str = "forbidden_origin";
 
 /// Longest refusal in plain text that is told on, in bytes: a sentence.
 const MAX_REFUSAL: usize = 1 << 10;

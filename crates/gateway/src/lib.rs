@@ -56,6 +56,7 @@ mod queue;
 mod quotas;
 mod rates;
 pub mod reference;
+mod ready;
 mod repeating;
 mod repeats;
 mod roles;

@@ -1,6 +1,6 @@
 //! Which sessions are listed, and which turns were left in them.
 
-use super::SessionKey;
+use super::session_key::SessionKey;
 use crate::id::{AgentId, SessionId, TurnId};
 
 /// Which sessions of a listing are wanted.

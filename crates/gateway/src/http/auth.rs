@@ -13,12 +13,11 @@ use domain::json::{Value, json};
 use domain::store::{SessionOrigin, SignInLink};
 use jiff::Timestamp;
 
-use super::FORBIDDEN_ORIGIN;
 use super::refused::Refused;
 use super::reply::{answer, json_body};
 use crate::Shared;
 use crate::claim::{COOKIE_PREFIX, Claim};
-use crate::door::Visit;
+use crate::door::{FORBIDDEN_ORIGIN, Visit};
 use crate::error::{ApiError, ErrorCode};
 use crate::identity_admin::FreshSession;
 use crate::params::Params;

@@ -4,9 +4,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::json::Value;
 
-use super::FORBIDDEN_ORIGIN;
 use super::body::BadBody;
 use super::reply::answer;
+use crate::door::FORBIDDEN_ORIGIN;
 use crate::error::{ApiError, ErrorCode};
 
 /// A refusal.

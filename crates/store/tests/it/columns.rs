@@ -87,6 +87,9 @@ const EXPECTED: &[(&str, &[&str], Comes)] = &[
             "opened",
             "last_end",
             "last_entry",
+            "label",
+            "model",
+            "metadata",
         ],
         Nothing(TALK),
     ),
@@ -170,7 +173,7 @@ fn expected() -> BTreeMap<(String, String), Comes> {
 }
 
 /// Columns that nobody can write, and tables that have tests of their own.
-const LEFT_OUT: [(&str, &str); 16] = [
+const LEFT_OUT: [(&str, &str); 19] = [
     // A rule's columns are those of `anchors.rs`.
     ("agent_hooks", ""),
     ("tenant_hook_budget", "remaining"),
@@ -184,9 +187,12 @@ const LEFT_OUT: [(&str, &str); 16] = [
     // What others are still to be told refuses nothing.
     ("webhook_endpoints", ""),
     ("webhook_outbox", ""),
+    ("webhook_cursor", ""),
+    ("webhook_told", ""),
     // Who may ask is no rule of what agents may do.
     ("tenant_stops", ""),
     ("members", ""),
+    ("removed_members", ""),
     ("api_keys", ""),
     ("console_links", ""),
     ("console_sessions", ""),

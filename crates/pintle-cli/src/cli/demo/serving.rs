@@ -22,7 +22,7 @@ use rules::admin::Caller;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{PROMPT, Scratch, check, write};
+use super::scratch::{PROMPT, Scratch, check, write};
 use crate::cli::serve::{self, ServeArgs};
 use crate::cli::turn::AtTheEnd;
 use crate::cli::{Global, session, terminal};

@@ -1,0 +1,32 @@
+//! The agent of a session, ready to work.
+
+use std::sync::Arc;
+
+use domain::store::SessionKey;
+use host::ready_agent::ReadyAgent;
+
+use crate::Shared;
+use crate::agents::named;
+use crate::error::ApiError;
+
+impl Shared {
+    /// The agent of the session `key`, ready to work: with `model` if one is said, else with that of the session.
+    pub(crate) async fn ready(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        agent: &str,
+        model: Option<&str>,
+    ) -> Result<Arc<ReadyAgent>, ApiError> {
+        let of_session = match model {
+            Some(model) => Some(model.to_owned()),
+            None => {
+                let key = key.clone();
+                let found = self.blocking(move |shared| Ok(shared.sessions.session_settings(&key)?)).await?;
+                found.and_then(|settings| settings.model().map(str::to_owned))
+            }
+        };
+        let host = self.host.read().await;
+        let name = named(&host.loaded.config, Some(agent))?.name.clone();
+        self.agents.ready(&host, &name, of_session.as_deref())
+    }
+}
