@@ -116,8 +116,8 @@ pub struct Config {
     pub store_url: String,
     /// The store of conversations, in the same form, where a found folder keeps its own.
     pub conversations_url: Option<String>,
-    /// The folders of rules and of skills that found files name, accepted or not, and that of the user's own
-    /// configuration, in use or not: no tool may write there.
+    /// The folders of rules and of skills that found files name, accepted or not, and the files of the
+    /// user's own configuration, in use or not: no tool may write there.
     pub found_folders: Vec<PathBuf>,
     /// The user's own state, where another one is in use: no tool may read or write there.
     pub own_home: Option<PathBuf>,

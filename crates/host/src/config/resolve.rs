@@ -14,7 +14,7 @@ use super::detect;
 use super::diagnostic::{Diagnostic, dotted};
 use super::found::OwnConfig;
 use super::layer::Layer;
-use super::places::Env;
+use super::places::{Env, FILE_NAMES};
 use super::trust::{Acceptance, CHANGED, SpawnSeal, TrustStanding};
 use super::{Config, LoadOptions};
 use crate::error::HostError;
@@ -107,7 +107,8 @@ pub(super) fn resolve(
 ) -> Result<(Config, Vec<String>), HostError> {
     let mut config = Config::empty(home.to_owned());
     // What counts the next time that somebody starts without `-c` and `--home` is as much theirs as what counts now.
-    config.found_folders.extend(env.config_folder());
+    let own = env.config_folder().into_iter().flat_map(|folder| FILE_NAMES.map(|name| folder.join(name)));
+    config.found_folders.extend(own);
     config.own_home = env.home(None).ok().filter(|own| own != home);
     config.more_skills = env.vars.get("HOME").map(|home| Path::new(home).join(SHARED_SKILLS)).into_iter().collect();
     let mut left_out = Vec::new();

@@ -116,7 +116,11 @@ fn an_address_that_others_reach_needs_a_token() {
     let env = scripted(DONE, "");
     let seen = env.pintle(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(seen.code, Some(2));
-    assert!(seen.err.contains("others reach 0.0.0.0:0, and nothing asks who they are"), "{}", seen.err);
+    assert!(
+        seen.err.contains("0.0.0.0:0 is reachable from other machines, and nothing authenticates callers"),
+        "{}",
+        seen.err
+    );
     let seen = scripted(DONE, WITH_TOKEN).pintle(&["serve", "--check"]);
     assert_eq!(seen.code, Some(2));
     assert!(seen.err.contains("`PINTLE_TEST_TOKEN`, which `gateway.token_env` names, is not set"), "{}", seen.err);
@@ -157,6 +161,6 @@ fn signing_in_from_a_page_of_others_says_what_is_wrong() {
     for path in ["/auth/sign-in", "/auth/exchange", "/auth/sign-out"] {
         let (status, _, body) = post(&server, path, "Origin: https://chat.example\n", &json!({ "token": TOKEN }));
         assert_eq!((status, &body["error"]["code"]), (403, &json!("forbidden_origin")), "{path}: {body}");
-        assert!(body["error"]["message"].as_str().unwrap().contains("for pages of this server only"), "{body}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("only on this server's own pages"), "{body}");
     }
 }

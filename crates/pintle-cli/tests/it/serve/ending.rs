@@ -43,7 +43,7 @@ fn a_second_signal_stops_what_is_under_way() {
     let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "go" }));
     client.event("agent", |it| it["type"] == "activity");
     server.signal(Signal::SIGINT);
-    server.until("the same again stops them");
+    server.until("interrupt again to stop them now");
     server.signal(Signal::SIGINT);
     assert_eq!(client.answer(&sent)["payload"], json!({ "cancelled": true }));
     let (code, last) = server.ended();

@@ -129,7 +129,7 @@ fn the_edition_lite_has_one_tenant_and_says_so() {
     let seen = server.env.on_terminal("", &["tenants", "create", "acme"]);
     assert_eq!(seen.code, Some(1));
     assert!(seen.out.contains("several tenants need edition standard"), "{seen:?}");
-    assert!(operator(&server.env, &["tenants", "list"]).contains("the edition is lite: one tenant"));
+    assert!(operator(&server.env, &["tenants", "list"]).contains("edition lite has one tenant"));
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn only_approvers_answer_and_not_whoever_asked() {
     let id = waiting(&mut carl);
     let answer = json!({ "id": id });
     let no = anna.refused("approvals.approve", answer.clone());
-    assert!(no.0 == "UNAUTHORIZED" && no.1.contains("somebody else than the user who asked"), "{no:?}");
+    assert!(no.0 == "UNAUTHORIZED" && no.1.contains("an approver other than the user who asked"), "{no:?}");
     let no = boss.refused("approvals.approve", answer.clone());
     assert!(no.0 == "UNAUTHORIZED" && no.1.contains("carl, owner"), "{no:?}");
     assert_eq!(carl.done("approvals.approve", answer.clone())["approval"]["answered_by"], "carl");

@@ -214,5 +214,5 @@ fn a_webhook_without_its_secret_does_not_start() {
     let mut command = env.command(crate::env::PINTLE);
     command.args(["serve", "--check"]).env("NOT_SET", "plain");
     let seen = env.run(&mut command, "");
-    assert!(seen.code == Some(2) && seen.err.contains("no secret of Standard Webhooks"), "{seen}");
+    assert!(seen.code == Some(2) && seen.err.contains("is not a Standard Webhooks secret"), "{seen}");
 }
