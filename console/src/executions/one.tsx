@@ -33,7 +33,7 @@ export function ExecutionPage() {
   const isMissing = !mayRead || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
   return (
     <Page>
-      {isMissing && <Empty title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
+      {isMissing && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
       {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {!isMissing && found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>

@@ -27,7 +27,7 @@ export function TurnPage() {
   return (
     <Page>
       {isMissing && (
-        <Empty title={words.notFound}>
+        <Empty isPage title={words.notFound}>
           {words.notFoundAbout} <Link to="/turns">{words.title}</Link>
         </Empty>
       )}

@@ -28,10 +28,11 @@ export function Card({ children, className = "" }: { children: ReactNode; classN
 }
 
 /** Where there is nothing yet: what it would be, and the next step. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({ title, isPage = false, children }: { title: string; isPage?: boolean; children?: ReactNode }) {
+  const Title = isPage ? "h1" : "p";
   return (
     <Card className="px-6 py-8">
-      <p className="text-large font-semibold">{title}</p>
+      <Title className="text-large font-semibold">{title}</Title>
       <div className="mt-1 max-w-160 text-muted">{children}</div>
     </Card>
   );
