@@ -165,10 +165,6 @@ impl Shared {
     async fn take_over(self: &Arc<Self>, left: LeftTurn) {
         let Some(name) = SessionName::kept(left.key.session.as_str()) else { return };
         if self.life.nodes.may_have(&name, left.node.as_deref()).is_ok() {
-            if left.died {
-                let (turn, node) = (&left.turn_id, left.node.as_deref().unwrap_or("another process"));
-                tracing::warn!(%turn, session = %left.key.session, node, "gateway.turn_taken_over: its node is gone");
-            }
             self.work_alone(&left.key, Alone::Left).await;
         }
     }

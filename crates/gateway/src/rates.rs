@@ -83,8 +83,9 @@ impl Rates {
         };
         let asker = (who.tenant.clone(), who.credential.clone(), user);
         let counts = nodes.min(self.per_minute);
-        // It counts at most as often as there is room for.
-        let Ok(passed) = self.requests.check_key_n(&asker, counts) else { return Ok(()) };
+        // It counts at most as often as there is room for; what counts for more never passes.
+        let passed = self.requests.check_key_n(&asker, counts);
+        let passed = passed.map_err(|_| ApiError::exhausted("a request counts for more than the limit", 60_000))?;
         passed.map_err(|wait| {
             let wait = wait.wait_time_from(DefaultClock::default().now());
             let (all, here) = (self.per_minute, self.per_minute.get() / counts);

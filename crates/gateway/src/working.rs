@@ -115,6 +115,9 @@ impl Shared {
         let (mut conversation, mut report) = match self.begin(run, errand).await? {
             Begun::Over(outcome) => return Ok(outcome),
             Begun::GoesOn(mut conversation) => {
+                if errand.whose == Whose::Nobody {
+                    tracing::info!(session = %run.key.session, "gateway.turn_resumed: nobody worked its open turn");
+                }
                 self.tell_left(run, &conversation).await;
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
                 (conversation, resumed.ok_or_else(went_on_elsewhere)?)

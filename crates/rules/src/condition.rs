@@ -57,21 +57,43 @@ pub struct Compiled {
 /// # Errors
 /// What is wrong with it, on one line: `cel parse "E": …` or `expression must be bool, got T`.
 pub fn compile(text: &str) -> Result<Compiled, String> {
+    compile_located(text).map_err(|error| error.text)
+}
+
+/// Why an expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionError {
+    /// On one line, as [`compile`] says it.
+    pub text: String,
+    /// The line and the column where it is wrong, from 1, where that is known.
+    pub place: Option<(u32, u32)>,
+}
+
+/// The same, for whoever shows where it is wrong.
+///
+/// # Errors
+/// As those of [`compile`], with their place.
+pub fn compile_located(text: &str) -> Result<Compiled, ConditionError> {
     compile_bounded(text, Bounds::default())
 }
 
-fn compile_bounded(text: &str, bounds: Bounds) -> Result<Compiled, String> {
-    let wrong = |why: String| format!("cel parse {}: {why}", quoted(text));
+fn compile_bounded(text: &str, bounds: Bounds) -> Result<Compiled, ConditionError> {
+    let at = |why: String, place| ConditionError { text: format!("cel parse {}: {why}", quoted(text)), place };
+    let wrong = |why: String| at(why, None);
     if text.len() > MAX_BYTES {
         return Err(wrong(format!("longer than {MAX_BYTES} bytes (got {})", text.len())));
     }
     let parser = PrattParser::new().max_recursion_depth(MAX_BRACKETS).enable_variadic_operator_asts(true);
-    let tree = parser.parse(text).map_err(|e| wrong(first_of(&e)))?;
+    let tree = parser.parse(text).map_err(|e| {
+        let (why, place) = first_of(&e);
+        at(why, place)
+    })?;
     let tree = tree::bounded(tree).map_err(wrong)?;
     let mut lowering = Lowering::default();
     let (root, known) = lowering.lower(tree).map_err(wrong)?;
     if !known.may_be(|kind| kind == Kind::Bool) {
-        return Err(format!("expression must be bool, got {known}"));
+        let text = format!("expression must be bool, got {known}");
+        return Err(ConditionError { text, place: None });
     }
     Ok(Compiled { text: text.into(), root, names_tool: lowering.names_tool, bounds })
 }
@@ -94,12 +116,14 @@ fn quoted(text: &str) -> String {
 }
 
 /// The first thing that the parser found, and where.
-fn first_of(all: &cel::ParseErrors) -> String {
-    let Some(first) = all.errors.first() else { return "it cannot be read".to_owned() };
+fn first_of(all: &cel::ParseErrors) -> (String, Option<(u32, u32)>) {
+    let Some(first) = all.errors.first() else { return ("it cannot be read".to_owned(), None) };
     let line = first.msg.lines().next().unwrap_or_default();
-    match first.pos {
-        (row, column) if row > 0 => format!("{row}:{column}: {line}"),
-        _ => line.to_owned(),
+    let (row, column) = first.pos;
+    let place = u32::try_from(row).ok().filter(|row| *row > 0).zip(u32::try_from(column).ok());
+    match place {
+        Some((row, column)) => (format!("{row}:{column}: {line}"), place),
+        None => (line.to_owned(), None),
     }
 }
 

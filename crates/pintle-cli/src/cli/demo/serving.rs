@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::mpsc::channel;
 
+use agent::driver::TurnEnding;
 use agent::{Conversation, TurnHandle};
 use domain::approval::ApprovalMode;
 use domain::caller_role::CallerRole;
@@ -100,7 +101,16 @@ async fn work(host: &Host) -> Result<(), CliError> {
         let under = worked_under_anywhere(&host.loaded);
         let mut conversation = opened.on("ws", name).with(user.clone()).under(under);
         let handle = TurnHandle::new(&CancellationToken::new());
-        runner.turn(&mut conversation, prompt, std::sync::Arc::new(AtTheEnd::default()), &handle).await;
+        let report = runner.turn(&mut conversation, prompt, std::sync::Arc::new(AtTheEnd::default()), &handle).await;
+        match report.ending {
+            TurnEnding::Completed | TurnEnding::Waiting(_) => {}
+            TurnEnding::Cancelled
+            | TurnEnding::Blocked(_)
+            | TurnEnding::StoppedByHook(_)
+            | TurnEnding::Failed { .. } => {
+                return Err(CliError::failed(format!("the demo's turn \"{name}\" did not go as it should")));
+            }
+        }
     }
     Ok(())
 }
