@@ -41,7 +41,7 @@ interface Deed {
 }
 
 const has = (find: (page: Page) => ReturnType<Page["getByRole"]>) => async (page: Page) => (await find(page).count()) > 0;
-const headed = async (page: Page): Promise<void> => page.locator("main h1, main section").first().waitFor();
+const headed = async (page: Page): Promise<void> => page.locator("main h1:visible, main section:visible").first().waitFor();
 const row = async (page: Page): Promise<void> => page.locator("[data-row]").first().waitFor();
 const tab = async (page: Page): Promise<void> => page.getByRole("tab", { name: "History" }).waitFor();
 const part = (name: string) => ({ path: () => "/settings", seen: has((page) => page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name })), whole: headed });

@@ -70,7 +70,7 @@ test("a key that is revoked while a page is open ends the page, which says why",
   await page.locator("button[type=submit]").click();
   await page.locator("nav").first().waitFor();
   await go(page, "/settings");
-  expect(await page.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
+  await expect.poll(() => page.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
   await done(admin, "anna", "api_keys.revoke", { id: apiKey.id });
   await page.locator("input[name=token]").waitFor();
   expect(await page.getByRole("alert").innerText()).toMatch(/credentials/);

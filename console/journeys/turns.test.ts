@@ -84,7 +84,7 @@ test("turns are found by what happened in them, and the address keeps it", async
   await page.getByRole("link", { name: "Turns", exact: true }).first().click();
   await page.getByRole("listitem").nth(1).waitFor();
   const rows = page.locator("[data-row]");
-  expect(await rows.count()).toBe(2);
+  await expect.poll(() => rows.count()).toBe(2);
   const only = async (set: () => Promise<unknown>, text: string, part: string): Promise<void> => {
     await set();
     await expect.poll(() => rows.allInnerTexts().then((all) => all.map((one) => one.includes(text)))).toEqual([true]);
