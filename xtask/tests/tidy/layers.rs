@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "telemetry",
         ],
     ),
+    ("crates/guard", &["domain", "shell"]),
     ("crates/pintle", &["domain", "egress", "engine", "process", "rule-runtime", "rules", "store"]),
     ("crates/rule-runtime", &["domain", "egress", "engine", "rules", "sandbox", "store"]),
     ("crates/rules", &["dialects", "domain", "egress", "engine", "process"]),

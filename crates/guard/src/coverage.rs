@@ -1,0 +1,39 @@
+//! What of a host's tools can be held, by what was seen of it.
+
+use crate::tools::ToolClass;
+
+/// How far the tools of one class are under guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardLevel {
+    /// A call can be stopped, changed and recorded.
+    Held,
+    /// A call is recorded only.
+    Seen,
+    /// A call may pass unseen.
+    Open,
+    /// The host has no such tool of its own.
+    Absent,
+}
+
+impl GuardLevel {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Seen => "seen",
+            Self::Open => "open",
+            Self::Absent => "none",
+        }
+    }
+}
+
+/// How far the tools of one class of a host are under guard, and the known ways round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolCoverage {
+    /// The class.
+    pub class: ToolClass,
+    /// How far.
+    pub level: GuardLevel,
+    /// Ways round that are known, each in a few words.
+    pub around: &'static [&'static str],
+}

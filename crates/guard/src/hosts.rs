@@ -1,0 +1,28 @@
+//! The hosts, one file each.
+
+use crate::host::GuardHost;
+use crate::panic::PanicRow;
+
+pub mod claude;
+mod shape;
+
+/// All hosts, in the order in which tables show them.
+pub const HOSTS: &[&GuardHost] = &[&claude::CLAUDE];
+
+/// The panic denies of all hosts, apart from their rows: the client needs nothing else of this crate.
+const PANICS: &[PanicRow] = &[claude::PANIC];
+
+/// The host that `--host` calls `id`.
+pub fn host(id: &str) -> Option<&'static GuardHost> {
+    HOSTS.iter().find(|row| row.id == id).copied()
+}
+
+/// What the client of `host` prints at `event` when it has no answer; the exit code is 0. Empty where the event cannot
+/// be denied: there the host goes on after silence, and so after anything else.
+pub fn panic_deny(host: &str, event: &str) -> &'static str {
+    PANICS
+        .iter()
+        .find(|row| row.host == host)
+        .and_then(|row| row.denies.iter().find(|(name, _)| *name == event))
+        .map_or("", |(_, text)| *text)
+}

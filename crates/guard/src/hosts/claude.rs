@@ -1,0 +1,208 @@
+//! Claude Code.
+
+use domain::json::{Object, Value, json};
+
+use super::shape;
+use crate::answer::Answer;
+use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
+use crate::host::{
+    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig, InstallScope,
+    KnownVersions, RowPosition, TimeUnit,
+};
+use crate::panic::PanicRow;
+use crate::ruling::GuardRuling;
+use crate::speech::{self, Speech};
+use crate::tools::{Holds, ToolClass, ToolRow};
+
+/// What is known of Claude Code.
+pub static CLAUDE: GuardHost = GuardHost {
+    id: "claude",
+    name: "Claude Code",
+    versions: KnownVersions { min: "2.1.295", newest: "2.1.330" },
+    config: HostConfig {
+        places: &[
+            ConfigPlace { scope: InstallScope::User, path: "~/.claude/settings.json" },
+            ConfigPlace { scope: InstallScope::Project, path: "./.claude/settings.json" },
+            ConfigPlace { scope: InstallScope::ProjectLocal, path: "./.claude/settings.local.json" },
+            ConfigPlace { scope: InstallScope::System, path: "/etc/claude-code/managed-settings.json" },
+        ],
+        form: ConfigForm::Json { comments: false },
+        position: RowPosition::First,
+    },
+    deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
+    events: &[
+        EventRow { name: "SessionStart", installed: true, answers: true, stops: false },
+        EventRow { name: "SessionEnd", installed: true, answers: false, stops: false },
+        EventRow { name: "UserPromptSubmit", installed: true, answers: true, stops: true },
+        EventRow { name: "PreToolUse", installed: true, answers: true, stops: true },
+        EventRow { name: "PermissionRequest", installed: true, answers: true, stops: true },
+        EventRow { name: "PostToolUse", installed: true, answers: true, stops: false },
+        EventRow { name: "PostToolUseFailure", installed: true, answers: true, stops: false },
+        EventRow { name: "SubagentStart", installed: true, answers: false, stops: false },
+        EventRow { name: "SubagentStop", installed: true, answers: true, stops: true },
+        EventRow { name: "Stop", installed: true, answers: true, stops: true },
+        EventRow { name: "ConfigChange", installed: true, answers: true, stops: true },
+    ],
+    asks: AskSupport::AsksOrRefuses,
+    tools: &[
+        ToolRow { native: "Bash", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
+        ToolRow { native: "Write", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow { native: "Edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow { native: "MultiEdit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow {
+            native: "NotebookEdit",
+            canonical: "edit_file",
+            class: ToolClass::FileWrite,
+            holds: &[Holds::Path("notebook_path")],
+        },
+        ToolRow { native: "Read", canonical: "read_file", class: ToolClass::FileRead, holds: FILE },
+        ToolRow { native: "Grep", canonical: "search_text", class: ToolClass::FileRead, holds: &[Holds::Path("path")] },
+        ToolRow { native: "Glob", canonical: "find_files", class: ToolClass::FileRead, holds: &[Holds::Path("path")] },
+        ToolRow { native: "WebFetch", canonical: "web_fetch", class: ToolClass::Web, holds: &[] },
+        ToolRow { native: "WebSearch", canonical: "web_search", class: ToolClass::Web, holds: &[] },
+        ToolRow { native: "Agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
+        ToolRow { native: "Task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
+    ],
+    coverage: &[
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, "`@file` in a prompt"] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH] },
+    ],
+    environment: &["CLAUDE_PROJECT_DIR", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ATTENDED", "AI_AGENT"],
+    adapter: HostAdapter { decode, encode },
+};
+
+/// What its user can start it with.
+const SWITCH: &str = "started with `--bare`, `--safe-mode` or `--setting-sources project`";
+
+/// Where its file tools have their path.
+const FILE: &[Holds] = &[Holds::Path("file_path")];
+
+/// What is printed when nobody answers.
+pub(crate) const PANIC: PanicRow = PanicRow {
+    host: "claude",
+    denies: &[
+        (
+            "PreToolUse",
+            r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}}"#,
+        ),
+        (
+            "PermissionRequest",
+            r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"Pintle's guard did not answer, so this call is refused."}}}"#,
+        ),
+        (
+            "UserPromptSubmit",
+            r#"{"decision":"block","reason":"Pintle's guard did not answer, so this prompt is refused."}"#,
+        ),
+        (
+            "ConfigChange",
+            r#"{"decision":"block","reason":"Pintle's guard did not answer, so this change is refused."}"#,
+        ),
+    ],
+};
+
+fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
+    let mut event = shape::decode(&CLAUDE, input)?;
+    let attended = input.environment.iter().find(|(name, _)| name == "CLAUDE_CODE_SESSION_ATTENDED");
+    event.attended = attended.map(|(_, said)| said == "1");
+    Ok(event)
+}
+
+fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {
+    speech::answer(event, &Claude(event), ruling)
+}
+
+/// What Claude Code takes at an event.
+struct Claude<'a>(&'a HostEvent);
+
+impl Speech for Claude<'_> {
+    fn deny(&self, reason: &str) -> Option<Value> {
+        let Self(HostEvent { what, event, .. }) = self;
+        if matches!(what, HostWhat::Tool(_)) {
+            return Some(shape::denied(event, reason));
+        }
+        if matches!(what, HostWhat::Permission { .. }) {
+            return Some(shape::not_permitted(event, reason));
+        }
+        // A result cannot be withheld: the model sees it beside the reason, unless the turn ends.
+        let blocks = what.is_stop() || matches!(what, HostWhat::Prompt { .. } | HostWhat::ConfigChange { .. });
+        blocks.then(|| shape::blocked(reason))
+    }
+
+    fn abort(&self, reason: &str) -> Option<Value> {
+        let Self(HostEvent { what, event, .. }) = self;
+        if matches!(what, HostWhat::Prompt { .. }) {
+            return Some(shape::blocked(reason));
+        }
+        // Alone, `continue: false` lets the call run.
+        let mut document = if matches!(what, HostWhat::Tool(_)) {
+            shape::denied(event, reason)
+        } else if what.is_done() {
+            shape::blocked(reason)
+        } else {
+            return None;
+        };
+        document["continue"] = Value::Bool(false);
+        document["stopReason"] = Value::from(reason);
+        Some(document)
+    }
+
+    fn ask(&self, reason: &str) -> Option<Value> {
+        if matches!(self.0.what, HostWhat::Permission { .. }) {
+            // The host is about to ask anyway.
+            return self.nothing();
+        }
+        matches!(self.0.what, HostWhat::Tool(_)).then(|| shape::asked(&self.0.event, reason))
+    }
+
+    fn input(&self, arguments: &Object, context: Option<&str>) -> Option<Value> {
+        if !matches!(self.0.what, HostWhat::Tool(_)) {
+            return None;
+        }
+        let mut document = json!({"hookSpecificOutput": {"hookEventName": self.0.event, "updatedInput": arguments}});
+        if let Some(text) = context {
+            document["hookSpecificOutput"]["additionalContext"] = Value::from(text);
+        }
+        Some(document)
+    }
+
+    fn result(&self, text: &str, shaped: Option<&Value>) -> Option<Value> {
+        let HostWhat::ToolDone { result, failed: false, .. } = &self.0.what else { return None };
+        let output = match shaped {
+            Some(shaped) if same_shape(result, shaped) => shaped.clone(),
+            _ if is_shell_result(result) => {
+                json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false})
+            }
+            _ => return None,
+        };
+        Some(json!({"hookSpecificOutput": {"hookEventName": self.0.event, "updatedToolOutput": output}}))
+    }
+
+    fn context(&self, text: &str) -> Option<Value> {
+        let HostEvent { what, event, .. } = self.0;
+        let takes =
+            what.is_done() || matches!(what, HostWhat::SessionStart | HostWhat::Prompt { .. } | HostWhat::Tool(_));
+        takes.then(|| shape::context(event, text))
+    }
+}
+
+/// The members without which the host takes a value for no result of its shell.
+const SHELL_RESULT: [&str; 4] = ["stdout", "stderr", "interrupted", "isImage"];
+
+fn is_shell_result(result: &Value) -> bool {
+    SHELL_RESULT.iter().all(|name| result.get(*name).is_some())
+}
+
+/// Whether `other` has what makes `result` a result of its tool: a wrong shape is dropped without a word.
+fn same_shape(result: &Value, other: &Value) -> bool {
+    let same_kind = |name: &str| {
+        let kind = |value: &Value| value.get(name).map(std::mem::discriminant);
+        kind(result) == kind(other)
+    };
+    is_shell_result(result) && SHELL_RESULT.iter().all(|name| same_kind(name))
+}

@@ -1,0 +1,19 @@
+//! Guards the coding agents that people already use: what their hooks are told, what they take as an answer, and where
+//! they are configured. One file for each agent, in `hosts`; everything here but the doors is pure.
+
+pub mod answer;
+pub mod coverage;
+pub mod event;
+pub mod host;
+pub mod hosts;
+mod panic;
+pub mod ruling;
+pub mod speech;
+pub mod tools;
+mod wire;
+
+pub use answer::{Answer, Degraded};
+pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
+pub use host::GuardHost;
+pub use hosts::{HOSTS, host, panic_deny};
+pub use ruling::{GuardRuling, RulingWord};

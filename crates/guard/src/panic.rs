@@ -1,0 +1,9 @@
+//! What the client prints when nobody answers it: constant texts, so that nothing has to work for them.
+
+/// The panic denies of one host.
+pub(crate) struct PanicRow {
+    /// The host, by its id.
+    pub(crate) host: &'static str,
+    /// Its events that can be denied, each with the text that does it.
+    pub(crate) denies: &'static [(&'static str, &'static str)],
+}

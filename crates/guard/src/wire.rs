@@ -1,0 +1,121 @@
+//! Reads what hosts say, member by member; what nobody asked for stays.
+
+use domain::json::{self, Object, Value};
+
+use crate::event::{HookInput, HostCall, HostEvent, HostWhat, MAX_INPUT_BYTES, Malformed};
+use crate::host::GuardHost;
+use crate::tools::ToolClass;
+
+/// The members of one payload; what is taken is gone.
+pub(crate) struct Payload(Object);
+
+impl Payload {
+    /// The one JSON object that standard input holds.
+    pub(crate) fn read(input: &HookInput<'_>) -> Result<Self, Malformed> {
+        if input.stdin.len() > MAX_INPUT_BYTES {
+            return Err(Malformed::TooLong(input.stdin.len()));
+        }
+        let text = std::str::from_utf8(input.stdin).map_err(|_| Malformed::NotText)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match json::parse(text).map_err(Malformed::NotJson)? {
+            Value::Object(members) => Ok(Self(members)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(Malformed::NotJson("it is another value".to_owned()))
+            }
+        }
+    }
+
+    /// What is left.
+    pub(crate) fn rest(self) -> Object {
+        self.0
+    }
+
+    /// Puts back what was taken in vain.
+    pub(crate) fn put(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// The member `name`, whatever it is.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        self.0.shift_remove(name)
+    }
+
+    /// The text `name`; anything else stays where it is.
+    pub(crate) fn said(&mut self, name: &str) -> Option<String> {
+        self.0.get(name)?.as_str()?;
+        match self.0.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text `name`, which has to be there.
+    pub(crate) fn text(&mut self, name: &'static str) -> Result<String, Malformed> {
+        self.said(name).ok_or(Malformed::Member(name))
+    }
+
+    /// The truth `name`; anything else stays where it is and counts as false.
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
+        let Some(flag) = self.0.get(name).and_then(Value::as_bool) else { return false };
+        self.0.shift_remove(name);
+        flag
+    }
+
+    /// The object `name`, which has to be there.
+    pub(crate) fn object(&mut self, name: &'static str) -> Result<Object, Malformed> {
+        match self.0.shift_remove(name) {
+            Some(Value::Object(members)) => Ok(members),
+            _ => Err(Malformed::Member(name)),
+        }
+    }
+
+    /// An event of `host` with what nearly all say, and with nothing else yet.
+    pub(crate) fn begin(&mut self, host: &GuardHost, event: String, input: &HookInput<'_>) -> HostEvent {
+        HostEvent {
+            host: host.id,
+            event,
+            session: String::new(),
+            turn: None,
+            call: None,
+            subagent: None,
+            cwd: self.said("cwd").unwrap_or_else(|| input.cwd.to_owned()),
+            transcript: None,
+            attended: None,
+            what: HostWhat::Other,
+            host_raw: Object::new(),
+        }
+    }
+}
+
+/// The texts of a prompt: itself, or the parts of it that are texts, by lines.
+pub(crate) fn prompt_text(prompt: &Value) -> String {
+    match prompt {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+    }
+}
+
+/// The call of the tool that `host` calls `native`.
+pub(crate) fn call(host: &GuardHost, native: String, arguments: Object) -> HostCall {
+    let (canonical, class) = match host.tool(&native) {
+        Some(row) => (row.canonical.to_owned(), row.class),
+        None => match mcp_name(&native) {
+            Some(canonical) => (canonical, ToolClass::Mcp),
+            None => (native.clone(), ToolClass::Other),
+        },
+    };
+    HostCall { native, canonical, class, arguments }
+}
+
+/// `mcp_SERVER_TOOL` for `mcp__SERVER__TOOL`, and for itself.
+fn mcp_name(native: &str) -> Option<String> {
+    if let Some(rest) = native.strip_prefix("mcp__") {
+        let (server, tool) = rest.split_once("__")?;
+        return Some(format!("mcp_{server}_{tool}"));
+    }
+    native.strip_prefix("mcp_").filter(|rest| rest.contains('_')).map(|_| native.to_owned())
+}
