@@ -53,6 +53,7 @@ pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
         .route("/auth/sign-out", post(auth::sign_out))
         .route("/auth/switch", post(auth::switch))
         .route("/v1/models", get(models::list))
+        .route("/v1/models/{id}", get(models::one))
         .route("/v1/chat/completions", post(talk::completions))
         .route("/v1/messages", post(talk::messages))
         .route("/v1/media", post(media::add))

@@ -67,6 +67,14 @@ const OPERATIONS: &[Operation] = &[
         refuses: ("OpenAiError", &[401, 403, 503]),
     },
     Operation {
+        verb: "get",
+        path: "/v1/models/{id}",
+        does: "One of them.",
+        takes: None,
+        gives: &[(200, "Model")],
+        refuses: ("OpenAiError", &[401, 403, 404, 503]),
+    },
+    Operation {
         verb: "post",
         path: "/v1/chat/completions",
         does: "A turn of an agent, as OpenAI's chat completions. With `stream` the answer is server-sent events, each a \
@@ -154,7 +162,10 @@ impl Operation {
             None => {}
         }
         if self.path.contains("{id}") {
-            let schema = json!({ "type": "string", "pattern": "^[0-9a-f]{32}$" });
+            let mut schema = json!({ "type": "string" });
+            if self.path.starts_with("/v1/media/") {
+                schema["pattern"] = json!("^[0-9a-f]{32}$");
+            }
             document["parameters"] = json!([{ "name": "id", "in": "path", "required": true, "schema": schema }]);
         }
         if self.refuses.1 == TURN {
@@ -305,8 +316,8 @@ The member `pintle` has `user`, the prompt as the gates left it with its signatu
 | the turn | `finish_reason` | `stop_reason` |
 |---|---|---|
 | has its answer | `stop` | `end_turn` |
-| was stopped by a hook | `content_filter` | `refusal` |
-| spent all its rounds | `length` | `max_tokens` |
+| was stopped by a hook, or its answer was withheld by the provider or refused by the model | `content_filter` | `refusal` |
+| spent all its rounds, or its answer was cut at a bound of the model | `length` | `max_tokens` |
 | failed | an error event | an error event |
 ";
 

@@ -2,7 +2,7 @@
 
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json, parse};
-use domain::llm::Usage;
+use domain::llm::{OddEnd, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, ErrorCode};
@@ -30,6 +30,31 @@ pub(crate) struct RunAnswer {
     /// The files for the user, as references.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<String>,
+    #[serde(default)]
+    pub(crate) end: AnswerEnd,
+}
+
+/// How the model ended its last answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AnswerEnd {
+    #[default]
+    Whole,
+    /// It came to a bound.
+    Cut,
+    /// The provider withheld the rest, or the model would not go on.
+    Withheld,
+}
+
+impl AnswerEnd {
+    /// The end of an answer that ended as `odd` says.
+    pub(crate) fn of(odd: Option<OddEnd>) -> Self {
+        match odd {
+            Some(OddEnd::Length | OddEnd::ContextExceeded | OddEnd::PauseTurn) => Self::Cut,
+            Some(OddEnd::ContentFilter | OddEnd::Refusal) => Self::Withheld,
+            Some(OddEnd::Empty | OddEnd::ReasoningOnly) | None => Self::Whole,
+        }
+    }
 }
 
 /// What was heard of a run, and what came of it.
@@ -119,6 +144,7 @@ mod tests {
             usage: Usage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
             thinking: None,
             media: vec!["media://0a".into()],
+            end: AnswerEnd::Cut,
         };
         let error = ApiError::precondition("no").with_details(json!({ "kind": "hook_stopped" }));
         for outcome in [

@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::frame;
 use crate::heard::{Heard, HeardLog};
 use crate::hub::{Connection, Hub};
-use crate::outcome::{RunAnswer, RunOutcome};
+use crate::outcome::{AnswerEnd, RunAnswer, RunOutcome};
 use crate::session_name::SessionName;
 
 /// Between two answers of one turn.
@@ -53,6 +53,8 @@ struct RunState {
     text: String,
     /// Whether it is complete; what follows is another one.
     complete: bool,
+    /// How the model ended its last answer.
+    end: AnswerEnd,
     /// What it does, for whoever asks.
     activity: Option<Value>,
     /// The approval that it waits for.
@@ -201,6 +203,11 @@ impl Run {
         Some(self.log.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The model ended an answer so.
+    pub(crate) fn model_ended(&self, end: AnswerEnd) {
+        self.state().end = end;
+    }
+
     /// Whether a tool ran for it.
     pub(crate) fn has_effect(&self) -> bool {
         self.state().effect
@@ -229,7 +236,7 @@ impl Run {
     pub(crate) fn answer(&self, run_id: TurnId, content: String) -> RunAnswer {
         let state = self.state();
         let thinking = Some(state.thinking.clone()).filter(|thinking| !thinking.is_empty());
-        RunAnswer { run_id, content, usage: state.usage, thinking, media: state.media.clone() }
+        RunAnswer { run_id, content, usage: state.usage, thinking, media: state.media.clone(), end: state.end }
     }
 
     /// Whether it is about the prompt `text`, as it was sent or as the gates left it.

@@ -14,6 +14,7 @@ use engine::Watcher;
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
+use crate::outcome::AnswerEnd;
 use crate::run::Run;
 
 /// How much of the result of a tool clients are told, in characters. Source: the published protocol.
@@ -80,6 +81,9 @@ impl Watcher for Runs {
             run.had_effect();
         }
         let below = below(&notice.who);
+        if let (ObservedEvent::Runtime(RuntimeEvent::LlmResponse { odd_end, .. }), None) = (&notice.what, below) {
+            run.model_ended(AnswerEnd::of(*odd_end));
+        }
         let Some(told) = told(notice) else { return };
         match told {
             Told::Event { kind, payload } => run.event_of(kind, Some(payload), below),

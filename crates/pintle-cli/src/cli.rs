@@ -157,9 +157,14 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it tells of everything that hooks do wrong by itself, so that the log need not.
-    fn tells_faults(&self) -> bool {
-        matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)))
+    /// How it uses the log: some tell of everything that hooks do wrong by themselves.
+    fn logs(&self) -> terminal::LogUse {
+        let tells = matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)));
+        match (tells, matches!(self, Self::Serve(_))) {
+            (true, _) => terminal::LogUse::Quiet,
+            (false, true) => terminal::LogUse::Service,
+            (false, false) => terminal::LogUse::Usual,
+        }
     }
 }
 
@@ -173,7 +178,7 @@ pub fn main() -> ExitCode {
         Err(error) => return terminal::usage(&error),
     };
     command_line::keep(&cli.global);
-    terminal::prepare(&cli.global, cli.command.tells_faults());
+    terminal::prepare(&cli.global, cli.command.logs());
     if let Err(error) = process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }

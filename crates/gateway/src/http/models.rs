@@ -1,8 +1,8 @@
-//! `GET /v1/models`: the agents that somebody may use.
+//! `GET /v1/models` and `GET /v1/models/{id}`: the agents that somebody may use.
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use domain::json::{Value, json};
@@ -11,31 +11,58 @@ use super::refused::Refused;
 use super::reply::answer;
 use crate::Shared;
 use crate::door::Visit;
+use crate::error::{ApiError, ErrorCode};
 use crate::roles;
 use crate::wire::openai;
 
+/// All of them.
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
     headers: HeaderMap,
 ) -> Response {
-    let found = shared.signed_in(&headers, visit).await.and_then(|who| roles::allow(&who, "agents.list").map(drop));
-    if let Err(error) = found {
-        let refused = Refused::from(error);
-        return refused.response(&openai::error(&refused.error, &refused.code));
-    }
-    let host = shared.host.read().await;
-    // The members of both published ways.
-    let model = |name: &String| {
-        json!({
-            "id": name, "object": "model", "created": 0, "owned_by": "pintle",
-            "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
-        })
+    let names = match named(&shared, visit, &headers).await {
+        Ok(names) => names,
+        Err(error) => return refused(error),
     };
-    let data: Vec<Value> = host.loaded.config.agents.keys().map(model).collect();
+    let data: Vec<Value> = names.iter().map(|name| model(name)).collect();
     let (first, last) = (data.first().map(|it| it["id"].clone()), data.last().map(|it| it["id"].clone()));
     answer(
         StatusCode::OK,
         &json!({ "object": "list", "data": data, "has_more": false, "first_id": first, "last_id": last }),
     )
+}
+
+/// One of them.
+pub(crate) async fn one(
+    State(shared): State<Arc<Shared>>,
+    Extension(visit): Extension<Visit>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    match named(&shared, visit, &headers).await {
+        Ok(names) if names.contains(&id) => answer(StatusCode::OK, &model(&id)),
+        Ok(_) => refused(ApiError::new(ErrorCode::NotFound, format!("there is no agent \"{}\"", id.escape_debug()))),
+        Err(error) => refused(error),
+    }
+}
+
+/// The names of the agents that whoever asks may use.
+async fn named(shared: &Arc<Shared>, visit: Visit, headers: &HeaderMap) -> Result<Vec<String>, ApiError> {
+    let who = shared.signed_in(headers, visit).await?;
+    roles::allow(&who, "agents.list")?;
+    Ok(shared.host.read().await.loaded.config.agents.keys().cloned().collect())
+}
+
+/// An agent with the members of both published ways.
+fn model(name: &str) -> Value {
+    json!({
+        "id": name, "object": "model", "created": 0, "owned_by": "pintle",
+        "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
+    })
+}
+
+fn refused(error: ApiError) -> Response {
+    let refused = Refused::from(error);
+    refused.response(&openai::error(&refused.error, &refused.code))
 }

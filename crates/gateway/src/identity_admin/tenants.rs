@@ -56,7 +56,10 @@ impl IdentityAdmin {
             created_at: moment(now),
         };
         self.store.create_tenant(&tenant, &actor(by, now)).map_err(|error| match error {
-            StoreError::Conflict(why) => ApiError::new(ErrorCode::AlreadyExists, why),
+            // Its id is fresh, so it can only be the slug.
+            StoreError::Conflict(_) => {
+                ApiError::new(ErrorCode::AlreadyExists, format!("there is a tenant \"{}\" already", tenant.slug))
+            }
             other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
         })?;
         tracing::info!(tenant = %tenant.slug, by = %by.name, "security.tenant_created");

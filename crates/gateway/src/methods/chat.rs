@@ -208,7 +208,7 @@ fn attached(entry: &str) -> Attachment {
 /// What `chat.send` answers when the run is over.
 fn answer(outcome: &RunOutcome) -> Result<Value, ApiError> {
     match outcome {
-        RunOutcome::Completed(RunAnswer { run_id, content, usage, thinking, media }) => {
+        RunOutcome::Completed(RunAnswer { run_id, content, usage, thinking, media, end: _ }) => {
             let mut payload = json!({ "runId": run_id, "content": content, "usage": usage });
             if let Some(thinking) = thinking {
                 payload["thinking"] = json!(thinking);

@@ -36,13 +36,14 @@ fn common() -> Value {
         })),
         "Models": closed(json!({
             "object": { "const": "list" },
-            "data": { "type": "array", "items": closed(json!({
-                "id": text(), "object": { "const": "model" }, "created": count(), "owned_by": text(),
-                "type": { "const": "model" }, "display_name": text(), "created_at": text(),
-            })) },
+            "data": { "type": "array", "items": { "$ref": "#/components/schemas/Model" } },
             "has_more": { "type": "boolean" },
             "first_id": { "type": ["string", "null"] },
             "last_id": { "type": ["string", "null"] },
+        })),
+        "Model": closed(json!({
+            "id": text(), "object": { "const": "model" }, "created": count(), "owned_by": text(),
+            "type": { "const": "model" }, "display_name": text(), "created_at": text(),
         })),
         "Media": closed(json!({
             "id": { "type": "string", "pattern": "^[0-9a-f]{32}$" },

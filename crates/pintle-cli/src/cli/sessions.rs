@@ -114,6 +114,9 @@ pub struct DeleteArgs {
     /// The session
     #[arg(value_name = "KEY")]
     key: String,
+    /// The tenant that it is of [default: default]
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
 }
 
 pub(super) fn run(global: &Global, command: SessionsCommand) -> Result<u8, CliError> {
@@ -236,9 +239,10 @@ fn resume(global: &Global, args: &ResumeArgs) -> Result<u8, CliError> {
 }
 
 fn delete(global: &Global, args: &DeleteArgs) -> Result<u8, CliError> {
-    let sessions = opened(global)?.sessions;
-    find(&*sessions, &tenant(), &args.key)?;
-    match sessions.delete(&key(&args.key)) {
+    let Opened { store, sessions, .. } = opened(global)?;
+    let tenant = of_tenant(&*store, args.tenant.as_deref())?;
+    find(&*sessions, &tenant, &args.key)?;
+    match sessions.delete(&SessionKey { tenant, session: SessionId::from(args.key.as_str()) }) {
         Ok(true) => {
             terminal::note(&format!("deleted session {}", session::word(&args.key)));
             Ok(0)
@@ -268,10 +272,6 @@ fn find(sessions: &dyn SessionStore, tenant: &TenantId, key: &str) -> Result<Ses
     let near = nearest(key, rows.iter().map(|row| row.session_id.as_str()));
     let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
     Err(CliError::usage(format!("there is no session \"{key}\"{near}")).hint("`pintle sessions list` shows them"))
-}
-
-fn key(key: &str) -> SessionKey {
-    SessionKey { tenant: tenant(), session: SessionId::from(key) }
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, CliError> {

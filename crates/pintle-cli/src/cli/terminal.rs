@@ -2,11 +2,14 @@
 
 mod log_line;
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
 use log_line::LogLine;
 
@@ -21,15 +24,26 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
-/// Sets up colour and logs; with `quiet` only errors of our own, unless more is asked for.
-pub(super) fn prepare(global: &Global, quiet: bool) {
+/// What a command writes to the log by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogUse {
+    /// Everything of weight.
+    Usual,
+    /// Only errors of our own: the command tells of faults by itself.
+    Quiet,
+    /// Everything of weight for as long as it runs, so each line says when.
+    Service,
+}
+
+/// Sets up colour and logs.
+pub(super) fn prepare(global: &Global, used: LogUse) {
     match global.color {
         Color::Auto => anstream::ColorChoice::Auto.write_global(),
         Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
     let level = match global.verbose {
-        0 if quiet => "error,hook=off,rmcp=off",
+        0 if used == LogUse::Quiet => "error,hook=off,rmcp=off",
         0 => "error,pintle=warn,hook=error,rmcp=off",
         1 => "warn,hook=info,hook.stderr=info,mcp.stderr=info,rmcp=warn",
         // What `rmcp` tells beyond warnings is each message once more.
@@ -41,15 +55,29 @@ pub(super) fn prepare(global: &Global, quiet: bool) {
         .with_env_filter(filter)
         .with_writer(|| Log)
         .log_internal_errors(false)
-        .with_ansi(global.color != Color::Never && on_terminal)
-        .without_time();
+        .with_ansi(global.color != Color::Never && on_terminal);
     // Whoever asked for logs wants to know where each line comes from.
     let is_asked_for = global.verbose > 0 || std::env::var_os("PINTLE_LOG").is_some();
     let line = LogLine { error: ERROR, warning: WARNING, note: HINT };
-    let logs = if on_terminal && !is_asked_for { logs.event_format(line).try_init() } else { logs.try_init() };
+    // The journal of the system has the time of each line already.
+    let is_timed = used == LogUse::Service && std::env::var_os("JOURNAL_STREAM").is_none();
+    let logs = match (on_terminal && !is_asked_for, is_timed) {
+        (true, _) => logs.without_time().event_format(line).try_init(),
+        (false, true) => logs.with_timer(Utc).try_init(),
+        (false, false) => logs.without_time().try_init(),
+    };
     if logs.is_err() {
         // A test that runs several commands in one process has set it up already.
         tracing::debug!("logs were set up before");
+    }
+}
+
+/// The moment of a line of the log, to the millisecond.
+struct Utc;
+
+impl FormatTime for Utc {
+    fn format_time(&self, to: &mut Writer<'_>) -> fmt::Result {
+        write!(to, "{:.3}", jiff::Timestamp::now())
     }
 }
 

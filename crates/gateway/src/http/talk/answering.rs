@@ -15,7 +15,7 @@ use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::heard::Heard;
 use crate::http::dialect::Wire;
-use crate::outcome::RunOutcome;
+use crate::outcome::{AnswerEnd, RunOutcome};
 use crate::repeats::Named;
 use crate::run::Run;
 use crate::wire::anthropic::{self, Ended};
@@ -177,7 +177,14 @@ impl Talk {
             Wire::Anthropic => ("end_turn", "refusal", "max_tokens"),
         };
         match self.run.outcome().await {
-            RunOutcome::Completed(answer) => Ok((stop, answer.usage)),
+            RunOutcome::Completed(answer) => {
+                let reason = match answer.end {
+                    AnswerEnd::Whole => stop,
+                    AnswerEnd::Cut => limit,
+                    AnswerEnd::Withheld => filtered,
+                };
+                Ok((reason, answer.usage))
+            }
             RunOutcome::Failed(error) => match error.kind() {
                 Some("hook_stopped") => Ok((filtered, self.run.cost())),
                 Some("iteration_limit") => Ok((limit, self.run.cost())),

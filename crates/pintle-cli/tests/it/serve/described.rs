@@ -38,6 +38,11 @@ fn live_answers_are_as_described() {
         check(&document, path, "get", &answer);
         assert!(answer.header("x-request-id").is_some(), "{path}");
     }
+    for path in ["/v1/models/main", "/v1/models/nobody"] {
+        let answer = get(&server, path, &bearer);
+        assert_eq!(answer.status, if path.ends_with("main") { 200 } else { 404 }, "{path}: {}", answer.text());
+        check(&document, "/v1/models/{id}", "get", &answer);
+    }
     for path in ["/v1/models", "/metrics"] {
         check(&document, path, "get", &get(&server, path, ""));
     }
@@ -130,4 +135,25 @@ fn ends_have_the_words_of_the_dialect() {
     streamed["stream"] = json!(true);
     let last = post(&server, MESSAGES, "", &streamed).events();
     assert!(last.iter().any(|event| event["delta"]["stop_reason"] == "max_tokens"), "{last:#?}");
+}
+
+#[test]
+fn an_answer_that_the_model_did_not_end_is_not_told_as_whole() {
+    for (ended, openai, anthropic) in [
+        ("length", "length", "max_tokens"),
+        ("content_filter", "content_filter", "refusal"),
+        ("refusal", "content_filter", "refusal"),
+        ("stop", "stop", "end_turn"),
+    ] {
+        let reply = format!(r#"{{"text": "half of", "finish_reason": "{ended}"}}"#);
+        let server = Server::start(scripted(&[reply.as_str(); 3].join(","), ""));
+        let whole = post(&server, CHAT, "", &says("go")).json();
+        assert_eq!(whole["choices"][0]["finish_reason"], openai, "{ended}");
+        assert_eq!(post(&server, MESSAGES, "", &says("go")).json()["stop_reason"], anthropic, "{ended}");
+        let mut streamed = says("go");
+        streamed["stream"] = json!(true);
+        let events = post(&server, CHAT, "", &streamed).events();
+        let last = events.iter().rev().find_map(|event| event["choices"][0]["finish_reason"].as_str());
+        assert_eq!(last, Some(openai), "{ended}");
+    }
 }

@@ -156,8 +156,9 @@ const FROM: [From; 6] =
     [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost];
 
 /// The paths that ask who it is, with a body that is none of theirs.
-const PATHS: [(&str, &str); 8] = [
+const PATHS: [(&str, &str); 9] = [
     ("GET", "/v1/models"),
+    ("GET", "/v1/models/main"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
     ("POST", "/v1/chat/completions"),
@@ -186,7 +187,7 @@ fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
     match (known, path) {
         (false, _) => 401,
         (true, "/metrics") if matches!(brings, Brings::Nothing | Brings::CookieAlone) => 401,
-        (true, "/v1/models" | "/metrics") => 200,
+        (true, "/v1/models" | "/v1/models/main" | "/metrics") => 200,
         // No key makes an owner.
         (true, "/auth/switch") => 401,
         (true, "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
