@@ -1,92 +1,62 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef } from "react";
+import { useMemo } from "react";
 
-import { Button } from "../ui/button.tsx";
 import { Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
-import { Card, Empty } from "../ui/page.tsx";
-import { Problem } from "../ui/problem.tsx";
+import { Empty } from "../ui/page.tsx";
+import { PagedList } from "../ui/paged-list.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
+import { usePaged } from "../wire/paged.ts";
 import { useHooks } from "../wire/queries.ts";
-import { DECISIONS, EVENTS, type Execution, type Params } from "../wire/types.ts";
+import { DECISIONS, EVENTS, type Execution, type Params, type Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLive } from "./use-live.ts";
 
-const ROW_PX = 34;
-const SPANS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
+/** How many rows are fetched at once. */
+const A_PAGE = 100;
+const HEIGHT = { wide: 33, narrow: 61 };
 
 type Query = Params<"hooks.history">;
 
 /** The filters that stand in the address. */
 function useQueryOfAddress(hookId: string | undefined): { query: Query; span: string } {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
-  const event = EVENTS.find((one) => one === search["event"]);
-  const decision = DECISIONS.find((one) => one === search["decision"]);
-  const hook = hookId ?? search["hook"];
-  const session = search["session"];
-  return {
-    span: search["span"] ?? "",
-    query: {
-      ...(hook === undefined ? {} : { hookId: hook }),
-      ...(event === undefined ? {} : { event }),
-      ...(decision === undefined ? {} : { decision }),
-      ...(session === undefined ? {} : { sessionId: session }),
-    },
-  };
+  const asked = JSON.stringify({
+    hookId: hookId ?? search["hook"],
+    event: EVENTS.find((one) => one === search["event"]),
+    decision: DECISIONS.find((one) => one === search["decision"]),
+    sessionId: search["session"],
+    agentId: search["agent"],
+  });
+  return { span: search["span"] ?? "", query: useMemo(() => JSON.parse(asked) as Query, [asked]) };
 }
 
-/** The moment at which a span began. A cursor belongs to its question, so it stays the same while pages are turned. */
-function useSince(span: string): string | undefined {
-  return useMemo(() => {
-    const length = SPANS[span];
-    return length === undefined ? undefined : new Date(Date.now() - length).toISOString();
-  }, [span]);
-}
+const rowsOf = ({ executions }: Payload<"hooks.history">): readonly Execution[] => executions;
+const idOf = ({ id }: Execution): string => id;
 
-/** What hooks answered, newest first, page by page. */
+/** What hooks answered, newest first. */
 export function ExecutionList({ hookId, to, params }: { hookId?: string; to: string; params?: Record<string, string> }) {
   const words = useWords().executions;
   const { connection } = useWire();
   const { query, span } = useQueryOfAddress(hookId);
   useListKeys();
-  const since = useSince(span);
-  const pages = useInfiniteQuery({
-    queryKey: ["executions", query, since],
-    initialPageParam: "",
-    queryFn: ({ pageParam }) =>
-      connection.request("hooks.history", {
-        ...query,
-        ...(since === undefined ? {} : { since }),
-        ...(pageParam === "" ? {} : { cursor: pageParam }),
-      }),
-    getNextPageParam: ({ nextCursor }) => (nextCursor === "" ? undefined : nextCursor),
-    refetchOnMount: "always",
-  });
-  const rows = pages.data?.pages.flatMap((page) => page.executions) ?? [];
-  const waiting = useLive(query, rows);
+  // A cursor belongs to its question, so the moment at which a span began stays the same while pages come.
+  const since = useMemo(() => (isSpan(span) ? beginOf(span) : undefined), [span]);
+  const list = usePaged(
+    ["executions", query, since ?? null],
+    (cursor) => connection.request("hooks.history", { ...query, limit: A_PAGE, ...(since === undefined ? {} : { since }), ...(cursor === undefined ? {} : { cursor }) }),
+    rowsOf,
+  );
+  const newer = useLive(query, list.rows);
   return (
     <div>
       <Filters hookId={hookId} query={query} span={span} to={to} params={params} />
-      {waiting > 0 && (
-        <div className="mb-2">
-          <Button onClick={() => void pages.refetch()}>{words.newer(waiting)}</Button>
-        </div>
-      )}
-      {pages.error !== null && <Problem error={pages.error} retry={() => void pages.refetch()} />}
-      {pages.isPending && <p className="text-muted">{words.loading}</p>}
-      {pages.data !== undefined && rows.length === 0 && <Empty title={words.empty}>{words.emptyAbout}</Empty>}
-      {rows.length > 0 && <Rows rows={rows} showHook={hookId === undefined} />}
-      {pages.hasNextPage && (
-        <div className="mt-2">
-          <Button disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-            {words.more}
-          </Button>
-        </div>
-      )}
+      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
+        {(row) => <Row row={row} showHook={hookId === undefined} />}
+      </PagedList>
     </div>
   );
 }
@@ -126,47 +96,8 @@ function Filters({ hookId, query, span, to, params }: { hookId: string | undefin
           </option>
         ))}
       </Select>
-      <Select className="w-auto!" aria-label={words.executions.time} value={span} onChange={(event) => set("span", event.target.value)}>
-        <option value="">{words.executions.anyTime}</option>
-        {(["hour", "day", "week"] as const).map((one) => (
-          <option key={one} value={one}>
-            {words.executions.spans[one]}
-          </option>
-        ))}
-      </Select>
+      <SpanSelect span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
     </div>
-  );
-}
-
-function Rows({ rows, showHook }: { rows: readonly Execution[]; showHook: boolean }) {
-  const words = useWords();
-  const place = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 12 });
-  useEffect(() => {
-    virtual.measure();
-  }, [virtual, rows.length]);
-  return (
-    <Card>
-      <div ref={place} tabIndex={0} role="list" aria-label={words.executions.title} className="max-h-[calc(100dvh-240px)] overflow-y-auto">
-        <div className="relative w-full" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map(({ index, start, key }) => {
-            const row = rows[index];
-            return row === undefined ? null : (
-              <div
-                key={key}
-                data-index={index}
-                ref={virtual.measureElement}
-                role="listitem"
-                className="absolute inset-x-0 top-0 border-b border-line"
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                <Row row={row} showHook={showHook} />
-              </div>
-            );
-          })}
-        </div>
-      </div>
-    </Card>
   );
 }
 

@@ -4,10 +4,10 @@ import type { ReactNode } from "react";
 
 import { TurnRow } from "../turns/list.tsx";
 import { took } from "../turns/said.ts";
-import { Select } from "../ui/field.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
+import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import type { GuardState, GuardsSummary, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
@@ -20,10 +20,6 @@ type Overview = Payload<"overview.get">;
 const LOOK_EVERY_MS = 5_000;
 /** How many blocked turns are shown. */
 const BLOCKED = 5;
-const SPANS = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 } as const;
-type Span = keyof typeof SPANS;
-
-const isSpan = (text: string | undefined): text is Span => text !== undefined && Object.hasOwn(SPANS, text);
 
 /** What somebody has to know who opens the console. */
 export function OverviewPage() {
@@ -34,7 +30,7 @@ export function OverviewPage() {
   const span = isSpan(asked) ? asked : "day";
   const found = useQuery({
     queryKey: ["overview", span],
-    queryFn: () => connection.request("overview.get", { since: new Date(Date.now() - SPANS[span]).toISOString() }),
+    queryFn: () => connection.request("overview.get", { since: beginOf(span) }),
     refetchInterval: LOOK_EVERY_MS,
     placeholderData: keepPreviousData,
   });
@@ -50,13 +46,7 @@ export function OverviewPage() {
         title={words.overview.title}
         answer={overview === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), overview.guards.counts.armed, overview.approvalsWaiting ?? 0)}
         actions={
-          <Select className="w-auto!" aria-label={words.executions.time} value={span} onChange={(event) => void navigate({ to: "/", search: { span: event.target.value } as never, replace: true })}>
-            {(["hour", "day", "week"] as const).map((one) => (
-              <option key={one} value={one}>
-                {words.executions.spans[one]}
-              </option>
-            ))}
-          </Select>
+          <SpanSelect span={span} choose={(to) => void navigate({ to: "/", search: { span: to } as never, replace: true })} />
         }
       />
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}

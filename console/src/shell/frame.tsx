@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
+import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
 import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
 import { clsx } from "../ui/clsx.ts";
@@ -122,7 +123,7 @@ function useFreshness(): void {
   const queries = useQueryClient();
   const router = useRouter();
   const all = (): void => {
-    void queries.invalidateQueries();
+    void queries.invalidateQueries({ predicate: (query) => !isLong(query) });
     void router.invalidate();
   };
   const only = (what: string) => (): void => void queries.invalidateQueries({ queryKey: [what] });

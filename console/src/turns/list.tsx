@@ -1,31 +1,30 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 
-import { Button } from "../ui/button.tsx";
 import { Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
-import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
-import { Problem } from "../ui/problem.tsx";
+import { Empty, Page, PageHead } from "../ui/page.tsx";
+import { PagedList } from "../ui/paged-list.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
+import { usePaged } from "../wire/paged.ts";
 import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
+import type { Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { signOfLine, tookOf } from "./line.ts";
 import type { TurnFilter } from "./queries.ts";
 import { took } from "./said.ts";
-import type { TurnLine, TurnOutcome } from "../wire/types.ts";
 
-const ROW_PX = 34;
-/** How near to the end the next page is fetched, in rows. */
-const NEAR = 20;
+/** How many rows are fetched at once. */
+const A_PAGE = 100;
+const HEIGHT = { wide: 33, narrow: 93 };
 /** How often is looked for new turns, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 /** How long somebody types nothing before it is searched, in milliseconds. */
 const STILL_MS = 250;
-const SPANS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
 const OUTCOMES: readonly TurnOutcome[] = ["blocked", "asked", "faulted", "allowed"];
 
 type Address = Readonly<Record<string, string | undefined>>;
@@ -47,6 +46,9 @@ function useStill<Value>(value: Value): Value {
   return still;
 }
 
+const rowsOf = ({ turns }: Payload<"turns.list">): readonly TurnLine[] => turns;
+const idOf = ({ turnId }: TurnLine): string => turnId;
+
 /** Turns, newest first. */
 export function TurnsPage() {
   const words = useWords().turns;
@@ -57,41 +59,19 @@ export function TurnsPage() {
   const filter = useStill(asked);
   const span = address["span"] ?? "";
   useListKeys();
-  const range = useMemo(() => {
-    const { [span]: long } = SPANS;
-    return { ...(address["since"] !== undefined ? { since: address["since"] } : long === undefined ? {} : { since: new Date(Date.now() - long).toISOString() }), ...(address["until"] === undefined ? {} : { until: address["until"] }) };
-  }, [span, address]);
+  const { since, until } = address;
+  const range = useMemo(() => ({ ...(since !== undefined ? { since } : isSpan(span) ? { since: beginOf(span) } : {}), ...(until === undefined ? {} : { until }) }), [span, since, until]);
   const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range }), [filter, range]);
-  const pages = useInfiniteQuery({
-    queryKey: ["turns", "list", filter, range],
-    initialPageParam: "",
-    queryFn: ({ pageParam }) => connection.request("turns.list", { ...query, ...(pageParam === "" ? {} : { cursor: pageParam }) }),
-    getNextPageParam: ({ nextCursor }) => (nextCursor === "" ? undefined : nextCursor),
-    refetchOnMount: "always",
-  });
-  const rows = useMemo(() => pages.data?.pages.flatMap((page) => page.turns) ?? [], [pages.data]);
-  const newer = useNewer(query, rows[0]);
-  const isFiltered = asked !== "{}" || span !== "" || address["since"] !== undefined;
+  const list = usePaged(["turns", "list", query], (cursor) => connection.request("turns.list", { ...query, limit: A_PAGE, ...(cursor === undefined ? {} : { cursor }) }), rowsOf);
+  const newer = useNewer(query, list.rows[0]);
+  const isFiltered = asked !== "{}" || span !== "" || since !== undefined;
   return (
     <Page>
       <PageHead title={words.title} answer={seesAll ? words.answer : words.answerOwn} />
       <Filters address={address} />
-      {newer > 0 && (
-        <div className="mb-2">
-          <Button onClick={() => void pages.refetch()}>{words.newer(newer)}</Button>
-        </div>
-      )}
-      {pages.error !== null && <Problem error={pages.error} retry={() => void pages.refetch()} />}
-      {pages.isPending && <p className="text-muted">{words.loading}</p>}
-      {pages.data !== undefined && rows.length === 0 && !pages.hasNextPage && <Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}
-      {rows.length > 0 && <Rows rows={rows} more={pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : undefined} />}
-      {pages.hasNextPage && (
-        <div className="mt-2">
-          <Button disabled={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-            {words.older}
-          </Button>
-        </div>
-      )}
+      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}>
+        {(turn) => <TurnRow turn={turn} />}
+      </PagedList>
     </Page>
   );
 }
@@ -156,46 +136,8 @@ function Filters({ address }: { address: Address }) {
         ))}
       </datalist>
       <Input className={`${one} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
-      <Select className={one} aria-label={words.executions.time} value={address["span"] ?? ""} onChange={(event) => set("span", event.target.value)}>
-        <option value="">{address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime}</option>
-        {(["hour", "day", "week"] as const).map((span) => (
-          <option key={span} value={span}>
-            {words.executions.spans[span]}
-          </option>
-        ))}
-      </Select>
+      <SpanSelect className={one} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
     </div>
-  );
-}
-
-function Rows({ rows, more }: { rows: readonly TurnLine[]; more: (() => void) | undefined }) {
-  const words = useWords();
-  const place = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => place.current, estimateSize: () => ROW_PX, overscan: 12, getItemKey: (at) => rows[at]?.turnId ?? at });
-  const seen = virtual.getVirtualItems();
-  const last = seen.at(-1)?.index ?? 0;
-  const isNear = last > 0 && last >= rows.length - NEAR;
-  const isScrolled = (virtual.scrollOffset ?? 0) > 0;
-  useEffect(() => {
-    if (isNear && isScrolled) {
-      more?.();
-    }
-  }, [isNear, isScrolled, more]);
-  return (
-    <Card>
-      <div ref={place} tabIndex={0} role="list" aria-label={words.turns.title} className="max-h-[calc(100dvh-240px)] overflow-y-auto">
-        <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
-          {seen.map(({ index, start, key }) => {
-            const row = rows[index];
-            return row === undefined ? null : (
-              <div key={key} data-index={index} ref={virtual.measureElement} role="listitem" className="absolute inset-x-0 top-0 border-b border-line" style={{ transform: `translateY(${start}px)` }}>
-                <TurnRow turn={row} />
-              </div>
-            );
-          })}
-        </div>
-      </div>
-    </Card>
   );
 }
 

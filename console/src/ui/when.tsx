@@ -9,12 +9,28 @@ const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["second", 1],
 ];
 
+interface Formats {
+  readonly relative: Intl.RelativeTimeFormat;
+  readonly exact: Intl.DateTimeFormat;
+}
+
+const formats = new Map<string, Formats>();
+
+/** What writes moments in a language. Making it takes longer than writing a hundred of them. */
+function formatsOf(language: string): Formats {
+  const made = formats.get(language) ?? {
+    relative: new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" }),
+    exact: new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long" }),
+  };
+  formats.set(language, made);
+  return made;
+}
+
 /** How long ago, or how long until. Pure. */
 export function relative(at: number, now: number, language: string): string {
   const seconds = Math.round((at - now) / 1000);
-  const format = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
   const [unit, size] = STEPS.find(([, step]) => Math.abs(seconds) >= step) ?? ["second", 1];
-  return format.format(Math.trunc(seconds / size), unit);
+  return formatsOf(language).relative.format(Math.trunc(seconds / size), unit);
 }
 
 const TICK_MS = 10_000;
@@ -38,7 +54,7 @@ export function When({ at }: { at: string }) {
   const language = useLanguage();
   const moment = Date.parse(at);
   const current = Math.max(useNow(), Math.min(moment, Date.now()));
-  const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long" }).format(moment);
+  const exact = formatsOf(language).exact.format(moment);
   return (
     <time dateTime={at} title={exact}>
       {relative(moment, current, language)}

@@ -13,8 +13,6 @@ export const turns = {
   anyTool: "Any tool",
   givenTime: "The time in the address",
   outcomes: { blocked: "something was blocked", asked: "a person was asked", faulted: "a hook failed", allowed: "nothing was stopped" },
-  newer: (n: number) => `Show ${n} new`,
-  older: "Load more",
   empty: "No agent did anything yet",
   emptyAbout: "Each message to an agent is a turn. Talk to one in Chat, or run pintle run \"…\".",
   none: "No turn fits these filters",

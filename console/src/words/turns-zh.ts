@@ -13,8 +13,6 @@ export const turns: Words["turns"] = {
   anyTool: "所有工具",
   givenTime: "地址中的时间",
   outcomes: { blocked: "有操作被阻止", asked: "询问了人员", faulted: "钩子出错", allowed: "没有被阻止" },
-  newer: (n) => `显示 ${n} 条新记录`,
-  older: "加载更多",
   empty: "还没有任何轮次",
   emptyAbout: "发给智能体的每条消息就是一轮。请在对话中发送消息，或运行 pintle run \"…\"。",
   none: "没有符合筛选条件的轮次",

@@ -1,0 +1,99 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { fluid, repeatExecutions, tasks } from "./measure.ts";
+import { DONE, Gateway, type Reply, Rig, rule, say, scripted, signedIn } from "./rig.ts";
+
+/** No task of a page may take longer, in milliseconds: longer ones are felt. */
+const LONGEST_TASK_MS = 100;
+
+const CALLS = 25;
+const ROUNDS = 10;
+/** Each call is asked about by two rules: 500 events in a turn. */
+const RULES = 2;
+const EXECUTIONS = 10_000;
+
+const round = (): Reply => ({ tool_calls: Array.from({ length: CALLS }, () => ({ name: "list_dir", arguments: { path: "." } })) });
+const turn = (): Reply[] => [...Array.from({ length: ROUNDS }, round), DONE];
+/** 50 pieces a second, for five seconds. */
+const LIVE: Reply = { text: [...Array.from({ length: 250 }, (_, at) => `${at} `), "All ", "done."], delay_ms: 20 };
+
+let rig: Rig;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  rig = await Rig.start();
+  gateway = await Gateway.start({ replies: [...turn(), LIVE, LIVE, LIVE], agent: 'tools = ["list_dir"]\n' });
+});
+afterAll(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+const pages = (page: Page) => page.getByRole("navigation", { name: "Pages" });
+
+test("a turn of 500 events stays fluid", async () => {
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  for (let at = 0; at < RULES; at += 1) {
+    await rule(page, scripted(`rule ${at}`, "^list_dir$", { decision: "allow" }));
+  }
+  await say(page, "look around");
+  await pages(page).getByRole("link", { name: "Turns" }).click();
+  await fluid("a turn of 500 events", LONGEST_TASK_MS, async () => {
+    await page.locator("[data-row]").first().waitFor();
+    const found = await tasks(page, async () => {
+      await page.locator("[data-row]").first().click();
+      const tree = page.getByRole("tree");
+      await tree.waitFor();
+      await tree.focus();
+      for (let at = 0; at < 40; at += 1) {
+        await page.keyboard.press("j");
+      }
+      await page.keyboard.press("End");
+      await page.keyboard.press("Home");
+      await tree.hover();
+      for (let at = 0; at < 30; at += 1) {
+        await page.mouse.wheel(0, 600);
+      }
+      await page.waitForFunction(() => document.querySelectorAll("[role=treeitem]").length > 5);
+    });
+    await page.goBack();
+    return found;
+  });
+}, 180_000);
+
+test("50 live events a second stay fluid", async () => {
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  await fluid("50 live events a second", LONGEST_TASK_MS, () => tasks(page, () => say(page, "count")));
+}, 180_000);
+
+test("10,000 executions stay fluid, and come by themselves", async () => {
+  gateway = await gateway.restart(() => Promise.resolve(repeatExecutions(gateway, EXECUTIONS)));
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  const list = page.getByRole("list", { name: "Executions" });
+  /** The number of the last row that is an element. */
+  const seen = (): Promise<number> => list.locator("[aria-posinset]").last().evaluate((row) => Number(row.getAttribute("aria-posinset")));
+  await fluid(`${EXECUTIONS} executions`, LONGEST_TASK_MS, async () => {
+    await pages(page).getByRole("link", { name: "Hooks" }).click();
+    await page.locator("[data-row]").first().waitFor();
+    return tasks(page, async () => {
+      await pages(page).getByRole("link", { name: "Executions" }).click();
+      await page.locator("[data-row]").first().waitFor();
+      await expect
+        .poll(
+          async () => {
+            await list.evaluate((place) => place.scrollTo(0, place.scrollHeight));
+            return seen();
+          },
+          { timeout: 120_000, interval: 20 },
+        )
+        .toBe(EXECUTIONS);
+      await list.hover();
+      for (let at = 0; at < 30; at += 1) {
+        await page.mouse.wheel(0, -2_000);
+      }
+      expect(await page.locator("[data-row]").count()).toBeLessThan(80);
+    });
+  });
+}, 400_000);

@@ -1,0 +1,88 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+
+import type { CDPSession, Page } from "playwright-core";
+import { expect } from "vitest";
+
+import type { Gateway } from "./rig.ts";
+
+/** How often something is measured: the median counts. */
+const RUNS = 3;
+
+/** What a task took: by the clock, and on the processor. Where a machine is busy with others, only the second is the page's. */
+export interface Task {
+  readonly clockMs: number;
+  readonly workMs: number;
+}
+
+interface TraceEvent {
+  readonly name: string;
+  readonly ph: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly dur?: number;
+  readonly tdur?: number;
+  readonly args?: { readonly name?: string };
+}
+
+const MICROS = 1_000;
+
+/** The tasks of a page's main thread while `during` goes on, the longest first. */
+export async function tasks(page: Page, during: () => Promise<unknown>): Promise<readonly Task[]> {
+  const session = await page.context().newCDPSession(page);
+  const events = await traced(session, during);
+  await session.detach();
+  const main = new Set(events.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  const all = events.filter(({ name, ph, pid, tid }) => ph === "X" && name.endsWith("RunTask") && main.has(`${pid} ${tid}`));
+  return all.map(({ dur, tdur }) => ({ clockMs: (dur ?? 0) / MICROS, workMs: (tdur ?? dur ?? 0) / MICROS })).sort((one, two) => two.workMs - one.workMs);
+}
+
+async function traced(session: CDPSession, during: () => Promise<unknown>): Promise<readonly TraceEvent[]> {
+  const events: TraceEvent[] = [];
+  const take = ({ value }: { value: unknown[] }): void => void events.push(...(value as TraceEvent[]));
+  session.on("Tracing.dataCollected", take);
+  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { recordMode: "recordAsMuchAsPossible", includedCategories: ["toplevel", "__metadata"], excludedCategories: ["*"] } });
+  await during();
+  const ended = new Promise((done) => session.once("Tracing.tracingComplete", done));
+  await session.send("Tracing.end");
+  await ended;
+  session.off("Tracing.dataCollected", take);
+  return events;
+}
+
+export const median = (all: readonly number[]): number => [...all].sort((one, two) => one - two)[Math.floor(all.length / 2)] ?? NaN;
+
+const list = (all: readonly number[]): string => all.map((ms) => Math.round(ms)).join(", ");
+
+/** Measures the longest task three times, says what came of it, and holds the median to the limit. */
+export async function fluid(name: string, limitMs: number, once: () => Promise<readonly Task[]>): Promise<void> {
+  const longest: Task[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    longest.push((await once())[0] ?? { clockMs: 0, workMs: 0 });
+  }
+  const work = longest.map(({ workMs }) => workMs);
+  process.stdout.write(`${name}: longest task ${list(work)} ms of work (${list(longest.map(({ clockMs }) => clockMs))} ms by the clock), at most ${limitMs}\n`);
+  expect(median(work)).toBeLessThanOrEqual(limitMs);
+}
+
+/** Repeats the newest executions of a gateway until there are `count`, while it is down: each an hour and more before the first one. */
+export function repeatExecutions(gateway: Gateway, count: number): void {
+  const script = `
+import sqlite3, sys, uuid, datetime
+db = sqlite3.connect(sys.argv[1])
+columns = [row[1] for row in db.execute("PRAGMA table_info(hook_executions)")]
+known = [list(row) for row in db.execute("SELECT * FROM hook_executions")]
+first = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)
+def again(at):
+    row = known[at % len(known)][:]
+    row[columns.index("id")] = str(uuid.uuid4())
+    row[columns.index("dedup_key")] = None
+    moment = first - datetime.timedelta(seconds=at)
+    row[columns.index("created_at")] = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return row
+places = ",".join("?" * len(columns))
+db.executemany(f"INSERT INTO hook_executions VALUES ({places})", (again(at) for at in range(int(sys.argv[2]) - len(known))))
+db.commit()
+`;
+  execFileSync("python3", ["-c", script, join(gateway.root, "data/pintle/pintle.db"), String(count)]);
+}

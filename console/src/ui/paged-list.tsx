@@ -1,0 +1,130 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
+
+import type { Paged } from "../wire/paged.ts";
+import { useWords } from "../words/use-words.ts";
+import { Button } from "./button.tsx";
+import { Card } from "./page.tsx";
+import { Problem } from "./problem.tsx";
+
+/** How high the rows of a list are, in pixels: they are never measured. */
+export interface RowHeight {
+  readonly wide: number;
+  /** On a telephone. */
+  readonly narrow: number;
+}
+
+const NARROW = "(max-width: 639px)";
+const isNarrow = (): boolean => matchMedia(NARROW).matches;
+const narrowed = (changed: () => void): (() => void) => {
+  const media = matchMedia(NARROW);
+  media.addEventListener("change", changed);
+  return () => media.removeEventListener("change", changed);
+};
+
+/** How near to the end the next page is fetched, in rows: about what one sees at once. */
+const NEAR = 24;
+/** Rows beyond those in sight, so that `j` finds the next one. */
+const BEYOND = 8;
+
+interface About<Row> {
+  readonly label: string;
+  readonly list: Paged<Row>;
+  /** How many rows are newer than these. They wait until somebody wants to see them. */
+  readonly newer: number;
+  readonly height: RowHeight;
+  readonly idOf: (row: Row) => string;
+  /** What stands where there is nothing. */
+  readonly empty: ReactNode;
+  readonly children: (row: Row) => ReactNode;
+}
+
+/** A list of any length: the next page comes by itself, and only rows in sight are elements. */
+export function PagedList<Row>({ label, list, newer, height, idOf, empty, children }: About<Row>) {
+  const words = useWords().list;
+  const { rows, error, isPending, hasMore, more, anew } = list;
+  const [times, setTimes] = useState(0);
+  return (
+    <>
+      {newer > 0 && (
+        <div className="mb-2">
+          <Button
+            onClick={() => {
+              setTimes((so) => so + 1);
+              void anew();
+            }}
+          >
+            {words.newer(newer)}
+          </Button>
+        </div>
+      )}
+      {error !== null && <Problem error={error} retry={() => void anew()} />}
+      {isPending && error === null && <p className="text-muted">{words.loading}</p>}
+      {!isPending && rows.length === 0 && !hasMore && empty}
+      {rows.length > 0 && (
+        // Whoever wants to see what is new sees it: at the beginning.
+        <Rows key={times} label={label} rows={rows} hasMore={hasMore} more={error === null ? more : undefined} height={height} idOf={idOf}>
+          {children}
+        </Rows>
+      )}
+      {hasMore && (
+        <div className="mt-2">
+          <Button disabled={more === undefined} onClick={more}>
+            {more === undefined ? words.loading : words.more}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+interface Shown<Row> extends Pick<About<Row>, "label" | "height" | "idOf" | "children"> {
+  readonly rows: readonly Row[];
+  readonly hasMore: boolean;
+  readonly more: (() => void) | undefined;
+}
+
+function Rows<Row>({ label, rows, hasMore, more, height, idOf, children }: Shown<Row>) {
+  const place = useRef<HTMLDivElement>(null);
+  const high = useSyncExternalStore(narrowed, isNarrow) ? height.narrow : height.wide;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => place.current,
+    estimateSize: () => high,
+    overscan: BEYOND,
+    getItemKey: (at) => {
+      const row = rows[at];
+      return row === undefined ? at : idOf(row);
+    },
+  });
+  useEffect(() => virtual.measure(), [virtual, high]);
+  const isNear = (virtual.range?.endIndex ?? 0) >= rows.length - NEAR;
+  useEffect(() => {
+    if (isNear) {
+      more?.();
+    }
+  }, [isNear, more]);
+  return (
+    <Card>
+      <div ref={place} tabIndex={0} role="list" aria-label={label} className="max-h-[calc(100dvh-240px)] overflow-y-auto">
+        <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map(({ index, start, key }) => {
+            const row = rows[index];
+            return row === undefined ? null : (
+              <div
+                key={key}
+                role="listitem"
+                aria-posinset={index + 1}
+                aria-setsize={hasMore ? -1 : rows.length}
+                className="absolute inset-x-0 top-0 grid border-b border-line"
+                style={{ transform: `translateY(${start}px)`, height: high }}
+              >
+                {children(row)}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </Card>
+  );
+}
