@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { CATALOGUES } from "../words/use-words.ts";
+import { en } from "../words/en.ts";
+import { zh } from "../words/zh.ts";
 import { causeOf, causeOfState, causeOfTest } from "./advice.ts";
 
 test.each([
@@ -41,7 +42,7 @@ test("the texts that causes are found by are the server's", () => {
 });
 
 test("every cause has its words in every language", () => {
-  for (const words of Object.values(CATALOGUES)) {
+  for (const words of [en, zh]) {
     for (const { cause, fix } of Object.values(words.advice)) {
       expect(cause.length > 5 && fix.length > 2).toBe(true);
     }

@@ -1,25 +1,26 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 
-import { PintleClient, RequestError, type Welcome } from "../wire/client.ts";
-import { claim, exchange, forget, hasSession, signOut, switchTenant, takeCode } from "../wire/session.ts";
+import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts";
+import { forget, hasSession, signOut, switchTenant } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
-import { CATALOGUES, LanguageContext } from "../words/use-words.ts";
-import { keepLanguage, keepScheme, type Preferences, PreferencesContext, readLanguage, readScheme, show } from "./preferences.ts";
-import { createPages } from "./routes.tsx";
-import { SignIn } from "./sign-in.tsx";
+import { keepLanguage } from "../words/language.ts";
+import { speak, type Spoken, SpokenContext, useWords } from "../words/use-words.ts";
+import { dial, type Opened } from "./dial.ts";
+import { keepScheme, type Preferences, PreferencesContext, readScheme, show } from "./preferences.ts";
+import type { Pages } from "./routes.tsx";
 
-/** The longest wait before a lost connection is tried again, in milliseconds. */
-const LONGEST_WAIT_MS = 10_000;
+const SignIn = lazy(async () => ({ default: (await import("./sign-in.tsx")).SignIn }));
 
 /** What the server refused because of what was asked is refused again. */
 const mayRetry = (count: number, error: unknown): boolean =>
   count < 2 && !(error instanceof RequestError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
 
-function usePreferences(): Preferences {
+function usePreferences(first: Spoken): { preferences: Preferences; spoken: Spoken } {
   const [scheme, setScheme] = useState(readScheme);
-  const [language, setLanguage] = useState(readLanguage);
+  const [spoken, setSpoken] = useState(first);
+  const { language } = spoken;
   useEffect(() => {
     keepScheme(scheme);
     show(scheme);
@@ -31,62 +32,49 @@ function usePreferences(): Preferences {
   useEffect(() => {
     document.documentElement.lang = language;
   }, [language]);
-  return useMemo(
+  const preferences = useMemo(
     () => ({
       scheme,
       language,
       setScheme,
-      setLanguage: (to) => {
+      setLanguage: (to: Spoken["language"]) => {
         keepLanguage(to);
-        setLanguage(to);
+        void speak(to).then(setSpoken);
       },
     }),
     [scheme, language],
   );
+  return { preferences, spoken };
 }
 
 /** All of it. */
-export function App() {
-  const preferences = usePreferences();
-  const [times, setTimes] = useState(0);
-  const [linked, setLinked] = useState(false);
-  const [bad, setBad] = useState<unknown>();
-  useEffect(() => {
-    const code = takeCode();
-    if (code === undefined) {
-      setLinked(true);
-    } else {
-      exchange(code)
-        .catch(setBad)
-        .finally(() => setLinked(true));
-    }
-  }, []);
+export function App({ opened, spoken: first, pages }: { opened: Opened; spoken: Spoken; pages: Pages }) {
+  const { preferences, spoken } = usePreferences(first);
+  const [now, setNow] = useState({ ...opened, times: 0 });
+  const { connection, times } = now;
   const again = useCallback(() => {
-    setBad(undefined);
-    setTimes((so) => so + 1);
-  }, []);
+    connection.close();
+    setNow({ connection: dial(), bad: undefined, times: times + 1 });
+  }, [connection, times]);
   return (
-    <LanguageContext value={preferences.language}>
-      {linked && <Connected key={times} preferences={preferences} bad={bad} again={again} />}
-    </LanguageContext>
+    <SpokenContext value={spoken}>
+      <Signed key={times} connection={connection} preferences={preferences} pages={pages} bad={now.bad} again={again} />
+    </SpokenContext>
   );
 }
 
-function Connected({ preferences, bad, again }: { preferences: Preferences; bad: unknown; again: () => void }) {
-  const [connection, setConnection] = useState<PintleClient>();
-  useEffect(() => {
-    const made = new PintleClient(`${location.origin.replace(/^http/, "ws")}/ws`, { credentials: () => Promise.resolve(claim()), longestWaitMs: LONGEST_WAIT_MS });
-    // What comes of it is its state.
-    made.connect().catch(() => undefined);
-    setConnection(made);
-    return () => made.close();
-  }, []);
-  return connection === undefined ? null : <Signed connection={connection} preferences={preferences} bad={bad} again={again} />;
+interface About {
+  readonly connection: PintleClient;
+  readonly preferences: Preferences;
+  readonly pages: Pages;
+  /** What was wrong with the link that somebody came with. */
+  readonly bad: unknown;
+  readonly again: () => void;
 }
 
-function Signed({ connection, preferences, bad, again }: { connection: PintleClient; preferences: Preferences; bad: unknown; again: () => void }) {
+function Signed({ connection, preferences, pages, bad, again }: About) {
   const state = useConnectionState(connection);
-  const words = CATALOGUES[preferences.language];
+  const words = useWords();
   const [wantsIn, setWantsIn] = useState(bad !== undefined);
   const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false } } }), []);
   const leave = useCallback(() => {
@@ -100,13 +88,10 @@ function Signed({ connection, preferences, bad, again }: { connection: PintleCli
   const isRefused = state.is === "closed" && state.error !== undefined;
   // Who one is stays known while the connection is away.
   const [me, setMe] = useState<Welcome>();
-  useEffect(() => {
-    if (state.is === "connected") {
-      setMe(state.welcome);
-    }
-  }, [state]);
+  if (state.is === "connected" && state.welcome !== me) {
+    setMe(state.welcome);
+  }
   const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave, goTo }), [connection, me, leave, goTo]);
-  const router = useMemo(createPages, []);
   // Whoever said nothing yet is not told that it was wrong.
   const [ended, setEnded] = useState<unknown>();
   useEffect(() => {
@@ -116,7 +101,11 @@ function Signed({ connection, preferences, bad, again }: { connection: PintleCli
     }
   }, [state]);
   if (wantsIn || isRefused) {
-    return <SignIn why={bad ?? ended} onDone={again} />;
+    return (
+      <Suspense fallback={null}>
+        <SignIn why={bad ?? ended} onDone={again} />
+      </Suspense>
+    );
   }
   if (wire === undefined) {
     return <p className="p-6 text-muted">{isLost(state) ? words.frame.lost : words.frame.connecting}</p>;
@@ -125,7 +114,7 @@ function Signed({ connection, preferences, bad, again }: { connection: PintleCli
     <PreferencesContext value={preferences}>
       <WireContext value={wire}>
         <QueryClientProvider client={queries}>
-          <RouterProvider router={router} />
+          <RouterProvider router={pages} />
         </QueryClientProvider>
       </WireContext>
     </PreferencesContext>

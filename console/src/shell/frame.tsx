@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
@@ -8,9 +8,10 @@ import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/u
 import { clsx } from "../ui/clsx.ts";
 import { isTyping } from "../ui/list-keys.ts";
 import { useWords } from "../words/use-words.ts";
-import { Finder } from "./finder.tsx";
-import { KeyList } from "./key-list.tsx";
 import { Me } from "./me.tsx";
+
+const Finder = lazy(async () => ({ default: (await import("./finder.tsx")).Finder }));
+const KeyList = lazy(async () => ({ default: (await import("./key-list.tsx")).KeyList }));
 
 /** The pages beside what stands in them. */
 export function Frame() {
@@ -54,8 +55,10 @@ export function Frame() {
         )}
         <Outlet />
       </main>
-      <Finder open={finding} onClose={() => setFinding(false)} />
-      <KeyList open={keys} onClose={() => setKeys(false)} />
+      <Suspense fallback={null}>
+        {finding && <Finder open onClose={() => setFinding(false)} />}
+        {keys && <KeyList open onClose={() => setKeys(false)} />}
+      </Suspense>
     </div>
   );
 }

@@ -1,108 +1,53 @@
-import { useNavigate } from "@tanstack/react-router";
-import * as Menu from "@radix-ui/react-dropdown-menu";
-import { useContext } from "react";
+import { lazy, Suspense, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
-import { clsx } from "../ui/clsx.ts";
-import { useTenants } from "../wire/queries.ts";
-import { hasSession } from "../wire/session.ts";
-import { useMay, useWire } from "../wire/use-wire.ts";
-import { useLanguage, useWords } from "../words/use-words.ts";
-import { type Preferences, PreferencesContext } from "./preferences.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import type { MenuAbout } from "./me-menu.tsx";
 
-const ITEM = "flex cursor-pointer items-center rounded px-2 py-1 data-highlighted:bg-tint data-highlighted:outline-none max-sm:min-h-11";
+const load = () => import("./me-menu.tsx");
+const MeMenu = lazy(async () => ({ default: (await load()).MeMenu }));
+
+const LOOK = "w-full min-w-0 rounded px-2 py-1 text-left text-small text-muted hover:bg-raised max-sm:min-h-11 max-sm:px-1 max-sm:text-center max-sm:text-[11px]";
 
 /** Who one is, and what concerns oneself. On a telephone also the pages that have no room beside it. */
-export function Me({ more, onFind, onKeys }: { more: readonly { readonly to: string; readonly name: string }[]; onFind: () => void; onKeys: () => void }) {
-  const preferences = useContext(PreferencesContext);
+export function Me(about: MenuAbout) {
   const words = useWords();
-  const language = useLanguage();
-  const { me, signOut } = useWire();
-  const navigate = useNavigate();
+  const { me } = useWire();
+  const [wanted, setWanted] = useState(false);
+  const who = (
+    <>
+      <span className="block truncate font-semibold text-text max-sm:hidden">{me.user_id}</span>
+      <span className="hidden truncate max-sm:block">{words.frame.more}</span>
+      <span className="block truncate" data-testid="role">
+        {words.roles[me.role]}
+        <span className="max-sm:hidden">
+          {" · "}
+          {me.tenant_name || me.tenant_slug} · {me.edition}
+        </span>
+      </span>
+    </>
+  );
+  const soon = (): void => void load();
+  const closed = (
+    <button type="button" aria-haspopup="menu" aria-expanded="false" className={LOOK} onPointerEnter={soon} onFocus={soon} onClick={() => setWanted(true)}>
+      {who}
+    </button>
+  );
   return (
     <div className="mt-auto max-sm:mt-0 max-sm:flex max-sm:max-w-16 max-sm:flex-auto">
-      <Button look="quiet" className="w-full justify-start! px-2! text-small no-underline! max-sm:hidden" onClick={onFind}>
+      <Button look="quiet" className="w-full justify-start! px-2! text-small no-underline! max-sm:hidden" onClick={about.onFind}>
         {words.frame.find} <kbd className="ml-auto text-muted">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl-K"}</kbd>
       </Button>
-      <Menu.Root modal={false}>
-        <Menu.Trigger className="w-full min-w-0 rounded px-2 py-1 text-left text-small text-muted hover:bg-raised max-sm:min-h-11 max-sm:px-1 max-sm:text-center max-sm:text-[11px]">
-          <span className="block truncate font-semibold text-text max-sm:hidden">{me.user_id}</span>
-          <span className="hidden truncate max-sm:block">{words.frame.more}</span>
-          <span className="block truncate" data-testid="role">
-            {words.roles[me.role]}
-            <span className="max-sm:hidden">
-              {" · "}
-              {me.tenant_name || me.tenant_slug} · {me.edition}
-            </span>
-          </span>
-        </Menu.Trigger>
-        <Menu.Portal>
-          <Menu.Content side="top" align="start" className="z-20 min-w-45 rounded-md border border-line bg-surface p-1" aria-label={words.frame.me}>
-            <Menu.Label className="px-2 py-1 text-small text-muted">
-              {me.user_id} · {words.roles[me.role]} · {me.tenant_name || me.tenant_slug} · {me.edition} · {me.server.version}
-            </Menu.Label>
-            {more.map(({ to, name }) => (
-              <Menu.Item key={to} className={clsx(ITEM, "sm:hidden")} onSelect={() => void navigate({ to })}>
-                {name}
-              </Menu.Item>
-            ))}
-            <Tenants />
-            <Menu.RadioGroup value={preferences?.scheme ?? "auto"} onValueChange={(to) => preferences?.setScheme(to as Preferences["scheme"])}>
-              {(["auto", "light", "dark"] as const).map((scheme) => (
-                <Menu.RadioItem key={scheme} value={scheme} className={ITEM}>
-                  <span className="w-5">
-                    <Menu.ItemIndicator>✓</Menu.ItemIndicator>
-                  </span>
-                  {words.schemes[scheme]}
-                </Menu.RadioItem>
-              ))}
-            </Menu.RadioGroup>
-            <Menu.Separator className="my-1 h-px bg-line" />
-            <Menu.RadioGroup value={language} onValueChange={(to) => preferences?.setLanguage(to as Preferences["language"])}>
-              {(["en", "zh-CN"] as const).map((one) => (
-                <Menu.RadioItem key={one} value={one} lang={one} className={ITEM}>
-                  <span className="w-5">
-                    <Menu.ItemIndicator>✓</Menu.ItemIndicator>
-                  </span>
-                  {words.languages[one]}
-                </Menu.RadioItem>
-              ))}
-            </Menu.RadioGroup>
-            <Menu.Separator className="my-1 h-px bg-line" />
-            <Menu.Item className={ITEM} onSelect={onFind}>
-              {words.frame.find}
-            </Menu.Item>
-            <Menu.Item className={ITEM} onSelect={onKeys}>
-              {words.keys.title}
-            </Menu.Item>
-            <Menu.Item className={ITEM} onSelect={signOut}>
-              {words.frame.signOut}
-            </Menu.Item>
-          </Menu.Content>
-        </Menu.Portal>
-      </Menu.Root>
+      {wanted ? (
+        <Suspense fallback={closed}>
+          <MeMenu {...about} className={LOOK}>
+            {who}
+          </MeMenu>
+        </Suspense>
+      ) : (
+        closed
+      )}
     </div>
   );
-}
-
-
-/** The other tenants, for owners. */
-function Tenants() {
-  const words = useWords().frame;
-  const { me, goTo } = useWire();
-  const may = useMay("owner") && hasSession();
-  const tenants = useTenants().data ?? [];
-  const others = tenants.filter(({ id, enabled }) => enabled && id !== me.tenant_id);
-  return may && others.length > 0 ? (
-    <Menu.Group aria-label={words.tenants}>
-      <Menu.Label className="px-2 py-1 text-small text-muted">{words.tenants}</Menu.Label>
-      {others.map(({ id, name, slug }) => (
-        // What it comes to stands on the page that shows tenants.
-        <Menu.Item key={id} className={ITEM} onSelect={() => void goTo(slug).catch(() => undefined)}>
-          {name || slug}
-        </Menu.Item>
-      ))}
-      <Menu.Separator className="my-1 h-px bg-line" />
-    </Menu.Group>
-  ) : null;
 }

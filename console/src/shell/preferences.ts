@@ -1,6 +1,6 @@
 import { createContext } from "react";
 
-import { type Language, languageOf } from "../words/use-words.ts";
+import type { Language } from "../words/language.ts";
 
 export type Scheme = "auto" | "light" | "dark";
 
@@ -15,7 +15,6 @@ export interface Preferences {
 export const PreferencesContext = createContext<Preferences | undefined>(undefined);
 
 const SCHEME = "pintle.scheme";
-const LANGUAGE = "pintle.language";
 
 export function readScheme(): Scheme {
   const kept = localStorage.getItem(SCHEME);
@@ -24,14 +23,6 @@ export function readScheme(): Scheme {
 
 export function keepScheme(scheme: Scheme): void {
   localStorage.setItem(SCHEME, scheme);
-}
-
-export function readLanguage(): Language {
-  return languageOf(localStorage.getItem(LANGUAGE), navigator.languages);
-}
-
-export function keepLanguage(language: Language): void {
-  localStorage.setItem(LANGUAGE, language);
 }
 
 /** Shows everything in `scheme`; the system's where it is `auto`. */

@@ -5,7 +5,7 @@ import ts from "typescript";
 import { expect, test } from "vitest";
 
 import { en } from "./en.ts";
-import { languageOf } from "./use-words.ts";
+import { languageOf } from "./language.ts";
 import { zh } from "./zh.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");

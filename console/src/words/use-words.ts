@@ -1,30 +1,28 @@
 import { createContext, useContext } from "react";
 
-import { en } from "./en.ts";
-import { zh } from "./zh.ts";
+import type { en } from "./en.ts";
+import type { Language } from "./language.ts";
 
-export type Language = "en" | "zh-CN";
 export type Words = typeof en;
 
-export const CATALOGUES: Readonly<Record<Language, Words>> = { en, "zh-CN": zh };
-
-export const LanguageContext = createContext<Language>("en");
-
-export const useLanguage = (): Language => useContext(LanguageContext);
-export const useWords = (): Words => CATALOGUES[useLanguage()];
-
-/** The language that somebody chose, or else the first of their browser's that there is. */
-export function languageOf(chosen: string | null, browser: readonly string[]): Language {
-  if (chosen === "en" || chosen === "zh-CN") {
-    return chosen;
-  }
-  for (const language of browser) {
-    if (language.toLowerCase().startsWith("zh")) {
-      return "zh-CN";
-    }
-    if (language.toLowerCase().startsWith("en")) {
-      return "en";
-    }
-  }
-  return "en";
+/** A language, and every text of the pages in it. */
+export interface Spoken {
+  readonly language: Language;
+  readonly words: Words;
 }
+
+/** Gets the texts of a language; nobody waits for those of the other one. */
+export const speak = async (language: Language): Promise<Spoken> => ({ language, words: language === "en" ? (await import("./en.ts")).en : (await import("./zh.ts")).zh });
+
+export const SpokenContext = createContext<Spoken | undefined>(undefined);
+
+function useSpoken(): Spoken {
+  const spoken = useContext(SpokenContext);
+  if (spoken === undefined) {
+    throw new Error("there are words wherever pages are shown");
+  }
+  return spoken;
+}
+
+export const useLanguage = (): Language => useSpoken().language;
+export const useWords = (): Words => useSpoken().words;
