@@ -28,7 +28,8 @@ function needed(): Plugin {
         };
         take(chunks.find(({ facadeModuleId }) => facadeModuleId?.endsWith(NEEDED))?.fileName ?? "");
         return [
-          ...[...all].filter((name) => !named.has(name)).map((name) => ({ tag: "link", attrs: { rel: "modulepreload", crossorigin: true, href: `/${name}` }, injectTo: "head" as const })),
+          // Fetched, not read: what comes first is run first.
+          ...[...all].filter((name) => !named.has(name)).map((name) => ({ tag: "link", attrs: { rel: "preload", as: "script", crossorigin: true, href: `/${name}` }, injectTo: "head" as const })),
           ...[...styles].map((name) => ({ tag: "link", attrs: { rel: "stylesheet", crossorigin: true, href: `/${name}` }, injectTo: "head" as const })),
         ];
       },
@@ -36,13 +37,20 @@ function needed(): Plugin {
   };
 }
 
+/** What begins before anything is there: it needs nothing of the rest. */
+const FIRST = /clients\/typescript\/|src\/(early|wire\/(client|session)|shell\/(dial|pages)|words\/(language|speak))\.ts$|preload-helper/;
+/** What every page is made of: one file, since each one costs a slow machine more than what is in it. */
+const BASE = /node_modules\/(react|react-dom|scheduler|use-sync-external-store|@tanstack\/(react-query|query-core|react-router|router-core|history|react-store|store))\/|src\/(shell\/(app|frame|me|routes|preferences)|words\/(use-words|count)|wire\/(paged|queries|types|use-watch|use-wire)|ui\/(button|clsx|field|list-keys|page|problem|sign|span|table|when))\.tsx?$/;
+
 export default defineConfig({
   plugins: [react(), tailwind(), needed()],
   build: {
     // The policy of the pages allows no `data:` but for pictures, and no script in the page itself.
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    // What a page needs beside that is small; naming it in the page would cost more than it saves.
+    modulePreload: false,
     manifest: true,
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "first", test: FIRST, priority: 2 }, { name: "base", test: BASE, priority: 1 }] } } },
     target: "es2022",
   },
 });

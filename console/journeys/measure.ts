@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
-import type { CDPSession, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { expect } from "vitest";
 
 import type { Gateway } from "./rig.ts";
@@ -20,6 +20,7 @@ interface TraceEvent {
   readonly ph: string;
   readonly pid: number;
   readonly tid: number;
+  readonly ts: number;
   readonly dur?: number;
   readonly tdur?: number;
   readonly args?: { readonly name?: string };
@@ -29,24 +30,33 @@ const MICROS = 1_000;
 
 /** The tasks of a page's main thread while `during` goes on, the longest first. */
 export async function tasks(page: Page, during: () => Promise<unknown>): Promise<readonly Task[]> {
-  const session = await page.context().newCDPSession(page);
-  const events = await traced(session, during);
-  await session.detach();
-  const main = new Set(events.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
-  const all = events.filter(({ name, ph, pid, tid }) => ph === "X" && name.endsWith("RunTask") && main.has(`${pid} ${tid}`));
-  return all.map(({ dur, tdur }) => ({ clockMs: (dur ?? 0) / MICROS, workMs: (tdur ?? dur ?? 0) / MICROS })).sort((one, two) => two.workMs - one.workMs);
+  return tasksOf(await traced(page, during)).sort((one, two) => two.workMs - one.workMs);
 }
 
-async function traced(session: CDPSession, during: () => Promise<unknown>): Promise<readonly TraceEvent[]> {
+/** What a page worked on its main thread until it set the mark `name`, in milliseconds of a processor. */
+export async function workUntil(page: Page, name: string, during: () => Promise<unknown>): Promise<number> {
+  const events = await traced(page, during);
+  const mark = events.find((event) => event.name === name)?.ts ?? NaN;
+  return tasksOf(events.filter((event) => event.ph === "M" || event.ts <= mark)).reduce((sum, { workMs }) => sum + workMs, 0);
+}
+
+function tasksOf(events: readonly TraceEvent[]): Task[] {
+  const main = new Set(events.filter(({ name, args }) => name === "thread_name" && args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid} ${tid}`));
+  const all = events.filter(({ name, ph, pid, tid }) => ph === "X" && name.endsWith("RunTask") && main.has(`${pid} ${tid}`));
+  return all.map(({ dur, tdur }) => ({ clockMs: (dur ?? 0) / MICROS, workMs: (tdur ?? dur ?? 0) / MICROS }));
+}
+
+async function traced(page: Page, during: () => Promise<unknown>): Promise<readonly TraceEvent[]> {
+  const session = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];
   const take = ({ value }: { value: unknown[] }): void => void events.push(...(value as TraceEvent[]));
   session.on("Tracing.dataCollected", take);
-  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { recordMode: "recordAsMuchAsPossible", includedCategories: ["toplevel", "__metadata"], excludedCategories: ["*"] } });
+  await session.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { recordMode: "recordAsMuchAsPossible", includedCategories: ["toplevel", "blink.user_timing", "__metadata"], excludedCategories: ["*"] } });
   await during();
   const ended = new Promise((done) => session.once("Tracing.tracingComplete", done));
   await session.send("Tracing.end");
   await ended;
-  session.off("Tracing.dataCollected", take);
+  await session.detach();
   return events;
 }
 

@@ -2,7 +2,7 @@
 import { open } from "./shell/dial.ts";
 import { loaderOf } from "./shell/pages.ts";
 import { readLanguage } from "./words/language.ts";
-import { speak } from "./words/use-words.ts";
+import { speak } from "./words/speak.ts";
 
 const opened = open();
 const spoken = speak(readLanguage());

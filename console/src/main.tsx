@@ -4,7 +4,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./shell/app.tsx";
 import type { Opened } from "./shell/dial.ts";
 import { createPages } from "./shell/routes.tsx";
-import type { Spoken } from "./words/use-words.ts";
+import type { Spoken } from "./words/speak.ts";
 import "./ui/tokens.css";
 
 /** Shows the pages. */

@@ -8,11 +8,12 @@ import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { useHooks, useTenants } from "../wire/queries.ts";
-import { EVENTS, type Execution, GATES, HANDLERS, type Hook, type Tenant } from "../wire/types.ts";
+import { useConfigured, useHooks, useTenants } from "../wire/queries.ts";
+import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, type Execution, GATES, HANDLERS, type Hook, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { type HookFilter, isWanted, type Lately, lately, stateOf } from "./state.ts";
+import { ConfiguredRow } from "./configured.tsx";
+import { type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -29,8 +30,9 @@ function useNewest() {
 }
 
 export function HooksPage() {
-  const words = useWords().hooks;
+  const { hooks: words, rules } = useWords();
   const hooks = useHooks();
+  const configured = useConfigured().data ?? [];
   const newest = useNewest();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
@@ -42,6 +44,7 @@ export function HooksPage() {
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = (hooks.data ?? []).filter((hook) => everywhere || hook.scope === "global" || hook.tenant_id === me.tenant_id);
   const shown = all.filter((hook) => isWanted(hook, filter));
+  const ofConfiguration = configured.filter((hook) => isWantedConfigured(hook, filter));
   const tripped = all.filter((hook) => stateOf(hook) === "tripped").length;
   const on = all.filter((hook) => stateOf(hook) === "on").length;
   return (
@@ -50,11 +53,16 @@ export function HooksPage() {
         title={words.title}
         answer={hooks.data === undefined ? words.loading : words.answer(on, all.length, tripped)}
         actions={
-          mayChange && (
-            <Link to="/hooks/new" className={buttonClass("primary")}>
-              {words.create}
+          <>
+            <Link to="/hooks/changes" className={buttonClass("quiet")}>
+              {rules.changes.title}
             </Link>
-          )
+            {mayChange && (
+              <Link to="/hooks/new" className={buttonClass("primary")}>
+                {words.create}
+              </Link>
+            )}
+          </>
         }
       />
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
@@ -67,17 +75,17 @@ export function HooksPage() {
           </p>
         </Empty>
       )}
-      {all.length > 0 && (
+      {all.length + configured.length > 0 && (
         <>
-          <Filters filter={filter} tenants={tenants} everywhere={everywhere} />
-          {shown.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} did={lately(newest.data ?? [])} tenants={everywhere ? tenants : []} />}
+          <Filters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
+          {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} configured={ofConfiguration} did={lately(newest.data ?? [])} tenants={everywhere ? tenants : []} />}
         </>
       )}
     </Page>
   );
 }
 
-function Filters({ filter, tenants, everywhere }: { filter: HookFilter; tenants: readonly Tenant[]; everywhere: boolean }) {
+function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter; families: readonly string[]; tenants: readonly Tenant[]; everywhere: boolean }) {
   const words = useWords();
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
@@ -96,7 +104,7 @@ function Filters({ filter, tenants, everywhere }: { filter: HookFilter; tenants:
       />
       <Select className="w-auto!" aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
         <option value="">{words.hooks.anyEvent}</option>
-        {EVENTS.map((event) => (
+        {CHECKPOINTS.map((event) => (
           <option key={event}>{event}</option>
         ))}
       </Select>
@@ -104,6 +112,11 @@ function Filters({ filter, tenants, everywhere }: { filter: HookFilter; tenants:
         <option value="">{words.hooks.anyHandler}</option>
         {HANDLERS.map((handler) => (
           <option key={handler}>{handler}</option>
+        ))}
+        {families.map((family) => (
+          <option key={family} value={family}>
+            {words.rules.families[family as keyof typeof words.rules.families] ?? family}
+          </option>
         ))}
       </Select>
       <Select className="w-auto!" aria-label={words.hooks.state} value={filter.state} onChange={(event) => set("state", event.target.value)}>
@@ -124,8 +137,20 @@ function Filters({ filter, tenants, everywhere }: { filter: HookFilter; tenants:
   );
 }
 
-function HookTable({ hooks, did, tenants }: { hooks: readonly Hook[]; did: ReadonlyMap<string, Lately>; tenants: readonly Tenant[] }) {
+interface Listing {
+  readonly hooks: readonly Hook[];
+  readonly configured: readonly ConfiguredHook[];
+  readonly did: ReadonlyMap<string, Lately>;
+  readonly tenants: readonly Tenant[];
+}
+
+const CELL = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
+
+/** All families in the order in which they run. */
+function HookTable({ hooks, configured, did, tenants }: Listing) {
   const words = useWords();
+  const at = (event: CheckpointName, runs: ConfiguredHook["runs"]) =>
+    configured.filter((hook) => hook.event === event && hook.runs === runs).map((hook) => <ConfiguredRow key={`${hook.name} ${hook.origin}`} hook={hook} cell={CELL} />);
   const head = "px-3 py-1 text-left text-small font-medium text-muted";
   return (
     <Card className="overflow-hidden">
@@ -148,13 +173,15 @@ function HookTable({ hooks, did, tenants }: { hooks: readonly Hook[]; did: Reado
             ))}
           </tr>
         </thead>
-        {EVENTS.filter((event) => hooks.some((hook) => hook.event === event)).map((event) => (
+        {CHECKPOINTS.filter((event) => [...hooks, ...configured].some((hook) => hook.event === event)).map((event) => (
           <tbody key={event} className="max-sm:block">
             <tr className="border-t border-line bg-raised max-sm:block">
               <th scope="rowgroup" colSpan={7} className="px-3 py-0.5 text-left text-small font-normal text-muted max-sm:block">
-                <code>{event}</code> · {GATES.includes(event) ? words.hooks.gate : words.hooks.observer} · {words.events[event].when}
+                <code>{event}</code>
+                {isHookEvent(event) && ` · ${GATES.includes(event) ? words.hooks.gate : words.hooks.observer} · ${words.events[event].when}`}
               </th>
             </tr>
+            {at(event, "before")}
             {hooks
               .filter((hook) => hook.event === event)
               .map((hook) => (
@@ -162,6 +189,7 @@ function HookTable({ hooks, did, tenants }: { hooks: readonly Hook[]; did: Reado
                   <HookRow hook={hook} did={did.get(hook.id)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
                 </Fragment>
               ))}
+            {at(event, "after")}
           </tbody>
         ))}
       </table>
@@ -171,10 +199,9 @@ function HookTable({ hooks, did, tenants }: { hooks: readonly Hook[]; did: Reado
 
 function HookRow({ hook, did, tenant }: { hook: Hook; did: Lately | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
-  const cell = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
-      <td className={`${cell} max-sm:block`}>
+      <td className={`${CELL} max-sm:block`}>
         <Link data-row to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
           {hook.name || hook.id}
         </Link>
@@ -183,19 +210,19 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: Lately | undefined; t
           {words.priorityOf(hook.priority)}
         </span>
       </td>
-      <td className={cell}>{hook.handler_type}</td>
-      <td className={cell}>
+      <td className={CELL}>{hook.handler_type}</td>
+      <td className={CELL}>
         {words.scopes[hook.scope]}
         {tenant !== undefined && <span className="block text-small text-muted">{tenant.name || tenant.slug}</span>}
       </td>
-      <td className={cell}>
+      <td className={CELL}>
         {hook.matcher === "" && hook.if_expr === "" ? <span className="text-muted">{words.everything}</span> : <code className="line-clamp-2">{hook.matcher || hook.if_expr}</code>}
       </td>
-      <td className={cell}>
+      <td className={CELL}>
         <StateSign hook={hook} /> {stateOf(hook) === "tripped" && <Reset hook={hook} />}
       </td>
-      <td className={`${cell} max-sm:hidden`}>{did === undefined ? "–" : <When at={did.last} />}</td>
-      <td className={`${cell} max-sm:hidden`}>{did === undefined ? "–" : words.share(did.blocks, did.runs)}</td>
+      <td className={`${CELL} max-sm:hidden`}>{did === undefined ? "–" : <When at={did.last} />}</td>
+      <td className={`${CELL} max-sm:hidden`}>{did === undefined ? "–" : words.share(did.blocks, did.runs)}</td>
     </tr>
   );
 }

@@ -1,4 +1,4 @@
-import type { Execution, Hook } from "../wire/types.ts";
+import type { ConfiguredHook, Execution, Hook } from "../wire/types.ts";
 
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
@@ -51,5 +51,16 @@ export function isWanted(hook: Hook, filter: HookFilter): boolean {
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.handler_type === filter.handler) &&
     (filter.state === "" || stateOf(hook) === filter.state)
+  );
+}
+
+/** The same for a hook of the configuration, whose family stands for a handler. */
+export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): boolean {
+  const wanted = filter.text.trim().toLowerCase();
+  return (
+    (wanted === "" || `${hook.name} ${hook.matcher}`.toLowerCase().includes(wanted)) &&
+    (filter.event === "" || hook.event === filter.event) &&
+    (filter.handler === "" || hook.family === filter.handler) &&
+    (filter.state === "" || filter.state === (hook.state === "disabled" ? "off" : "on"))
   );
 }

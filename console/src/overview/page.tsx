@@ -2,8 +2,9 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useSearch, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-import { TurnRow } from "../turns/list.tsx";
+import { TurnRow } from "../turns/row.tsx";
 import { took } from "../turns/said.ts";
+import { GUARD_SIGNS, GuardSign } from "../ui/guard-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
@@ -110,8 +111,6 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-const GUARD_SIGNS: Readonly<Record<GuardState, SignKind>> = { armed: "allow", unproven: "ask", broken: "error", tripped: "tripped", disabled: "off" };
-
 /** The numbers that come first, each with the way to its list. */
 function Tiles({ overview, span }: { overview: Overview; span: Span }) {
   const words = useWords().overview;
@@ -156,7 +155,7 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
           {guards.notArmed.map((guard) => (
             <li key={`${guard.family} ${guard.hookId ?? guard.name}`} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
               <span>
-                <Sign kind={GUARD_SIGNS[guard.state]} word={words.guards[guard.state]} />
+                <GuardSign state={guard.state} />
               </span>
               <span className="min-w-0">
                 {guard.hookId === null ? (
@@ -226,7 +225,7 @@ function Changes({ overview }: { overview: Overview }) {
   const rows = overview.changes.slice(0, 5);
   return (
     <section className="min-w-0">
-      <Head title={words.changes} />
+      <Head title={words.changes} more={<Link to="/hooks/changes" className="text-accent underline">{words.all}</Link>} />
       <Card className="min-h-12 overflow-hidden">
         {rows.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
         <ul>

@@ -1,10 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type SelectHTMLAttributes, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
-import { Confirm, Dialog } from "../ui/dialog.tsx";
+import { Confirm } from "../ui/dialog.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
-import { Empty, PageHead } from "../ui/page.tsx";
+import { MakeForm, Managed, Own } from "../ui/managed.tsx";
+import { Empty } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
@@ -24,31 +25,22 @@ type Wanted = { readonly member: Member; readonly to: "off" | "remove" | CallerR
 export function MembersPart() {
   const words = useWords().settings.members;
   const { me } = useWire();
-  const members = useMembers();
-  const [adds, setAdds] = useState(false);
-  const known = members.data ?? [];
+  const found = useMembers();
+  const within = found.data?.filter(({ enabled }) => enabled).length;
   return (
-    <>
-      <PageHead
-        title={words.title}
-        answer={members.data === undefined ? words.loading : words.answer(known.filter(({ enabled }) => enabled).length, me.tenant_name || me.tenant_slug)}
-        actions={
-          <Button look="primary" onClick={() => setAdds(true)}>
-            {words.add}
-          </Button>
-        }
-      />
-      {members.error !== null && <Problem error={members.error} retry={() => void members.refetch()} />}
-      {members.data !== undefined && known.length === 0 && (
+    <Managed
+      title={words.title}
+      answer={within === undefined ? words.loading : words.answer(within, me.tenant_name || me.tenant_slug)}
+      found={found}
+      making={{ action: words.add, about: words.addAbout, form: (onClose) => <AddMember onClose={onClose} /> }}
+      empty={
         <Empty title={words.empty}>
           <p>{words.emptyAbout}</p>
         </Empty>
-      )}
-      {known.length > 0 && <MemberTable members={known} />}
-      <Dialog open={adds} onClose={() => setAdds(false)} title={words.add} about={words.addAbout}>
-        <AddMember onClose={() => setAdds(false)} />
-      </Dialog>
-    </>
+      }
+    >
+      {(members) => <MemberTable members={members} />}
+    </Managed>
   );
 }
 
@@ -59,43 +51,33 @@ function AddMember({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const [userId, setUserId] = useState("");
   const [role, setRole] = useState<CallerRole>("viewer");
-  const add = useMutation({
-    mutationFn: () => connection.request("members.add", { userId: userId.trim(), role }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["settings", "members"] });
-      onClose();
-    },
-  });
+  const add = async (): Promise<void> => {
+    await connection.request("members.add", { userId: userId.trim(), role });
+    await queries.invalidateQueries({ queryKey: ["settings", "members"] });
+  };
   return (
-    <form
-      className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        add.mutate();
-      }}
-    >
+    <MakeForm action={words.add} ready={userId.trim() !== ""} make={add} onClose={onClose}>
       <Field label={words.user} hint={words.userHint}>
         {(about) => <Input {...about} required maxLength={255} value={userId} onChange={(event) => setUserId(event.target.value)} />}
       </Field>
       <Field label={words.role} hint={all.settings.roleMay[role].join(" · ")}>
-        {(about) => (
-          <Select {...about} value={role} onChange={(event) => setRole(GIVEN.find((one) => one === event.target.value) ?? role)}>
-            {GIVEN.map((one) => (
-              <option key={one} value={one}>
-                {all.roles[one]}
-              </option>
-            ))}
-          </Select>
-        )}
+        {(about) => <GivenRole {...about} role={role} onGive={setRole} />}
       </Field>
-      {add.error !== null && <Problem error={add.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>{all.cancel}</Button>
-        <Button look="primary" type="submit" disabled={add.isPending || userId.trim() === ""}>
-          {words.add}
-        </Button>
-      </div>
-    </form>
+    </MakeForm>
+  );
+}
+
+/** The roles that can be given, of which one is. */
+function GivenRole({ role, onGive, ...about }: { role: CallerRole; onGive: (role: CallerRole) => void } & Omit<SelectHTMLAttributes<HTMLSelectElement>, "role">) {
+  const words = useWords().roles;
+  return (
+    <Select {...about} value={role} onChange={(event) => onGive(GIVEN.find((one) => one === event.target.value) ?? role)}>
+      {GIVEN.map((one) => (
+        <option key={one} value={one}>
+          {words[one]}
+        </option>
+      ))}
+    </Select>
   );
 }
 
@@ -115,21 +97,10 @@ function MemberTable({ members }: { members: readonly Member[] }) {
           <Row key={member.userId} name={member.userId}>
             <Cell>
               <span className="font-semibold">{member.userId}</span>
-              {member.userId === me.user_id && <span className="ml-2 rounded bg-tint px-1.5 text-small text-accent">{words.you}</span>}
+              {member.userId === me.user_id && <Own>{words.you}</Own>}
             </Cell>
             <Cell name={words.role}>
-              <Select
-                className="w-auto!"
-                aria-label={words.roleOf(member.userId)}
-                value={member.role}
-                onChange={(event) => setWanted({ member, to: GIVEN.find((one) => one === event.target.value) ?? member.role })}
-              >
-                {GIVEN.map((one) => (
-                  <option key={one} value={one}>
-                    {all.roles[one]}
-                  </option>
-                ))}
-              </Select>
+              <GivenRole className="w-auto!" aria-label={words.roleOf(member.userId)} role={member.role} onGive={(to) => setWanted({ member, to })} />
             </Cell>
             <Cell name={words.state}>
               <Sign kind={member.enabled ? "allow" : "off"} word={member.enabled ? words.in : words.out} />

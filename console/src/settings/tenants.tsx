@@ -2,9 +2,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
-import { Confirm, Dialog } from "../ui/dialog.tsx";
+import { Confirm } from "../ui/dialog.tsx";
 import { Field, Input } from "../ui/field.tsx";
-import { PageHead } from "../ui/page.tsx";
+import { MakeForm, Managed, Own } from "../ui/managed.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
@@ -22,67 +22,39 @@ const DEFAULT_SLUG = "default";
 export function TenantsPart() {
   const words = useWords().settings.tenants;
   const { me } = useWire();
-  const tenants = useTenants();
-  const [makes, setMakes] = useState(false);
+  const found = useTenants();
   const several = me.edition === "standard";
   return (
-    <>
-      <PageHead
-        title={words.title}
-        answer={tenants.data === undefined ? words.loading : several ? words.answer(tenants.data.length) : words.lite}
-        actions={
-          several && (
-            <Button look="primary" onClick={() => setMakes(true)}>
-              {words.create}
-            </Button>
-          )
-        }
-      />
-      {tenants.error !== null && <Problem error={tenants.error} retry={() => void tenants.refetch()} />}
-      {tenants.data !== undefined && <TenantTable tenants={tenants.data} />}
-      <Dialog open={makes} onClose={() => setMakes(false)} title={words.create} about={words.createAbout}>
-        <NewTenant onClose={() => setMakes(false)} />
-      </Dialog>
-    </>
+    <Managed
+      title={words.title}
+      answer={found.data === undefined ? words.loading : several ? words.answer(found.data.length) : words.lite}
+      found={found}
+      making={several ? { action: words.create, about: words.createAbout, form: (onClose) => <NewTenant onClose={onClose} /> } : undefined}
+    >
+      {(tenants) => <TenantTable tenants={tenants} />}
+    </Managed>
   );
 }
 
 function NewTenant({ onClose }: { onClose: () => void }) {
-  const all = useWords();
-  const words = all.settings.tenants;
+  const words = useWords().settings.tenants;
   const { connection } = useWire();
   const queries = useQueryClient();
   const [slug, setSlug] = useState("");
   const [name, setName] = useState("");
-  const create = useMutation({
-    mutationFn: () => connection.request("tenants.create", { slug: slug.trim(), ...(name.trim() === "" ? {} : { name: name.trim() }) }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["settings", "tenants"] });
-      onClose();
-    },
-  });
+  const create = async (): Promise<void> => {
+    await connection.request("tenants.create", { slug: slug.trim(), ...(name.trim() === "" ? {} : { name: name.trim() }) });
+    await queries.invalidateQueries({ queryKey: ["settings", "tenants"] });
+  };
   return (
-    <form
-      className="flex flex-col gap-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
+    <MakeForm action={words.createAction} ready={slug.trim() !== ""} make={create} onClose={onClose}>
       <Field label={words.slug} hint={words.slugHint}>
         {(about) => <Input {...about} className="font-mono" required maxLength={63} value={slug} onChange={(event) => setSlug(event.target.value)} />}
       </Field>
       <Field label={words.name} hint={words.nameHint}>
         {(about) => <Input {...about} maxLength={255} value={name} onChange={(event) => setName(event.target.value)} />}
       </Field>
-      {create.error !== null && <Problem error={create.error} />}
-      <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>{all.cancel}</Button>
-        <Button look="primary" type="submit" disabled={create.isPending || slug.trim() === ""}>
-          {words.createAction}
-        </Button>
-      </div>
-    </form>
+    </MakeForm>
   );
 }
 
@@ -104,7 +76,7 @@ function TenantTable({ tenants }: { tenants: readonly Tenant[] }) {
           <Row key={tenant.id} name={tenant.slug}>
             <Cell>
               <span className="font-semibold">{tenant.name || tenant.slug}</span>
-              {tenant.id === me.tenant_id && <span className="ml-2 rounded bg-tint px-1.5 text-small text-accent">{words.here}</span>}
+              {tenant.id === me.tenant_id && <Own>{words.here}</Own>}
             </Cell>
             <Cell name={words.slug}>
               <code>{tenant.slug}</code>

@@ -6,7 +6,8 @@ import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts
 import { forget, hasSession, signOut, switchTenant } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { keepLanguage } from "../words/language.ts";
-import { speak, type Spoken, SpokenContext, useWords } from "../words/use-words.ts";
+import { speak, type Spoken } from "../words/speak.ts";
+import { SpokenContext, useWords } from "../words/use-words.ts";
 import { dial, type Opened } from "./dial.ts";
 import { keepScheme, type Preferences, PreferencesContext, readScheme, show } from "./preferences.ts";
 import type { Pages } from "./routes.tsx";

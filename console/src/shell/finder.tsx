@@ -41,6 +41,7 @@ function useEverything(): Found[] {
     page("/chat", words.pages.chat),
     page("/approvals", words.pages.approvals),
     page("/hooks", words.pages.hooks),
+    page("/hooks/changes", words.rules.changes.title),
     page("/turns", words.pages.turns),
     page("/executions", words.pages.executions),
     page("/chain", words.pages.chain),

@@ -1,22 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
 import { Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
-import { Sign } from "../ui/sign.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
-import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
 import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
 import type { Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { signOfLine, tookOf } from "./line.ts";
 import type { TurnFilter } from "./queries.ts";
-import { took } from "./said.ts";
+import { TurnRow } from "./row.tsx";
 
 /** How many rows are fetched at once. */
 const A_PAGE = 100;
@@ -138,33 +135,5 @@ function Filters({ address }: { address: Address }) {
       <Input className={`${one} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
       <SpanSelect className={one} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
     </div>
-  );
-}
-
-/** A turn in a list. */
-export function TurnRow({ turn }: { turn: TurnLine }) {
-  const words = useWords().turns;
-  const { kind, word } = signOfLine(turn);
-  const ms = tookOf(turn);
-  return (
-    <Link
-      data-row
-      to="/turns/$id"
-      params={{ id: turn.turnId }}
-      className="grid grid-cols-[96px_112px_minmax(0,1fr)_minmax(0,200px)_72px] items-center gap-2 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0.5 max-sm:py-2"
-    >
-      <span className="text-muted max-sm:order-2">
-        <When at={turn.startedAt} />
-      </span>
-      <span className="max-sm:order-1">
-        <Sign kind={kind} word={words.states[word]} />
-      </span>
-      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt ?? <span className="text-muted">{words.noPrompt}</span>}</span>
-      <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
-        {turn.agentId}
-        {turn.userId !== null && ` · ${turn.userId}`} · {words.calls(turn.calls)}
-      </span>
-      <span className="text-right text-muted max-sm:hidden">{ms === undefined ? "" : took(ms)}</span>
-    </Link>
   );
 }

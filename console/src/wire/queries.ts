@@ -1,13 +1,23 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 
-import type { Agent, Approval, Hook, SessionLine, Tenant } from "./types.ts";
+import type { Agent, Approval, ConfiguredHook, Hook, Payload, SessionLine, Tenant } from "./types.ts";
 import { useMay, useWire } from "./use-wire.ts";
 
-/** The hooks that one sees, in running order. */
-export function useHooks(): UseQueryResult<readonly Hook[]> {
+type Listed = Payload<"hooks.list">;
+
+function useListed<Part>(select: (listed: Listed) => Part): UseQueryResult<Part> {
   const { connection } = useWire();
-  return useQuery({ queryKey: ["hooks", "list"], queryFn: async () => (await connection.request("hooks.list", {})).hooks });
+  return useQuery({ queryKey: ["hooks", "list"], queryFn: () => connection.request("hooks.list", {}), select });
 }
+
+const rules = ({ hooks }: Listed): readonly Hook[] => hooks;
+const configured = (listed: Listed): readonly ConfiguredHook[] => listed.configured;
+
+/** The hooks that one sees, in running order. */
+export const useHooks = (): UseQueryResult<readonly Hook[]> => useListed(rules);
+
+/** The hooks of the configuration and the texts of skills, in running order. */
+export const useConfigured = (): UseQueryResult<readonly ConfiguredHook[]> => useListed(configured);
 
 /** The agents. */
 export function useAgents(): UseQueryResult<readonly Agent[]> {

@@ -17,6 +17,11 @@ const all =
     list;
 
 export const EVENTS = all<HookEvent>()("session_start", "user_prompt_submit", "pre_tool_use", "post_tool_use", "subagent_start", "subagent_stop", "stop");
+/** Every checkpoint, in the order of a turn. */
+export const CHECKPOINTS = all<CheckpointName>()(
+  "session_start", "user_prompt_submit", "after_user_input", "before_planning", "before_each_agent", "before_first_agent", "before_llm", "after_llm", "before_tool",
+  "pre_tool_use", "approve_tool", "after_tool", "post_tool_use", "after_tool_call", "subagent_start", "subagent_stop", "stop", "runtime",
+);
 /** The events at which a hook decides; at the others it only looks. */
 export const GATES: readonly CheckpointName[] = ["user_prompt_submit", "pre_tool_use", "subagent_start"];
 export const HANDLERS = all<HandlerType>()("command", "http", "prompt", "script");

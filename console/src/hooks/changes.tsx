@@ -1,0 +1,98 @@
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { Select } from "../ui/field.tsx";
+import { useListKeys } from "../ui/list-keys.ts";
+import { Empty, Page, PageHead } from "../ui/page.tsx";
+import { PagedList } from "../ui/paged-list.tsx";
+import { When } from "../ui/when.tsx";
+import { usePaged } from "../wire/paged.ts";
+import { useHooks } from "../wire/queries.ts";
+import type { HookChange, Payload } from "../wire/types.ts";
+import { useEvent, useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { changed } from "./changed.ts";
+
+/** How many rows are fetched at once. */
+const A_PAGE = 100;
+const HEIGHT = { wide: 33, narrow: 81 };
+
+const rowsOf = ({ changes }: Payload<"hooks.changes">): readonly HookChange[] => changes;
+const idOf = ({ id }: HookChange): string => id;
+
+/** Who changed which rule, and when. */
+export function ChangesPage() {
+  const words = useWords();
+  const { connection } = useWire();
+  const navigate = useNavigate();
+  const hooks = useHooks().data ?? [];
+  const hook = (useSearch({ strict: false }) as Record<string, string | undefined>)["hook"] ?? "";
+  const [came, setCame] = useState(0);
+  useListKeys();
+  useEvent("hooks.changed", ({ hookId }) => (hook === "" || hook === hookId) && setCame((so) => so + 1));
+  const list = usePaged(
+    ["changes", hook],
+    async (cursor) => {
+      const page = await connection.request("hooks.changes", { limit: A_PAGE, ...(hook === "" ? {} : { hookId: hook }), ...(cursor === undefined ? {} : { cursor }) });
+      if (cursor === undefined) {
+        setCame(0);
+      }
+      return page;
+    },
+    rowsOf,
+  );
+  return (
+    <Page>
+      <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
+      <div className="mb-3">
+        <Select
+          data-search
+          className="w-auto! max-w-60"
+          aria-label={words.hooks.hook}
+          value={hook}
+          onChange={(event) => void navigate({ to: "/hooks/changes", search: { hook: event.target.value === "" ? undefined : event.target.value } as never, replace: true })}
+        >
+          <option value="">{words.executions.anyHook}</option>
+          {hook !== "" && !hooks.some(({ id }) => id === hook) && <option value={hook}>{hook}</option>}
+          {hooks.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name || id}
+            </option>
+          ))}
+        </Select>
+      </div>
+      <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
+        {(change) => <ChangeRow change={change} />}
+      </PagedList>
+    </Page>
+  );
+}
+
+function ChangeRow({ change }: { change: HookChange }) {
+  const words = useWords();
+  const { actions } = words.overview;
+  const look = "grid grid-cols-[96px_minmax(0,1fr)_minmax(0,1fr)_minmax(0,2fr)] items-center gap-2 px-3 max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0 max-sm:py-1";
+  const holds = (
+    <>
+      <span className="text-muted max-sm:order-2">
+        <When at={change.at} />
+      </span>
+      <span className="truncate font-medium max-sm:order-1">{change.hook_name || change.hook_id}</span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">{words.overview.did(actions[change.action as keyof typeof actions] ?? change.action, change.actor)}</span>
+      <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
+        {words.rules.versions.version(change.version)}
+        {changed(change.diff).map((name) => (
+          <code key={name}> · {name}</code>
+        ))}
+      </span>
+    </>
+  );
+  // Of a hook that is gone there is nothing to open.
+  return change.action === "deleted" ? (
+    <div className={look}>{holds}</div>
+  ) : (
+    <Link data-row to="/hooks/$id" params={{ id: change.hook_id }} search={{ tab: "versions" } as never} className={`${look} -outline-offset-2! hover:bg-tint`}>
+      {holds}
+    </Link>
+  );
+}

@@ -1,0 +1,36 @@
+import { Link } from "@tanstack/react-router";
+
+import { Sign } from "../ui/sign.tsx";
+import { When } from "../ui/when.tsx";
+import type { TurnLine } from "../wire/types.ts";
+import { useWords } from "../words/use-words.ts";
+import { signOfLine, tookOf } from "./line.ts";
+import { took } from "./said.ts";
+
+/** A turn in a list. */
+export function TurnRow({ turn }: { turn: TurnLine }) {
+  const words = useWords().turns;
+  const { kind, word } = signOfLine(turn);
+  const ms = tookOf(turn);
+  return (
+    <Link
+      data-row
+      to="/turns/$id"
+      params={{ id: turn.turnId }}
+      className="grid grid-cols-[96px_112px_minmax(0,1fr)_minmax(0,200px)_72px] items-center gap-2 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0.5 max-sm:py-2"
+    >
+      <span className="text-muted max-sm:order-2">
+        <When at={turn.startedAt} />
+      </span>
+      <span className="max-sm:order-1">
+        <Sign kind={kind} word={words.states[word]} />
+      </span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt ?? <span className="text-muted">{words.noPrompt}</span>}</span>
+      <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
+        {turn.agentId}
+        {turn.userId !== null && ` · ${turn.userId}`} · {words.calls(turn.calls)}
+      </span>
+      <span className="text-right text-muted max-sm:hidden">{ms === undefined ? "" : took(ms)}</span>
+    </Link>
+  );
+}

@@ -1,0 +1,11 @@
+import type { GuardState } from "../wire/types.ts";
+import { useWords } from "../words/use-words.ts";
+import { Sign, type SignKind } from "./sign.tsx";
+
+export const GUARD_SIGNS: Readonly<Record<GuardState, SignKind>> = { armed: "allow", unproven: "ask", broken: "error", tripped: "tripped", disabled: "off" };
+
+/** How a guard stands. */
+export function GuardSign({ state }: { state: GuardState }) {
+  const words = useWords().overview.guards;
+  return <Sign kind={GUARD_SIGNS[state]} word={words[state]} />;
+}
