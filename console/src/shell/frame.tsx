@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
@@ -8,10 +8,10 @@ import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/u
 import { clsx } from "../ui/clsx.ts";
 import { isTyping } from "../ui/list-keys.ts";
 import { useWords } from "../words/use-words.ts";
+import { useLater } from "./later.ts";
 import { Me } from "./me.tsx";
 
-const Finder = lazy(async () => ({ default: (await import("./finder.tsx")).Finder }));
-const KeyList = lazy(async () => ({ default: (await import("./key-list.tsx")).KeyList }));
+const dialogs = async () => ({ ...(await import("./finder.tsx")), ...(await import("./key-list.tsx")) });
 
 /** The pages beside what stands in them. */
 export function Frame() {
@@ -20,6 +20,7 @@ export function Frame() {
   const state = useConnectionState(connection);
   const [finding, setFinding] = useState(false);
   const [keys, setKeys] = useState(false);
+  const opens = useLater(dialogs);
   useFreshness();
   useEffect(() => {
     const heard = (event: KeyboardEvent): void => {
@@ -55,10 +56,12 @@ export function Frame() {
         )}
         <Outlet />
       </main>
-      <Suspense fallback={null}>
-        {finding && <Finder open onClose={() => setFinding(false)} />}
-        {keys && <KeyList open onClose={() => setKeys(false)} />}
-      </Suspense>
+      {opens !== undefined && (
+        <>
+          <opens.Finder open={finding} onClose={() => setFinding(false)} />
+          <opens.KeyList open={keys} onClose={() => setKeys(false)} />
+        </>
+      )}
     </div>
   );
 }

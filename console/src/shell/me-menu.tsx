@@ -18,14 +18,14 @@ export interface MenuAbout {
 }
 
 /** What concerns oneself, behind a button that stands there before this is loaded. */
-export function MeMenu({ more, onFind, onKeys, className, children }: MenuAbout & { className: string; children: ReactNode }) {
+export function MeMenu({ more, onFind, onKeys, defaultOpen, className, children }: MenuAbout & { defaultOpen: boolean; className: string; children: ReactNode }) {
   const preferences = useContext(PreferencesContext);
   const words = useWords();
   const language = useLanguage();
   const { me, signOut } = useWire();
   const navigate = useNavigate();
   return (
-    <Menu.Root modal={false} defaultOpen>
+    <Menu.Root modal={false} defaultOpen={defaultOpen}>
       <Menu.Trigger className={className}>{children}</Menu.Trigger>
       <Menu.Portal>
         <Menu.Content side="top" align="start" className="z-20 min-w-45 rounded-md border border-line bg-surface p-1" aria-label={words.frame.me}>

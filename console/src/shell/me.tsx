@@ -1,12 +1,12 @@
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { useLater } from "./later.ts";
 import type { MenuAbout } from "./me-menu.tsx";
 
-const load = () => import("./me-menu.tsx");
-const MeMenu = lazy(async () => ({ default: (await load()).MeMenu }));
+const menu = () => import("./me-menu.tsx");
 
 const LOOK = "w-full min-w-0 rounded px-2 py-1 text-left text-small text-muted hover:bg-raised max-sm:min-h-11 max-sm:px-1 max-sm:text-center max-sm:text-[11px]";
 
@@ -28,25 +28,21 @@ export function Me(about: MenuAbout) {
       </span>
     </>
   );
-  const soon = (): void => void load();
-  const closed = (
-    <button type="button" aria-haspopup="menu" aria-expanded="false" className={LOOK} onPointerEnter={soon} onFocus={soon} onClick={() => setWanted(true)}>
-      {who}
-    </button>
-  );
+  const opens = useLater(menu);
   return (
     <div className="mt-auto max-sm:mt-0 max-sm:flex max-sm:max-w-16 max-sm:flex-auto">
       <Button look="quiet" className="w-full justify-start! px-2! text-small no-underline! max-sm:hidden" onClick={about.onFind}>
         {words.frame.find} <kbd className="ml-auto text-muted">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl-K"}</kbd>
       </Button>
-      {wanted ? (
-        <Suspense fallback={closed}>
-          <MeMenu {...about} className={LOOK}>
-            {who}
-          </MeMenu>
-        </Suspense>
+      {opens === undefined ? (
+        // Whoever is faster than this gets it open.
+        <button type="button" aria-haspopup="menu" aria-expanded="false" className={LOOK} onClick={() => setWanted(true)}>
+          {who}
+        </button>
       ) : (
-        closed
+        <opens.MeMenu {...about} defaultOpen={wanted} className={LOOK}>
+          {who}
+        </opens.MeMenu>
       )}
     </div>
   );
