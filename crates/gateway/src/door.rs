@@ -30,11 +30,15 @@ pub(crate) enum Peer {
         to_loopback: bool,
         /// Whether it is encrypted.
         encrypted: bool,
+        /// Whether a program that an agent started may be at its other end.
+        of_agent: bool,
     },
     /// Over a socket in the file system.
     Unix {
         /// Whether it is of the user of this process.
         own: bool,
+        /// Whether a program that an agent started may be at its other end.
+        of_agent: bool,
     },
 }
 
@@ -45,6 +49,8 @@ pub(crate) struct Visit {
     pub(crate) from: Option<IpAddr>,
     /// Whether it comes from this machine, and from nobody else through it.
     pub(crate) is_local: bool,
+    /// Whether a program that an agent started may have sent it.
+    pub(crate) is_agents: bool,
     /// Whether no page sent it, or one of this server's own.
     pub(crate) is_own_page: bool,
     /// Whether nobody reads it on its way from the client.
@@ -94,9 +100,11 @@ impl Door {
         let is_local = !through
             && match peer {
                 Peer::Address { from, to_loopback, .. } => to_loopback && from.is_loopback(),
-                Peer::Unix { own } => own,
+                Peer::Unix { own, .. } => own,
             };
+        let (Peer::Address { of_agent, .. } | Peer::Unix { of_agent, .. }) = peer;
         Ok(Visit {
+            is_agents: of_agent,
             from: self.address(peer, headers),
             is_local,
             is_own_page,
@@ -212,11 +220,16 @@ mod tests {
     }
 
     fn local() -> Peer {
-        Peer::Address { from: Ipv4Addr::LOCALHOST.into(), to_loopback: true, encrypted: false }
+        Peer::Address { from: Ipv4Addr::LOCALHOST.into(), to_loopback: true, encrypted: false, of_agent: false }
     }
 
     fn remote() -> Peer {
-        Peer::Address { from: Ipv4Addr::new(203, 0, 113, 9).into(), to_loopback: false, encrypted: true }
+        Peer::Address {
+            from: Ipv4Addr::new(203, 0, 113, 9).into(),
+            to_loopback: false,
+            encrypted: true,
+            of_agent: false,
+        }
     }
 
     fn url(text: &str) -> Url {
@@ -317,7 +330,7 @@ mod tests {
         assert!(visit(remote(), &[]).is_encrypted && !visit(local(), &[]).is_encrypted);
         assert!(!visit(local(), &[("x-forwarded-proto", "https")]).is_encrypted, "a proxy that nobody trusts");
         let from = Ipv4Addr::new(203, 0, 113, 9).into();
-        let proxy = Peer::Address { from, to_loopback: false, encrypted: false };
+        let proxy = Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false };
         assert!(visit(proxy, &[("x-forwarded-proto", "https")]).is_encrypted);
         assert!(!visit(proxy, &[("x-forwarded-proto", "http")]).is_encrypted);
     }
@@ -346,7 +359,7 @@ mod tests {
         }
         assert!(!door.enter(remote(), &headers(&[("host", "localhost")])).unwrap().is_local);
         for own in [true, false] {
-            assert_eq!(door.enter(Peer::Unix { own }, &HeaderMap::new()).unwrap().is_local, own);
+            assert_eq!(door.enter(Peer::Unix { own, of_agent: false }, &HeaderMap::new()).unwrap().is_local, own);
         }
     }
 

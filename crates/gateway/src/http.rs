@@ -76,7 +76,7 @@ async fn enter(
 ) -> Result<Response, Infallible> {
     let (began, path) = (Instant::now(), request.uri().path().to_owned());
     let id = uuid::Uuid::now_v7().to_string();
-    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false });
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false, of_agent: true });
     let is_page = request.method() == Method::GET && console::is_page(&path);
     let entered = match is_page {
         true => door.open_page(peer, request.headers()),

@@ -1,6 +1,7 @@
 //! Sockets, and the connections that come in over them.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +13,12 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use process::{PeerProcess, peer_of_pid, peer_of_tcp};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::Peer;
@@ -102,10 +106,12 @@ impl Gateway {
         }
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
-            let (router, stop, tasks) = (router, self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
+            let (stop, tasks) = (self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
+            let asks_nobody = !self.shared.guests.known_by.has_token();
+            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody };
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
-                    () = accept(&listening.listener, &router, &tasks, &stop) => {}
+                    () = desk.accept(&listening.listener) => {}
                     () = stop.cancelled() => {}
                 }
                 if let Listener::Unix(_, path) = &listening.listener
@@ -118,69 +124,104 @@ impl Gateway {
     }
 }
 
-async fn accept(listener: &Listener, router: &Router, tasks: &tokio_util::task::TaskTracker, stop: &CancellationToken) {
-    loop {
-        let accepted = match listener {
-            Listener::Network(listener, tls) => listener.accept().await.map(|(stream, from)| {
-                let to_loopback = stream.local_addr().is_ok_and(|to| to.ip().is_loopback());
-                let peer = Peer::Address { from: from.ip(), to_loopback, encrypted: tls.is_some() };
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "small frames may be late");
-                }
-                let (router, stop) = (router.clone(), stop.clone());
-                match tls.as_ref().map(|tls| tls.acceptor()) {
-                    None => drop(tasks.spawn(converse(stream, router, peer, stop))),
-                    Some(tls) => drop(tasks.spawn(async move {
-                        // Whoever does not shake hands in time is gone.
-                        if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
-                            converse(stream, router, peer, stop).await;
-                        }
-                    })),
-                }
-            }),
-            Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
-                let own = stream.peer_cred().is_ok_and(|peer| peer.uid() == nix::unistd::getuid().as_raw());
-                drop(tasks.spawn(converse(stream, router.clone(), Peer::Unix { own }, stop.clone())));
-            }),
-        };
-        if let Err(error) = accepted {
-            tracing::warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(BREATHER).await;
-        }
-    }
+/// What answers the connections of one address.
+#[derive(Clone)]
+struct Reception {
+    router: Router,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    /// Whether programs of this machine come in without saying who they are.
+    asks_nobody: bool,
 }
 
-/// Answers the requests of one connection.
-async fn converse<S>(stream: S, router: Router, peer: Peer, stop: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    // Whoever says nothing at all is not waited for: what reads the first bytes knows no time.
-    let mut stream = BufReader::with_capacity(1, stream);
-    let says_something = tokio::time::timeout(HEAD_TIME, stream.fill_buf());
-    if !says_something.await.is_ok_and(|read| read.is_ok_and(|bytes| !bytes.is_empty())) {
-        return;
-    }
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let mut router = router.clone();
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(peer);
-        async move { router.call(request).await }
-    });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+impl Reception {
+    async fn accept(&self, listener: &Listener) {
+        loop {
+            let accepted = match listener {
+                Listener::Network(listener, tls) => listener.accept().await.map(|(stream, from)| {
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "small frames may be late");
+                    }
+                    let (desk, acceptor) = (self.clone(), tls.as_ref().map(|tls| tls.acceptor()));
+                    self.tasks.spawn(async move {
+                        let peer = desk.peer_of(&stream, from, acceptor.is_some()).await;
+                        match acceptor {
+                            None => desk.converse(stream, peer).await,
+                            // Whoever does not shake hands in time is gone.
+                            Some(tls) => {
+                                if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
+                                    desk.converse(stream, peer).await;
+                                }
+                            }
+                        }
+                    });
+                }),
+                Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
+                    let peer = stream.peer_cred().ok();
+                    let own = peer.is_some_and(|peer| peer.uid() == nix::unistd::getuid().as_raw());
+                    let desk = self.clone();
+                    self.tasks.spawn(async move {
+                        let pid = peer.and_then(|peer| peer.pid());
+                        let of_agent = desk.is_of_agent(move || pid.map_or(PeerProcess::Gone, peer_of_pid)).await;
+                        desk.converse(stream, Peer::Unix { own, of_agent }).await;
+                    });
+                }),
+            };
+            if let Err(error) = accepted {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(BREATHER).await;
+            }
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+    }
+
+    async fn peer_of(&self, stream: &TcpStream, from: SocketAddr, encrypted: bool) -> Peer {
+        let to = stream.local_addr().ok().filter(|to| to.ip().is_loopback());
+        let of_agent = match to {
+            Some(to) => self.is_of_agent(move || peer_of_tcp(from, to)).await,
+            None => false,
+        };
+        Peer::Address { from: from.ip(), to_loopback: to.is_some(), encrypted, of_agent }
+    }
+
+    /// Whether an agent's program may be at the other end: whoever left already says nothing of themselves. Looked for
+    /// only where somebody may come in without a key.
+    async fn is_of_agent(&self, look: impl FnOnce() -> PeerProcess + Send + 'static) -> bool {
+        self.asks_nobody && !matches!(tokio::task::spawn_blocking(look).await, Ok(PeerProcess::Other))
+    }
+
+    /// Answers the requests of one connection.
+    async fn converse<S>(self, stream: S, peer: Peer)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        // Whoever says nothing at all is not waited for: what reads the first bytes knows no time.
+        let mut stream = BufReader::with_capacity(1, stream);
+        let says_something = timeout(HEAD_TIME, stream.fill_buf());
+        if !says_something.await.is_ok_and(|read| read.is_ok_and(|bytes| !bytes.is_empty())) {
+            return;
+        }
+        let Self { router, stop, .. } = self;
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let mut router = router.clone();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer);
+            async move { router.call(request).await }
+        });
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection broke");
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl<'a> Registry<'a> {
 
     /// Who it is that claims this.
     pub(crate) fn principal(&self, claim: &Claim, visit: Visit) -> Result<Principal, ApiError> {
-        let asks_nobody = visit.is_local && !self.known_by.has_token();
+        let asks_nobody = visit.is_local && !visit.is_agents && !self.known_by.has_token();
         if let Some(token) = &claim.token
             // Clients that cannot do without a key send any where nobody asks for one.
             && !(asks_nobody && claim.attempt() == Some(Attempt::Guess))
@@ -119,6 +119,12 @@ impl<'a> Registry<'a> {
         }
         if asks_nobody {
             return self.anonymous(claim);
+        }
+        if visit.is_local && visit.is_agents && !self.known_by.has_token() {
+            return Err(ApiError::unauthorized(
+                "unauthorized: a program that an agent started needs a key of its own (`pintle keys create`); only \
+                 other programs of this machine come in without one",
+            ));
         }
         Err(unauthorized())
     }

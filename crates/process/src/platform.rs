@@ -10,10 +10,21 @@ mod linux;
 /// started by a host of agents.
 pub const ADOPTER_NAME: &CStr = c"pintle-adopter";
 
-#[cfg(target_os = "linux")]
-pub use linux::raise_open_files;
+/// Who is at the other end of a connection within this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerProcess {
+    /// A process that a host of agents started, or one below it.
+    OfAgent,
+    /// Another one.
+    Other,
+    /// Nobody any more, so nobody can say who it was.
+    Gone,
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
     Adopter, ChildProcess, Image, Lead, Order, Start, StartFailure, Started, Step, Told, adopt_orphans, children,
     read_into, start, watched, widen,
 };
+#[cfg(target_os = "linux")]
+pub use linux::{peer_of_pid, peer_of_tcp, raise_open_files};

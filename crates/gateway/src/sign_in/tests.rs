@@ -6,7 +6,7 @@ use store::Memory;
 
 use super::*;
 
-const LOCAL: Visit = Visit { from: None, is_local: true, is_own_page: true, is_encrypted: false };
+const LOCAL: Visit = Visit { from: None, is_local: true, is_agents: false, is_own_page: true, is_encrypted: false };
 const REMOTE: Visit = Visit { is_local: false, ..LOCAL };
 const FOREIGN_PAGE: Visit = Visit { is_own_page: false, ..REMOTE };
 const ACME: &str = "0193a5b0-7000-7000-8000-0000000000aa";

@@ -25,6 +25,7 @@ mod adopter;
 mod files;
 mod handle;
 mod image;
+mod peers;
 mod processes;
 mod raw;
 mod words;
@@ -33,6 +34,7 @@ pub use files::raise_open_files;
 pub(crate) use files::{read_into, watched};
 pub(crate) use handle::{Adopter, Order};
 pub(crate) use image::{Image, Lead, Start};
+pub use peers::{peer_of_pid, peer_of_tcp};
 pub(crate) use processes::{ChildProcess, adopt_orphans, children};
 pub(crate) use words::{StartFailure, Step, Told};
 

@@ -164,3 +164,34 @@ fn signing_in_from_a_page_of_others_says_what_is_wrong() {
         assert!(body["error"]["message"].as_str().unwrap().contains("only on this server's own pages"), "{body}");
     }
 }
+
+#[test]
+fn what_an_agent_starts_is_not_taken_for_the_person_of_this_machine() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "bash ask.sh"}}]}"#;
+    let env = scripted(&[call, DONE].join(","), "tools = ['exec']\n");
+    // From the command itself, and from a program that it leaves to itself.
+    let asks = "exec 3<>/dev/tcp/127.0.0.1/$(cat port)\n\
+                printf 'GET /v1/models HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3\ncat <&3\n";
+    env.write("here/ask.bash", asks);
+    env.write("here/ask.sh", "bash ask.bash >own.txt\n(setsid bash ask.bash >left.txt; touch over) &\nuntil test -e over; do sleep 0.01; done\n");
+    let server = Server::start(env);
+    server.env.write("here/port", server.address.rsplit(':').next().unwrap());
+    assert_eq!(server.get("/v1/models").0, 200);
+    assert_eq!(
+        post(
+            &server,
+            "/v1/chat/completions",
+            "",
+            &json!({
+                "model": "main", "messages": [{ "role": "user", "content": "go" }],
+            })
+        )
+        .0,
+        200
+    );
+    for told in ["own.txt", "left.txt"] {
+        let answer = std::fs::read_to_string(server.env.path("here").join(told)).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+        assert!(answer.contains("a program that an agent started needs a key of its own"), "{answer}");
+    }
+}
