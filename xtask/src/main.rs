@@ -74,6 +74,20 @@ const ERRANDS: &[Errand] = &[
         ],
     },
     Errand {
+        word: "hook",
+        does: "builds `pintle-hook` as it ships, statically linked, and checks that it is small and needs nothing",
+        command: &[
+            "sh",
+            "-c",
+            // The flag is for the program alone: what it is made of is built as for everything else.
+            "target=$(rustc -vV | sed -n 's/^host: //p') && unset RUSTC_WORKSPACE_WRAPPER \
+             && cargo rustc --quiet --locked --profile hook -p pintle-hook --bin pintle-hook --target \"$target\" \
+             -- -C target-feature=+crt-static \
+             && PINTLE_HOOK=\"${CARGO_TARGET_DIR:-$PWD/target}/$target/hook/pintle-hook\" \
+             cargo test --quiet --locked -p pintle-hook --test shipped",
+        ],
+    },
+    Errand {
         word: "ci",
         does: "runs everything that has to pass before a change lands",
         command: &["./pintle", "test"],

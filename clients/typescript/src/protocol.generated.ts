@@ -148,6 +148,7 @@ export type Approval = {
   readonly place?: CallPlace;
   readonly asked_at: string;
   readonly expires_at: string;
+  readonly usable_seconds?: number;
   readonly state: ApprovalState;
   readonly answered_by?: string;
   readonly note?: string;

@@ -10,10 +10,12 @@ use crate::identity::Identity;
 use crate::json::{Object, Value, canonical};
 use crate::tool::{CallPlace, Digest, ToolCall};
 
+mod by_content;
 mod flaw;
 mod seal;
 mod used;
 
+pub use by_content::{USABLE_SECONDS, by_content};
 pub use flaw::ApprovalFlaw;
 pub use seal::ApprovalKey;
 pub use used::{APPROVAL_USED, used_approval};
@@ -60,6 +62,10 @@ pub struct Approval {
     pub asked_at: jiff::Timestamp,
     /// Until when it can be answered and used.
     pub expires_at: jiff::Timestamp,
+    /// The seconds after the answer in which it can be used, where that is less: whoever makes the same call again uses
+    /// it then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usable_seconds: Option<u32>,
     /// The state of the question.
     pub state: ApprovalState,
     /// Who answered.
@@ -171,6 +177,7 @@ impl Approval {
             place: None,
             asked_at: now,
             expires_at: now.checked_add(lifetime).unwrap_or(jiff::Timestamp::MAX),
+            usable_seconds: None,
             state: ApprovalState::Waiting,
             answered_by: None,
             note: String::new(),
@@ -182,6 +189,12 @@ impl Approval {
     #[must_use]
     pub fn at(self, place: CallPlace) -> Self {
         Self { place: Some(place), ..self }
+    }
+
+    /// The question, whose answer counts no longer than `seconds`.
+    #[must_use]
+    pub fn usable(self, seconds: Option<u32>) -> Self {
+        Self { usable_seconds: seconds, ..self }
     }
 
     /// The digest of the call that is shown; it is [`Approval::digest`] unless somebody altered one of them.
@@ -253,6 +266,10 @@ impl Approval {
                 self.state = if said.approve { ApprovalState::Approved } else { ApprovalState::Refused };
                 self.answered_by = Some(said.by);
                 self.note = said.note;
+                if let Some(seconds) = self.usable_seconds {
+                    let until = now.checked_add(jiff::SignedDuration::from_secs(seconds.into()));
+                    self.expires_at = self.expires_at.min(until.unwrap_or(jiff::Timestamp::MAX));
+                }
                 Ok(())
             }
             ApprovalState::Approved | ApprovalState::Refused | ApprovalState::Used => Err(format!(
@@ -278,9 +295,14 @@ pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> Q
         ApprovalState::Approved if fits(it) => Some(ApprovalStanding::Approved { id: it.id.clone() }),
         ApprovalState::Waiting if fits(it) => Some(ApprovalStanding::Waiting(Box::new(it.clone()))),
         ApprovalState::Refused => Some(ApprovalStanding::Refused { note: it.note.clone() }),
-        ApprovalState::Expired => Some(ApprovalStanding::Expired),
+        // A turn that goes on comes too late; the same call that is made anew is asked about anew.
+        ApprovalState::Expired if it.usable_seconds.is_none() => Some(ApprovalStanding::Expired),
         // What was used or given up is asked again.
-        ApprovalState::Approved | ApprovalState::Waiting | ApprovalState::Used | ApprovalState::Void => None,
+        ApprovalState::Expired
+        | ApprovalState::Approved
+        | ApprovalState::Waiting
+        | ApprovalState::Used
+        | ApprovalState::Void => None,
     });
     if let Some(standing) = standing {
         return QuestionPlan::Stands(standing);

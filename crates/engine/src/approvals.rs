@@ -157,23 +157,26 @@ impl Approvals {
         who: &Identity,
         question: ApprovalQuestion<'_>,
         place: CallPlace,
+        usable_seconds: Option<u32>,
     ) -> QuestionResult {
         if self.handling() == CallHandling::Refused {
             return QuestionResult::No(nobody_to_ask(question.why.as_str()));
         }
-        self.stands(who, question, place).await.unwrap_or_else(|error| QuestionResult::No(not_kept(&error)))
+        self.stands(who, question, (place, usable_seconds))
+            .await
+            .unwrap_or_else(|error| QuestionResult::No(not_kept(&error)))
     }
 
     async fn stands(
         &self,
         who: &Identity,
         question: ApprovalQuestion<'_>,
-        place: CallPlace,
+        (place, usable_seconds): (CallPlace, Option<u32>),
     ) -> Result<QuestionResult, StoreError> {
         loop {
             let now = self.clock.now();
             let id = uuid::Uuid::now_v7().to_string();
-            let asked = Approval::question(id.clone(), who, question, now).at(place.clone());
+            let asked = Approval::question(id.clone(), who, question, now).at(place.clone()).usable(usable_seconds);
             match self.on_store(move |store| store.ask(asked, now)).await? {
                 ApprovalStanding::Approved { id } => {
                     let used = id.clone();

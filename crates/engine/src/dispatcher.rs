@@ -44,6 +44,8 @@ pub struct Dispatcher {
     cancel: CancellationToken,
     known: Arc<dyn AgentInfo>,
     approvals: Option<Arc<Approvals>>,
+    /// Whether persons are asked about what a call is, whatever its turn and id.
+    asks_by_content: bool,
     files: Option<Arc<dyn FileSink>>,
 }
 

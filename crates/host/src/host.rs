@@ -445,11 +445,24 @@ pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
 /// A file is missing or does not parse.
 pub fn load(config: Option<&std::path::Path>, home: Option<&std::path::Path>) -> Result<(Env, Loaded), HostError> {
     let env = Env::of_process()?;
-    let probe = |address| detect::ask_ollama(address);
-    let mut loaded = config::load(&env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
-    let blind = blind::findings(&env, &loaded.config, &loaded.files);
-    loaded.diagnostics.extend(blind);
+    let loaded = load_in(&env, config, home)?;
     Ok((env, loaded))
+}
+
+/// Loads the same in other surroundings, such as another folder.
+///
+/// # Errors
+/// A file is missing or does not parse.
+pub fn load_in(
+    env: &Env,
+    config: Option<&std::path::Path>,
+    home: Option<&std::path::Path>,
+) -> Result<Loaded, HostError> {
+    let probe = |address| detect::ask_ollama(address);
+    let mut loaded = config::load(env, &LoadOptions { config, home, builtins: &[], probe: Some(&probe) })?;
+    let blind = blind::findings(env, &loaded.config, &loaded.files);
+    loaded.diagnostics.extend(blind);
+    Ok(loaded)
 }
 
 /// The file that [`load`] could not read, and why.

@@ -11,7 +11,7 @@ use process::hook::ProcessHook;
 use crate::config::diagnostic::Diagnostic;
 use crate::config::{Config, Loaded};
 use crate::error::HostError;
-use crate::host::{Host, RunningHooks, load};
+use crate::host::{Host, RunningHooks, load_in};
 use crate::host_rules::PreparedRules;
 use crate::ready_agent::ReadyAgent;
 use crate::servers::ServersByName;
@@ -118,8 +118,8 @@ pub struct PreparedHost {
 pub async fn prepare(host: &Host, wanted: ConfigSource<'_>) -> Result<PreparedHost, HostError> {
     // Of a child that is replaced nobody knows afterwards how it answered.
     host.keep_health();
-    let loaded = match load(wanted.config, wanted.home) {
-        Ok((_, loaded)) => loaded,
+    let loaded = match load_in(host.env(), wanted.config, wanted.home) {
+        Ok(loaded) => loaded,
         Err(error) => return Err(refused(host, None, &error.message)),
     };
     let refused = |cause: &str| refused(host, Some(&loaded.config), cause);

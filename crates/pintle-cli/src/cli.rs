@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error::CliError;
+use crate::operator;
 
 mod approvals;
 mod audit;
@@ -16,6 +17,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod exec;
+mod guard;
 mod hooks;
 mod identity;
 mod import;
@@ -127,6 +129,9 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Serve agents and rules over WebSocket and HTTP
     Serve(serve::ServeArgs),
+    /// Guard the coding agents that people already use: their hooks ask this program
+    #[command(subcommand)]
+    Guard(guard::GuardCommand),
     /// Create, list and revoke API keys for programs that use the gateway
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -178,6 +183,7 @@ pub fn main() -> ExitCode {
         Err(error) => return terminal::usage(&error),
     };
     command_line::keep(&cli.global);
+    operator::keep_home(cli.global.home.as_deref());
     terminal::prepare(&cli.global, cli.command.logs());
     if let Err(error) = process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
@@ -209,6 +215,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Import(command) => import::run(&global, command),
         Command::Mcp(args) => mcp::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
+        Command::Guard(command) => guard::run(&global, &command),
         Command::Keys(command) => keys::run(&global, command),
         Command::Members(command) => members::run(&global, command),
         Command::Tenants(command) => tenants::run(&global, command),

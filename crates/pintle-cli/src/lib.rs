@@ -3,6 +3,7 @@
 pub mod clean;
 pub mod cli;
 pub mod error;
+mod guard;
 pub mod moment;
 pub mod operator;
 mod table;

@@ -1,7 +1,8 @@
 //! Commands that only a person may give: not the agent, and nothing that the agent started.
 //!
 //! Three things are asked for: a controlling terminal, which the `exec` tool does not give; no ancestor that is
-//! Pintle, watches over a child of a host of agents, or is a command of `exec`; and no mark of `exec` in the environment.
+//! Pintle, watches over a child of a host of agents, is a coding agent under guard, or is a command of `exec`; and no mark
+//! of `exec` in the environment.
 //! The second cannot be shaken off by clearing the environment or by forking away: whatever a child starts has the
 //! child's adopter above it, and [`process::orphan_reaper`] ends what is left of one that was killed.
 
@@ -9,12 +10,14 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use process::INSIDE_EXEC;
 use process::child::ADOPTER_NAME;
 
 use crate::clean::styled;
 use crate::error::CliError;
+use crate::guard::sessions::{HostSession, guarded};
 
 /// The exit code for an operator command that came from inside the agent or without a terminal.
 const REFUSED: u8 = 5;
@@ -29,18 +32,32 @@ const MAX_ANCESTORS: usize = 1000;
 /// stack's limit, usually 2 MiB.
 const MAX_ENVIRONMENT_BYTES: u64 = 8 << 20;
 
+/// The home that this program was told.
+static HOME: OnceLock<Option<PathBuf>> = OnceLock::new();
+
+/// Keeps the folder that `--home` named: coding agents under guard are known there.
+pub(crate) fn keep_home(named: Option<&Path>) {
+    HOME.get_or_init(|| named.map(Path::to_owned));
+}
+
 /// Refuses unless a person gave this command.
 ///
 /// # Errors
 /// There is no controlling terminal, or the agent is above this process.
 pub fn require() -> Result<(), CliError> {
+    refuse_agents()?;
+    open_terminal().map(drop)
+}
+
+/// Refuses where an agent is above this process. A script of a person's may go on without a terminal.
+///
+/// # Errors
+/// The agent is above this process.
+pub fn refuse_agents() -> Result<(), CliError> {
     if std::env::var_os(INSIDE_EXEC).is_some() {
         return Err(refused("a command of the agent's `exec` tool started it"));
     }
-    if let Some(why) = agent_above(std::process::id()) {
-        return Err(refused(&why));
-    }
-    open_terminal().map(drop)
+    agent_above(std::process::id()).map_or(Ok(()), |why| Err(refused(&why)))
 }
 
 /// Asks on the controlling terminal; only `y` and `yes` accept.
@@ -71,11 +88,15 @@ fn refused(why: &str) -> CliError {
 /// Why an ancestor of `pid` shows that the agent is above it.
 fn agent_above(pid: u32) -> Option<String> {
     let own = fs::metadata("/proc/self/exe").ok();
+    let guarded = guarded(HOME.get().and_then(Option::as_deref));
     let mut pid = parent(pid)?;
     for _ in 0..MAX_ANCESTORS {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         if is_pintle(&folder, own.as_ref()) {
             return Some(format!("process {pid}, which is Pintle, is above it"));
+        }
+        if let Some(host) = guarded.iter().find(|session| is_of(session, pid)) {
+            return Some(format!("process {pid}, the coding agent `{}` that is under guard, is above it", host.host));
         }
         if is_marked(&folder) {
             return Some(format!("process {pid}, a command of the agent's `exec` tool, is above it"));
@@ -86,6 +107,11 @@ fn agent_above(pid: u32) -> Option<String> {
         }
     }
     Some("its ancestors have no end".to_owned())
+}
+
+/// Whether `pid` is the process of a coding agent, and not one that has its number by now.
+fn is_of(session: &HostSession, pid: u32) -> bool {
+    session.process.is_some_and(|(process, _)| process == pid) && session.runs()
 }
 
 /// Whether the process runs the same program as this one, or watches over a child of any program that hosts agents. Of

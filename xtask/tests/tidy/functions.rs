@@ -30,6 +30,11 @@ const SLEEPING: &[(&str, &str, &str)] = &[
         "looks at another process until something is so; bounded",
     ),
     ("crates/pintle-cli/tests/it/serve/webhooks.rs", "told", "looks at another process until something is so; bounded"),
+    (
+        "crates/pintle-cli/tests/it/guard_door/door.rs",
+        "wait_for",
+        "looks at another process until something is so; bounded",
+    ),
     ("crates/pintle-cli/tests/it/kill.rs", "live", "kills at a moment from a seed; any moment is a case"),
     (
         "crates/pintle-cli/tests/it/serve/nodes/dying.rs",

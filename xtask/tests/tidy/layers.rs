@@ -10,6 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "crates/pintle-cli",
         &[
             "gateway",
+            "guard",
             "host",
             "agent",
             "dialects",
@@ -17,16 +18,19 @@ const LAYERS: &[(&str, &[&str])] = &[
             "egress",
             "engine",
             "mcp",
+            "pintle-hook",
             "process",
             "providers",
             "rules",
             "sandbox",
+            "shell",
             "skills",
             "store",
             "telemetry",
         ],
     ),
-    ("crates/gateway", &["host", "agent", "domain", "egress", "engine", "rules", "store"]),
+    ("crates/pintle-hook", &["guard"]),
+    ("crates/gateway", &["host", "agent", "domain", "egress", "engine", "process", "rules", "store"]),
     (
         "crates/host",
         &[

@@ -54,7 +54,10 @@ impl Approval {
     pub fn shown(&self) -> String {
         let call = json!([self.shown_digest(), self.digest, self.place]);
         let why = json!([self.by, self.reason, self.changed_from, self.again_because]);
-        let when = json!([self.asked_at, self.expires_at]);
+        let when = match self.usable_seconds {
+            None => json!([self.asked_at, self.expires_at]),
+            Some(seconds) => json!([self.asked_at, self.expires_at, seconds]),
+        };
         sha256(&json!([self.id, call, why, when]))
     }
 

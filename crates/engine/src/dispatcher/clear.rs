@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::approval::Approval;
+use domain::approval::{Approval, USABLE_SECONDS, by_content};
 use domain::checkpoint::CheckpointKind;
 use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
 use domain::id::{EventId, HookName};
@@ -293,7 +293,14 @@ impl Dispatcher {
             return QuestionResult::Yes { id: id.clone() };
         }
         let place = self.known.place(&question.call.tool);
-        let result = approvals.look(&self.who, question, place).await;
+        let result = match self.asks_by_content {
+            false => approvals.look(&self.who, question, place, None).await,
+            true => {
+                let (who, call) = by_content(&self.who, question.call, &place);
+                let question = ApprovalQuestion { call: &call, ..question };
+                approvals.look(&who, question, place, Some(USABLE_SECONDS)).await
+            }
+        };
         if let QuestionResult::Yes { id } = &result {
             approved.push((digest, id.clone()));
         }

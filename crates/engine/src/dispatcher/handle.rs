@@ -35,7 +35,7 @@ impl Dispatcher {
     /// asked, and files stay as hooks write them.
     pub(crate) fn new(current: Arc<CurrentSet>, evidence: Arc<Evidence>, who: Identity) -> Self {
         let (cancel, known) = (CancellationToken::new(), Arc::new(AsNamed));
-        Self { current, evidence, who, cancel, known, approvals: None, files: None }
+        Self { current, evidence, who, cancel, known, approvals: None, asks_by_content: false, files: None }
     }
 
     /// The hooks of a turn of `who` that works for this one: the configured hooks are those that this one began with,
@@ -71,6 +71,13 @@ impl Dispatcher {
     #[must_use]
     pub fn with_approvals(self, approvals: Option<Arc<Approvals>>) -> Self {
         Self { approvals, ..self }
+    }
+
+    /// Lets persons be asked about what a call is, whatever its turn and id: for a foreign agent, which makes a call
+    /// that was not approved in time again.
+    #[must_use]
+    pub fn asking_by_content(self) -> Self {
+        Self { asks_by_content: true, ..self }
     }
 
     /// Sets who takes files over that hooks hand over at `after_tool`; without it they stay as the hook wrote them.

@@ -285,8 +285,8 @@ const SHAPES: &[Row] = &[
         "Approval",
         "{ id: string, agent_id: string, session_id: string, turn_id: string, tool_call_id: string, tool: string, \
          arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
-         again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, state: ApprovalState, \
-         answered_by?: string, note?: string, sessionKey?: string }",
+         again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, usable_seconds?: integer, \
+         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string }",
         "A call that waits for a person, and what they said.",
     ),
     row(

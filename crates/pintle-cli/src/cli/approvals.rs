@@ -162,7 +162,11 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
         false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent is told"),
     };
     let sessions = open_sessions(&loaded.config, &store)?;
-    let resume = session_config::resume_line(global, &loaded, &*sessions, &answered.session_id);
+    // A coding agent under guard waits for the answer, or makes the call again.
+    let resume = match answered.usable_seconds {
+        Some(_) => "it goes on by itself where it still waits; else let it try the same call again".to_owned(),
+        None => session_config::resume_line(global, &loaded, &*sessions, &answered.session_id),
+    };
     terminal::tell(&format!("{outcome}\nto go on: {resume}\n"))?;
     Ok(0)
 }

@@ -14,6 +14,7 @@ mod endings;
 mod env;
 mod exit_codes;
 mod found_folders;
+mod guard_door;
 mod guards;
 mod health;
 mod homes;

@@ -60,6 +60,7 @@ pages! {
     console = "docs/guide/console.md",
     embedding = "docs/guide/embedding.md",
     gateway = "docs/guide/gateway.md",
+    guard = "docs/guide/guard.md",
     import_goclaw = "docs/guide/import-goclaw.md",
     mcp = "docs/guide/mcp.md",
     media = "docs/guide/media.md",
@@ -110,6 +111,9 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/gateway.md: only shown: it needs an address that others reach
     docs/guide/gateway.md: only shown: `webhooks` needs a receiver
+    docs/guide/guard.md: not here: it needs Claude Code and a model; `./pintle test --hosts` has it
+    docs/guide/guard.md: only shown: a call that is held has to wait somewhere
+    docs/guide/guard.md: not here: it needs Claude Code; `./pintle test --hosts` has it
     docs/guide/observability.md: not here: it needs the network and a container engine
     docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs
     docs/guide/skills.md: only shown: the files of a skill; blocks below write them

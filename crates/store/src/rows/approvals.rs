@@ -79,14 +79,19 @@ pub(crate) fn answer(
         }
     };
     approval.answer(said.clone(), now).map_err(|why| Failure::Said(refusal::unanswerable(&approval.id, &why)))?;
+    // An answer may end sooner than the question.
+    let ends_sooner = approval.usable_seconds.is_some();
+    let body = if ends_sooner { Some(body_of(&approval)?) } else { None };
     db.run(
-        "UPDATE approvals SET state = ?2, answered_by = ?3, note = ?4, seal = ?5 WHERE id = ?1",
+        "UPDATE approvals SET state = ?2, answered_by = ?3, note = ?4, seal = ?5, body = coalesce(?6, body) \
+         WHERE id = ?1",
         &[
             (&approval.id).into(),
             approval.state.word().into(),
             approval.answered_by.as_ref().into(),
             (&approval.note).into(),
             proofs.key.as_ref().map(|key| key.seal(&approval)).into(),
+            body.into(),
         ],
     )?;
     Ok(approval)
@@ -220,10 +225,15 @@ fn set_state(db: &dyn Db, id: &str, state: ApprovalState) -> Result<(), Failure>
     db.run("UPDATE approvals SET state = ?2, seal = NULL WHERE id = ?1", &[id.into(), state.word().into()]).map(drop)
 }
 
+/// What is kept of everything that stands in no column of its own.
+fn body_of(approval: &Approval) -> Result<String, Failure> {
+    body::write(approval).map_err(|why| {
+        Failure::Said(StoreError::Unavailable(format!("approval `{}` cannot be kept: {why}", approval.id)))
+    })
+}
+
 fn insert(db: &dyn Db, proofs: &Proofs, new: &Approval) -> Result<(), Failure> {
-    let body = body::write(new).map_err(|why| {
-        Failure::Said(StoreError::Unavailable(format!("approval `{}` cannot be kept: {why}", new.id)))
-    })?;
+    let body = body_of(new)?;
     let inserted = db.run(
         "INSERT INTO approvals \
          (id, tenant_id, session_id, turn_id, tool_call_id, state, answered_by, note, body, seal) \

@@ -1,0 +1,36 @@
+//! `pintle guard`: Pintle as what watches the coding agents that people already use.
+
+use clap::Subcommand;
+
+use super::Global;
+use crate::error::CliError;
+
+mod doctor;
+mod install;
+mod serve;
+mod status;
+
+/// What can be done with the guard.
+#[derive(Debug, Subcommand)]
+pub enum GuardCommand {
+    /// Put Pintle's hooks into an agent's settings: shows what changes, and asks
+    Install(install::InstallArgs),
+    /// Take Pintle's hooks out of an agent's settings again
+    Uninstall(install::InstallArgs),
+    /// The daemon that the hooks of coding agents ask, in the foreground; hooks start it by themselves where none runs
+    Serve(serve::ServeArgs),
+    /// Which coding agents are under guard, how far, and when they were last heard
+    Status(status::StatusArgs),
+    /// Prove on this machine that an agent's calls come past the guard
+    Doctor(doctor::DoctorArgs),
+}
+
+pub(super) fn run(global: &Global, command: &GuardCommand) -> Result<u8, CliError> {
+    match command {
+        GuardCommand::Install(args) => install::install(global, args),
+        GuardCommand::Uninstall(args) => install::uninstall(global, args),
+        GuardCommand::Serve(args) => serve::run(global, args),
+        GuardCommand::Status(args) => status::run(global, args),
+        GuardCommand::Doctor(args) => doctor::run(args),
+    }
+}

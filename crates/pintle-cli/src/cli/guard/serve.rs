@@ -1,0 +1,73 @@
+//! `pintle guard serve`: the daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use host::config::Env;
+use nix::sys::signal::SigSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::stops::Stops;
+use crate::cli::{Global, terminal};
+use crate::error::CliError;
+use crate::guard::folders::Folders;
+use crate::guard::listening::Listening;
+use crate::guard::places::GuardPlaces;
+use crate::guard::working::Desk;
+
+/// How long a daemon that a hook started goes on when no hook asks: the next one starts it again.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// Flags of `guard serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where to listen [default: guard.sock in $XDG_RUNTIME_DIR/pintle, or in the home folder]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// A hook started it: it ends when none asks for long
+    #[arg(long, hide = true)]
+    by_hook: bool,
+}
+
+pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
+    if args.by_hook {
+        // The hook catches signals by itself, and what it starts takes that over.
+        if let Err(error) = SigSet::empty().thread_set_mask() {
+            tracing::warn!(%error, "signals may not end the daemon");
+        }
+        // Whoever ends the session or the terminal of a host does not mean the daemon.
+        if let Err(error) = nix::unistd::setsid() {
+            tracing::debug!(%error, "the session stays that of the hook");
+        }
+    }
+    let runtime = terminal::runtime()?;
+    runtime.block_on(serve(global, args))
+}
+
+async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
+    let env = Env::of_process()?;
+    let mut stops = Stops::listen(false)?;
+    let places = GuardPlaces::of(&env, global.home.as_deref(), args.socket.as_deref())?;
+    let listening = Listening::open(&places)?;
+    let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
+    places.write_start(&env, &flags).map_err(|error| {
+        CliError::failed(format!(
+            "how hooks start the daemon cannot be written to {}: {error}",
+            places.folder.display()
+        ))
+    })?;
+    let desk = Arc::new(Desk::new(Folders::new(env, global.config.clone(), global.home.clone()), places.clone()));
+    terminal::note(&format!("guarding at {}", places.socket.display()));
+    let stop = CancellationToken::new();
+    let served = listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE)));
+    tokio::pin!(served);
+    tokio::select! {
+        () = &mut served => return Ok(0),
+        _ = stops.next() => {}
+    }
+    stop.cancel();
+    served.await;
+    Ok(0)
+}

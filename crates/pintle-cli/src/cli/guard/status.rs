@@ -1,0 +1,136 @@
+//! `pintle guard status`: which coding agents are under guard, how far, and when they were last heard.
+
+use std::fmt::Write as _;
+use std::fs::File;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use guard::GuardHost;
+use guard::coverage::ToolCoverage;
+use host::config::Env;
+use jiff::Timestamp;
+use nix::fcntl::{Flock, FlockArg};
+use serde_json::{Value, json};
+
+use crate::clean::clean;
+use crate::cli::session::UNGUARDED;
+use crate::cli::{Global, terminal};
+use crate::error::CliError;
+use crate::guard::installs::{Installed, found, hosts};
+use crate::guard::places::GuardPlaces;
+use crate::guard::sessions::{HostSession, kept};
+use crate::moment::moment;
+use crate::table::{folded, out_columns};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+/// Flags of `guard status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Only this agent
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One host, as it stands.
+struct Standing {
+    host: &'static GuardHost,
+    installed: Vec<Installed>,
+    sessions: Vec<HostSession>,
+}
+
+pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
+    let env = Env::of_process()?;
+    let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
+    let hosts = hosts(args.host.as_deref())?;
+    let sessions = kept(&places);
+    let standings: Vec<Standing> = hosts
+        .into_iter()
+        .map(|host| Standing {
+            host,
+            installed: found(host, &env, &places),
+            sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
+        })
+        .collect();
+    let runs = runs(&places);
+    let text = match args.json {
+        true => {
+            format!("{:#}\n", json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)}))
+        }
+        false => folded(&shown(&places, runs, &standings), out_columns(), 4),
+    };
+    terminal::say(&text)?;
+    let is_well = standings.iter().flat_map(|it| &it.installed).all(|it| it.flaw.is_none());
+    Ok(if is_well { 0 } else { UNGUARDED })
+}
+
+/// Whether a daemon holds the lock of this home.
+fn runs(places: &GuardPlaces) -> bool {
+    let Ok(lock) = File::options().write(true).open(places.lock_file()) else { return false };
+    Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err()
+}
+
+/// The sessions that go on.
+fn live(standing: &Standing) -> impl Iterator<Item = &HostSession> {
+    standing.sessions.iter().filter(|session| !session.ended && session.runs())
+}
+
+fn json_of(standings: &[Standing]) -> Vec<Value> {
+    let row = |standing: &Standing| {
+        let installed = |it: &Installed| json!({"scope": it.scope, "file": it.file, "flaw": it.flaw});
+        let session = |it: &HostSession| json!({"session": it.session, "folder": it.folder, "first": it.first, "last": it.last, "events": it.events});
+        let coverage =
+            |row: &ToolCoverage| json!({"tools": row.class.word(), "level": row.level.word(), "around": row.around});
+        json!({
+            "host": standing.host.id,
+            "name": standing.host.name,
+            "newest_known": standing.host.versions.newest,
+            "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
+            "live": live(standing).map(session).collect::<Vec<_>>(),
+            "last": standing.sessions.iter().map(|it| it.last).max(),
+            "coverage": standing.host.coverage.iter().map(coverage).collect::<Vec<_>>(),
+        })
+    };
+    standings.iter().map(row).collect()
+}
+
+fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
+    let daemon = if runs { "runs" } else { "does not run; the next hook starts it" };
+    let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
+    for standing in standings {
+        host(&mut text, standing).expect("a text takes everything that is written to it");
+    }
+    text
+}
+
+fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
+    let host = standing.host;
+    if standing.installed.is_empty() {
+        return writeln!(text, "{BOLD}{}{BOLD:#}  not installed: `pintle guard install --host {}`", host.id, host.id);
+    }
+    writeln!(text, "{BOLD}{}{BOLD:#}  {}", host.id, host.name)?;
+    for installed in &standing.installed {
+        let file = clean(&installed.file.display().to_string());
+        match &installed.flaw {
+            None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
+            Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
+        }
+    }
+    let newest = standing.sessions.iter().map(|it| it.last).max();
+    let heard = newest.map_or_else(|| "never heard".to_owned(), |at: Timestamp| format!("last heard {}", moment(at)));
+    writeln!(text, "  sessions   {} live, {heard}", live(standing).count())?;
+    for row in host.coverage {
+        let around = match row.around {
+            [] => String::new(),
+            around => format!("; open: {}", around.join(", ")),
+        };
+        writeln!(text, "  {:<10} {}{around}", row.class.word(), row.level.word())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! The daemon behind the hooks of coding agents: what they ask is put to the hooks of the folder that they work in.
+//!
+//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what `pintle-guard`
+//! knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the hosts'
+//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told; [`entry`] puts our hooks into their settings, [`installs`] finds them there, [`canary`] is the model that proves
+//! them; [`places`] says where all that
+//! lies. No rule is here.
+
+pub(crate) mod canary;
+pub(crate) mod entry;
+pub(crate) mod folders;
+pub(crate) mod installs;
+pub(crate) mod known;
+pub(crate) mod listening;
+pub(crate) mod places;
+pub(crate) mod rulings;
+pub(crate) mod sessions;
+pub(crate) mod working;

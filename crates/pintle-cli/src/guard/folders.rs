@@ -1,0 +1,215 @@
+//! The configurations of the folders that hosts work in, kept warm: loaded as for `run`, with the same trust, read again
+//! when their files change, and dropped when nobody asks for long.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use domain::id::{TenantId, agent_uuid};
+use engine::Engine;
+use host::changes::Changes;
+use host::config::Env;
+use host::host::load_in;
+use host::reload::{ConfigSource, prepare, take};
+use host::{Host, HostError};
+use store::Store;
+use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long a configuration is kept that nobody asks for: an agent that thinks for a while finds its hooks warm.
+const IDLE: Duration = Duration::from_secs(15 * 60);
+
+/// Most folders whose configurations are kept at once; each has its own hooks, which are processes.
+const MAX_FOLDERS: usize = 32;
+
+/// How long a new session waits until the configuration of its folder was looked at again.
+const LOOK_TIME: Duration = Duration::from_secs(5);
+
+/// The agent whose hooks are asked where a configuration has none.
+const AGENT: &str = "main";
+
+/// What a question needs of a configuration.
+#[derive(Clone)]
+pub(crate) struct InForce {
+    /// The hooks.
+    pub(crate) engine: Arc<Engine>,
+    /// The records and the approvals.
+    pub(crate) store: Arc<dyn Store>,
+    /// The agent that the host stands for.
+    pub(crate) agent: String,
+    /// The id under which rules know it.
+    pub(crate) agent_uuid: String,
+}
+
+impl InForce {
+    fn of(host: &Host) -> Self {
+        let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
+        let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
+        Self { engine: host.engine.clone(), store: host.store.clone(), agent, agent_uuid }
+    }
+}
+
+/// A configuration that is kept.
+struct Warm {
+    in_force: RwLock<Arc<InForce>>,
+    used: Mutex<Instant>,
+    look: mpsc::Sender<oneshot::Sender<()>>,
+}
+
+type Entry = Arc<OnceCell<Arc<Warm>>>;
+
+/// The configurations, by folder.
+pub(crate) struct Folders {
+    env: Env,
+    config: Option<PathBuf>,
+    home: Option<PathBuf>,
+    warm: Arc<Mutex<BTreeMap<PathBuf, Entry>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Folders {
+    /// Folders whose configurations are found as `config` and `home` (`--config`, `--home`) and the variables of `env`
+    /// say.
+    pub(crate) fn new(env: Env, config: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+        let (config, home) = (config.map(|file| env.cwd.join(file)), home.map(|dir| env.cwd.join(dir)));
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        Self { env, config, home, warm: Arc::default(), tasks, stop }
+    }
+
+    /// What is in force in `folder`; a session that `is_new` looks first whether that is still so.
+    ///
+    /// # Errors
+    /// Its configuration does not load.
+    pub(crate) async fn of(&self, folder: &Path, is_new: bool) -> Result<Arc<InForce>, HostError> {
+        let entry = self.entry(folder);
+        let was_there = entry.initialized();
+        let warm = entry.get_or_try_init(|| self.load(folder)).await?.clone();
+        *warm.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        if is_new && was_there {
+            let (told, looked) = oneshot::channel();
+            if warm.look.try_send(told).is_ok() {
+                // What takes longer holds for the next call.
+                tokio::time::timeout(LOOK_TIME, looked).await.ok();
+            }
+        }
+        let in_force = warm.in_force.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(in_force)
+    }
+
+    fn entry(&self, folder: &Path) -> Entry {
+        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        if warm.len() >= MAX_FOLDERS && !warm.contains_key(folder) {
+            let used =
+                |entry: &Entry| entry.get().map(|warm| *warm.used.lock().unwrap_or_else(PoisonError::into_inner));
+            let oldest = warm.iter().min_by_key(|(_, entry)| used(entry)).map(|(folder, _)| folder.clone());
+            // Whoever keeps it sees that nobody does any more.
+            oldest.map(|oldest| warm.remove(&oldest));
+        }
+        warm.entry(folder.to_owned()).or_default().clone()
+    }
+
+    async fn load(&self, folder: &Path) -> Result<Arc<Warm>, HostError> {
+        let env = Env { cwd: folder.to_owned(), ..self.env.clone() };
+        let loaded = load_in(&env, self.config.as_deref(), self.home.as_deref())?;
+        for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.clone()) {
+            tracing::warn!("{}: {line}", folder.display());
+        }
+        let host = Host::open(env, loaded, Vec::new())?;
+        host.bad_rules().iter().for_each(|line| tracing::warn!("{}: {line}", folder.display()));
+        let changes = Changes::of(&host)?;
+        // Hooks that are down are faults of their own calls.
+        for (name, fault) in host.ready().await {
+            tracing::warn!("{}: hook \"{name}\" {}", folder.display(), fault.explained());
+        }
+        let (look, looks) = mpsc::channel(1);
+        let in_force = RwLock::new(Arc::new(InForce::of(&host)));
+        let warm = Arc::new(Warm { in_force, used: Mutex::new(Instant::now()), look });
+        let keeper = Keeper {
+            folder: folder.to_owned(),
+            source: (self.config.clone(), self.home.clone()),
+            warm: warm.clone(),
+            all: self.warm.clone(),
+            stop: self.stop.clone(),
+        };
+        self.tasks.spawn(keeper.keep(host, changes, looks));
+        Ok(warm)
+    }
+
+    /// Ends all of them.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Keeps one configuration.
+struct Keeper {
+    folder: PathBuf,
+    source: (Option<PathBuf>, Option<PathBuf>),
+    warm: Arc<Warm>,
+    all: Arc<Mutex<BTreeMap<PathBuf, Entry>>>,
+    stop: CancellationToken,
+}
+
+impl Keeper {
+    async fn keep(self, mut host: Host, mut changes: Changes, mut looks: mpsc::Receiver<oneshot::Sender<()>>) {
+        loop {
+            let used = *self.warm.used.lock().unwrap_or_else(PoisonError::into_inner);
+            tokio::select! {
+                () = self.stop.cancelled() => break,
+                () = tokio::time::sleep_until(used + IDLE) => {
+                    if self.drop_idle() {
+                        break;
+                    }
+                }
+                () = changes.next() => {
+                    changes.settle().await;
+                    self.reload(&mut host, &mut changes).await;
+                }
+                Some(told) = looks.recv() => {
+                    self.reload(&mut host, &mut changes).await;
+                    told.send(()).ok();
+                }
+            }
+        }
+        // Calls that are being cleared have what they began with: they end first, or their hooks do.
+        host.close().await;
+    }
+
+    /// Forgets the configuration, if nobody has asked for it meanwhile.
+    fn drop_idle(&self) -> bool {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = *self.warm.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = Arc::strong_count(&self.warm.in_force.read().unwrap_or_else(PoisonError::into_inner)) > 1;
+        if used.elapsed() < IDLE || asked {
+            // Looked at again after another while.
+            *self.warm.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            return false;
+        }
+        let is_ours = |entry: &Entry| entry.get().is_some_and(|warm| Arc::ptr_eq(warm, &self.warm));
+        if all.get(&self.folder).is_some_and(is_ours) {
+            all.remove(&self.folder);
+        }
+        true
+    }
+
+    async fn reload(&self, host: &mut Host, changes: &mut Changes) {
+        let (config, home) = (self.source.0.as_deref(), self.source.1.as_deref());
+        let prepared = prepare(host, ConfigSource { config, home }).await;
+        let taken = prepared.and_then(|prepared| take(host, prepared, |host| Ok(InForce::of(host))));
+        match taken {
+            Ok(reloaded) => {
+                *self.warm.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(reloaded.agent);
+            }
+            Err(error) => tracing::warn!("{}: {error}", self.folder.display()),
+        }
+        if let Err(error) = changes.follow(host) {
+            tracing::warn!("{}: {error}", self.folder.display());
+        }
+    }
+}

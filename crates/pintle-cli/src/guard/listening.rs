@@ -1,0 +1,211 @@
+//! The socket: hooks of this user ask, one question a connection.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::geteuid;
+use pintle_hook::frame::{DaemonAnswer, MAX_FRAME_BYTES, Question, Ruled};
+use pintle_hook::key::KEY_BYTES;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::places::GuardPlaces;
+use super::sessions::stat;
+use super::working::{Asked, Desk};
+use crate::error::CliError;
+
+/// Most questions that are worked at once; others wait, and are refused by their hooks when that takes too long.
+const MAX_AT_ONCE: usize = 64;
+
+/// How long a hook may take to hand its question over.
+const READ_TIME: Duration = Duration::from_secs(10);
+
+/// How long a hook may take to take its answer.
+const WRITE_TIME: Duration = Duration::from_secs(5);
+
+/// Hooks that listen to the daemon: its socket, which nobody else has.
+pub(crate) struct Listening {
+    listener: UnixListener,
+    places: GuardPlaces,
+    key: [u8; KEY_BYTES],
+    /// Held for as long as it listens.
+    _alone: Flock<File>,
+}
+
+impl Listening {
+    /// Listens at `places`.
+    ///
+    /// # Errors
+    /// Another daemon does, or the socket or the key cannot be made.
+    pub(crate) fn open(places: &GuardPlaces) -> Result<Self, CliError> {
+        let failed = |error: io::Error| {
+            CliError::failed(format!("the guard cannot listen at {}: {error}", places.socket.display()))
+        };
+        places.make().map_err(failed)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(places.lock_file()).map_err(failed)?;
+        let alone = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
+            CliError::failed("another daemon guards with this home").hint("`pintle guard status` shows it")
+        })?;
+        let key = places.key().map_err(failed)?;
+        // Nobody else listens there: whoever did has the lock.
+        match fs::remove_file(&places.socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(&places.socket).map_err(failed)?;
+        fs::set_permissions(&places.socket, Permissions::from_mode(0o600)).map_err(failed)?;
+        fs::write(places.pid_file(), format!("{}\n", std::process::id())).map_err(failed)?;
+        Ok(Self { listener, places: places.clone(), key, _alone: alone })
+    }
+
+    /// Answers until `stop`, or until nobody has asked for `idle`, if that ends it.
+    pub(crate) async fn serve(self, desk: Arc<Desk>, (stop, idle): (CancellationToken, Option<Duration>)) {
+        let (tasks, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_AT_ONCE)));
+        let (began, heard) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+        let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone() });
+        loop {
+            let silent_since = began + Duration::from_millis(heard.load(Ordering::Relaxed));
+            let over = idle.map(|idle| silent_since + idle);
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                () = sleep_until(over) => {
+                    // Somebody may wait for a person, and somebody may have asked since.
+                    let asked_since = began + Duration::from_millis(heard.load(Ordering::Relaxed)) > silent_since;
+                    if asked_since || !tasks.is_empty() {
+                        continue_later().await;
+                        continue;
+                    }
+                    break;
+                }
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (desk, room, stop) = (desk.clone(), room.clone(), stop.clone());
+                    tasks.spawn(async move {
+                        let _room = room.acquire().await;
+                        let taken = desk.take(stream, &stop).await;
+                        taken.unwrap_or_else(|error| tracing::warn!("a hook was not answered: {error}"));
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!("no hook can be heard: {error}");
+                    continue_later().await;
+                }
+            }
+        }
+        fs::remove_file(&self.places.socket).ok();
+        fs::remove_file(self.places.pid_file()).ok();
+        tasks.close();
+        tasks.wait().await;
+        desk.desk.close().await;
+    }
+}
+
+/// Waits a while before the same is tried again.
+async fn continue_later() {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+async fn sleep_until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A question, as it came.
+#[derive(Clone, Copy)]
+struct TakenQuestion<'a> {
+    question: &'a Question,
+    bytes: &'a [u8],
+    /// The process that started the hook.
+    parent: Option<u32>,
+}
+
+/// Takes questions in.
+struct Counter {
+    desk: Arc<Desk>,
+    key: [u8; KEY_BYTES],
+    began: Instant,
+    /// The milliseconds from `began` to the newest question.
+    heard: Arc<AtomicU64>,
+}
+
+impl Counter {
+    async fn take(&self, mut stream: UnixStream, stop: &CancellationToken) -> io::Result<()> {
+        let peer = stream.peer_cred()?;
+        if peer.uid() != geteuid().as_raw() {
+            return Err(io::Error::other(format!("user {} asked", peer.uid())));
+        }
+        let parent = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(stat).map(|(_, parent, _)| parent);
+        let asked = timed(READ_TIME, read(&mut stream)).await?;
+        let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
+        let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard.store(since, Ordering::Relaxed);
+        if !question.wants_answer() {
+            let (held, _) = mpsc::channel(1);
+            let asked = Asked { question: &question, parent, held, gone: stop.child_token() };
+            // The hook is gone, as it should.
+            drop(self.desk.answer(asked).await);
+            return Ok(());
+        }
+        let taken = TakenQuestion { question: &question, bytes: &asked, parent };
+        let ruled = self.ruled(&mut stream, taken, stop).await?;
+        timed(WRITE_TIME, write(&mut stream, &DaemonAnswer::Ruled(ruled).to_bytes(&self.key, &asked))).await
+    }
+
+    async fn ruled(
+        &self,
+        stream: &mut UnixStream,
+        taken: TakenQuestion<'_>,
+        stop: &CancellationToken,
+    ) -> io::Result<Ruled> {
+        let TakenQuestion { question, bytes: asked, parent } = taken;
+        let (held, mut rung) = mpsc::channel(1);
+        let gone = stop.child_token();
+        let answer = self.desk.answer(Asked { question, parent, held, gone: gone.clone() });
+        tokio::pin!(answer);
+        loop {
+            let mut byte = [0];
+            tokio::select! {
+                ruled = &mut answer => return Ok(ruled),
+                Some(()) = rung.recv() => {
+                    timed(WRITE_TIME, write(stream, &DaemonAnswer::Held.to_bytes(&self.key, asked))).await?;
+                }
+                // A hook says nothing more: it is gone, or it is none. Its call is cleared to its end all the same, so
+                // that the record says what became of it.
+                _ = stream.read(&mut byte), if !gone.is_cancelled() => gone.cancel(),
+            }
+        }
+    }
+}
+
+async fn timed<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(limit, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
+
+async fn read(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(stream.read_u32().await?).unwrap_or(usize::MAX);
+    if length > MAX_FRAME_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));
+    }
+    let mut frame = Vec::new();
+    let got = stream.take(length as u64).read_to_end(&mut frame).await?;
+    if got == length { Ok(frame) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+async fn write(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(frame.len()).map_err(io::Error::other)?;
+    stream.write_all(&[&length.to_be_bytes()[..], frame].concat()).await?;
+    stream.flush().await
+}

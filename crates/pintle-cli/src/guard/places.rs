@@ -1,0 +1,202 @@
+//! Where the daemon listens, and what it keeps beside the state of its user.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use host::config::Env;
+use pintle_hook::key::{self, KEY_BYTES};
+use pintle_hook::start::{START_FILE, Start};
+
+use crate::error::CliError;
+
+/// The folder of the guard, in the home folder.
+const FOLDER: &str = "guard";
+
+/// The name of the socket, wherever it stands.
+const SOCKET: &str = "guard.sock";
+
+/// Longest path of a socket, in bytes. Source: `sun_path` of unix(7), which ends with a zero byte.
+const MAX_SOCKET_BYTES: usize = 107;
+
+/// The variables that a daemon is started with when a hook starts it: what says where things are and whose they are. A
+/// key that a configuration names is none of them, so that none lies in a file.
+const STARTED_WITH: [&str; 11] = [
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "PINTLE_HOME",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "TMPDIR",
+];
+
+/// Where the daemon of one home listens, and the folder of what it keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GuardPlaces {
+    /// The socket.
+    pub(crate) socket: PathBuf,
+    /// The folder.
+    pub(crate) folder: PathBuf,
+}
+
+impl GuardPlaces {
+    /// Those of the home that `named` (`--home`) or the surroundings say. The runtime folder is only for the home that
+    /// nobody named: others have daemons of their own.
+    ///
+    /// # Errors
+    /// There is no home, or the path of the socket is too long.
+    pub(crate) fn of(env: &Env, named: Option<&Path>, socket: Option<&Path>) -> Result<Self, CliError> {
+        let folder = env.home(named)?.join(FOLDER);
+        let is_default = named.is_none() && env.text("PINTLE_HOME").is_none();
+        let runtime = env.text("XDG_RUNTIME_DIR").map(Path::new).filter(|dir| dir.is_absolute() && dir.is_dir());
+        let socket = match (socket, runtime.filter(|_| is_default)) {
+            (Some(socket), _) => env.cwd.join(socket),
+            (None, Some(runtime)) => runtime.join("pintle").join(SOCKET),
+            (None, None) => folder.join(SOCKET),
+        };
+        if socket.as_os_str().len() > MAX_SOCKET_BYTES {
+            let message = format!(
+                "the path of the socket is too long for the system, which takes {MAX_SOCKET_BYTES} bytes: {}",
+                socket.display()
+            );
+            return Err(CliError::usage(message).hint("name a shorter one with --socket PATH"));
+        }
+        Ok(Self { socket, folder })
+    }
+
+    /// The key by which hooks know the daemon.
+    pub(crate) fn key_file(&self) -> PathBuf {
+        self.folder.join("key")
+    }
+
+    /// What is known of the sessions of hosts.
+    pub(crate) fn sessions_file(&self) -> PathBuf {
+        self.folder.join("sessions.json")
+    }
+
+    /// What only one daemon holds.
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+
+    /// The process id of the daemon, for people and service managers.
+    pub(crate) fn pid_file(&self) -> PathBuf {
+        self.folder.join("pid")
+    }
+
+    /// Makes the folders, for this user alone.
+    ///
+    /// # Errors
+    /// They cannot be made.
+    pub(crate) fn make(&self) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        builder.create(&self.folder)?;
+        self.socket.parent().map_or(Ok(()), |parent| builder.create(parent))
+    }
+
+    /// The key, which is made where there is none.
+    ///
+    /// # Errors
+    /// It cannot be made or read, or is not this user's alone.
+    pub(crate) fn key(&self) -> io::Result<[u8; KEY_BYTES]> {
+        let file = self.key_file();
+        if !file.exists() {
+            // Whole or not at all: two that begin at the same time take the same one.
+            let fresh: [u8; KEY_BYTES] = key::random()?;
+            let beside = self.folder.join(format!("key.{}", std::process::id()));
+            fs::remove_file(&beside).ok();
+            own_file(&beside, &fresh)?;
+            let linked = fs::hard_link(&beside, &file);
+            fs::remove_file(&beside)?;
+            match linked {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        key::read(&file)
+    }
+
+    /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`.
+    ///
+    /// # Errors
+    /// It cannot be written, or a path is not UTF-8.
+    pub(crate) fn write_start(&self, env: &Env, flags: &[(&str, Option<&Path>)]) -> io::Result<()> {
+        let program = std::env::current_exe()?;
+        let mut argv = vec![text(program.as_os_str())?, "guard".into(), "serve".into(), "--by-hook".into()];
+        argv.extend(["--socket".into(), text(self.socket.as_os_str())?]);
+        for (flag, path) in flags {
+            if let Some(path) = path {
+                argv.extend([(*flag).to_owned(), text(env.cwd.join(path).as_os_str())?]);
+            }
+        }
+        let variable = |name: &&str| Some(((*name).to_owned(), env.vars.get(*name)?.to_str()?.to_owned()));
+        let start = Start { argv, env: STARTED_WITH.iter().filter_map(variable).collect() };
+        let (file, beside) = (self.folder.join(START_FILE), self.folder.join("start.new"));
+        fs::remove_file(&beside).ok();
+        own_file(&beside, &start.to_bytes())?;
+        fs::rename(beside, file)
+    }
+}
+
+fn text(path: &OsStr) -> io::Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"))
+}
+
+/// Makes a file that only this user reads.
+fn own_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut made = File::options().write(true).create_new(true).mode(0o600).open(file)?;
+    made.write_all(bytes)?;
+    made.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn env(vars: &[(&str, &Path)]) -> Env {
+        let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.as_os_str().to_owned()));
+        Env { vars: vars.collect(), cwd: "/w".into() }
+    }
+
+    #[test]
+    fn only_the_home_that_nobody_named_listens_in_the_runtime_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = dir.path();
+        let places = |vars: &[(&str, &Path)], home: Option<&str>, socket: Option<&str>| {
+            GuardPlaces::of(&env(vars), home.map(Path::new), socket.map(Path::new)).unwrap().socket
+        };
+        let (home, own) = (("HOME", Path::new("/h")), ("PINTLE_HOME", Path::new("/p")));
+        let at = ("XDG_RUNTIME_DIR", runtime);
+        assert_eq!(places(&[home, at], None, None), runtime.join("pintle/guard.sock"));
+        assert_eq!(places(&[home], None, None), Path::new("/h/.local/share/pintle/guard/guard.sock"));
+        assert_eq!(places(&[home, at, own], None, None), Path::new("/p/guard/guard.sock"));
+        assert_eq!(places(&[home, at], Some("state"), None), Path::new("/w/state/guard/guard.sock"));
+        assert_eq!(places(&[home, at], None, Some("s.sock")), Path::new("/w/s.sock"));
+        let long = "x".repeat(MAX_SOCKET_BYTES);
+        let error = GuardPlaces::of(&env(&[home]), Some(Path::new(&long)), None).unwrap_err();
+        assert!(error.message.contains("too long for the system"), "{error}");
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_for_its_user_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s/guard.sock"), folder: dir.path().join("guard") };
+        places.make().unwrap();
+        let key = places.key().unwrap();
+        assert_eq!(places.key().unwrap(), key);
+        let mode = fs::metadata(places.key_file()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&places.folder).unwrap().count(), 1);
+        fs::set_permissions(places.key_file(), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(places.key().is_err());
+    }
+}

@@ -1,0 +1,168 @@
+//! What hooks concluded, as the host is told it. Pure.
+
+use domain::chain::Note;
+use domain::json::{Object, Value};
+use domain::ruling::Aborted;
+use domain::verdict::AbortScope;
+use engine::{Clearance, Stopped};
+use guard::{GuardRuling, HostCall};
+
+/// The reason where the hooks did not rule in time.
+pub(crate) const TOO_LATE: &str = "the guard did not rule in time, so the call is refused";
+
+/// What the host is told of a call that was cleared.
+pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall) -> GuardRuling {
+    match clearance {
+        Clearance::Run(permit, left) => {
+            // The host runs the tool: the permit ends here.
+            let call = permit.into_call();
+            if call.tool != asked.canonical {
+                let reason = format!(
+                    "a hook made it a call of `{}`, and only the agent itself can call another tool",
+                    call.tool
+                );
+                return GuardRuling::Deny { reason };
+            }
+            let context = texts(&left.notes);
+            match (call.arguments == asked.arguments, context) {
+                (true, None) => GuardRuling::NoObjection,
+                (true, Some(text)) => GuardRuling::Inject { text },
+                (false, context) => GuardRuling::ModifyInput { arguments: call.arguments, context },
+            }
+        }
+        Clearance::Substituted { output, by, .. } => GuardRuling::Respond { by: by.to_string(), text: output.for_llm },
+        Clearance::Waiting { approval, .. } => GuardRuling::Deny { reason: waits(&approval.id) },
+        Clearance::Refused { text, .. } => GuardRuling::Deny { reason: text },
+        Clearance::Abort { aborted, .. } => of_abort(&aborted),
+    }
+}
+
+/// The refusal of a call that a person has not approved yet. It names the approval and not how to give it: the model
+/// reads this.
+pub(crate) fn waits(approval: &str) -> String {
+    format!(
+        "this call needs a person's approval, which is number {approval}; nobody has answered yet. Once they have approved \
+         it, exactly the same call runs"
+    )
+}
+
+/// What the host is told where something goes no further.
+pub(crate) fn of_stopped(stopped: &Stopped) -> GuardRuling {
+    match stopped {
+        Stopped::Denied(denied) => GuardRuling::Deny { reason: denied.text() },
+        Stopped::Aborted(aborted) => of_abort(aborted),
+        Stopped::Cancelled => GuardRuling::Deny { reason: TOO_LATE.into() },
+    }
+}
+
+fn of_abort(aborted: &Aborted) -> GuardRuling {
+    let reason = aborted.text();
+    match aborted.abort.abort_scope {
+        AbortScope::Turn => GuardRuling::AbortTurn { reason },
+        AbortScope::Run => GuardRuling::AbortRun { reason },
+    }
+}
+
+/// What the host is told of a prompt that may go on as `text`, with `notes` beside it.
+pub(crate) fn of_prompt(before: &str, text: String, notes: &[Note]) -> GuardRuling {
+    match (text == before, texts(notes)) {
+        (true, None) => GuardRuling::NoObjection,
+        (true, Some(text)) => GuardRuling::Inject { text },
+        (false, None) => GuardRuling::ModifyPrompt { text },
+        (false, Some(more)) => GuardRuling::ModifyPrompt { text: format!("{text}\n\n{more}") },
+    }
+}
+
+fn texts(notes: &[Note]) -> Option<String> {
+    let all: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
+}
+
+/// The members of a result that hold its text, in the order in which a person reads them. Source: what hosts were seen
+/// to hand over.
+const RESULT_TEXTS: [&str; 7] = ["stdout", "stderr", "textResultForLlm", "llmContent", "output", "content", "error"];
+
+/// The text of a result as hooks read it.
+pub(crate) fn result_text(result: &Value) -> String {
+    match result {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => {
+            let texts = RESULT_TEXTS.iter().filter_map(|name| members.get(name).and_then(Value::as_str));
+            let mut found: Vec<String> = texts.filter(|text| !text.is_empty()).map(str::to_owned).collect();
+            // What else is in it can hold anything: hooks read that, too.
+            let has_more = |value: &Value| matches!(value, Value::Object(_) | Value::Array(_));
+            let more: Object = members
+                .iter()
+                .filter(|(_, value)| has_more(value))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            match (found.is_empty(), more.is_empty()) {
+                (true, _) => result.to_string(),
+                (false, true) => found.join("\n"),
+                (false, false) => {
+                    found.push(Value::Object(more).to_string());
+                    found.join("\n")
+                }
+            }
+        }
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => result.to_string(),
+    }
+}
+
+/// `text` in the shape of `result`, where that shape is known to be taken.
+pub(crate) fn shaped(result: &Value, text: &str) -> Option<Value> {
+    let members = result.as_object().filter(|members| members.contains_key("stdout"))?;
+    let kept = |name: &str| members.get(name).cloned();
+    let mut shaped = Object::new();
+    shaped.insert("stdout".into(), text.into());
+    shaped.insert("stderr".into(), "".into());
+    for name in ["interrupted", "isImage"] {
+        shaped.insert(name.into(), kept(name).unwrap_or(Value::Bool(false)));
+    }
+    Some(Value::Object(shaped))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::id::HookName;
+    use domain::json::json;
+
+    #[test]
+    fn a_prompt_goes_on_as_hooks_left_it() {
+        let note = |text: &str| Note { by: HookName::from("h"), text: text.into(), judged: false };
+        let of = |text: &str, notes: &[Note]| of_prompt("hello", text.into(), notes);
+        assert_eq!(of("hello", &[]), GuardRuling::NoObjection);
+        assert_eq!(of("hello", &[note("a"), note("b")]), GuardRuling::Inject { text: "a\n\nb".into() });
+        assert_eq!(of("bye", &[]), GuardRuling::ModifyPrompt { text: "bye".into() });
+        assert_eq!(of("bye", &[note("a")]), GuardRuling::ModifyPrompt { text: "bye\n\na".into() });
+    }
+
+    #[test]
+    fn a_result_is_read_whole() {
+        for (result, text) in [
+            (json!("plain"), "plain"),
+            (json!({"stdout": "a", "stderr": "b", "interrupted": false}), "a\nb"),
+            (json!({"stdout": "a", "edits": ["secret"]}), "a\n{\"edits\":[\"secret\"]}"),
+            (json!({"n": 1}), r#"{"n":1}"#),
+            (json!(null), ""),
+        ] {
+            assert_eq!(result_text(&result), text);
+        }
+    }
+
+    #[test]
+    fn a_changed_result_has_the_shape_that_is_taken_or_none() {
+        let shell = json!({"stdout": "key", "stderr": "x", "interrupted": true, "isImage": false, "more": 1});
+        let expected = json!({"stdout": "-", "stderr": "", "interrupted": true, "isImage": false});
+        assert_eq!(shaped(&shell, "-"), Some(expected));
+        assert_eq!(shaped(&json!({"content": "key"}), "-"), None);
+    }
+
+    #[test]
+    fn a_call_that_waits_names_no_command() {
+        let text = waits("0190");
+        assert!(text.contains("number 0190") && !text.contains("pintle"), "{text}");
+    }
+}

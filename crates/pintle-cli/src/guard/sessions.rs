@@ -1,0 +1,306 @@
+//! What is known of the sessions of hosts: where each one works, its turns and calls, and whose process it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use domain::json::canonical;
+use guard::{HostCall, HostEvent, HostWhat};
+use host::config::Env;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::places::GuardPlaces;
+
+/// Most sessions that are known at once; the one that was silent for longest is forgotten first.
+const MAX_SESSIONS: usize = 500;
+
+/// Most calls that one session has under way without an id of the host's.
+const MAX_COUNTED: usize = 1000;
+
+/// The names of shells, which may stand between a host and its hook.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "busybox"];
+
+/// Names the space of ids that stand for turns of hosts which have none.
+const TURNS: Uuid = Uuid::from_u128(0x6f1d_8b2a_5a0e_5c0f_9a51_2f0c_7d3b_8e44);
+
+/// One session of a host, as the daemon tells it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HostSession {
+    /// Its name here.
+    pub(crate) session: String,
+    /// The host's id.
+    pub(crate) host: String,
+    /// The folder that it began in.
+    pub(crate) folder: PathBuf,
+    /// The process of the host, and since when that runs, in ticks since the machine started.
+    pub(crate) process: Option<(u32, u64)>,
+    /// When its first event came.
+    pub(crate) first: Timestamp,
+    /// When its newest event came.
+    pub(crate) last: Timestamp,
+    /// How many events came.
+    pub(crate) events: u64,
+    /// Whether the host said that it ended.
+    pub(crate) ended: bool,
+}
+
+/// The sessions that the daemon knows.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<BTreeMap<String, KnownSession>>);
+
+#[derive(Debug)]
+struct KnownSession {
+    told: HostSession,
+    turns: u64,
+    prompts: u64,
+    /// The turn that the newest event without one of its own belongs to.
+    turn: Option<String>,
+    began: Timestamp,
+    /// How often each call without an id was made, by its content.
+    calls: BTreeMap<String, u64>,
+}
+
+/// What an event is about, by the names that stay the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The turn.
+    pub(crate) turn: String,
+    /// The call, if it is about one.
+    pub(crate) call: Option<String>,
+    /// The folder that the session began in.
+    pub(crate) workspace: PathBuf,
+    /// Whether this is the session's first event here.
+    pub(crate) is_new: bool,
+    /// Whether this is the first event of its turn here.
+    pub(crate) is_new_turn: bool,
+    /// Whether it is the first prompt of the session.
+    pub(crate) is_first_turn: bool,
+    /// How long the turn has taken.
+    pub(crate) turn_took: std::time::Duration,
+}
+
+impl Sessions {
+    /// Those that an earlier daemon kept: a session stays in the folder that it began in.
+    pub(crate) fn going_on(kept: Vec<HostSession>) -> Self {
+        let known = |told: HostSession| (told.session.clone(), KnownSession::of(told));
+        Self(Mutex::new(kept.into_iter().filter(|it| !it.ended).map(known).collect()))
+    }
+
+    /// Takes notice of `event`, which came from a child of the process `parent`.
+    pub(crate) fn place(&self, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Place {
+        let session = event.session_id().to_string();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !known.contains_key(&session);
+        if is_new && known.len() >= MAX_SESSIONS {
+            let oldest = known.iter().min_by_key(|(_, it)| it.told.last).map(|(name, _)| name.clone());
+            oldest.map(|oldest| known.remove(&oldest));
+        }
+        let it = known.entry(session.clone()).or_insert_with(|| KnownSession::new(&session, event, parent, now));
+        it.told.last = now;
+        it.told.events += 1;
+        it.told.ended = event.what == HostWhat::SessionEnd;
+        let begins = matches!(&event.what, HostWhat::Prompt { text } if !text.is_empty());
+        it.prompts += u64::from(begins);
+        let before = it.turn.clone();
+        let turn = it.turn(event, begins, now);
+        let is_new_turn = before.as_deref() != Some(turn.as_str());
+        let took = std::time::Duration::try_from(now.duration_since(it.began)).unwrap_or_default();
+        Place {
+            call: event.tool().map(|tool| it.call(event, tool)),
+            workspace: it.told.folder.clone(),
+            is_new,
+            is_new_turn,
+            is_first_turn: begins && it.prompts == 1,
+            turn_took: took,
+            turn,
+        }
+    }
+
+    /// All of them, the newest event last.
+    pub(crate) fn all(&self) -> Vec<HostSession> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<HostSession> = known.values().map(|it| it.told.clone()).collect();
+        all.sort_by_key(|it| it.last);
+        all
+    }
+
+    /// Keeps them for commands that run beside the daemon, and for the next one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn keep(&self, places: &GuardPlaces) -> io::Result<()> {
+        let beside = places.folder.join("sessions.new");
+        fs::write(&beside, serde_json::to_vec(&self.all()).map_err(io::Error::other)?)?;
+        fs::rename(beside, places.sessions_file())
+    }
+}
+
+/// The sessions that a daemon kept; none where none did.
+pub(crate) fn kept(places: &GuardPlaces) -> Vec<HostSession> {
+    let bytes = fs::read(places.sessions_file()).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// The sessions whose hosts a daemon of the home `named` (`--home`) guards, or of the usual one.
+pub(crate) fn guarded(named: Option<&Path>) -> Vec<HostSession> {
+    let env = Env::of_process().ok();
+    let places = env.and_then(|env| GuardPlaces::of(&env, named, None).ok());
+    places.map(|places| kept(&places)).unwrap_or_default()
+}
+
+impl KnownSession {
+    fn new(session: &str, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Self {
+        let process = parent.and_then(host_process);
+        let told = HostSession {
+            session: session.to_owned(),
+            host: event.host.to_owned(),
+            folder: PathBuf::from(&event.cwd),
+            process,
+            first: now,
+            last: now,
+            events: 0,
+            ended: false,
+        };
+        Self::of(told)
+    }
+
+    fn of(told: HostSession) -> Self {
+        Self { began: told.last, told, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
+    }
+
+    fn turn(&mut self, event: &HostEvent, begins: bool, now: Timestamp) -> String {
+        let is_other = event.turn.is_some() && event.turn != self.turn;
+        if is_other || begins && event.turn.is_none() || self.turn.is_none() {
+            self.turns += 1;
+            self.began = now;
+            let counted = || Uuid::new_v5(&TURNS, format!("{}/{}", self.told.session, self.turns).as_bytes());
+            self.turn = Some(event.turn.clone().unwrap_or_else(|| counted().to_string()));
+        }
+        event.turn.clone().or_else(|| self.turn.clone()).unwrap_or_default()
+    }
+
+    /// The id of a call: the host's, or one of its content and how often that was made.
+    fn call(&mut self, event: &HostEvent, tool: &HostCall) -> String {
+        if let Some(id) = &event.call {
+            return id.clone();
+        }
+        let content = domain::json::json!([self.told.session, tool.native, tool.arguments]);
+        let content = Uuid::new_v5(&TURNS, canonical(&content).as_bytes()).to_string();
+        if self.calls.len() >= MAX_COUNTED {
+            self.calls.clear();
+        }
+        let count = self.calls.entry(content.clone()).or_default();
+        // What comes after a call belongs to the one before it.
+        if *count == 0 || matches!(event.what, HostWhat::Tool(_)) {
+            *count += 1;
+        }
+        format!("{content}-{count}")
+    }
+}
+
+/// The process of the host above its hook `parent`, past the shells that it may have started.
+fn host_process(parent: u32) -> Option<(u32, u64)> {
+    let mut pid = parent;
+    loop {
+        let (name, above, since) = stat(pid)?;
+        if !SHELLS.contains(&name.as_str()) || above <= 1 {
+            return Some((pid, since));
+        }
+        pid = above;
+    }
+}
+
+/// The name of a process, the one above it, and since when it runs, in ticks since the machine started.
+pub(crate) fn stat(pid: u32) -> Option<(String, u32, u64)> {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The second field is the name in parentheses and may hold anything. Source: proc_pid_stat(5).
+    let (head, fields) = stat.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    Some((name, fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?))
+}
+
+impl HostSession {
+    /// Whether its process still runs.
+    pub(crate) fn runs(&self) -> bool {
+        self.process.is_some_and(|(pid, since)| stat(pid).is_some_and(|(_, _, started)| started == since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::json::Object;
+    use guard::tools::ToolClass;
+
+    fn event(turn: Option<&str>, call: Option<&str>, what: HostWhat) -> HostEvent {
+        HostEvent {
+            host: "claude",
+            event: String::new(),
+            session: "s".into(),
+            turn: turn.map(str::to_owned),
+            call: call.map(str::to_owned),
+            subagent: None,
+            cwd: "/w".into(),
+            transcript: None,
+            attended: None,
+            what,
+            host_raw: Object::new(),
+        }
+    }
+
+    fn tool() -> HostCall {
+        HostCall { native: "Bash".into(), canonical: "exec".into(), class: ToolClass::Shell, arguments: Object::new() }
+    }
+
+    #[test]
+    fn turns_and_calls_have_ids_that_stay() {
+        let sessions = Sessions::default();
+        let at = |event: &HostEvent| sessions.place(event, None, Timestamp::UNIX_EPOCH);
+        let prompt = |turn: Option<&str>| event(turn, None, HostWhat::Prompt { text: "x".into() });
+        let first = at(&prompt(None));
+        assert!(first.is_new && first.is_first_turn && first.workspace == Path::new("/w"));
+        let call = at(&event(None, None, HostWhat::Tool(tool())));
+        assert_eq!((&call.turn, call.is_new), (&first.turn, false));
+        let done = HostWhat::ToolDone { tool: tool(), result: domain::json::json!(null), failed: false };
+        assert_eq!(at(&event(None, None, done)).call, call.call, "what came of it is about the same call");
+        assert_ne!(at(&event(None, None, HostWhat::Tool(tool()))).call, call.call, "made again it is another one");
+        let second = at(&prompt(None));
+        assert!(second.turn != first.turn && !second.is_first_turn);
+        assert_eq!(at(&prompt(Some("t9"))).turn, "t9");
+        assert_eq!(
+            at(&event(None, Some("c1"), HostWhat::Tool(tool()))),
+            Place {
+                turn: "t9".into(),
+                call: Some("c1".into()),
+                workspace: "/w".into(),
+                is_new: false,
+                is_new_turn: false,
+                is_first_turn: false,
+                turn_took: std::time::Duration::ZERO,
+            }
+        );
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_beginning() {
+        let own = std::process::id();
+        let (_, _, since) = stat(own).unwrap();
+        let session = |process| HostSession {
+            session: "claude:s".into(),
+            host: "claude".into(),
+            folder: "/w".into(),
+            process,
+            first: Timestamp::UNIX_EPOCH,
+            last: Timestamp::UNIX_EPOCH,
+            events: 1,
+            ended: false,
+        };
+        assert!(session(Some((own, since))).runs());
+        assert!(!session(Some((own, since + 1))).runs() && !session(None).runs());
+    }
+}

@@ -1,0 +1,437 @@
+//! One event of a host, worked: read, put to the hooks of its folder, answered in the host's words.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use domain::approval::{Approval, PersonAnswer};
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::user_prompt_submit::InputKind;
+use domain::checkpoint::{CheckpointKind, ObservedEvent, RuntimeEvent, SubagentStart};
+use domain::id::{AgentId, CallId, SessionId, TurnId};
+use domain::identity::Identity;
+use domain::json::{Object, Value};
+use domain::llm::Usage;
+use domain::tool::{ToolCall, ToolOutput};
+use engine::{Approvals, Asker, Dispatcher, Stopped};
+use guard::tools::{ToolClass, shell_texts};
+use guard::{Answer, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
+use jiff::Timestamp;
+use pintle_hook::frame::{Question, Ruled};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::canary;
+use super::folders::{Folders, InForce};
+use super::known::HostKnowledge;
+use super::places::GuardPlaces;
+use super::rulings::{self, TOO_LATE, of_clearance, of_prompt, of_stopped, result_text, shaped};
+use super::sessions::{Place, Sessions, kept};
+
+/// How long hooks have until the daemon says its first word; the client gives it a second more.
+const FIRST_WORD: Duration = Duration::from_secs(27);
+
+/// How much sooner than the client's deadline the daemon answers, where that is long.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// The door that events come in by, as their identity says it.
+const CHANNEL: &str = "guard";
+
+/// Works events.
+pub(crate) struct Desk {
+    folders: Folders,
+    sessions: Sessions,
+    places: GuardPlaces,
+}
+
+/// One question of a hook, and who hears of it.
+pub(crate) struct Asked<'a> {
+    /// The question.
+    pub(crate) question: &'a Question,
+    /// The process that started the hook.
+    pub(crate) parent: Option<u32>,
+    /// Rung when a person is asked.
+    pub(crate) held: mpsc::Sender<()>,
+    /// Set when nobody waits for the answer any more.
+    pub(crate) gone: CancellationToken,
+}
+
+impl Desk {
+    /// A desk that asks the hooks of `folders`.
+    pub(crate) fn new(folders: Folders, places: GuardPlaces) -> Self {
+        let sessions = Sessions::going_on(kept(&places));
+        Self { folders, sessions, places }
+    }
+
+    /// Ends the hooks of all folders.
+    pub(crate) async fn close(&self) {
+        self.folders.close().await;
+    }
+
+    /// What the hook says to its host.
+    pub(crate) async fn answer(&self, asked: Asked<'_>) -> Ruled {
+        let question = asked.question;
+        let Some(host) = guard::host(&question.host) else {
+            return refused(question, &format!("the host `{}` is unknown", question.host));
+        };
+        let input = HookInput {
+            event: Some(&question.event),
+            environment: &question.env,
+            cwd: &question.cwd,
+            stdin: &question.payload,
+        };
+        match (host.adapter.decode)(&input) {
+            Ok(event) => self.work(host, &event, asked).await,
+            Err(malformed) => refused(question, &malformed.to_string()),
+        }
+    }
+
+    async fn work(&self, host: &'static GuardHost, event: &HostEvent, asked: Asked<'_>) -> Ruled {
+        let place = self.sessions.place(event, asked.parent, Timestamp::now());
+        if (place.is_new || event.what == HostWhat::SessionEnd)
+            && let Err(error) = self.sessions.keep(&self.places)
+        {
+            tracing::warn!("what is known of sessions cannot be kept: {error}");
+        }
+        let (rung, held) = mpsc::channel(1);
+        let version = version_of(&asked.question.env);
+        let worked = WorkedEvent { host, event, place: &place, cancel: asked.gone.child_token(), version };
+        let cancel = worked.cancel.clone();
+        let ruling = worked.rule(self, rung);
+        let (ruling, hooks) = in_time(ruling, asked, (held, cancel)).await;
+        let Answer { stdout, exit, stderr, degraded } = (host.adapter.encode)(event, &ruling);
+        if let (Some(degraded), Some(hooks)) = (degraded, hooks) {
+            let kind = worked_at(&event.what);
+            let text = format!("degraded: {degraded}, because {} can express no more", host.name);
+            hooks.noted(kind, &text);
+        }
+        Ruled { exit, stdout: stdout.into_bytes(), stderr: stderr.into_bytes() }
+    }
+}
+
+/// The refusal that the client would print by itself, with the cause beside it.
+fn refused(question: &Question, why: &str) -> Ruled {
+    tracing::warn!("{} {}: refused: {why}", question.host, question.event);
+    let stdout = guard::panic_deny(&question.host, &question.event).as_bytes().to_vec();
+    Ruled { exit: 0, stdout, stderr: format!("pintle: refused: {why}\n").into_bytes() }
+}
+
+/// The version that a host says in its environment, such as 2.1.330 in `claude-code_2-1-330_harness`.
+fn version_of(env: &[(String, String)]) -> Option<String> {
+    let (_, said) = env.iter().find(|(name, _)| name == "AI_AGENT")?;
+    let version = said.split('_').find(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(version.replace('-', "."))
+}
+
+/// The checkpoint that the record of an event stands at.
+fn worked_at(what: &HostWhat) -> CheckpointKind {
+    match what {
+        HostWhat::Prompt { .. } | HostWhat::PromptSent { .. } => CheckpointKind::UserPromptSubmit,
+        HostWhat::ToolDone { .. } => CheckpointKind::AfterTool,
+        HostWhat::BeforeModel { .. } => CheckpointKind::BeforeLlm,
+        HostWhat::AfterModel { .. } => CheckpointKind::AfterLlm,
+        HostWhat::SessionStart
+        | HostWhat::SessionEnd
+        | HostWhat::Tool(_)
+        | HostWhat::Permission { .. }
+        | HostWhat::SubagentStart
+        | HostWhat::SubagentStop { .. }
+        | HostWhat::Stop { .. }
+        | HostWhat::ConfigChange { .. }
+        | HostWhat::Other => CheckpointKind::PreToolUse,
+    }
+}
+
+/// What `ruling` comes to before the hook's deadline: hooks that take longer are cut off, and then the call is refused.
+async fn in_time(
+    ruling: impl Future<Output = (GuardRuling, Option<Dispatcher>)>,
+    asked: Asked<'_>,
+    (mut rung, cancel): (mpsc::Receiver<()>, CancellationToken),
+) -> (GuardRuling, Option<Dispatcher>) {
+    let began = Instant::now();
+    let whole = Duration::from_millis(asked.question.deadline_ms);
+    let margin = MARGIN.min(whole / 4);
+    let end = began + whole.saturating_sub(margin);
+    let mut cut = end.min(began + FIRST_WORD);
+    tokio::pin!(ruling);
+    loop {
+        tokio::select! {
+            ruled = &mut ruling => return ruled,
+            Some(()) = rung.recv() => {
+                cut = end;
+                asked.held.try_send(()).ok();
+            }
+            () = sleep_until(cut), if !cancel.is_cancelled() => cancel.cancel(),
+            // Who was cut off has half of what is left.
+            () = sleep_until(cut + margin / 2) => return (GuardRuling::Deny { reason: TOO_LATE.into() }, None),
+        }
+    }
+}
+
+/// Says that a person is asked, who answers elsewhere.
+struct Bell(mpsc::Sender<()>);
+
+#[async_trait]
+impl Asker for Bell {
+    async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
+        tracing::info!("approval {} waits for a person", approval.id);
+        self.0.send(()).await.ok();
+        std::future::pending().await
+    }
+}
+
+/// An event that is worked.
+struct WorkedEvent<'a> {
+    host: &'static GuardHost,
+    event: &'a HostEvent,
+    place: &'a Place,
+    cancel: CancellationToken,
+    /// The version of the host, where it says it.
+    version: Option<String>,
+}
+
+impl WorkedEvent<'_> {
+    /// What the hooks conclude, and their handle.
+    async fn rule(&self, desk: &Desk, held: mpsc::Sender<()>) -> (GuardRuling, Option<Dispatcher>) {
+        if let HostWhat::ConfigChange { source, .. } = &self.event.what {
+            let reason = format!(
+                "the settings of {} ({source}) stay as they were when this session began; start a new one to use them",
+                self.host.name
+            );
+            return (GuardRuling::Deny { reason }, None);
+        }
+        if let Some(reason) = self.canary() {
+            return (GuardRuling::Deny { reason }, None);
+        }
+        let folder = &self.place.workspace;
+        let in_force = match desk.folders.of(folder, self.place.is_new).await {
+            Ok(in_force) => in_force,
+            Err(error) => {
+                tracing::warn!("{}: {error}", folder.display());
+                let reason = format!("the configuration of {} does not load: {}", folder.display(), error.message);
+                return (GuardRuling::Deny { reason }, None);
+            }
+        };
+        let hooks = self.hooks(&in_force, held);
+        if self.place.is_new {
+            hooks.tell(ObservedEvent::SessionStart);
+        }
+        if self.place.is_new_turn {
+            // Once a turn, for all of its calls: their permits bind nobody, because the host runs the tools.
+            let version = self.version.as_deref().unwrap_or("of an unknown version");
+            let text = format!("door: hook; executor: host, {} {version}; bound: no", self.host.name);
+            hooks.noted(worked_at(&self.event.what), &text);
+        }
+        let ruling = self.ask(&hooks).await;
+        (ruling, Some(hooks))
+    }
+
+    /// The refusal of a canary: the daemon itself refuses it, whatever the hooks say.
+    fn canary(&self) -> Option<String> {
+        let HostWhat::Tool(tool) = &self.event.what else { return None };
+        let texts = self.host.tool(&tool.native).map(|row| shell_texts(row, &tool.arguments)).unwrap_or_default();
+        texts.into_iter().find_map(canary::refusal)
+    }
+
+    /// The hooks of the event.
+    fn hooks(&self, in_force: &InForce, held: mpsc::Sender<()>) -> Dispatcher {
+        let session = self.event.session_id();
+        let top = Identity::top(&in_force.agent, session.as_str(), TurnId::new(self.place.turn.as_str()));
+        let who = Identity { depth: u8::from(self.event.subagent.is_some()), ..top };
+        let known = HostKnowledge {
+            tool: self.event.tool().and_then(|tool| self.host.tool(&tool.native)),
+            cwd: PathBuf::from(&self.event.cwd),
+            workspace: self.place.workspace.clone(),
+            agent_uuid: in_force.agent_uuid.clone(),
+        };
+        let approvals = Approvals::for_host(in_force.store.clone(), Some(Arc::new(Bell(held))));
+        let mut hooks = in_force
+            .engine
+            .dispatcher(who)
+            .with_origin(CHANNEL, self.host.id, "user")
+            .with_cancel(self.cancel.clone())
+            .with_known(Arc::new(known))
+            .with_approvals(Some(Arc::new(approvals)))
+            .asking_by_content();
+        hooks.set_call(self.place.call.as_deref().map(CallId::new));
+        hooks
+    }
+
+    async fn ask(&self, hooks: &Dispatcher) -> GuardRuling {
+        match &self.event.what {
+            HostWhat::Tool(tool) => self.clear(hooks, tool).await,
+            HostWhat::ToolDone { tool, result, failed } => self.review(hooks, tool, (result, *failed)).await,
+            // Qwen asks before every call of its model, with nothing after the first.
+            HostWhat::Prompt { text } if text.is_empty() => GuardRuling::NoObjection,
+            HostWhat::Prompt { text } => self.submit(hooks, text).await,
+            HostWhat::Stop { text, .. } => {
+                self.stop(hooks, text.as_deref().unwrap_or_default());
+                GuardRuling::NoObjection
+            }
+            HostWhat::SubagentStop { text, .. } => {
+                self.subagent_stop(hooks, text.as_deref().unwrap_or_default());
+                GuardRuling::NoObjection
+            }
+            // The call itself was cleared before; the host's own permissions ask whom they ask.
+            HostWhat::Permission { .. }
+            | HostWhat::SessionStart
+            | HostWhat::SessionEnd
+            | HostWhat::PromptSent { .. }
+            | HostWhat::SubagentStart
+            | HostWhat::BeforeModel { .. }
+            | HostWhat::AfterModel { .. }
+            | HostWhat::ConfigChange { .. }
+            | HostWhat::Other => GuardRuling::NoObjection,
+        }
+    }
+
+    fn call(&self, tool: &HostCall) -> ToolCall {
+        ToolCall {
+            id: CallId::new(self.place.call.as_deref().unwrap_or_default()),
+            tool: tool.canonical.clone(),
+            raw_tool: tool.native.clone(),
+            arguments: tool.arguments.clone(),
+        }
+    }
+
+    async fn clear(&self, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
+        let call = self.call(tool);
+        let ruling = of_clearance(hooks.clear(call.clone()).await, tool);
+        if tool.class != ToolClass::Subagent || ruling.stops() {
+            return ruling;
+        }
+        let call = match &ruling {
+            GuardRuling::ModifyInput { arguments, .. } => ToolCall { arguments: arguments.clone(), ..call },
+            GuardRuling::NoObjection
+            | GuardRuling::Deny { .. }
+            | GuardRuling::Ask { .. }
+            | GuardRuling::Respond { .. }
+            | GuardRuling::ModifyResult { .. }
+            | GuardRuling::ModifyPrompt { .. }
+            | GuardRuling::ModifyRequest { .. }
+            | GuardRuling::AbortTurn { .. }
+            | GuardRuling::AbortRun { .. }
+            | GuardRuling::Inject { .. } => call,
+        };
+        match self.begin(hooks, call).await {
+            Some(refusal) => refusal,
+            None => ruling,
+        }
+    }
+
+    /// Why the sub-agent that `call` is to start does not begin.
+    async fn begin(&self, hooks: &Dispatcher, call: ToolCall) -> Option<GuardRuling> {
+        let (agent, task) = (kind_of(&call.arguments), task_of(&call.arguments));
+        let start = match hooks.subagent(AgentId::from(agent.as_str()), &task, Some(call)) {
+            Ok(start) => start,
+            Err(why) => return Some(GuardRuling::Deny { reason: why.to_owned() }),
+        };
+        hooks.pass(start).await.err().map(|(_, stopped)| of_stopped(&stopped))
+    }
+
+    async fn review(&self, hooks: &Dispatcher, tool: &HostCall, (result, failed): (&Value, bool)) -> GuardRuling {
+        let text = result_text(result);
+        let output = ToolOutput { is_error: failed, ..ToolOutput::ok(text.as_str()) };
+        let took = self.event.host_raw.get("duration_ms").and_then(Value::as_u64).unwrap_or_default();
+        let (finished, stopped) = hooks.review(self.call(tool), output, Duration::from_millis(took)).await;
+        let left = finished.output.for_llm.clone();
+        hooks.tell_finished(finished).await;
+        let replaced = |text: String| GuardRuling::ModifyResult { shaped: shaped(result, &text), text };
+        match stopped {
+            Some(stopped @ Stopped::Aborted(_)) => of_stopped(&stopped),
+            Some(Stopped::Denied(_) | Stopped::Cancelled) => replaced(left),
+            None if left != text => replaced(left),
+            None => GuardRuling::NoObjection,
+        }
+    }
+
+    async fn submit(&self, hooks: &Dispatcher, prompt: &str) -> GuardRuling {
+        let kind = if self.place.is_first_turn { InputKind::First } else { InputKind::Followup };
+        match hooks.submit(prompt, kind).await {
+            Ok((text, notes)) => {
+                hooks.tell(RuntimeEvent::TurnStart {
+                    channel: CHANNEL.into(),
+                    chat_id: self.host.id.into(),
+                    user_message: text.clone(),
+                    media_count: 0,
+                });
+                of_prompt(prompt, text, &notes)
+            }
+            Err(stopped) => rulings::of_stopped(&stopped),
+        }
+    }
+
+    fn stop(&self, hooks: &Dispatcher, reply: &str) {
+        let duration = self.place.turn_took;
+        hooks.tell(ObservedEvent::Stop { reply: reply.into(), iterations: 0, usage: Usage::default(), duration });
+        hooks.tell(RuntimeEvent::TurnEnd {
+            status: TurnStatus::Completed,
+            iterations: 0,
+            duration,
+            final_content_len: reply.len(),
+            user_message: String::new(),
+            final_content: reply.into(),
+            tool_kinds: Vec::new(),
+            tool_executions: Vec::new(),
+        });
+    }
+
+    fn subagent_stop(&self, hooks: &Dispatcher, outcome: &str) {
+        let subagent = self.event.subagent.clone().unwrap_or_default();
+        let kind = subagent.kind.unwrap_or_else(|| SUBAGENT.into());
+        let start = SubagentStart::new(AgentId::from(kind.as_str()), "", 1, None);
+        let session = self.event.session_id();
+        let session_id = match subagent.id {
+            Some(id) => SessionId::new(format!("{session}/{id}")),
+            None => session,
+        };
+        hooks.tell(ObservedEvent::SubagentStop {
+            start: Box::new(start),
+            session_id,
+            status: TurnStatus::Completed,
+            timed_out: false,
+            outcome: outcome.into(),
+            denials: Vec::new(),
+            duration: Duration::ZERO,
+        });
+    }
+}
+
+/// The name of a sub-agent that has none.
+const SUBAGENT: &str = "subagent";
+
+/// The kind of sub-agent that a call wants. Source: what hosts were seen to hand over.
+fn kind_of(arguments: &Object) -> String {
+    first_of(arguments, &["subagent_type", "agent_type", "agent_name", "agent", "name"]).unwrap_or(SUBAGENT).to_owned()
+}
+
+fn task_of(arguments: &Object) -> String {
+    first_of(arguments, &["prompt", "task", "message", "objective", "description"]).unwrap_or_default().to_owned()
+}
+
+fn first_of<'a>(arguments: &'a Object, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| arguments.get(name).and_then(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_says_its_version_in_its_environment() {
+        let of = |said: &str| version_of(&[("AI_AGENT".into(), said.into())]);
+        assert_eq!(of("claude-code_2-1-330_harness").as_deref(), Some("2.1.330"));
+        assert_eq!(of("another"), None);
+        assert_eq!(version_of(&[]), None);
+    }
+
+    #[test]
+    fn a_sub_agent_has_a_kind_and_a_task() {
+        let arguments = domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
+        let arguments = arguments.as_object().unwrap();
+        assert_eq!((kind_of(arguments).as_str(), task_of(arguments).as_str()), ("general", "work"));
+        assert_eq!((kind_of(&Object::new()).as_str(), task_of(&Object::new()).as_str()), ("subagent", ""));
+    }
+}

@@ -1,0 +1,7 @@
+//! Real coding agents under guard, with a model of ours on loopback. `./pintle test --hosts` installs and runs them.
+
+#![cfg(test)]
+
+mod claude;
+mod model;
+mod world;

@@ -1,0 +1,8 @@
+//! The hook door: the built daemon and the built hook, with payloads as Claude Code writes them.
+
+mod asks;
+mod calls;
+mod door;
+mod faults;
+mod install;
+mod people;

@@ -1,0 +1,92 @@
+//! From an event of a host to what it is told, and to the record.
+
+use serde_json::json;
+
+use super::door::{Door, refusal, refusing};
+use crate::env::{BEFORE_TOOL, TestEnv, answering};
+
+#[test]
+fn a_call_that_a_hook_refuses_does_not_run_and_why_says_so() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    assert_eq!(door.told(&door.event("SessionStart", &json!({"source": "startup"}))), json!({}));
+    assert_eq!(door.told(&door.event("UserPromptSubmit", &json!({"prompt": "push it"}))), json!({}));
+    assert_eq!(door.told(&door.shell("toolu_1", "git push")), json!({}));
+    let told = door.told(&door.shell("toolu_2", "git push --force"));
+    assert!(refusal(&told).contains("history is not ours to rewrite"), "{told}");
+    assert!(refusal(&told).contains("keep-history"), "{told}");
+    assert_eq!(door.told(&door.event("Stop", &json!({"last_assistant_message": "done"}))), json!({}));
+    let why = door.env.pintle(&["why", "claude:s"]);
+    assert_eq!(why.code, Some(0), "{why}");
+    assert!(why.out.contains("history is not ours to rewrite") && why.out.contains("exec"), "{why}");
+    let why = door.env.pintle(&["why", "toolu_2"]);
+    assert!(why.out.contains("keep-history"), "{why}");
+    let denied = door.env.pintle(&["why", "--denied"]);
+    assert!(denied.out.contains("git push --force"), "{denied}");
+}
+
+#[test]
+fn a_call_that_a_hook_changes_runs_changed() {
+    let env = TestEnv::new();
+    let result =
+        r#"{"action":"modify","call":{"tool":"exec","arguments":{"command":"git push --dry-run","description":"x"}}}"#;
+    let guard = env.write("config/pintle/guard.sh", &answering(BEFORE_TOOL, result));
+    let config = "[hooks.processes.dry]\nenabled = true\ncommand = ['sh', 'GUARD']\nintercept = ['before_tool']\n";
+    env.user_config(&config.replace("GUARD", &guard.display().to_string()));
+    let door = Door::open(env);
+    let told = door.told(&door.shell("toolu_1", "git push"));
+    let expected = json!({"command": "git push --dry-run", "description": "x"});
+    assert_eq!(told["hookSpecificOutput"]["updatedInput"], expected, "{told}");
+}
+
+#[test]
+fn a_result_that_a_hook_changes_reaches_the_model_changed() {
+    let env = TestEnv::new();
+    let pattern = r#"*'"method":"hook.after_tool"'*"#;
+    let result = r#"{"action":"modify","result":{"result":{"for_llm":"[withheld]"}}}"#;
+    let guard = env.write("config/pintle/guard.sh", &answering(pattern, result));
+    let config = "[hooks.processes.redact]\nenabled = true\ncommand = ['sh', 'GUARD']\nintercept = ['after_tool']\n";
+    env.user_config(&config.replace("GUARD", &guard.display().to_string()));
+    let door = Door::open(env);
+    let result = json!({"stdout": "the key is 42", "stderr": "", "interrupted": false, "isImage": false});
+    let more = json!({
+        "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"command": "cat key"}, "tool_response": result,
+    });
+    let told = door.told(&door.event("PostToolUse", &more));
+    assert_eq!(told["hookSpecificOutput"]["updatedToolOutput"]["stdout"], "[withheld]", "{told}");
+    assert!(!told.to_string().contains("42"), "{told}");
+}
+
+#[test]
+fn a_changed_configuration_counts_for_the_next_session_at_the_latest() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    assert_eq!(door.told(&door.shell("toolu_1", "git push")), json!({}));
+    refusing(&door.env, "*push*");
+    let mut other = door.shell("toolu_2", "git push");
+    other["session_id"] = json!("another");
+    assert!(refusal(&door.told(&other)).contains("history"));
+}
+
+#[test]
+fn a_folder_keeps_its_hooks_wherever_the_agent_goes() {
+    let env = TestEnv::new();
+    let door = Door::open(env);
+    // The project's own configuration, which somebody accepted.
+    let guard = door.env.write(
+        "here/guard.sh",
+        &answering(&format!("{BEFORE_TOOL}*--force*"), r#"{"action":"deny_tool","reason":"not in this project"}"#),
+    );
+    door.env.found_config(&format!(
+        "[hooks.processes.project]\nenabled = true\ncommand = ['sh', '{}']\nintercept = ['before_tool']\n",
+        guard.display()
+    ));
+    let trusted = door.env.on_terminal("y\n", &["trust"]);
+    assert_eq!(trusted.code, Some(0), "{trusted}");
+    assert!(refusal(&door.told(&door.shell("toolu_1", "git push --force"))).contains("not in this project"));
+    let mut elsewhere = door.shell("toolu_2", "git push --force");
+    elsewhere["cwd"] = json!(door.env.path("home"));
+    assert!(refusal(&door.told(&elsewhere)).contains("not in this project"), "`cd` leads out of no guard");
+}

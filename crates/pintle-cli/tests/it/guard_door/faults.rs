@@ -1,0 +1,121 @@
+//! Whatever dies, hangs or is wrong: the host refuses the call.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+
+use super::door::{Door, LONG, document, refusal, refusing, wait_for};
+use crate::env::{BEFORE_TOOL, TestEnv};
+
+/// A hook that never answers about a call.
+fn hanging(env: &TestEnv) {
+    let hang = format!(
+        r#"while IFS= read -r line; do
+  id=${{line#*'"id":'}}; id=${{id%%,*}}
+  case $line in {BEFORE_TOOL}) touch '{}'; sleep 1000 ;; esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":{{}}}}\n' "$id"
+done
+"#,
+        env.path("asked").display()
+    );
+    let guard = env.write("config/pintle/guard.sh", &hang);
+    env.user_config(&format!(
+        "[hooks]\nenabled = true\n[hooks.defaults]\ninterceptor_timeout_ms = 900000\n[hooks.processes.slow]\nenabled = true\ncommand = ['sh', '{}']\nintercept = ['before_tool']\n",
+        guard.display()
+    ));
+}
+
+#[test]
+fn hooks_that_hang_are_cut_off_before_the_deadline() {
+    let env = TestEnv::new();
+    hanging(&env);
+    let door = Door::open(env);
+    let began = Instant::now();
+    let told = document(&door.ask(1500, &door.shell("toolu_1", "ls")).wait_with_output().unwrap());
+    refusal(&told);
+    // It is the daemon that says so: the hook would say that nobody answered.
+    assert!(!told.to_string().contains("did not answer, so"), "{told}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_daemon_that_is_killed_while_it_works_leaves_a_refusal() {
+    let env = TestEnv::new();
+    hanging(&env);
+    let mut door = Door::open(env);
+    let hook = door.ask(LONG, &door.shell("toolu_1", "ls"));
+    wait_for(|| door.env.path("asked").exists().then_some(()));
+    door.daemon.kill().unwrap();
+    door.daemon.wait().unwrap();
+    refusal(&document(&hook.wait_with_output().unwrap()));
+}
+
+#[test]
+fn a_daemon_that_is_gone_is_started_by_the_next_hook() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let mut door = Door::open(env);
+    door.daemon.kill().unwrap();
+    door.daemon.wait().unwrap();
+    assert_eq!(door.told(&door.shell("toolu_1", "git push")), json!({}));
+    assert!(refusal(&door.told(&door.shell("toolu_2", "git push --force"))).contains("history"));
+    // A session stays where it began, whichever daemon answers.
+    let mut elsewhere = door.shell("toolu_3", "git push --force");
+    elsewhere["cwd"] = json!(door.env.path("home"));
+    assert!(refusal(&door.told(&elsewhere)).contains("history"));
+    // The one that a hook started is nobody's child.
+    let pid = std::fs::read_to_string(door.folder().join("pid")).unwrap();
+    kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGTERM).unwrap();
+    wait_for(|| (!door.folder().join("guard.sock").exists()).then_some(()));
+}
+
+#[test]
+fn a_daemon_that_cannot_be_started_leaves_a_refusal() {
+    let mut door = Door::open(TestEnv::new());
+    door.daemon.kill().unwrap();
+    door.daemon.wait().unwrap();
+    std::fs::remove_file(door.folder().join("start")).unwrap();
+    refusal(&door.told(&door.shell("toolu_1", "ls")));
+}
+
+#[test]
+fn a_configuration_that_does_not_load_refuses_and_says_why() {
+    let env = TestEnv::new();
+    env.user_config("this is no TOML\n");
+    let door = Door::open(env);
+    let told = door.told(&door.shell("toolu_1", "ls"));
+    assert!(refusal(&told).contains("does not load") && refusal(&told).contains("pintle.toml"), "{told}");
+    // As soon as it does, calls go on.
+    door.env.user_config("");
+    assert_eq!(door.told(&door.shell("toolu_2", "ls")), json!({}));
+}
+
+#[test]
+fn a_payload_that_is_none_is_refused() {
+    let door = Door::open(TestEnv::new());
+    let mut child = door.command("PreToolUse", LONG).spawn().unwrap();
+    drop(child.stdin.take());
+    let output = child.wait_with_output().unwrap();
+    refusal(&document(&output));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("not one JSON object"));
+}
+
+#[test]
+fn a_second_daemon_of_the_same_home_is_refused() {
+    let door = Door::open(TestEnv::new());
+    let seen = door.env.pintle(&["guard", "serve"]);
+    assert_eq!(seen.code, Some(1), "{seen}");
+    assert!(seen.err.contains("another daemon guards with this home"), "{seen}");
+}
+
+#[test]
+fn a_guard_that_is_down_refuses_what_it_was_to_guard() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.gone]\nenabled = true\ncommand = ['/nowhere/guard']\nintercept = ['before_tool']\n",
+    );
+    let door = Door::open(env);
+    assert!(refusal(&door.told(&door.shell("toolu_1", "ls"))).contains("gone"));
+}

@@ -1,0 +1,11 @@
+//! The hook that coding agents start: as little as can ask the daemon of the guard, and refuse where nobody answers.
+//!
+//! [`frame`] is what goes over the socket, in both directions, and knows no file and no clock; [`key`] the key that proves
+//! an answer; [`options`] the command line that an installation writes; [`asking`] asks once; [`start`] brings a daemon
+//! up where none listens. `main.rs` puts them together: exactly one document leaves, before the host's deadline.
+
+pub mod asking;
+pub mod frame;
+pub mod key;
+pub mod options;
+pub mod start;
