@@ -17,6 +17,7 @@ use process::{PeerProcess, peer_of_pid, peer_of_tcp};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
@@ -135,6 +136,16 @@ struct Reception {
 }
 
 impl Reception {
+    /// Answers a connection of the network, once hands are shaken where that is done.
+    async fn take(self, stream: TcpStream, from: SocketAddr, acceptor: Option<TlsAcceptor>) {
+        let peer = self.peer_of(&stream, from, acceptor.is_some()).await;
+        let Some(tls) = acceptor else { return self.converse(stream, peer).await };
+        // Whoever does not shake hands in time is gone.
+        if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
+            self.converse(stream, peer).await;
+        }
+    }
+
     async fn accept(&self, listener: &Listener) {
         loop {
             let accepted = match listener {
@@ -143,18 +154,7 @@ impl Reception {
                         tracing::debug!(%error, "small frames may be late");
                     }
                     let (desk, acceptor) = (self.clone(), tls.as_ref().map(|tls| tls.acceptor()));
-                    self.tasks.spawn(async move {
-                        let peer = desk.peer_of(&stream, from, acceptor.is_some()).await;
-                        match acceptor {
-                            None => desk.converse(stream, peer).await,
-                            // Whoever does not shake hands in time is gone.
-                            Some(tls) => {
-                                if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
-                                    desk.converse(stream, peer).await;
-                                }
-                            }
-                        }
-                    });
+                    self.tasks.spawn(desk.take(stream, from, acceptor));
                 }),
                 Listener::Unix(listener, _) => listener.accept().await.map(|(stream, _)| {
                     let peer = stream.peer_cred().ok();
