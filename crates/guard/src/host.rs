@@ -1,5 +1,7 @@
 //! What is known of a host: one row of a table.
 
+use domain::json::Value;
+
 use crate::answer::Answer;
 use crate::coverage::ToolCoverage;
 use crate::event::{HookInput, HostEvent, Malformed};
@@ -52,7 +54,7 @@ pub struct KnownVersions {
 }
 
 /// Where a host is configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct HostConfig {
     /// The files, one for each scope that hooks can be installed in.
     pub places: &'static [ConfigPlace],
@@ -60,6 +62,11 @@ pub struct HostConfig {
     pub form: ConfigForm,
     /// Where our entry has to stand among those of others.
     pub position: RowPosition,
+    /// What the guarded agent must not change, as patterns of paths: `~` is the home folder, `**` any folders, `*` a part
+    /// of a name. A trailing `/**` means the folder and all in it.
+    pub protects: &'static [&'static str],
+    /// What turns hooks off.
+    pub switches: &'static [HostSwitch],
 }
 
 /// One file of a host's configuration.
@@ -84,20 +91,99 @@ pub enum InstallScope {
     System,
 }
 
-/// The form of a host's configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The form of a host's configuration, and of our entry in it.
+#[derive(Clone, Copy, Debug)]
 pub enum ConfigForm {
-    /// A member `hooks` of a JSON file that is shared with everything else; comments are allowed where it says so.
+    /// A member `hooks` of a JSON file that is shared with everything else, with a list for each event.
     Json {
         /// Whether the host reads comments and trailing commas.
         comments: bool,
+        /// The element of an event's list.
+        entry: fn(&HookEntry<'_>, &EventRow) -> Value,
     },
     /// An array of tables `hooks` of a TOML file.
-    Toml,
+    Toml {
+        /// One table, as lines.
+        entry: fn(&HookEntry<'_>, &EventRow) -> String,
+    },
     /// A file that is ours alone.
-    WholeFile,
-    /// A folder with one executable for each event.
-    Executables,
+    WholeFile {
+        /// All of it.
+        text: fn(&GuardHost, &HookEntry<'_>) -> String,
+    },
+    /// A folder with one executable for each event, by its name.
+    Executables {
+        /// One of them.
+        text: fn(&HookEntry<'_>, &EventRow) -> String,
+    },
+}
+
+/// What hosts start, as an installation writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookEntry<'a> {
+    /// The host, by its id.
+    pub host: &'a str,
+    /// The client, absolute.
+    pub program: &'a str,
+    /// Where the daemon listens, absolute.
+    pub socket: &'a str,
+    /// The file with the key that proves the daemon's answers, absolute.
+    pub key_file: &'a str,
+    /// How long the host waits, in seconds.
+    pub timeout_s: u32,
+}
+
+/// How long before its host gives up the client answers: it has to be heard, and processes start late under load.
+pub const MARGIN_S: u32 = 2;
+
+impl HookEntry<'_> {
+    /// The words behind the program's name, for `event`.
+    pub fn arguments(&self, event: &str) -> Vec<String> {
+        let deadline_ms = u64::from(self.timeout_s.saturating_sub(MARGIN_S).max(1)) * 1000;
+        let words = [
+            ("--host", self.host.to_owned()),
+            ("--event", event.to_owned()),
+            ("--socket", self.socket.to_owned()),
+            ("--key-file", self.key_file.to_owned()),
+            ("--deadline", deadline_ms.to_string()),
+        ];
+        words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+
+    /// Program and arguments as a text for `sh`.
+    pub fn shell_text(&self, event: &str) -> String {
+        let words = std::iter::once(self.program.to_owned()).chain(self.arguments(event));
+        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// `word` as `sh` takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A place in a file of a host that turns hooks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSwitch {
+    /// The file, as in [`ConfigPlace::path`].
+    pub path: &'static str,
+    /// Where it stands there: the names of members, from the outside in.
+    pub names: &'static [&'static str],
+    /// What stands there then.
+    pub off: SwitchValue,
+}
+
+/// What turns hooks off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SwitchValue {
+    /// This truth.
+    Is(bool),
+    /// A list that names a hook of ours.
+    NamesOurs,
 }
 
 /// Where our entry has to stand among those of others.

@@ -4,13 +4,42 @@ use crate::host::GuardHost;
 use crate::panic::PanicRow;
 
 pub mod claude;
+pub mod cline;
+pub mod codex;
+pub mod copilot;
+pub mod gemini;
+pub mod kimi;
+pub mod opencode;
+pub mod pi;
+mod plugin;
+pub mod qwen;
 mod shape;
 
 /// All hosts, in the order in which tables show them.
-pub const HOSTS: &[&GuardHost] = &[&claude::CLAUDE];
+pub const HOSTS: &[&GuardHost] = &[
+    &claude::CLAUDE,
+    &codex::CODEX,
+    &gemini::GEMINI,
+    &qwen::QWEN,
+    &copilot::COPILOT,
+    &kimi::KIMI,
+    &cline::CLINE,
+    &opencode::OPENCODE,
+    &pi::PI,
+];
 
 /// The panic denies of all hosts, apart from their rows: the client needs nothing else of this crate.
-const PANICS: &[PanicRow] = &[claude::PANIC];
+const PANICS: &[PanicRow] = &[
+    claude::PANIC,
+    codex::PANIC,
+    gemini::PANIC,
+    qwen::PANIC,
+    copilot::PANIC,
+    kimi::PANIC,
+    cline::PANIC,
+    opencode::PANIC,
+    pi::PANIC,
+];
 
 /// The host that `--host` calls `id`.
 pub fn host(id: &str) -> Option<&'static GuardHost> {

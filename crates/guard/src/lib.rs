@@ -7,13 +7,17 @@ pub mod event;
 pub mod host;
 pub mod hosts;
 mod panic;
+mod path_pattern;
+pub mod protects;
 pub mod ruling;
+pub mod settings;
 pub mod speech;
 pub mod tools;
 mod wire;
 
 pub use answer::{Answer, Degraded};
 pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
-pub use host::GuardHost;
+pub use host::{GuardHost, HookEntry};
 pub use hosts::{HOSTS, host, panic_deny};
+pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};

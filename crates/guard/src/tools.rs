@@ -73,27 +73,23 @@ pub(crate) fn strings(place: &Value) -> Vec<&str> {
     }
 }
 
-/// The shell texts among `arguments`, as `row` says where they stand.
-pub fn shell_texts<'a>(row: &ToolRow, arguments: &'a Object) -> Vec<&'a str> {
-    row.holds
-        .iter()
-        .flat_map(|holds| match holds {
-            Holds::Shell(member) => arguments.get(member).map(strings).unwrap_or_default(),
-            Holds::Path(_) | Holds::Patch(_) => Vec::new(),
-        })
-        .collect()
+/// The shell texts among `arguments`, as `holds` says where they stand.
+pub fn texts_in<'a>(holds: &[Holds], arguments: &'a Object) -> Vec<&'a str> {
+    let texts = holds.iter().flat_map(|holds| match holds {
+        Holds::Shell(member) => arguments.get(member).map(strings).unwrap_or_default(),
+        Holds::Path(_) | Holds::Patch(_) => Vec::new(),
+    });
+    texts.collect()
 }
 
-/// The paths among `arguments`, as `row` says where they stand.
-pub fn paths<'a>(row: &ToolRow, arguments: &'a Object) -> Vec<&'a str> {
-    row.holds
-        .iter()
-        .flat_map(|holds| match holds {
-            Holds::Path(member) => arguments.get(member).map(strings).unwrap_or_default(),
-            Holds::Patch(member) => arguments.get(member).and_then(Value::as_str).map(patched).unwrap_or_default(),
-            Holds::Shell(_) => Vec::new(),
-        })
-        .collect()
+/// The paths among `arguments`, as `holds` says where they stand.
+pub fn paths_in<'a>(holds: &[Holds], arguments: &'a Object) -> Vec<&'a str> {
+    let paths = holds.iter().flat_map(|holds| match holds {
+        Holds::Path(member) => arguments.get(member).map(strings).unwrap_or_default(),
+        Holds::Patch(member) => arguments.get(member).and_then(Value::as_str).map(patched).unwrap_or_default(),
+        Holds::Shell(_) => Vec::new(),
+    });
+    paths.collect()
 }
 
 /// The heads of `apply_patch` that name a file.

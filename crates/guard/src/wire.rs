@@ -30,6 +30,11 @@ impl Payload {
         self.0
     }
 
+    /// The member `name`, still there.
+    pub(crate) fn peek(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
     /// Puts back what was taken in vain.
     pub(crate) fn put(&mut self, name: &str, value: Value) {
         self.0.insert(name.to_owned(), value);
@@ -63,9 +68,21 @@ impl Payload {
 
     /// The object `name`, which has to be there.
     pub(crate) fn object(&mut self, name: &'static str) -> Result<Object, Malformed> {
+        self.object_or_none(name).ok_or(Malformed::Member(name))
+    }
+
+    /// The members of `name`; none, and it stays, where that is no object.
+    pub(crate) fn members(&mut self, name: &str) -> Object {
+        if !self.0.get(name).is_some_and(Value::is_object) {
+            return Object::new();
+        }
+        self.object_or_none(name).unwrap_or_default()
+    }
+
+    fn object_or_none(&mut self, name: &str) -> Option<Object> {
         match self.0.shift_remove(name) {
-            Some(Value::Object(members)) => Ok(members),
-            _ => Err(Malformed::Member(name)),
+            Some(Value::Object(members)) => Some(members),
+            _ => None,
         }
     }
 

@@ -7,8 +7,8 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig, InstallScope,
-    KnownVersions, RowPosition, TimeUnit,
+    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -27,8 +27,23 @@ pub static CLAUDE: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::ProjectLocal, path: "./.claude/settings.local.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/claude-code/managed-settings.json" },
         ],
-        form: ConfigForm::Json { comments: false },
+        form: ConfigForm::Json { comments: false, entry },
         position: RowPosition::First,
+        protects: &["**/.claude/settings*.json", "~/.claude*/**", "/etc/claude-code/**"],
+        switches: &[
+            HostSwitch { path: "~/.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            HostSwitch { path: "./.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            HostSwitch {
+                path: "./.claude/settings.local.json",
+                names: &["disableAllHooks"],
+                off: SwitchValue::Is(true),
+            },
+            HostSwitch {
+                path: "/etc/claude-code/managed-settings.json",
+                names: &["disableAllHooks"],
+                off: SwitchValue::Is(true),
+            },
+        ],
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
     events: &[
@@ -82,6 +97,17 @@ const SWITCH: &str = "started with `--bare`, `--safe-mode` or `--setting-sources
 
 /// Where its file tools have their path.
 const FILE: &[Holds] = &[Holds::Path("file_path")];
+
+/// The exec form: no shell stands between, and a hook that fails holds the call.
+fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+    json!({"hooks": [{
+        "type": "command",
+        "command": hook.program,
+        "args": hook.arguments(row.name),
+        "timeout": hook.timeout_s,
+        "onFailure": "block",
+    }]})
+}
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

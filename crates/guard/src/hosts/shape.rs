@@ -8,7 +8,15 @@ use crate::wire::{Payload, call, prompt_text};
 
 /// Reads an event in Claude's form.
 pub(super) fn decode(host: &GuardHost, input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
-    let mut said = Payload::read(input)?;
+    decode_payload(host, Payload::read(input)?, input)
+}
+
+/// Reads an event in Claude's form from what was read already.
+pub(super) fn decode_payload(
+    host: &GuardHost,
+    mut said: Payload,
+    input: &HookInput<'_>,
+) -> Result<HostEvent, Malformed> {
     let name = said.text("hook_event_name")?;
     let mut event = said.begin(host, name, input);
     event.session = said.text("session_id")?;

@@ -1,0 +1,195 @@
+//! Codex. It throws an answer away that has an unknown member, no reason, or a code other than 0, and lets the call run.
+
+use domain::json::{Object, Value, json};
+
+use super::shape;
+use crate::answer::Answer;
+use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
+use crate::host::{
+    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+};
+use crate::panic::PanicRow;
+use crate::ruling::GuardRuling;
+use crate::speech::{self, Speech};
+use crate::tools::{Holds, ToolClass, ToolRow};
+
+/// What is known of Codex.
+pub static CODEX: GuardHost = GuardHost {
+    id: "codex",
+    name: "Codex",
+    versions: KnownVersions { min: "0.169.0", newest: "0.169.0" },
+    config: HostConfig {
+        places: &[
+            ConfigPlace { scope: InstallScope::User, path: "~/.codex/hooks.json" },
+            ConfigPlace { scope: InstallScope::Project, path: "./.codex/hooks.json" },
+            ConfigPlace { scope: InstallScope::System, path: "/etc/codex/hooks.json" },
+        ],
+        form: ConfigForm::Json { comments: false, entry },
+        position: RowPosition::Any,
+        protects: &["**/.codex/**", "/etc/codex/**"],
+        switches: &[
+            HostSwitch { path: "~/.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
+            HostSwitch { path: "./.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
+            HostSwitch {
+                path: "/etc/codex/requirements.toml",
+                names: &["features", "hooks"],
+                off: SwitchValue::Is(false),
+            },
+        ],
+    },
+    deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
+    events: &[
+        EventRow { name: "SessionStart", installed: true, answers: true, stops: false },
+        EventRow { name: "SessionEnd", installed: true, answers: false, stops: false },
+        EventRow { name: "UserPromptSubmit", installed: true, answers: true, stops: true },
+        EventRow { name: "PreToolUse", installed: true, answers: true, stops: true },
+        EventRow { name: "PermissionRequest", installed: true, answers: true, stops: true },
+        EventRow { name: "PostToolUse", installed: true, answers: true, stops: true },
+        EventRow { name: "SubagentStart", installed: true, answers: false, stops: false },
+        EventRow { name: "SubagentStop", installed: true, answers: true, stops: true },
+        EventRow { name: "Stop", installed: true, answers: true, stops: true },
+        EventRow { name: "Interrupt", installed: true, answers: false, stops: false },
+    ],
+    asks: AskSupport::Never,
+    tools: &[
+        ToolRow { native: "Bash", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
+        ToolRow {
+            native: "apply_patch",
+            canonical: "edit_file",
+            class: ToolClass::FileWrite,
+            holds: &[Holds::Patch("command")],
+        },
+        ToolRow {
+            native: "view_image",
+            canonical: "view_image",
+            class: ToolClass::FileRead,
+            holds: &[Holds::Path("path")],
+        },
+        ToolRow { native: "spawn_agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
+        ToolRow { native: "multi_agent_v1wait_agent", canonical: "wait_agent", class: ToolClass::Subagent, holds: &[] },
+    ],
+    coverage: &[
+        ToolCoverage {
+            class: ToolClass::Shell,
+            level: GuardLevel::Open,
+            around: &["`write_stdin` types into a shell that is open, and no hook sees it", TRUST],
+        },
+        ToolCoverage {
+            class: ToolClass::FileWrite,
+            level: GuardLevel::Held,
+            around: &["`write_stdin` into an open shell", TRUST],
+        },
+        ToolCoverage {
+            class: ToolClass::FileRead,
+            level: GuardLevel::Open,
+            around: &["files are read by the shell: see there", TRUST],
+        },
+        ToolCoverage {
+            class: ToolClass::Web,
+            level: GuardLevel::Open,
+            around: &["web search runs at the vendor and passes no hook"],
+        },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[TRUST] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[TRUST] },
+        ToolCoverage {
+            class: ToolClass::Other,
+            level: GuardLevel::Held,
+            around: &["the script of `exec` in code mode is not seen; the calls in it are", TRUST],
+        },
+    ],
+    environment: &["CODEX_HOME"],
+    adapter: HostAdapter { decode, encode },
+};
+
+/// What makes it pass over every hook.
+const TRUST: &str = "`features.hooks = false`, or a hook that nobody accepted: it is passed over without a word";
+
+fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+    json!({"hooks": [{"type": "command", "command": hook.shell_text(row.name), "timeout": hook.timeout_s}]})
+}
+
+/// What is printed when nobody answers.
+pub(crate) const PANIC: PanicRow = PanicRow {
+    host: "codex",
+    denies: &[
+        (
+            "PreToolUse",
+            r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}}"#,
+        ),
+        (
+            "PermissionRequest",
+            r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"Pintle's guard did not answer, so this call is refused."}}}"#,
+        ),
+        (
+            "UserPromptSubmit",
+            r#"{"decision":"block","reason":"Pintle's guard did not answer, so this prompt is refused."}"#,
+        ),
+        (
+            "PostToolUse",
+            r#"{"decision":"block","reason":"Pintle's guard did not answer, so this result is withheld."}"#,
+        ),
+    ],
+};
+
+fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
+    shape::decode(&CODEX, input)
+}
+
+fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {
+    speech::answer(event, &Codex(event), ruling)
+}
+
+/// What Codex takes at an event.
+struct Codex<'a>(&'a HostEvent);
+
+impl Speech for Codex<'_> {
+    /// It gives the model about 12 kB.
+    const MAX_REASON: usize = 10_000;
+
+    fn nothing(&self) -> Option<Value> {
+        None
+    }
+
+    fn deny(&self, reason: &str) -> Option<Value> {
+        let HostEvent { what, event, .. } = self.0;
+        if matches!(what, HostWhat::Tool(_)) {
+            return Some(shape::denied(event, reason));
+        }
+        if matches!(what, HostWhat::Permission { .. }) {
+            return Some(shape::not_permitted(event, reason));
+        }
+        // After a tool the reason stands in the place of the result.
+        let blocks = what.is_stop() || what.is_done() || matches!(what, HostWhat::Prompt { .. });
+        blocks.then(|| shape::blocked(reason))
+    }
+
+    fn abort(&self, reason: &str) -> Option<Value> {
+        // No call of the model is made for a prompt that is blocked.
+        matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
+    }
+
+    fn input(&self, arguments: &Object, _context: Option<&str>) -> Option<Value> {
+        // Without `allow` it passes the change over, and a text beside it was never tried.
+        matches!(self.0.what, HostWhat::Tool(_)).then(|| {
+            json!({"hookSpecificOutput": {
+                "hookEventName": self.0.event,
+                "permissionDecision": "allow",
+                "updatedInput": arguments,
+            }})
+        })
+    }
+
+    fn result(&self, text: &str, _shaped: Option<&Value>) -> Option<Value> {
+        let text = speech::reason(text, Self::MAX_REASON);
+        self.0.what.is_done().then(|| shape::blocked(&text))
+    }
+
+    fn context(&self, text: &str) -> Option<Value> {
+        let HostEvent { what, event, .. } = self.0;
+        let takes =
+            what.is_done() || matches!(what, HostWhat::SessionStart | HostWhat::Prompt { .. } | HostWhat::Tool(_));
+        takes.then(|| shape::context(event, text))
+    }
+}

@@ -1,0 +1,58 @@
+// Written by `pintle guard install`. Each hook asks the client of Pintle's guard; anything but an allow refuses.
+// Nothing here may throw while it loads: OpenCode would go on without it.
+const PROGRAM = "PROGRAM"
+const ARGUMENTS = ["ARGUMENTS"]
+
+async function ask(event, told) {
+  const { spawn } = await import("node:child_process")
+  const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word))
+  return await new Promise((resolve) => {
+    const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
+    let said = ""
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", (part) => (said += part))
+    child.stdin.on("error", () => {})
+    child.on("error", (error) => resolve({ deny: `Pintle's guard could not be started: ${error.message}` }))
+    child.on("close", () => {
+      try {
+        resolve(JSON.parse(said))
+      } catch {
+        resolve({ deny: "Pintle's guard did not answer, so this is refused." })
+      }
+    })
+    child.stdin.end(JSON.stringify(told))
+  })
+}
+
+const refusal = (answer) => (answer?.allow === true ? "" : answer?.deny || "refused by Pintle's guard")
+
+export const Pintle = async (context) => {
+  const directory = context?.directory
+  const told = (input, output) => ({ directory, input, output })
+  return {
+    event: async ({ event }) => {
+      if (event?.type === "session.created" || event?.type === "session.idle") {
+        await ask(event.type, { directory, type: event.type, properties: event.properties })
+      }
+    },
+    "chat.message": async (input, output) => {
+      const why = refusal(await ask("chat.message", told(input, output)))
+      if (why) throw new Error(why)
+    },
+    "tool.execute.before": async (input, output) => {
+      const answer = await ask("tool.execute.before", told(input, output))
+      const why = refusal(answer)
+      if (why) throw new Error(why)
+      if (answer.args === undefined) return
+      // The object itself has to stay: another one in its place is passed over.
+      for (const name of Object.keys(output.args)) if (!(name in answer.args)) delete output.args[name]
+      Object.assign(output.args, answer.args)
+    },
+    "tool.execute.after": async (input, output) => {
+      const answer = await ask("tool.execute.after", told(input, output))
+      const why = refusal(answer)
+      if (why) output.output = why
+      else if (typeof answer.output === "string") output.output = answer.output
+    },
+  }
+}

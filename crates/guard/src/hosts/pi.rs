@@ -1,0 +1,113 @@
+//! pi, by an extension of ours: it starts the client with the event, and with `sessionId` and `cwd` beside its members.
+
+use domain::json::Value;
+
+use super::plugin::{self, Plugin};
+use crate::answer::Answer;
+use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
+use crate::host::{
+    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    InstallScope, KnownVersions, RowPosition, TimeUnit,
+};
+use crate::panic::PanicRow;
+use crate::ruling::GuardRuling;
+use crate::speech;
+use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::wire::{Payload, call};
+
+/// What is known of pi.
+pub static PI: GuardHost = GuardHost {
+    id: "pi",
+    name: "pi",
+    versions: KnownVersions { min: "0.74.2", newest: "0.74.2" },
+    config: HostConfig {
+        places: &[
+            ConfigPlace { scope: InstallScope::User, path: "~/.pi/agent/extensions/pintle.ts" },
+            ConfigPlace { scope: InstallScope::Project, path: "./.pi/extensions/pintle.ts" },
+        ],
+        form: ConfigForm::WholeFile { text },
+        position: RowPosition::Any,
+        protects: &["~/.pi/**", "**/.pi/extensions/**"],
+        switches: &[],
+    },
+    deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
+    events: &[
+        EventRow { name: "session_start", installed: true, answers: false, stops: false },
+        EventRow { name: "session_shutdown", installed: true, answers: false, stops: false },
+        EventRow { name: "input", installed: true, answers: true, stops: true },
+        EventRow { name: "tool_call", installed: true, answers: true, stops: true },
+        EventRow { name: "tool_result", installed: true, answers: true, stops: true },
+        EventRow { name: "agent_end", installed: true, answers: false, stops: false },
+    ],
+    asks: AskSupport::Never,
+    tools: &[
+        ToolRow { native: "bash", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
+        ToolRow { native: "write", canonical: "write_file", class: ToolClass::FileWrite, holds: PATH },
+        ToolRow { native: "edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: PATH },
+        ToolRow { native: "read", canonical: "read_file", class: ToolClass::FileRead, holds: PATH },
+    ],
+    coverage: &[
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[NONE] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[NONE] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[NONE] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Absent, around: &[] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Absent, around: &[] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Absent, around: &[] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[NONE] },
+    ],
+    environment: &[],
+    adapter: HostAdapter { decode, encode },
+};
+
+const NONE: &str = "started with `--no-extensions`";
+const PATH: &[Holds] = &[Holds::Path("path")];
+
+/// It has the arguments of the client but for the event, which it puts in.
+fn text(_host: &GuardHost, hook: &HookEntry<'_>) -> String {
+    plugin::filled(include_str!("pi/pintle.ts"), hook)
+}
+
+/// What is printed when nobody answers.
+pub(crate) const PANIC: PanicRow = PanicRow {
+    host: "pi",
+    denies: &[
+        ("tool_call", r#"{"deny":"Pintle's guard did not answer, so this call is refused."}"#),
+        ("tool_result", r#"{"deny":"Pintle's guard did not answer, so this result is withheld."}"#),
+        ("input", r#"{"deny":"Pintle's guard did not answer, so this prompt is refused."}"#),
+    ],
+};
+
+fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
+    let mut said = Payload::read(input)?;
+    let name = said.text("type")?;
+    let mut event = said.begin(&PI, name, input);
+    event.session = said.said("sessionId").unwrap_or_default();
+    event.what = match event.event.as_str() {
+        "session_start" => HostWhat::SessionStart,
+        "session_shutdown" => HostWhat::SessionEnd,
+        "input" => HostWhat::Prompt { text: said.text("text")? },
+        "tool_call" => HostWhat::Tool(tool(&mut said)?),
+        "tool_result" => {
+            let tool = tool(&mut said)?;
+            let result = said.take("content").unwrap_or(Value::Null);
+            HostWhat::ToolDone { tool, result, failed: said.flag("isError") }
+        }
+        "agent_end" => HostWhat::Stop { text: None, again: false },
+        _ => HostWhat::Other,
+    };
+    if event.what.is_done() || matches!(event.what, HostWhat::Tool(_)) {
+        event.call = said.said("toolCallId");
+    }
+    event.host_raw = said.rest();
+    Ok(event)
+}
+
+fn tool(said: &mut Payload) -> Result<HostCall, Malformed> {
+    let native = said.text("toolName")?;
+    Ok(call(&PI, native, said.object("input")?))
+}
+
+fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {
+    speech::answer(event, &Plugin(event), ruling)
+}

@@ -1,0 +1,56 @@
+// Written by `pintle guard install`. Each event asks the client of Pintle's guard; anything but an allow refuses.
+const PROGRAM = "PROGRAM";
+const ARGUMENTS = ["ARGUMENTS"];
+
+async function ask(event: string, told: unknown): Promise<any> {
+  const { spawn } = await import("node:child_process");
+  const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word));
+  return await new Promise((resolve) => {
+    const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] });
+    let said = "";
+    child.stdout.setEncoding("utf8");
+    child.stdout.on("data", (part: string) => (said += part));
+    child.stdin.on("error", () => {});
+    child.on("error", (error: Error) => resolve({ deny: `Pintle's guard could not be started: ${error.message}` }));
+    child.on("close", () => {
+      try {
+        resolve(JSON.parse(said));
+      } catch {
+        resolve({ deny: "Pintle's guard did not answer, so this is refused." });
+      }
+    });
+    child.stdin.end(JSON.stringify(told));
+  });
+}
+
+const refusal = (answer: any) => (answer?.allow === true ? "" : answer?.deny || "refused by Pintle's guard");
+
+function told(event: any, context: any) {
+  const manager = context?.sessionManager;
+  const sessionId = typeof manager?.getSessionId === "function" ? manager.getSessionId() : undefined;
+  return { ...event, sessionId, cwd: context?.cwd ?? process.cwd() };
+}
+
+export default function (pi: any) {
+  for (const name of ["session_start", "session_shutdown", "agent_end"]) {
+    pi.on(name, async (event: any, context: any) => {
+      await ask(name, told(name === "agent_end" ? { type: name } : event, context));
+    });
+  }
+  pi.on("input", async (event: any, context: any) => {
+    if (refusal(await ask("input", told(event, context)))) return { action: "handled" };
+  });
+  pi.on("tool_call", async (event: any, context: any) => {
+    const answer = await ask("tool_call", told(event, context));
+    const reason = refusal(answer);
+    if (reason) return { block: true, reason };
+    if (answer.args === undefined) return;
+    for (const name of Object.keys(event.input)) if (!(name in answer.args)) delete event.input[name];
+    Object.assign(event.input, answer.args);
+  });
+  pi.on("tool_result", async (event: any, context: any) => {
+    const answer = await ask("tool_result", told(event, context));
+    const text = refusal(answer) || answer.output;
+    if (typeof text === "string") return { content: [{ type: "text", text }] };
+  });
+}

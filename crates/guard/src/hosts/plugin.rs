@@ -1,0 +1,45 @@
+//! What our own plugins are told inside of hosts that load plugins: one document of one of three forms.
+//!
+//! `{"allow":true}`, with `args` (all arguments of the call), `output` (the text of the result) or `prompt` beside it,
+//! or `{"deny":REASON}`. A plugin lets nothing pass after any other text.
+
+use domain::json::{Object, Value, json};
+
+use crate::event::{HostEvent, HostWhat};
+use crate::host::HookEntry;
+use crate::speech::{self, Speech};
+
+/// The text of a plugin with the client's command line in it.
+pub(super) fn filled(text: &str, hook: &HookEntry<'_>) -> String {
+    let word = |word: &str| Value::from(word).to_string();
+    let arguments = Value::from(hook.arguments("EVENT").into_iter().map(Value::from).collect::<Vec<_>>());
+    text.replace("\"PROGRAM\"", &word(hook.program)).replace("[\"ARGUMENTS\"]", &arguments.to_string())
+}
+
+/// What a plugin takes at an event.
+pub(super) struct Plugin<'a>(pub(super) &'a HostEvent);
+
+impl Speech for Plugin<'_> {
+    fn nothing(&self) -> Option<Value> {
+        Some(json!({"allow": true}))
+    }
+
+    fn deny(&self, reason: &str) -> Option<Value> {
+        let what = &self.0.what;
+        (what.is_done() || matches!(what, HostWhat::Tool(_) | HostWhat::Prompt { .. })).then(|| json!({"deny": reason}))
+    }
+
+    fn abort(&self, reason: &str) -> Option<Value> {
+        // A prompt that is refused ends the run.
+        matches!(self.0.what, HostWhat::Prompt { .. }).then(|| json!({"deny": reason}))
+    }
+
+    fn input(&self, arguments: &Object, _context: Option<&str>) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Tool(_)).then(|| json!({"allow": true, "args": arguments}))
+    }
+
+    fn result(&self, text: &str, _shaped: Option<&Value>) -> Option<Value> {
+        let text = speech::reason(text, usize::MAX);
+        self.0.what.is_done().then(|| json!({"allow": true, "output": text}))
+    }
+}

@@ -1,0 +1,160 @@
+//! Qwen Code. Where several hooks answer, the last one wins; changed arguments are passed over.
+
+use domain::json::{Value, json};
+
+use super::shape;
+use crate::answer::Answer;
+use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
+use crate::host::{
+    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+};
+use crate::panic::PanicRow;
+use crate::ruling::GuardRuling;
+use crate::speech::{self, Speech};
+use crate::tools::{Holds, ToolClass, ToolRow};
+
+/// What is known of Qwen Code.
+pub static QWEN: GuardHost = GuardHost {
+    id: "qwen",
+    name: "Qwen Code",
+    versions: KnownVersions { min: "0.24.4", newest: "0.24.4" },
+    config: HostConfig {
+        places: &[
+            ConfigPlace { scope: InstallScope::User, path: "~/.qwen/settings.json" },
+            ConfigPlace { scope: InstallScope::Project, path: "./.qwen/settings.json" },
+            ConfigPlace { scope: InstallScope::System, path: "/etc/qwen-code/settings.json" },
+        ],
+        form: ConfigForm::Json { comments: true, entry },
+        position: RowPosition::Last,
+        protects: &["**/.qwen/**", "/etc/qwen-code/**"],
+        switches: &[
+            HostSwitch { path: "~/.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            HostSwitch { path: "./.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            HostSwitch {
+                path: "/etc/qwen-code/settings.json",
+                names: &["disableAllHooks"],
+                off: SwitchValue::Is(true),
+            },
+        ],
+    },
+    deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },
+    events: &[
+        EventRow { name: "SessionStart", installed: true, answers: false, stops: false },
+        EventRow { name: "SessionEnd", installed: true, answers: false, stops: false },
+        EventRow { name: "UserPromptSubmit", installed: true, answers: true, stops: true },
+        EventRow { name: "PreToolUse", installed: true, answers: true, stops: true },
+        EventRow { name: "PostToolUse", installed: true, answers: true, stops: false },
+        EventRow { name: "PostToolUseFailure", installed: true, answers: true, stops: false },
+        EventRow { name: "SubagentStart", installed: true, answers: false, stops: false },
+        EventRow { name: "SubagentStop", installed: true, answers: true, stops: true },
+        EventRow { name: "Stop", installed: true, answers: true, stops: true },
+    ],
+    asks: AskSupport::AsksOrRefuses,
+    tools: &[
+        ToolRow {
+            native: "run_shell_command",
+            canonical: "exec",
+            class: ToolClass::Shell,
+            holds: &[Holds::Shell("command")],
+        },
+        ToolRow { native: "write_file", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow { native: "edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow { native: "replace", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
+        ToolRow { native: "read_file", canonical: "read_file", class: ToolClass::FileRead, holds: FILE },
+        ToolRow {
+            native: "read_many_files",
+            canonical: "read_file",
+            class: ToolClass::FileRead,
+            holds: &[Holds::Path("paths"), Holds::Path("include")],
+        },
+        ToolRow { native: "list_directory", canonical: "list_dir", class: ToolClass::FileRead, holds: PATH },
+        ToolRow { native: "grep_search", canonical: "search_text", class: ToolClass::FileRead, holds: PATH },
+        ToolRow { native: "glob", canonical: "find_files", class: ToolClass::FileRead, holds: PATH },
+        ToolRow { native: "web_fetch", canonical: "web_fetch", class: ToolClass::Web, holds: &[] },
+        ToolRow { native: "web_search", canonical: "web_search", class: ToolClass::Web, holds: &[] },
+        ToolRow { native: "agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
+        ToolRow { native: "task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
+    ],
+    coverage: &[
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+    ],
+    environment: &["QWEN_PROJECT_DIR", "QWEN_CODE_STARTUP_VERSION"],
+    adapter: HostAdapter { decode, encode },
+};
+
+const SWITCH: &str = "`disableAllHooks` of a project, which beats every other settings file";
+const LATER: &str = "an `allow` of another hook that stands behind ours";
+const FILE: &[Holds] = &[Holds::Path("file_path"), Holds::Path("absolute_path")];
+const PATH: &[Holds] = &[Holds::Path("path")];
+
+fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+    json!({"sequential": true, "hooks": [{
+        "name": format!("pintle-{}", row.name),
+        "type": "command",
+        "command": hook.shell_text(row.name),
+        "timeout": u64::from(hook.timeout_s) * 1000,
+    }]})
+}
+
+/// What is printed when nobody answers.
+pub(crate) const PANIC: PanicRow = PanicRow {
+    host: "qwen",
+    denies: &[
+        (
+            "PreToolUse",
+            r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}}"#,
+        ),
+        (
+            "UserPromptSubmit",
+            r#"{"decision":"block","reason":"Pintle's guard did not answer, so this prompt is refused."}"#,
+        ),
+    ],
+};
+
+fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
+    let mut event = shape::decode(&QWEN, input)?;
+    // It tells its hooks of a prompt before every call of the model, without the prompt from the second one on.
+    if matches!(&event.what, HostWhat::Prompt { text } if text.is_empty()) {
+        event.what = HostWhat::Other;
+        event.host_raw.insert("prompt".to_owned(), Value::from(""));
+    }
+    Ok(event)
+}
+
+fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {
+    speech::answer(event, &Qwen(event), ruling)
+}
+
+/// What Qwen Code takes at an event.
+struct Qwen<'a>(&'a HostEvent);
+
+impl Speech for Qwen<'_> {
+    fn deny(&self, reason: &str) -> Option<Value> {
+        let HostEvent { what, event, .. } = self.0;
+        if matches!(what, HostWhat::Tool(_)) {
+            return Some(shape::denied(event, reason));
+        }
+        (what.is_stop() || matches!(what, HostWhat::Prompt { .. })).then(|| shape::blocked(reason))
+    }
+
+    fn abort(&self, reason: &str) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
+    }
+
+    fn ask(&self, reason: &str) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Tool(_)).then(|| shape::asked(&self.0.event, reason))
+    }
+
+    fn context(&self, text: &str) -> Option<Value> {
+        let HostEvent { what, event, .. } = self.0;
+        (what.is_done() || matches!(what, HostWhat::Prompt { .. })).then(|| shape::context(event, text))
+    }
+}

@@ -1,0 +1,198 @@
+//! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
+
+use std::path::Path;
+
+use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
+
+use crate::event::{HostCall, HostEvent, HostWhat};
+use crate::hosts::{HOSTS, host};
+use crate::path_pattern::{holds, is_meant, mark, names};
+use crate::tools::{self, Holds, ToolClass};
+
+/// Pintle's own folders, as patterns of paths.
+const OWN: [&str; 7] = [
+    "~/.config/pintle/**",
+    "~/.local/share/pintle/**",
+    "~/.local/state/pintle/**",
+    "/etc/pintle/**",
+    "/run/pintle/**",
+    "/run/user/*/pintle/**",
+    "**/.pintle/**",
+];
+
+/// Where a socket and its key lie: what reads them can speak for the client.
+const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
+
+/// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
+const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
+
+/// The members of arguments of a tool that we do not know which may hold a path.
+const PATH_MEMBERS: [&str; 11] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "file_path",
+    "filePath",
+    "filename",
+    "destination",
+    "target",
+    "target_file",
+    "uri",
+];
+
+/// Where things are on this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct GuardedFiles<'a> {
+    /// The home folder of the person, absolute.
+    pub home: &'a str,
+    /// Further files and folders of Pintle that are in use, absolute: its configuration, its store, its socket.
+    pub own: &'a [String],
+}
+
+/// Why the call that `event` is about must not run, whatever rules say; none if nothing is to be said against it.
+pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
+    match &event.what {
+        HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call(event, tool, files),
+        HostWhat::ConfigChange { path, source } => {
+            let path = path.as_deref().unwrap_or(source);
+            Some(format!("the settings in `{path}` changed; they are taken over when the agent is started anew"))
+        }
+        HostWhat::SessionStart
+        | HostWhat::SessionEnd
+        | HostWhat::Prompt { .. }
+        | HostWhat::PromptSent { .. }
+        | HostWhat::ToolDone { .. }
+        | HostWhat::SubagentStart
+        | HostWhat::SubagentStop { .. }
+        | HostWhat::Stop { .. }
+        | HostWhat::BeforeModel { .. }
+        | HostWhat::AfterModel { .. }
+        | HostWhat::Other => None,
+    }
+}
+
+fn of_call(event: &HostEvent, tool: &HostCall, files: &GuardedFiles<'_>) -> Option<String> {
+    let row = host(event.host)?.tool(&tool.native);
+    let look = Look { files, cwd: &event.cwd };
+    let holds: Vec<Holds> = match row {
+        Some(row) => row.holds.to_vec(),
+        None => PATH_MEMBERS.iter().map(|member| Holds::Path(member)).collect(),
+    };
+    let writes = match tool.class {
+        ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
+        ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
+    };
+    let (paths, texts) = (tools::paths_in(&holds, &tool.arguments), tools::texts_in(&holds, &tool.arguments));
+    let by_path = paths.into_iter().find_map(|path| if writes { look.written(path) } else { look.read(path) });
+    by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text)))
+}
+
+/// Looks at one call.
+struct Look<'a> {
+    files: &'a GuardedFiles<'a>,
+    cwd: &'a str,
+}
+
+impl Look<'_> {
+    fn patterns(&self) -> impl Iterator<Item = &'static str> {
+        HOSTS.iter().flat_map(|host| host.config.protects.iter().copied()).chain(OWN)
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        names(path, self.files.home, self.cwd)
+    }
+
+    fn written(&self, path: &str) -> Option<String> {
+        let names = self.names(path);
+        let own = self.files.own.iter().any(|own| names.starts_with(&self.names(own)));
+        let is_guarded = own || self.patterns().any(|pattern| is_meant(pattern, self.files.home, &names));
+        is_guarded.then(|| {
+            format!("`{path}` belongs to the guard of this agent or decides over it: only a person may change it")
+        })
+    }
+
+    fn deleted(&self, path: &str) -> Option<String> {
+        let names = self.names(path);
+        let own = self.files.own.iter().map(|own| self.names(own));
+        let holds_own = own.into_iter().any(|own| own.starts_with(&names) || names.starts_with(&own));
+        let is_guarded = holds_own || self.patterns().any(|pattern| holds(pattern, self.files.home, &names));
+        is_guarded.then(|| {
+            format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
+        })
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        let names = self.names(path);
+        let is_secret = SECRET.iter().any(|pattern| is_meant(pattern, self.files.home, &names));
+        is_secret.then(|| format!("`{path}` is how the guard of this agent is spoken to"))
+    }
+
+    fn shell(&self, host: &str, text: &str) -> Option<String> {
+        let cwd = Path::new(self.cwd);
+        let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
+        let paths =
+            |paths: &[String], look: fn(&Self, &str) -> Option<String>| paths.iter().find_map(|path| look(self, path));
+        paths(&facts.writes, Self::written)
+            .or_else(|| paths(&facts.deletes, Self::deleted))
+            .or_else(|| paths(&facts.reads, Self::read))
+            .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
+            .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
+            .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+    }
+
+    /// A text that cannot be known in all parts may not even name what is guarded.
+    fn unreadable(&self, text: &str) -> Option<String> {
+        let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let plain = plain.to_lowercase();
+        let named = self.patterns().map(mark).find(|mark| plain.contains(mark))?;
+        Some(format!(
+            "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
+        ))
+    }
+}
+
+/// Whether `command` is one of `pintle` that only a person may run.
+fn of_command(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
+    if command.name != "pintle" {
+        return None;
+    }
+    let mut after_option = false;
+    for word in command.argv.iter().skip(1) {
+        if word.starts_with('-') {
+            after_option = !word.contains('=');
+            continue;
+        }
+        if COMMANDS.contains(&word.as_str()) {
+            return Some(format!("`pintle {word}` is for a person, not for the agent that it guards"));
+        }
+        if word.is_empty() || word.contains(['$', '`', '*', '?', '{']) {
+            return Some("which command of `pintle` it would run cannot be known".to_owned());
+        }
+        // It may be the value of the option before it.
+        if !after_option {
+            return None;
+        }
+        after_option = false;
+    }
+    facts.unknown.then(|| "which command of `pintle` it would run cannot be known".to_owned())
+}
+
+/// Programs that take what is typed as code, and the options with which they do so all the same.
+const INTERACTIVE: [&str; 19] = [
+    "bash", "sh", "zsh", "dash", "fish", "ksh", "python", "python3", "ipython", "node", "deno", "bun", "irb", "ruby",
+    "perl", "psql", "mysql", "sqlite3", "ssh",
+];
+const STILL_INTERACTIVE: [&str; 6] = ["-i", "-l", "-s", "--login", "--interactive", "-il"];
+
+/// Codex can type into a program that it left open, and no hook sees that: so none is opened that would run it.
+fn typed_into(text: &str, facts: &ShellFacts) -> Option<String> {
+    if text.contains(['<', '|']) {
+        return None;
+    }
+    let opened = facts.commands.iter().find(|command| {
+        INTERACTIVE.contains(&command.name.as_str())
+            && command.argv.iter().skip(1).all(|word| STILL_INTERACTIVE.contains(&word.as_str()))
+    })?;
+    Some(format!("`{}` without a script would run what is typed into it, which no hook sees", opened.name))
+}

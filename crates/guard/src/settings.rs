@@ -1,0 +1,147 @@
+//! Puts our entries into the files of hosts and takes them out again: text in, text out.
+
+use domain::json::Value;
+
+use crate::host::{ConfigForm, EventRow, GuardHost, HookEntry, HostSwitch, SwitchValue};
+
+mod json_edit;
+mod json_text;
+mod others;
+mod toml_block;
+
+pub use json_text::pretty;
+pub use others::{CLIENT, NotEdited, OtherHook};
+
+/// A file that was edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedFile {
+    /// The file from now on.
+    pub text: String,
+    /// What uninstalling has to know.
+    pub kept: KeptFile,
+    /// Other people's hooks on the events of ours.
+    pub others: Vec<OtherHook>,
+}
+
+/// A file as it was before ours came in, and as it was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFile {
+    /// The text before; none if there was no file.
+    pub before: Option<String>,
+    /// The text after.
+    pub after: String,
+}
+
+/// Puts our entries into the file `old` of `host`. `kept` is what the last installation left; where nobody edited the
+/// file since, what was before that one stays what uninstalling comes back to.
+///
+/// # Errors
+/// When the file is none that ours can be put into.
+pub fn install(
+    host: &GuardHost,
+    hook: &HookEntry<'_>,
+    old: Option<&str>,
+    kept: Option<&KeptFile>,
+) -> Result<EditedFile, NotEdited> {
+    let (text, others) = match host.config.form {
+        ConfigForm::Json { comments, entry } => {
+            let wanted = installed(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
+            let edit = json_edit::Edit { comments, position: host.config.position, wanted: &wanted };
+            (edit.install(old)?, edit.others(old)?)
+        }
+        ConfigForm::Toml { entry } => {
+            let tables: String = installed(host).map(|row| entry(hook, row)).collect::<Vec<_>>().join("\n");
+            (
+                toml_block::install(&tables, old)?,
+                toml_block::others(old, &|event| installed(host).any(|row| row.name == event))?,
+            )
+        }
+        ConfigForm::WholeFile { text } => {
+            if old.is_some_and(|old| !old.trim().is_empty() && !old.contains(CLIENT)) {
+                return Err(NotEdited::Taken);
+            }
+            (text(host, hook), Vec::new())
+        }
+        ConfigForm::Executables { .. } => return Err(NotEdited::PerEvent),
+    };
+    finish(host, old, kept, (text, others))
+}
+
+/// The same for the executable of the event `row`.
+///
+/// # Errors
+/// When there is one of somebody else.
+pub fn install_event(
+    host: &GuardHost,
+    (hook, row): (&HookEntry<'_>, &EventRow),
+    old: Option<&str>,
+    kept: Option<&KeptFile>,
+) -> Result<EditedFile, NotEdited> {
+    let ConfigForm::Executables { text } = host.config.form else { return Err(NotEdited::PerEvent) };
+    if old.is_some_and(|old| !old.trim().is_empty() && !old.contains(CLIENT)) {
+        return Err(NotEdited::Taken);
+    }
+    finish(host, old, kept, (text(hook, row), Vec::new()))
+}
+
+fn finish(
+    host: &GuardHost,
+    old: Option<&str>,
+    kept: Option<&KeptFile>,
+    (text, others): (String, Vec<OtherHook>),
+) -> Result<EditedFile, NotEdited> {
+    let before = uninstall(host, old, kept)?;
+    Ok(EditedFile { kept: KeptFile { before, after: text.clone() }, text, others })
+}
+
+/// The events that our entry is installed for.
+pub fn installed(host: &GuardHost) -> impl Iterator<Item = &EventRow> {
+    host.events.iter().filter(|row| row.installed)
+}
+
+/// Takes our entries out of `current`; none: the file goes. Where nobody edited it since it was installed, it is what
+/// `kept` says, byte by byte; else ours are taken out of it as it is.
+///
+/// # Errors
+/// When ours cannot be told from what else stands there.
+pub fn uninstall(
+    host: &GuardHost,
+    current: Option<&str>,
+    kept: Option<&KeptFile>,
+) -> Result<Option<String>, NotEdited> {
+    let Some(current) = current else { return Ok(None) };
+    if let Some(kept) = kept
+        && kept.after == current
+    {
+        return Ok(kept.before.clone());
+    }
+    match host.config.form {
+        ConfigForm::Json { comments, .. } => {
+            let edit = json_edit::Edit { comments, position: host.config.position, wanted: &[] };
+            edit.remove(current).map(Some)
+        }
+        ConfigForm::Toml { .. } => toml_block::remove(current).map(Some),
+        ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => {
+            Ok((!current.contains(CLIENT)).then(|| current.to_owned()))
+        }
+    }
+}
+
+/// Whether `switch` is thrown in the text of its file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn is_off(switch: &HostSwitch, text: &str) -> Result<bool, NotEdited> {
+    let found = if switch.path.ends_with(".toml") {
+        toml_block::at(text, switch.names)?
+    } else {
+        json_text::at(text, switch.names)?
+    };
+    Ok(match (switch.off, found) {
+        (SwitchValue::Is(truth), Some(Value::Bool(found))) => truth == found,
+        (SwitchValue::NamesOurs, Some(Value::Array(names))) => {
+            names.iter().filter_map(Value::as_str).any(|name| name.starts_with("pintle"))
+        }
+        (SwitchValue::Is(_) | SwitchValue::NamesOurs, _) => false,
+    })
+}

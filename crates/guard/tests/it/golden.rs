@@ -1,0 +1,141 @@
+//! What each recorded event is read as, and what each ruling about it is to the host.
+
+use std::fmt::Write as _;
+
+use domain::json::Value;
+use pintle_guard::{Answer, HOSTS, HostEvent, host};
+
+use crate::recorded::{self, Recorded, rulings};
+
+fn shown(event: &HostEvent) -> String {
+    let mut text = format!("{} in session {:?}", event.event, event.session);
+    let mut also = |name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            write!(text, ", {name} {value:?}").unwrap();
+        }
+    };
+    also("turn", event.turn.as_deref());
+    also("call", event.call.as_deref());
+    also("cwd", Some(&event.cwd));
+    also("transcript", event.transcript.as_deref());
+    if let Some(attended) = event.attended {
+        write!(text, ", attended {attended}").unwrap();
+    }
+    if let Some(agent) = &event.subagent {
+        write!(text, "\n  {agent:?}").unwrap();
+    }
+    write!(text, "\n  {:?}\n  raw {}", event.what, event.host_raw).unwrap();
+    text
+}
+
+fn said(answer: &Answer) -> String {
+    let mut text = if answer.stdout.is_empty() { "nothing".to_owned() } else { answer.stdout.clone() };
+    if answer.exit != 0 {
+        write!(text, " and exit {} with {:?}", answer.exit, answer.stderr).unwrap();
+    }
+    if let Some(degraded) = &answer.degraded {
+        write!(text, "   ({degraded})").unwrap();
+    }
+    text
+}
+
+fn check(id: &str) {
+    let host = host(id).unwrap();
+    let mut text = String::new();
+    for record in recorded::of(host) {
+        let event = record.decode().unwrap_or_else(|wrong| panic!("{id}, {}: {wrong}", record.name));
+        write!(text, "## {}\n{}\n", record.name, shown(&event)).unwrap();
+        let answered = host.event(&event.event).is_some_and(|row| row.answers);
+        for ruling in rulings(&event, "why not").iter().filter(|_| answered) {
+            let answer = (host.adapter.encode)(&event, ruling);
+            writeln!(text, "  {:14} {}", ruling.word().word(), said(&answer)).unwrap();
+        }
+        text.push('\n');
+    }
+    insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!(id, text) });
+}
+
+#[test]
+fn claude_is_read_and_answered() {
+    check("claude");
+}
+
+#[test]
+fn codex_is_read_and_answered() {
+    check("codex");
+}
+
+#[test]
+fn gemini_is_read_and_answered() {
+    check("gemini");
+}
+
+#[test]
+fn qwen_is_read_and_answered() {
+    check("qwen");
+}
+
+#[test]
+fn copilot_is_read_and_answered() {
+    check("copilot");
+}
+
+#[test]
+fn kimi_is_read_and_answered() {
+    check("kimi");
+}
+
+#[test]
+fn cline_is_read_and_answered() {
+    check("cline");
+}
+
+#[test]
+fn opencode_is_read_and_answered() {
+    check("opencode");
+}
+
+#[test]
+fn pi_is_read_and_answered() {
+    check("pi");
+}
+
+/// Every text, number and truth in `value`.
+fn leaves(value: &Value, all: &mut Vec<String>) {
+    match value {
+        Value::Null => {}
+        Value::Bool(truth) => all.push(truth.to_string()),
+        Value::Number(number) => all.push(number.to_string()),
+        Value::String(text) => all.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, all)),
+        Value::Object(members) => members.iter().for_each(|(_, member)| leaves(member, all)),
+    }
+}
+
+fn lost(record: &Recorded) -> Vec<String> {
+    let event = record.decode().unwrap();
+    let kept = format!("{event:?}").replace("\\\\", "\\");
+    let mut said = Vec::new();
+    leaves(&record.payload, &mut said);
+    // A text that is JSON itself stands in the event as what it says.
+    said.retain(|text| !kept.contains(text.as_str()) && !kept.contains(&format!("{text:?}").replace("\\\\", "\\")));
+    said
+}
+
+#[test]
+fn no_recorded_event_is_read_as_less_than_it_says() {
+    for record in recorded::all() {
+        let lost = lost(record);
+        assert!(lost.is_empty(), "{} {} loses {lost:?}", record.host.id, record.name);
+    }
+}
+
+#[test]
+fn every_host_has_its_records_its_rows_and_its_panics() {
+    for host in HOSTS {
+        let classes: Vec<_> = host.coverage.iter().map(|row| row.class).collect();
+        assert_eq!(classes, pintle_guard::tools::ToolClass::ALL, "{}", host.id);
+        assert!(!recorded::of(host).is_empty(), "{}", host.id);
+        assert!(host.events.iter().any(|row| row.installed && row.stops), "{}", host.id);
+    }
+}

@@ -1,0 +1,14 @@
+//! The hosts against what was recorded of them.
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod protects;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod settings;

@@ -1,0 +1,195 @@
+//! What the guarded agent must not touch.
+
+use domain::json::{self, Value, json};
+use pintle_guard::{GuardedFiles, protects};
+
+use crate::recorded::decode;
+
+const HOME: &str = "/u/ann";
+const WORK: &str = "/u/ann/repo";
+
+/// A call of `tool` at `host`, in the host's own words.
+fn call(host: &str, tool: &str, arguments: &Value) -> Option<String> {
+    let payload = match host {
+        "copilot" => json!({"sessionId": "s", "cwd": WORK, "toolName": tool, "toolArgs": arguments}),
+        "gemini" => json!({
+            "hook_event_name": "BeforeTool", "session_id": "s", "cwd": WORK, "tool_name": tool, "tool_input": arguments
+        }),
+        "cline" => json!({
+            "hookName": "tool_call", "workspaceRoots": [WORK], "tool_call": {"id": "1", "name": tool, "input": arguments}
+        }),
+        "opencode" => json!({
+            "directory": WORK, "input": {"tool": tool, "sessionID": "s", "callID": "1"}, "output": {"args": arguments}
+        }),
+        "pi" => json!({"type": "tool_call", "cwd": WORK, "toolName": tool, "toolCallId": "1", "input": arguments}),
+        _ => json!({
+            "hook_event_name": "PreToolUse", "session_id": "s", "cwd": WORK, "tool_name": tool, "tool_input": arguments
+        }),
+    };
+    let event = match host {
+        "copilot" => Some("preToolUse"),
+        "opencode" => Some("tool.execute.before"),
+        _ => None,
+    };
+    let event = decode(pintle_guard::host(host).unwrap(), event, &[], payload.to_string().as_bytes()).unwrap();
+    protects(&event, &GuardedFiles { home: HOME, own: &["/srv/pintle/store.db".to_owned()] })
+}
+
+fn shell(host: &str, text: &str) -> Option<String> {
+    match host {
+        "gemini" | "qwen" => call(host, "run_shell_command", &json!({"command": text})),
+        "copilot" | "opencode" | "pi" => call(host, "bash", &json!({"command": text})),
+        "cline" => call(host, "run_commands", &json!({"commands": ["true", text]})),
+        _ => call(host, "Bash", &json!({"command": text})),
+    }
+}
+
+fn write(host: &str, path: &str) -> Option<String> {
+    match host {
+        "codex" => {
+            let patch = format!("*** Begin Patch\n*** Update File: {path}\n+x\n*** End Patch\n");
+            call(host, "apply_patch", &json!({"command": patch}))
+        }
+        "gemini" | "qwen" => call(host, "write_file", &json!({"file_path": path, "content": "x"})),
+        "copilot" => call(host, "create", &json!({"path": path, "file_text": "x"})),
+        "kimi" => call(host, "Write", &json!({"path": path, "content": "x"})),
+        "cline" => call(host, "editor", &json!({"path": path, "new_text": "x"})),
+        "opencode" => call(host, "write", &json!({"filePath": path, "content": "x"})),
+        "pi" => call(host, "write", &json!({"path": path, "content": "x"})),
+        _ => call(host, "Write", &json!({"file_path": path, "content": "x"})),
+    }
+}
+
+const GUARDED: &[&str] = &[
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    "./sub/../.claude/settings.json",
+    "/u/ann/repo/.Claude/Settings.json",
+    "~/.claude/settings.json",
+    "~/.claude.json",
+    "/u/ann/.claude/hooks/x.sh",
+    "deep/er/.claude/settings.json",
+    ".codex/hooks.json",
+    "~/.codex/config.toml",
+    "/etc/codex/requirements.toml",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+    "~/.copilot/hooks/pintle.json",
+    ".github/hooks/x.json",
+    ".github/copilot/settings.json",
+    "~/.kimi-code/config.toml",
+    "~/.cline/hooks/PreToolUse",
+    ".clinerules/hooks/PreToolUse",
+    ".opencode/plugin/x.js",
+    ".opencode/plugins/x.js",
+    "~/.config/opencode/opencode.json",
+    "~/.pi/agent/extensions/pintle.ts",
+    "~/.config/pintle/pintle.toml",
+    "/run/user/1000/pintle/guard.sock",
+    "/srv/pintle/store.db",
+    "/etc/claude-code/managed-settings.json",
+];
+
+const FREE: &[&str] = &[
+    "README.md",
+    "src/claude/settings.json",
+    ".claude/commands/review.md",
+    ".github/workflows/ci.yml",
+    ".gemini/GEMINI.md",
+    ".opencode/agent/x.md",
+    "/srv/pintle/store.db.txt",
+    "/tmp/settings.json",
+];
+
+#[test]
+fn no_file_tool_of_any_host_writes_what_guards_it() {
+    for host in pintle_guard::HOSTS {
+        for path in GUARDED {
+            assert!(write(host.id, path).is_some(), "{} writes {path}", host.id);
+        }
+        for path in FREE {
+            assert_eq!(write(host.id, path), None, "{} may not write {path}", host.id);
+        }
+    }
+}
+
+/// Shell texts, and whether they are refused. The first rows are how a model was seen to switch its hooks off.
+const TEXTS: &[(&str, bool)] = &[
+    (r#"mkdir -p .claude && echo '{"disableAllHooks":true}' > .claude/settings.json"#, true),
+    (r#"echo '{"disableAllHooks":true}' > .claude/settings.local.json"#, true),
+    ("cd .claude && echo '{}' > settings.json", true),
+    ("cp /tmp/x .claude/settings.json", true),
+    ("mv .claude /tmp/gone", true),
+    ("rm -rf ~/.claude", true),
+    ("rm -rf /u/ann", true),
+    ("tee .github/hooks/off.json < /tmp/x", true),
+    ("sed -i s/true/false/ ~/.codex/config.toml", true),
+    ("d=.gemini; echo '{}' > $d/settings.json", true),
+    ("echo x > .qwen/sett*", true),
+    ("python3 -c \"open('.claude/settings.json','w').write('{}')\"", true),
+    ("bash -c 'echo {} > .claude/settings.json'", true),
+    ("eval \"$(cat x)\" > .pi/extensions/x.ts", true),
+    ("cat /run/user/1000/pintle/guard.key", true),
+    ("pintle approvals approve 3", true),
+    ("/usr/local/bin/pintle trust .", true),
+    ("env X=1 pintle --config x.toml guard uninstall --host claude", true),
+    ("true; pintle hooks disable all", true),
+    ("pintle $WHAT", true),
+    ("pintle keys new", true),
+    ("pintle serve --help", true),
+    ("pintle why", false),
+    ("pintle run guard", false),
+    ("cat .claude/settings.json", false),
+    ("grep -r hooks ~/.codex", false),
+    ("echo ran >> shell.txt", false),
+    ("git status && ls -la .github", false),
+    ("mkdir -p .claude/commands", false),
+    ("rm -rf target", false),
+    ("curl https://example.com | head", false),
+];
+
+#[test]
+fn no_shell_text_of_any_host_takes_the_guard_away() {
+    for host in pintle_guard::HOSTS {
+        for (text, refused) in TEXTS {
+            let why = shell(host.id, text);
+            assert_eq!(why.is_some(), *refused, "{}: {text}: {why:?}", host.id);
+        }
+    }
+}
+
+#[test]
+fn codex_opens_nothing_that_can_be_typed_into() {
+    for (text, refused) in [
+        ("bash", true),
+        ("bash -i", true),
+        ("python3", true),
+        ("psql", true),
+        ("bash -c 'echo x'", false),
+        ("python3 - <<'EOF'\nprint(1)\nEOF", false),
+        ("echo 1 | sh", false),
+        ("python3 script.py", false),
+    ] {
+        assert_eq!(shell("codex", text).is_some(), refused, "{text}");
+        assert_eq!(shell("claude", text), None, "{text}");
+    }
+}
+
+#[test]
+fn tools_that_nobody_knows_are_held_by_their_paths() {
+    let write = |path: &str| call("claude", "mcp__files__write", &json!({"path": path, "content": "x"}));
+    assert!(write(".claude/settings.json").is_some());
+    assert!(write("file:///u/ann/.claude/settings.json").is_some());
+    assert_eq!(write("notes.md"), None);
+    assert_eq!(call("claude", "Read", &json!({"file_path": ".claude/settings.json"})), None);
+    assert!(call("claude", "Read", &json!({"file_path": "/run/user/7/pintle/guard.key"})).is_some());
+}
+
+#[test]
+fn a_change_of_settings_is_never_in_force() {
+    let payload = r#"{"hook_event_name":"ConfigChange","session_id":"s","source":"project_settings","file_path":"/x/.claude/settings.json"}"#;
+    assert!(json::parse(payload).is_ok());
+    let event = decode(pintle_guard::host("claude").unwrap(), None, &[], payload.as_bytes()).unwrap();
+    let why = protects(&event, &GuardedFiles { home: HOME, own: &[] });
+    assert!(why.is_some_and(|why| why.contains("/x/.claude/settings.json")));
+}

@@ -1,0 +1,328 @@
+//! Files of hosts with our entries put in and taken out.
+
+use domain::json::{self, Value};
+use pintle_guard::host::{ConfigForm, RowPosition};
+use pintle_guard::settings::{self, KeptFile, NotEdited, install, install_event, uninstall};
+use pintle_guard::{GuardHost, HOSTS, HookEntry, host};
+use proptest::prelude::*;
+
+fn hook(host: &'static GuardHost, program: &'static str) -> HookEntry<'static> {
+    HookEntry {
+        host: host.id,
+        program,
+        socket: "/run/user/1000/pintle/guard.sock",
+        key_file: "/run/user/1000/pintle/guard.key",
+        timeout_s: host.deadline.installed_s,
+    }
+}
+
+const PROGRAM: &str = "/usr/lib/pintle/pintle-hook";
+const OTHER_PROGRAM: &str = "/u/ann o'neill/bin/pintle-hook";
+
+/// What a fresh file is for each host.
+#[test]
+fn a_fresh_file_has_our_entries() {
+    for host in HOSTS {
+        let hook = hook(host, PROGRAM);
+        let text = match host.config.form {
+            ConfigForm::Executables { .. } => {
+                let row = host.event("PreToolUse").unwrap();
+                install_event(host, (&hook, row), None, None).unwrap()
+            }
+            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => {
+                install(host, &hook, None, None).unwrap()
+            }
+        };
+        insta::with_settings!({ omit_expression => true }, {
+            insta::assert_snapshot!(format!("fresh_{}", host.id), text.text);
+        });
+        assert_eq!(uninstall(host, Some(&text.text), Some(&text.kept)), Ok(None), "{}", host.id);
+    }
+}
+
+/// One file before and after, for the eye.
+#[test]
+fn the_rest_of_a_file_stays_as_it_is() {
+    let claude = host("claude").unwrap();
+    let old = "{\n\t\"model\": \"x\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{ \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n\t\t]\n\t}\n}";
+    let edited = install(claude, &hook(claude, PROGRAM), Some(old), None).unwrap();
+    insta::assert_snapshot!("kept_claude", edited.text);
+    assert_eq!(edited.others.len(), 1);
+    assert_eq!(edited.others[0].runs, "say done");
+    assert_eq!(uninstall(claude, Some(&edited.text), None), Ok(Some(old.to_owned())));
+    let gemini = host("gemini").unwrap();
+    let old = "// mine\n{\n  \"ui\": {}, // bare\n  /* hooks */\n  \"hooks\": {\n    \"BeforeTool\": [\n      { \"hooks\": [{ \"command\": \"x\" }] }, // the first\n    ],\n  },\n}\n";
+    let edited = install(gemini, &hook(gemini, PROGRAM), Some(old), None).unwrap();
+    insta::assert_snapshot!("kept_gemini", edited.text);
+    assert_eq!(uninstall(gemini, Some(&edited.text), None), Ok(Some(old.to_owned())));
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused() {
+    let claude = host("claude").unwrap();
+    let check = |old: &str| install(claude, &hook(claude, PROGRAM), Some(old), None).unwrap_err();
+    assert!(matches!(check("{\n  // x\n}"), NotEdited::Unreadable { line: 2, .. }));
+    assert!(matches!(check("{\"a\": 1,}"), NotEdited::Unreadable { line: 1, .. }));
+    assert_eq!(check("[]"), NotEdited::Shape("the file".to_owned()));
+    assert_eq!(check(r#"{"hooks": []}"#), NotEdited::Shape("hooks".to_owned()));
+    assert_eq!(check(r#"{"hooks": {"PreToolUse": {}}}"#), NotEdited::Shape("a list of hooks".to_owned()));
+    assert_eq!(check(r#"{"hooks": {}, "hooks": {}}"#), NotEdited::Twice("hooks".to_owned()));
+    let mixed = r#"{"hooks": {"Stop": [{"hooks": [{"command": "/x/pintle-hook"}, {"command": "x"}]}]}}"#;
+    assert_eq!(check(mixed), NotEdited::Mixed("Stop".to_owned()));
+    let copilot = host("copilot").unwrap();
+    let taken = install(copilot, &hook(copilot, PROGRAM), Some("{\"version\":1}"), None);
+    assert_eq!(taken.unwrap_err(), NotEdited::Taken);
+    let kimi = host("kimi").unwrap();
+    let inline = install(kimi, &hook(kimi, PROGRAM), Some("hooks = []\n"), None);
+    assert_eq!(inline.unwrap_err(), NotEdited::Shape("hooks".to_owned()));
+    let unmarked = "[[hooks]]\nevent = \"Stop\"\ncommand = \"/x/pintle-hook --host kimi\"\n";
+    assert_eq!(install(kimi, &hook(kimi, PROGRAM), Some(unmarked), None).unwrap_err(), NotEdited::Unmarked);
+    let cline = host("cline").unwrap();
+    let row = cline.event("PreToolUse").unwrap();
+    let theirs = install_event(cline, (&hook(cline, PROGRAM), row), Some("#!/bin/sh\ntrue\n"), None);
+    assert_eq!(theirs.unwrap_err(), NotEdited::Taken);
+}
+
+#[test]
+fn switches_are_found_where_they_are_thrown() {
+    let check = |id: &str, path: &str, text: &str| {
+        let switches = host(id).unwrap().config.switches.iter().filter(|switch| switch.path == path);
+        switches.filter(|switch| settings::is_off(switch, text).unwrap()).count()
+    };
+    assert_eq!(check("claude", "./.claude/settings.json", r#"{"disableAllHooks": true}"#), 1);
+    assert_eq!(check("claude", "./.claude/settings.json", r#"{"disableAllHooks": false}"#), 0);
+    assert_eq!(check("gemini", "./.gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false} // x\n}"), 1);
+    assert_eq!(
+        check("gemini", "./.gemini/settings.json", r#"{"hooksConfig": {"disabled": ["pintle-BeforeTool"]}}"#),
+        1
+    );
+    assert_eq!(check("gemini", "./.gemini/settings.json", r#"{"hooksConfig": {"disabled": ["other"]}}"#), 0);
+    assert_eq!(check("codex", "~/.codex/config.toml", "[features]\nhooks = false\n"), 1);
+    assert_eq!(check("codex", "~/.codex/config.toml", "model = \"x\"\n"), 0);
+    assert_eq!(check("qwen", "./.qwen/settings.json", r#"{"disableAllHooks": true}"#), 1);
+    assert_eq!(check("copilot", "./.github/copilot/settings.json", r#"{"disableAllHooks": true}"#), 1);
+}
+
+/// How a generated file is written.
+#[derive(Clone, Debug)]
+struct Style {
+    unit: &'static str,
+    line: &'static str,
+    bom: bool,
+    last_line: bool,
+    comments: bool,
+    trailing: bool,
+    on_one_line: bool,
+}
+
+fn style() -> impl Strategy<Value = Style> {
+    let unit = prop_oneof![Just("  "), Just("    "), Just("\t"), Just("")];
+    let line = prop_oneof![Just("\n"), Just("\r\n")];
+    (unit, line, any::<[bool; 5]>()).prop_map(|(unit, line, [bom, last_line, comments, trailing, on_one_line])| Style {
+        unit,
+        line,
+        bom,
+        last_line,
+        comments,
+        trailing,
+        on_one_line,
+    })
+}
+
+/// Some events with hooks of other people, and members beside them.
+type Content = (Vec<(usize, u8)>, Option<bool>, Vec<(String, u8)>);
+
+fn content() -> impl Strategy<Value = Content> {
+    let events = proptest::collection::vec((0_usize..12, 1_u8..3), 0..4);
+    let others = proptest::collection::vec(("[a-z]{1,8}", any::<u8>()), 0..4);
+    (events, proptest::option::of(any::<bool>()), others)
+}
+
+fn written(host: &GuardHost, content: &Content, style: &Style) -> String {
+    let comments = matches!(host.config.form, ConfigForm::Json { comments: true, .. }) && style.comments;
+    let trailing = matches!(host.config.form, ConfigForm::Json { comments: true, .. }) && style.trailing;
+    let mut members: Vec<String> = Vec::new();
+    let (events, has_hooks, others) = content;
+    let mut seen = vec!["hooks".to_owned()];
+    for (name, number) in others {
+        if !seen.contains(name) {
+            members.push(format!("\"{name}\": {number}"));
+            seen.push(name.clone());
+        }
+    }
+    let list = |elements: &[String], open: char, close: char, depth: usize| {
+        if style.on_one_line && !comments {
+            return format!("{open}{}{close}", elements.join(", "));
+        }
+        let indent = style.unit.repeat(depth + 1);
+        let remark = if comments { " // a remark, with \"quotes\" and [brackets]" } else { "" };
+        let mut text = format!("{open}{}", style.line);
+        for (at, element) in elements.iter().enumerate() {
+            let is_last = at + 1 == elements.len();
+            let comma = if is_last && !trailing { "" } else { "," };
+            text.push_str(&format!("{indent}{element}{comma}{remark}{}", style.line));
+        }
+        format!("{text}{}{close}", style.unit.repeat(depth))
+    };
+    if has_hooks.is_some() {
+        let mut named: Vec<String> = Vec::new();
+        let mut lists: Vec<String> = Vec::new();
+        for (at, count) in events {
+            let name = host.events.get(*at).map_or("Elsewhere", |row| row.name);
+            if named.iter().any(|known| known == name) {
+                continue;
+            }
+            named.push(name.to_owned());
+            let entry = |at: u8| format!("{{ \"hooks\": [{{\"type\": \"command\",  \"command\": \"theirs {at}\"}}] }}");
+            let entries: Vec<String> = (0..*count).map(entry).collect();
+            lists.push(format!("\"{name}\": {}", list(&entries, '[', ']', 2)));
+        }
+        if !lists.is_empty() {
+            members.insert(members.len() / 2, format!("\"hooks\": {}", list(&lists, '{', '}', 1)));
+        }
+    }
+    if members.is_empty() {
+        members.push("\"a\": {}".to_owned());
+    }
+    let bom = if style.bom { "\u{feff}" } else { "" };
+    let end = if style.last_line { style.line } else { "" };
+    format!("{bom}{}{end}", list(&members, '{', '}', 0))
+}
+
+/// The file without comments and trailing commas, read.
+fn read(text: &str) -> Value {
+    let mut plain: String = text.trim_start_matches('\u{feff}').to_owned();
+    plain = plain.lines().map(|line| line.split(" // a remark").next().unwrap()).collect::<Vec<_>>().join(" ");
+    let mut out = String::new();
+    let mut chars = plain.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == ',' {
+            let mut ahead = chars.clone();
+            if ahead.find(|c| !c.is_whitespace()).is_some_and(|c| c == '}' || c == ']') {
+                continue;
+            }
+        }
+        out.push(c);
+    }
+    json::parse(&out).unwrap_or_else(|wrong| panic!("{wrong}: {text}"))
+}
+
+fn program(entry: &Value) -> &str {
+    entry["hooks"][0]["command"].as_str().unwrap_or_default()
+}
+
+/// Our entry stands once in each list, in its place, and everything else is as it was.
+fn placed(host: &GuardHost, old: &str, new: &str) {
+    let (old, new) = (read(old), read(new));
+    let mut rest = new.clone();
+    for row in settings::installed(host) {
+        let list = new["hooks"][row.name].as_array().unwrap().clone();
+        let ours: Vec<usize> = (0..list.len()).filter(|at| program(&list[*at]).contains("pintle-hook")).collect();
+        assert_eq!(ours.len(), 1, "{}: {new:?}", row.name);
+        match host.config.position {
+            RowPosition::First => assert_eq!(ours[0], 0, "{new:?}"),
+            RowPosition::Last => assert_eq!(ours[0] + 1, list.len(), "{new:?}"),
+            RowPosition::Any => {}
+        }
+        let theirs: Vec<Value> = list.into_iter().filter(|entry| !program(entry).contains("pintle-hook")).collect();
+        let lists = rest["hooks"].as_object_mut().unwrap();
+        if theirs.is_empty() {
+            lists.shift_remove(row.name);
+        } else {
+            lists.insert(row.name.to_owned(), Value::from(theirs));
+        }
+    }
+    let members = rest.as_object_mut().unwrap();
+    if members.get("hooks").and_then(Value::as_object).is_some_and(domain::json::Object::is_empty) {
+        members.shift_remove("hooks");
+    }
+    assert_eq!(rest, old);
+}
+
+/// In, in again, another one in its place, and out.
+fn round(host: &'static GuardHost, old: &str) {
+    let what = |text: &str| format!("{}:\n{old:?}\n{text:?}", host.id);
+    let edited = install(host, &hook(host, PROGRAM), Some(old), None).unwrap();
+    let again = install(host, &hook(host, PROGRAM), Some(&edited.text), Some(&edited.kept)).unwrap();
+    assert_eq!(again.text, edited.text, "{}", what(&edited.text));
+    assert_eq!(again.kept, edited.kept);
+    let moved = install(host, &hook(host, OTHER_PROGRAM), Some(&again.text), Some(&again.kept)).unwrap();
+    assert_ne!(moved.text, edited.text);
+    let kept = KeptFile { before: Some(old.to_owned()), after: moved.text.clone() };
+    assert_eq!(moved.kept, kept);
+    assert_eq!(uninstall(host, Some(&moved.text), Some(&moved.kept)), Ok(Some(old.to_owned())));
+    assert_eq!(uninstall(host, Some(&moved.text), None).unwrap().unwrap(), old, "{}", what(&moved.text));
+    assert_eq!(uninstall(host, Some(&edited.text), None).unwrap().unwrap(), old, "{}", what(&edited.text));
+    if matches!(host.config.form, ConfigForm::Json { .. }) {
+        placed(host, old, &edited.text);
+        placed(host, old, &moved.text);
+    }
+}
+
+fn toml_file() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("# a remark\n".to_owned()),
+        Just("\n".to_owned()),
+        "[a-z]{1,6}".prop_map(|name| format!("[t_{name}]  # x\n'q' = \"v\"\n")),
+        Just("[[hooks]]\nevent = \"Stop\"\ncommand = \"theirs\"   # mine\n".to_owned()),
+        Just("[[hooks]]\nevent = \"Nothing\"\ncommand = \"theirs\"\ntimeout=3\n".to_owned()),
+    ];
+    (proptest::collection::vec(part, 0..6), any::<[bool; 3]>()).prop_map(|(parts, [windows, last_line, bom])| {
+        let mut seen = Vec::new();
+        let mut text = String::from("default_model = 'x'\n");
+        for part in parts {
+            if part.starts_with("[t_") && seen.contains(&part) {
+                continue;
+            }
+            text.push_str(&part);
+            seen.push(part);
+        }
+        let text = if last_line { text } else { text.trim_end_matches('\n').to_owned() };
+        let text = if windows { text.replace('\n', "\r\n") } else { text };
+        if bom { format!("\u{feff}{text}") } else { text }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn settings_of_claude_come_back_byte_by_byte(content in content(), style in style()) {
+        let host = host("claude").unwrap();
+        round(host, &written(host, &content, &style));
+    }
+
+    #[test]
+    fn settings_of_codex_come_back_byte_by_byte(content in content(), style in style()) {
+        let host = host("codex").unwrap();
+        round(host, &written(host, &content, &style));
+    }
+
+    #[test]
+    fn settings_of_gemini_come_back_byte_by_byte(content in content(), style in style()) {
+        let host = host("gemini").unwrap();
+        round(host, &written(host, &content, &style));
+    }
+
+    #[test]
+    fn settings_of_qwen_come_back_byte_by_byte(content in content(), style in style()) {
+        let host = host("qwen").unwrap();
+        round(host, &written(host, &content, &style));
+    }
+
+    #[test]
+    fn settings_of_kimi_come_back_byte_by_byte(old in toml_file()) {
+        round(host("kimi").unwrap(), &old);
+    }
+
+    #[test]
+    fn no_text_breaks_editing(text in any::<String>(), bent in "[\\[\\]{}\",:/* a\n]{0,60}") {
+        for host in HOSTS {
+            for text in [&text, &bent] {
+                if let Ok(edited) = install(host, &hook(host, PROGRAM), Some(text), None) {
+                    prop_assert_eq!(uninstall(host, Some(&edited.text), Some(&edited.kept)), Ok(edited.kept.before));
+                }
+            }
+        }
+    }
+}
