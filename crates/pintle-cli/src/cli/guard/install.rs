@@ -30,6 +30,9 @@ const AROUND: usize = 3;
 /// How much sooner than the host the hook gives up, in seconds.
 const MARGIN_S: u32 = 2;
 
+/// The agent whose settings are known here.
+const INSTALLED: &str = "claude";
+
 /// Flags of `guard install` and `guard uninstall`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -111,10 +114,15 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
     settle(args, &places, changes, "no longer guarded")
 }
 
+/// The agents that are meant. What is written is in the form of Claude Code's settings, so it goes to no other one's.
 fn wanted(names: &[String]) -> Result<Vec<&'static GuardHost>, CliError> {
-    match names {
-        [all] if all == "all" => hosts(None),
-        names => names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect(),
+    let chosen: Vec<&'static GuardHost> = match names {
+        [all] if all == "all" => hosts(Some(INSTALLED))?,
+        names => names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect::<Result<_, CliError>>()?,
+    };
+    match chosen.iter().find(|host| host.id != INSTALLED) {
+        Some(other) => Err(CliError::usage(format!("hooks cannot be installed for {} yet", other.name))),
+        None => Ok(chosen),
     }
 }
 
