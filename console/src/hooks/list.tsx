@@ -3,16 +3,18 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
+import { download } from "../ui/download.ts";
 import { Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { useConfigured, useHooks, useTenants } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, type Execution, GATES, HANDLERS, type Hook, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
+import { exported, isExported } from "./exchange.ts";
 import { type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
@@ -33,6 +35,7 @@ export function HooksPage() {
   const { hooks: words, rules } = useWords();
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
+  const agents = useAgents().data ?? [];
   const newest = useNewest();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
@@ -57,6 +60,16 @@ export function HooksPage() {
             <Link to="/hooks/changes" className={buttonClass("quiet")}>
               {rules.changes.title}
             </Link>
+            {shown.some(isExported) && (
+              <Button look="quiet" onClick={() => download("hooks.json", exported(shown, agents))}>
+                {rules.imports.export}
+              </Button>
+            )}
+            {mayChange && (
+              <Link to="/hooks/import" className={buttonClass("quiet")}>
+                {rules.imports.title}
+              </Link>
+            )}
             {mayChange && (
               <Link to="/hooks/new" className={buttonClass("primary")}>
                 {words.create}

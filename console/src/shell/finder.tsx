@@ -49,7 +49,7 @@ function useEverything(): Found[] {
     page("/settings", words.pages.settings),
     ...(["members", "keys"] as const).filter(() => mayCreate).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
     ...(["tenants", "webhooks"] as const).filter(() => owner).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
-    ...(mayCreate ? [{ id: "new-hook", name: words.hooks.create, kind: words.find.action, to: "/hooks/new" }] : []),
+    ...(mayCreate ? [{ id: "new-hook", name: words.hooks.create, kind: words.find.action, to: "/hooks/new" }, { id: "import", name: `${words.rules.imports.title}: ${words.pages.hooks}`, kind: words.find.action, to: "/hooks/import" }] : []),
     ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, to: `/hooks/${hook.id}` })),
     ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, to: `/chat/${encodeURIComponent(one.key)}` })),
     ...agents.map((agent) => ({ id: `agent ${agent.id}`, name: agent.id, kind: words.find.agent, to: `/chain?agent=${encodeURIComponent(agent.id)}` })),

@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
+import { download } from "../ui/download.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -9,7 +10,6 @@ import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import { useWords } from "../words/use-words.ts";
 import { Detail } from "./detail.tsx";
-import { download } from "./download.ts";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
 import { took } from "./said.ts";

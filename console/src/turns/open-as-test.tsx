@@ -5,7 +5,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { useWords } from "../words/use-words.ts";
 import { Box } from "./box.tsx";
 import { testOf } from "./as-test.ts";
-import { download } from "./download.ts";
+import { download } from "../ui/download.ts";
 import type { TurnHook, TurnSpan } from "../wire/types.ts";
 
 /** The same event again, for the hook alone: a line for a terminal, and a file with what it is about. */

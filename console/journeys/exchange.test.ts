@@ -1,0 +1,140 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { go } from "./people.ts";
+import { Gateway, PINTLE, Rig, rule, scripted, signedIn } from "./rig.ts";
+
+let rig: Rig;
+let gateway: Gateway;
+let page: Page;
+
+const HOOK = `#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\\([0-9]*\\).*/\\1/')
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"ok":true}}\\n' "$id"
+done
+`;
+const CONFIG = `
+[hooks.processes.freeze]
+enabled = true
+command = ["sh", "freeze.sh"]
+intercept = ["before_tool"]
+matcher = "^write_file$"
+`;
+
+beforeAll(async () => {
+  rig = await Rig.start();
+  gateway = await Gateway.start({ replies: [], config: CONFIG });
+  mkdirSync(join(gateway.root, "config/pintle"), { recursive: true });
+  writeFileSync(join(gateway.root, "config/pintle/freeze.sh"), HOOK);
+  page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
+  await rule(page, scripted("guard", "^exec$", { decision: "block", reason: "no" }, { priority: 7 }));
+  await rule(page, { name: "tells", event: "stop", handler_type: "http", scope: "tenant", config: { url: "https://a.example/x", headers: { Authorization: "Bearer s3cret-of-the-hook" } } });
+  await page.reload();
+});
+afterAll(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+async function exported(): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Export" }).click()]);
+  return readFileSync(await download.path(), "utf8");
+}
+
+const comes = (name: string) => page.getByRole("table", { name: "Records of the file" }).locator(`tr[data-name="${name}"]`);
+
+test("hooks of the configuration stand in the list with where they come from, and cannot be changed there", async () => {
+  // It is asked at one checkpoint, and told of what goes on at another.
+  const row = page.locator("[data-configured=freeze]").first();
+  await row.waitFor();
+  // Where it stands on the disk is for owners.
+  expect(await row.innerText()).not.toContain("pintle.toml");
+  const owner = await signedIn(await rig.person(), gateway, "/hooks", "system");
+  await owner.locator("[data-configured=freeze]").first().getByText("pintle.toml").waitFor();
+  expect(await row.getByRole("link").count()).toBe(0);
+  await page.getByLabel("Handler").selectOption("process");
+  await expect.poll(() => page.locator("[data-row]").count()).toBe(0);
+  await row.waitFor();
+  await page.getByLabel("Handler").selectOption("");
+  await page.locator("[data-row]").first().waitFor();
+});
+
+test("what is exported holds no secret, and the command line knows it as the same", async () => {
+  await page.getByLabel("Search name or matcher").fill("guard");
+  await expect.poll(() => page.locator("[data-row]").count()).toBe(1);
+  const one = await exported();
+  expect(JSON.parse(one)).toMatchObject([{ name: "guard", priority: 7 }]);
+  const file = join(gateway.root, "hooks.json");
+  writeFileSync(file, one);
+  // Rules are added by people: at a terminal.
+  const said = execFileSync("script", ["-qec", `"${PINTLE}" hooks add "${file}"`, "/dev/null"], {
+    cwd: join(gateway.root, "work"),
+    env: { PATH: process.env["PATH"] ?? "", HOME: join(gateway.root, "home"), XDG_CONFIG_HOME: join(gateway.root, "config"), XDG_DATA_HOME: join(gateway.root, "data"), PINTLE_JOURNEY_TOKEN: "x" },
+    encoding: "utf8",
+  });
+  expect(said).toContain("guard at pre_tool_use is already there, unchanged");
+  await page.getByLabel("Search name or matcher").fill("");
+  await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThan(1);
+  const all = await exported();
+  expect(all).toContain("tells");
+  expect(all).not.toContain("s3cret");
+});
+
+test("a file says what would come of it before anything is written", async () => {
+  const [guard] = JSON.parse(await exported().then((text) => JSON.stringify((JSON.parse(text) as { name: string }[]).filter(({ name }) => name === "guard")))) as Record<string, unknown>[];
+  const records = [
+    guard,
+    { ...guard, name: "new one" },
+    { ...guard, name: "cannot be read", matcher: "(" },
+    { ...guard, name: "strange", event: "before_tea" },
+    { name: "needs it", event: "stop", handler_type: "http", scope: "tenant", config: { url: "https://a.example/x", headers: { Authorization: "********" } } },
+    7,
+  ];
+  await page.getByRole("link", { name: "Import" }).click();
+  await page.getByLabel("Or paste it here").fill("[[hook]]\nname = 1");
+  await page.getByText("This is no JSON").waitFor();
+  await page.getByLabel("Or paste it here").fill(JSON.stringify(records));
+  await comes("guard").getByText("the same").waitFor();
+  await comes("new one").getByText("new", { exact: true }).waitFor();
+  await comes("cannot be read").getByText("refused").waitFor();
+  await comes("strange").getByText('nobody knows event: "before_tea"').waitFor();
+  await comes("needs it").getByText("it has a secret").waitFor();
+  expect(await page.getByTestId("trial").innerText()).toContain("Nothing is written yet");
+  await page.getByRole("button", { name: "Write 1 hook" }).click();
+  await comes("new one").getByText("in force").waitFor();
+  // The same file again: nothing is left to do. What is different is written over what is there when somebody says so.
+  await page.getByLabel("Or paste it here").fill(JSON.stringify([{ ...guard, name: "new one" }, { ...guard, priority: 70 }]));
+  await comes("new one").getByText("the same").waitFor();
+  await comes("guard").getByText("priority").waitFor();
+  expect(await page.getByRole("button", { name: "Write 0 hooks" }).isDisabled()).toBe(true);
+  await page.getByLabel("Also write 1 record over what is there").check();
+  await page.getByRole("button", { name: "Write 1 hook" }).click();
+  await comes("guard").getByText("in force").waitFor();
+});
+
+test("the change log says who changed what, and leads to the versions", async () => {
+  await go(page, "/hooks");
+  await page.getByRole("link", { name: "Change log" }).click();
+  await page.getByRole("list", { name: "Change log" }).waitFor();
+  const first = page.locator("[data-row]").first();
+  expect(await first.innerText()).toMatch(/guard\s+changed by anna\s+Version 2\s*·\s*priority/);
+  await page.getByLabel("Hook", { exact: true }).selectOption({ label: "new one" });
+  await expect.poll(() => page.locator("[data-row]").count()).toBe(1);
+  expect(await first.innerText()).toContain("created by anna");
+  await page.getByLabel("Hook", { exact: true }).selectOption("");
+  await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThan(2);
+  // What comes meanwhile waits.
+  const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
+  await rule(other, scripted("later", "^exec$", { decision: "allow" }), "ben");
+  await page.getByRole("button", { name: "Show 1 new" }).click();
+  await page.locator("[data-row]").filter({ hasText: "later" }).waitFor();
+  await page.locator("[data-row]").filter({ hasText: "changed by anna" }).click();
+  await page.getByText("Version 2").first().waitFor();
+  expect(page.url()).toContain("tab=versions");
+});
