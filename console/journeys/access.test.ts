@@ -65,6 +65,25 @@ const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<v
     },
   ],
   ["hooks", () => "/hooks", async (page) => page.locator("[data-row]").nth(2).waitFor()],
+  [
+    "change log",
+    () => "/hooks/changes",
+    async (page) => page.locator("[data-row]").first().waitFor(),
+  ],
+  [
+    "import",
+    () => "/hooks/import",
+    async (page) => {
+      await page.locator("textarea").fill(JSON.stringify([7, { name: "new", event: "stop", handler_type: "script", scope: "tenant", config: { source: "function handle() {}" } }, { name: "watched", event: "pre_tool_use", handler_type: "script", scope: "tenant", config: {} }]));
+      await page.locator("table tbody tr").nth(2).waitFor();
+      await page.locator("table button, [data-testid=trial]").first().waitFor();
+    },
+  ],
+  [
+    "versions",
+    () => `${hook}?tab=versions`,
+    async (page) => page.locator("ol li").first().waitFor(),
+  ],
   ["new hook", () => "/hooks/new", async (page) => page.locator(".cm-content").first().waitFor()],
   ["hook", () => hook, async (page) => page.locator(".cm-content").first().waitFor()],
   ["edit", () => `${hook}?tab=edit`, async (page) => page.locator(".cm-content").nth(1).waitFor()],
@@ -107,14 +126,18 @@ const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<v
   ],
 ];
 
-const LOOKS = [
-  ["light", "en-US", 1280],
-  ["dark", "zh-CN", 1280],
-  ["light", "zh-CN", 360],
-  ["dark", "en-US", 360],
-  ["dark", "en-US", 768],
-  ["light", "en-US", 1920],
-] as const;
+/** Each width, scheme and language; with `PINTLE_LONG=1` each with each. */
+const LOOKS: readonly (readonly ["light" | "dark", "en-US" | "zh-CN", number])[] =
+  process.env["PINTLE_LONG"] === "1"
+    ? (["light", "dark"] as const).flatMap((scheme) => (["en-US", "zh-CN"] as const).flatMap((locale) => [360, 768, 1280, 1920].map((width) => [scheme, locale, width] as const)))
+    : [
+        ["light", "en-US", 1280],
+        ["dark", "zh-CN", 1280],
+        ["light", "zh-CN", 360],
+        ["dark", "en-US", 360],
+        ["dark", "en-US", 768],
+        ["light", "en-US", 1920],
+      ];
 
 test.each(LOOKS)("every page and dialog, %s, %s, %i px", async (colorScheme, locale, width) => {
   const context = await rig.person({ colorScheme, locale, viewport: { width, height: 800 } });

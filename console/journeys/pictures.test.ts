@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Page } from "playwright-core";
@@ -25,6 +25,9 @@ const KEYS: readonly (readonly [string, string, readonly string[]])[] = [
   ["on call", "anna", ["talk", "approve"]],
 ];
 
+/** A hook of the configuration. */
+const FREEZE = '\n[hooks.processes.freeze]\nenabled = true\ncommand = ["sh", "freeze.sh"]\nintercept = ["before_tool"]\nmatcher = "^write_file$"\n';
+
 const SCRIPT = `function handle(event) {
   if (/push .*--force/.test(event.toolInput.command)) {
     return { decision: "block", reason: "forced pushes are done by people" };
@@ -33,10 +36,15 @@ const SCRIPT = `function handle(event) {
 }
 `;
 
+/** A file with hooks: one that is there, one that is new, and one that cannot be taken. */
+const record = (name: string, more: object): object => ({ name, event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^exec$", priority: 100, config: { source: SCRIPT }, ...more });
+const RECORDS = JSON.stringify([record("no-force-push", {}), record("no-pipes-to-a-shell", {}), record("ask-before-push", {}), record("notify", { matcher: "(" })], null, 2);
+
 test.runIf(wanted)("pictures of the pages", async () => {
   mkdirSync(FOLDER, { recursive: true });
   const rig = await Rig.start();
-  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n' });
+  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE });
+  writeFileSync(`${gateway.root}/config/pintle/freeze.sh`, "cat\n");
   const desk = await rig.person({ viewport: { width: 1280, height: 760 } });
   const page = await signedIn(desk, gateway, "/hooks", "anna");
   const shot = (name: string, of: Page = page): Promise<Buffer> => of.screenshot({ path: `${FOLDER}/${name}.png` });
@@ -114,6 +122,13 @@ test.runIf(wanted)("pictures of the pages", async () => {
   }
   await page.locator("tr[data-name]").nth(KEYS.length - 1).waitFor();
   await shot("settings");
+  await page.goto(`${gateway.url}/hooks/changes`);
+  await page.locator("[data-row]").nth(2).waitFor();
+  await shot("changes");
+  await page.goto(`${gateway.url}/hooks/import`);
+  await page.getByLabel("Or paste it here").fill(RECORDS);
+  await page.getByText("the same").waitFor();
+  await shot("import");
   await page.goto(`${gateway.url}/hooks/new?from=forcePush`);
   await page.locator(".cm-content").nth(1).waitFor();
   await shot("new-hook");

@@ -1,5 +1,5 @@
 import * as Radix from "@radix-ui/react-dialog";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
@@ -8,6 +8,8 @@ import { Problem } from "./problem.tsx";
 
 /** A dialog. Esc closes it, and the focus goes back to where it was. */
 export function Dialog({ open, onClose, title, about, wide = false, children }: { open: boolean; onClose: () => void; title: string; about?: string | undefined; wide?: boolean; children: ReactNode }) {
+  // The library knows only openers of its own.
+  const opener = useRef<Element>(null);
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
@@ -15,6 +17,15 @@ export function Dialog({ open, onClose, title, about, wide = false, children }: 
         <div className="fixed inset-0 z-10 bg-[rgb(0_0_0/0.4)]" />
         <Radix.Content
           className={clsx("fixed top-[10vh] left-1/2 z-20 flex max-h-[80vh] w-[calc(100vw-32px)] -translate-x-1/2 flex-col overflow-y-auto rounded-md border border-line bg-surface p-4", wide ? "max-w-240" : "max-w-120")}
+          onOpenAutoFocus={() => {
+            opener.current = document.activeElement;
+          }}
+          onCloseAutoFocus={(event) => {
+            event.preventDefault();
+            if (opener.current instanceof HTMLElement && opener.current.isConnected) {
+              opener.current.focus();
+            }
+          }}
           {...(about === undefined ? { "aria-describedby": undefined } : {})}
         >
           <Radix.Title className="text-large font-semibold">{title}</Radix.Title>
