@@ -13,7 +13,7 @@ const round: Reply = { tool_calls: Array.from({ length: CALLS }, () => ({ name: 
 /** So many take turns. */
 const WORKERS = 100;
 /** No turn is faster: so many are prepared. */
-const SHORTEST_TURN_MS = 50;
+const SHORTEST_TURN_MS = 200;
 /** Turns that fill what a page keeps. */
 const FILLING = 12;
 
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 test("memory does not grow while events come", async () => {
-  gateway = await Gateway.start({ replies: Array.from({ length: WATCHED_MS / SHORTEST_TURN_MS }, () => [round, DONE]).flat(), agent: 'tools = ["list_dir"]\n', config: "requests_per_minute = 6000\n" });
+  gateway = await Gateway.start({ replies: Array.from({ length: WATCHED_MS / SHORTEST_TURN_MS + 2 * FILLING }, () => [round, DONE]).flat(), agent: 'tools = ["list_dir"]\n', config: "requests_per_minute = 6000\n" });
   const page = await signedIn(await rig.person(), gateway, "/executions", "anna");
   const session = await page.context().newCDPSession(page);
   const used = async (): Promise<number> => {

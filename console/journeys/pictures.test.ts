@@ -25,6 +25,13 @@ const KEYS: readonly (readonly [string, string, readonly string[]])[] = [
   ["on call", "anna", ["talk", "approve"]],
 ];
 
+/** Answers everything with yes. */
+const SHAKES = `while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\\([0-9]*\\).*/\\1/')
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"ok":true}}\\n' "$id"
+done
+`;
+
 /** A hook of the configuration. */
 const FREEZE = '\n[hooks.processes.freeze]\nenabled = true\ncommand = ["sh", "freeze.sh"]\nintercept = ["before_tool"]\nmatcher = "^write_file$"\n';
 
@@ -44,7 +51,7 @@ test.runIf(wanted)("pictures of the pages", async () => {
   mkdirSync(FOLDER, { recursive: true });
   const rig = await Rig.start();
   const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE });
-  writeFileSync(`${gateway.root}/config/pintle/freeze.sh`, "cat\n");
+  writeFileSync(`${gateway.root}/config/pintle/freeze.sh`, SHAKES);
   const desk = await rig.person({ viewport: { width: 1280, height: 760 } });
   const page = await signedIn(desk, gateway, "/hooks", "anna");
   const shot = (name: string, of: Page = page): Promise<Buffer> => of.screenshot({ path: `${FOLDER}/${name}.png` });
@@ -127,7 +134,8 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await shot("changes");
   await page.goto(`${gateway.url}/hooks/import`);
   await page.getByLabel("Or paste it here").fill(RECORDS);
-  await page.getByText("the same").waitFor();
+  await page.getByText("the same", { exact: true }).waitFor();
+  await page.getByText("1 refused").waitFor();
   await shot("import");
   await page.goto(`${gateway.url}/hooks/new?from=forcePush`);
   await page.locator(".cm-content").nth(1).waitFor();

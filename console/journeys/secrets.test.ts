@@ -51,7 +51,7 @@ async function stands(page: Page): Promise<string[]> {
   return page.evaluate(async (secret) => {
     const found: string[] = [];
     const look = (where: string, text: string): void => void (text.includes(secret) && found.push(where));
-    look("page", document.documentElement.outerHTML);
+    look("page", new XMLSerializer().serializeToString(document));
     document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea").forEach((field) => look("field", field.value));
     look("localStorage", JSON.stringify({ ...localStorage }));
     look("sessionStorage", JSON.stringify({ ...sessionStorage }));

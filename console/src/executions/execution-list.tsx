@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
+import { ChooseAgent, ChooseHook, ChooseSession } from "../ui/choose.tsx";
 import { Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";
@@ -9,7 +10,6 @@ import { Sign } from "../ui/sign.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
-import { useHooks } from "../wire/queries.ts";
 import { DECISIONS, EVENTS, type Execution, type Params, type Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -63,23 +63,13 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
 
 function Filters({ hookId, query, span, to, params }: { hookId: string | undefined; query: Query; span: string; to: string; params: Record<string, string> | undefined }) {
   const words = useWords();
-  const hooks = useHooks().data ?? [];
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
     void navigate({ to, params: params ?? {}, search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }), replace: true } as never);
   };
   return (
     <div className="mb-3 flex flex-wrap gap-2">
-      {hookId === undefined && (
-        <Select data-search className="w-auto! max-w-60" aria-label={words.hooks.hook} value={query.hookId ?? ""} onChange={(event) => set("hook", event.target.value)}>
-          <option value="">{words.executions.anyHook}</option>
-          {hooks.map((hook) => (
-            <option key={hook.id} value={hook.id}>
-              {hook.name || hook.id}
-            </option>
-          ))}
-        </Select>
-      )}
+      {hookId === undefined && <ChooseHook value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
       {hookId === undefined && (
         <Select className="w-auto!" aria-label={words.hooks.fields.event} value={query.event ?? ""} onChange={(event) => set("event", event.target.value)}>
           <option value="">{words.hooks.anyEvent}</option>
@@ -96,6 +86,8 @@ function Filters({ hookId, query, span, to, params }: { hookId: string | undefin
           </option>
         ))}
       </Select>
+      <ChooseAgent by="uuid" value={query.agentId ?? ""} choose={(to) => set("agent", to)} />
+      <ChooseSession className="w-auto! max-w-52" value={query.sessionId ?? ""} choose={(to) => set("session", to)} />
       <SpanSelect span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
     </div>
   );

@@ -1,3 +1,4 @@
+import { useLack } from "../ui/guard-sign.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import type { Payload } from "../wire/types.ts";
@@ -15,9 +16,10 @@ interface Part {
 export function Parts({ health }: { health: Payload<"health.get"> }) {
   const words = useWords().health.parts;
   const line = (...texts: readonly (string | null | false | undefined)[]): string => texts.filter(Boolean).join(" · ");
+  const lack = useLack();
   const { store } = health;
   const parts: readonly Part[] = [
-    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, word: words.guards[state as keyof typeof words.guards] ?? state, more: line(step, why) })),
+    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, word: words.guards[state as keyof typeof words.guards] ?? state, more: lack(step, why) })),
     { kind: words.store, name: store.kind, good: store.ok, word: store.ok ? words.good : words.bad, more: line(words.answered(store.answeredMs), store.error) },
     ...health.providers.map(({ name, ok, error, url }) => ({ kind: words.provider, name, good: ok, word: ok ? words.good : words.bad, more: line(url, error) })),
     ...health.processHooks.map(({ name, state, restarts, why, lastStderr }) => ({ kind: words.processHook, name, good: state === "up", word: words.states[state], more: line(words.restarts(restarts), why, lastStderr) })),

@@ -1,13 +1,12 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { Select } from "../ui/field.tsx";
+import { ChooseHook } from "../ui/choose.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
 import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
-import { useHooks } from "../wire/queries.ts";
 import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -25,7 +24,6 @@ export function ChangesPage() {
   const words = useWords();
   const { connection } = useWire();
   const navigate = useNavigate();
-  const hooks = useHooks().data ?? [];
   const hook = (useSearch({ strict: false }) as Record<string, string | undefined>)["hook"] ?? "";
   const [came, setCame] = useState(0);
   useListKeys();
@@ -45,21 +43,7 @@ export function ChangesPage() {
     <Page>
       <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
       <div className="mb-3">
-        <Select
-          data-search
-          className="w-auto! max-w-60"
-          aria-label={words.hooks.hook}
-          value={hook}
-          onChange={(event) => void navigate({ to: "/hooks/changes", search: { hook: event.target.value === "" ? undefined : event.target.value } as never, replace: true })}
-        >
-          <option value="">{words.executions.anyHook}</option>
-          {hook !== "" && !hooks.some(({ id }) => id === hook) && <option value={hook}>{hook}</option>}
-          {hooks.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name || id}
-            </option>
-          ))}
-        </Select>
+        <ChooseHook value={hook} choose={(to) => void navigate({ to: "/hooks/changes", search: { hook: to === "" ? undefined : to } as never, replace: true })} />
       </div>
       <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
         {(change) => <ChangeRow change={change} />}

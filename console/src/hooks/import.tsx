@@ -110,11 +110,13 @@ function Trial({ all, hooks, names }: { all: readonly unknown[]; hooks: readonly
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
   });
-  const changed = lines.filter(({ outcome }) => outcome.is === "changed").length;
+  const is = (line: Line): Line["outcome"]["is"] => (faults.data?.[line.number - 1] === undefined ? line.outcome.is : "refused");
+  const count = (what: Line["outcome"]["is"]): number => lines.filter((line) => is(line) === what).length;
+  const changed = count("changed");
   return (
     <>
       <p className="mb-2" role="status" data-testid="trial">
-        {done.size === 0 ? words.found(count(lines, "added"), changed, count(lines, "same"), count(lines, "refused")) : words.taken([...done.values()].filter((error) => error === null).length)}
+        {done.size === 0 ? words.found(count("added"), changed, count("same"), count("refused")) : words.taken([...done.values()].filter((error) => error === null).length)}
       </p>
       {faults.error !== null && <Problem error={faults.error} retry={() => void faults.refetch()} />}
       <Table label={words.records} head={[words.number, words.hook, words.event, words.comes]}>
@@ -142,8 +144,6 @@ function Trial({ all, hooks, names }: { all: readonly unknown[]; hooks: readonly
     </>
   );
 }
-
-const count = (lines: readonly Line[], is: Line["outcome"]["is"]): number => lines.filter(({ outcome }) => outcome.is === is).length;
 
 async function take(connection: PintleClient, { outcome }: Line): Promise<unknown> {
   switch (outcome.is) {

@@ -13,7 +13,9 @@ import { useWords } from "../words/use-words.ts";
 
 /** What a hook was: who changed what, and the way back. */
 export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }) {
-  const words = useWords().rules.versions;
+  const { rules, overview } = useWords();
+  const words = rules.versions;
+  const { actions, did } = overview;
   const { connection } = useWire();
   const queries = useQueryClient();
   const found = useQuery({ queryKey: ["hooks", "versions", hook.id], queryFn: async () => (await connection.request("hooks.versions", { hookId: hook.id })).versions });
@@ -32,7 +34,7 @@ export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }
                 <p className="flex flex-wrap items-center gap-2">
                   <span className="font-semibold">{words.version(one.version)}</span>
                   <span className="text-muted">
-                    {words.action(one.action, one.actor)} · <When at={one.at} />
+                    {did(actions[one.action as keyof typeof actions] ?? one.action, one.actor)} · <When at={one.at} />
                   </span>
                   {mayChange && one.version !== hook.version && (
                     <Button className="ml-auto" aria-label={words.restoreWhich(one.version)} onClick={() => setRestores(one)}>

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 import { TurnRow } from "../turns/row.tsx";
 import { took } from "../turns/said.ts";
-import { GUARD_SIGNS, GuardSign } from "../ui/guard-sign.tsx";
+import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
@@ -82,8 +82,8 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
         </section>
       )}
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
-        <HookTable title={words.overview.blocking} rows={overview.blocking} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
-        <HookTable title={words.overview.slowest} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
+        <HookTable title={words.overview.blocking} none={words.overview.noBlocks} rows={mostBlocked(overview.blocking)} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
+        <HookTable title={words.overview.slowest} none={words.overview.noHooks} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
       </div>
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
         <BudgetPart overview={overview} />
@@ -143,6 +143,7 @@ function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: 
 }
 
 function NotArmed({ guards }: { guards: GuardsSummary }) {
+  const lack = useLack();
   const words = useWords().overview;
   if (guards.notArmed.length === 0) {
     return null;
@@ -167,7 +168,7 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
                     {guard.name || guard.hookId}
                   </Link>
                 )}{" "}
-                <span className="text-muted">{[guard.step, guard.why].filter(Boolean).join(": ") || guard.events.join(", ")}</span>
+                <span className="text-muted">{lack(guard.step, guard.why) || guard.events.join(", ")}</span>
               </span>
             </li>
           ))}
@@ -177,15 +178,18 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
   );
 }
 
+/** Those that blocked anything, the one that blocked most first. */
+const mostBlocked = (rows: readonly HookCounts[]): readonly HookCounts[] => rows.filter(({ blocked }) => blocked > 0).sort((one, two) => two.blocked - one.blocked);
+
 /** Hooks by what they did: each leads to the turns that it was in. */
-function HookTable({ title, rows, decision, value }: { title: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
+function HookTable({ title, none, rows, decision, value }: { title: string; none: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
   const words = useWords().overview;
   const top = rows.slice(0, 5);
   return (
     <section className="min-w-0">
       <Head title={title} />
-      <Card className="min-h-12 overflow-hidden">
-        {top.length === 0 && <p className="px-3 py-2 text-muted">{words.noHooks}</p>}
+      <Card className="overflow-hidden">
+        {top.length === 0 && <p className="px-3 py-2 text-muted">{none}</p>}
         <ul>
           {top.map((row) => (
             <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
@@ -226,7 +230,7 @@ function Changes({ overview }: { overview: Overview }) {
   return (
     <section className="min-w-0">
       <Head title={words.changes} more={<Link to="/hooks/changes" className="text-accent underline">{words.all}</Link>} />
-      <Card className="min-h-12 overflow-hidden">
+      <Card className="overflow-hidden">
         {rows.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
         <ul>
           {rows.map((change) => (

@@ -2,13 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
+import { ChooseAgent, ChooseSession } from "../ui/choose.tsx";
 import { Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { usePaged } from "../wire/paged.ts";
-import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
+import { useHooks } from "../wire/queries.ts";
 import type { Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -91,10 +92,7 @@ function Filters({ address }: { address: Address }) {
   const words = useWords();
   const navigate = useNavigate();
   const hooks = useHooks().data ?? [];
-  const agents = useAgents().data ?? [];
-  const sessions = useSessions().data ?? [];
   const list = useId();
-  const session = address["session"] ?? "";
   const set = (name: string, value: string): void => {
     void navigate({ to: "/turns", search: (before: Record<string, unknown>) => ({ ...before, ...(name === "span" ? { since: undefined, until: undefined } : {}), [name]: value === "" ? undefined : value }) as never, replace: true });
   };
@@ -111,21 +109,8 @@ function Filters({ address }: { address: Address }) {
           </option>
         ))}
       </Select>
-      <Select className={one} aria-label={words.chain.agent} value={address["agent"] ?? ""} onChange={(event) => set("agent", event.target.value)}>
-        <option value="">{words.turns.anyAgent}</option>
-        {agents.map(({ id }) => (
-          <option key={id}>{id}</option>
-        ))}
-      </Select>
-      <Select className={one} aria-label={words.executions.session} value={session} onChange={(event) => set("session", event.target.value)}>
-        <option value="">{words.turns.anySession}</option>
-        {session !== "" && !sessions.some(({ key }) => key === session) && <option value={session}>{session}</option>}
-        {sessions.map(({ key, label }) => (
-          <option key={key} value={key}>
-            {label || key}
-          </option>
-        ))}
-      </Select>
+      <ChooseAgent by="id" className={one} value={address["agent"] ?? ""} choose={(to) => set("agent", to)} />
+      <ChooseSession className={one} value={address["session"] ?? ""} choose={(to) => set("session", to)} />
       <Input className={one} list={list} aria-label={words.hooks.hook} placeholder={words.executions.anyHook} value={address["hook"] ?? ""} onChange={(event) => set("hook", event.target.value)} />
       <datalist id={list}>
         {all.map((name) => (

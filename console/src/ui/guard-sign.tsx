@@ -9,3 +9,9 @@ export function GuardSign({ state }: { state: GuardState }) {
   const words = useWords().overview.guards;
   return <Sign kind={GUARD_SIGNS[state]} word={words[state]} />;
 }
+
+/** What a guard lacks, and why, in one line; empty where it lacks nothing. */
+export function useLack(): (step: string | null, why: string | null) => string {
+  const words = useWords().rules.steps;
+  return (step, why) => [step === null ? "" : (words[step as keyof typeof words] ?? step), why ?? ""].filter((text) => text !== "").join(": ");
+}

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } fro
 import type { Paged } from "../wire/paged.ts";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
+import { clsx } from "./clsx.ts";
 import { Card } from "./page.tsx";
 import { Problem } from "./problem.tsx";
 
@@ -116,7 +117,7 @@ function Rows<Row>({ label, rows, hasMore, more, height, idOf, children }: Shown
                 role="listitem"
                 aria-posinset={index + 1}
                 aria-setsize={hasMore ? -1 : rows.length}
-                className="absolute inset-x-0 top-0 grid border-b border-line"
+                className={clsx("absolute inset-x-0 top-0 grid border-line", (hasMore || index < rows.length - 1) && "border-b")}
                 style={{ transform: `translateY(${start}px)`, height: high }}
               >
                 {children(row)}

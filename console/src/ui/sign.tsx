@@ -25,7 +25,7 @@ const DRAWINGS: Record<SignKind, string> = {
 /** A decision or a state: a sign and a word, in their colour. */
 export function Sign({ kind, word }: { kind: SignKind; word: string }) {
   return (
-    <span className={clsx("inline-flex items-center gap-1 rounded px-1.5 text-small leading-5 font-semibold whitespace-nowrap", COLOURS[kind])}>
+    <span className={clsx("inline-flex w-fit items-center gap-1 rounded px-1.5 text-small leading-5 font-semibold whitespace-nowrap", COLOURS[kind])}>
       <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" strokeLinejoin="round">
         <path d={DRAWINGS[kind]} />
       </svg>

@@ -1,16 +1,19 @@
 import type { ReactNode } from "react";
 
+import { useWords } from "../words/use-words.ts";
+import { clsx } from "./clsx.ts";
 import { Card } from "./page.tsx";
 
 /** Rows with named cells; a list of cards where the page is narrow. */
 export function Table({ label, head, children }: { label: string; head: readonly string[]; children: ReactNode }) {
+  const { actions } = useWords();
   return (
     <Card className="overflow-hidden">
       <table aria-label={label} className="w-full max-md:block">
         <thead className="max-md:sr-only">
           <tr>
             {head.map((name, at) => (
-              <th key={at} scope="col" className="px-3 py-1 text-left text-small font-medium text-muted">
+              <th key={at} scope="col" className={clsx("px-3 py-1 text-small font-medium text-muted", name === actions ? "text-right" : "text-left")}>
                 {name}
               </th>
             ))}

@@ -4,7 +4,7 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 export const healthEn = {
   title: "Health",
   loading: "Looking…",
-  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything that is watched here does its work." : `${wrong.join("; ")}.`),
+  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything that is watched here does its work." : `${wrong.join(". ")}.`),
   wrong: {
     part: "A part of the server does not answer",
     unproven: "A guard is not proven",

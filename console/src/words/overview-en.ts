@@ -21,11 +21,12 @@ export const overview = {
   blocking: "Block most",
   slowest: "Slowest (95 of 100 answers are faster)",
   runs: (n: number) => count(n, "run", "runs"),
+  noBlocks: "No hook blocked anything in this time.",
   noHooks: "No hook was asked in this time.",
   budget: "Budget of judges this month",
   spent: (used: string, total: string) => `${used} of ${total} tokens`,
   changes: "Changed last",
   noChanges: "No hook was changed yet.",
-  did: (action: string, actor: string) => `${action} by ${actor}`,
+  did: (action: string, actor: string) => `${action} by ${actor === "system:boot" ? "Pintle itself" : actor}`,
   actions: { created: "created", updated: "changed", deleted: "deleted", toggled: "switched on or off", reset: "reset", tripped: "tripped", restored: "restored" },
 };

@@ -20,11 +20,12 @@ export const overview: Words["overview"] = {
   blocking: "阻止最多",
   slowest: "最慢（第 95 百分位）",
   runs: (n) => `运行 ${n} 次`,
+  noBlocks: "这段时间内没有钩子拦截任何内容。",
   noHooks: "这段时间内没有询问钩子。",
   budget: "本月评判预算",
   spent: (used, total) => `已用 ${used} / ${total} 个令牌`,
   changes: "最近修改",
   noChanges: "还没有修改过钩子。",
-  did: (action, actor) => `${actor} ${action}`,
+  did: (action, actor) => `${actor === "system:boot" ? "Pintle 自身" : actor} ${action}`,
   actions: { created: "创建", updated: "修改", deleted: "删除", toggled: "启用或停用", reset: "重置", tripped: "熔断", restored: "恢复" },
 };

@@ -1,0 +1,43 @@
+import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
+import { useWords } from "../words/use-words.ts";
+import { Select } from "./field.tsx";
+
+interface About {
+  /** What is chosen; empty where nothing is. */
+  readonly value: string;
+  readonly className?: string;
+  readonly choose: (value: string) => void;
+}
+
+/** One of several things by its name. What an address asks for is offered though nobody knows it any more. */
+function Choose({ value, className = "w-auto! max-w-60", choose, label, any, all, ...rest }: About & { label: string; any: string; all: readonly (readonly [string, string])[]; "data-search"?: true }) {
+  return (
+    <Select className={className} aria-label={label} value={value} onChange={(event) => choose(event.target.value)} {...rest}>
+      <option value="">{any}</option>
+      {value !== "" && !all.some(([id]) => id === value) && <option value={value}>{value}</option>}
+      {all.map(([id, name]) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+/** A hook, by its id. */
+export function ChooseHook(about: About) {
+  const words = useWords();
+  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={(useHooks().data ?? []).map(({ id, name }) => [id, name || id] as const)} />;
+}
+
+/** An agent: by its name, or by the id that records have. */
+export function ChooseAgent({ by, ...about }: About & { by: "id" | "uuid" }) {
+  const words = useWords();
+  return <Choose {...about} label={words.chain.agent} any={words.turns.anyAgent} all={(useAgents().data ?? []).map((agent) => [agent[by], agent.id] as const)} />;
+}
+
+/** A conversation, by its key. */
+export function ChooseSession(about: About) {
+  const words = useWords();
+  return <Choose {...about} label={words.executions.session} any={words.turns.anySession} all={(useSessions().data ?? []).map(({ key, label }) => [key, label || key] as const)} />;
+}
