@@ -1,5 +1,5 @@
-import { useLack } from "../ui/guard-sign.tsx";
-import { Sign } from "../ui/sign.tsx";
+import { GUARD_SIGNS, useLack } from "../ui/guard-sign.tsx";
+import { Sign, type SignKind } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import type { Payload } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
@@ -8,6 +8,8 @@ interface Part {
   readonly kind: string;
   readonly name: string;
   readonly good: boolean;
+  /** Where it is not just good or bad. */
+  readonly sign?: SignKind;
   readonly word: string;
   readonly more: string;
 }
@@ -19,7 +21,7 @@ export function Parts({ health }: { health: Payload<"health.get"> }) {
   const lack = useLack();
   const { store } = health;
   const parts: readonly Part[] = [
-    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, word: words.guards[state as keyof typeof words.guards] ?? state, more: lack(step, why) })),
+    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, sign: GUARD_SIGNS[state], word: words.guards[state as keyof typeof words.guards] ?? state, more: lack(step, why) })),
     { kind: words.store, name: store.kind, good: store.ok, word: store.ok ? words.good : words.bad, more: line(words.answered(store.answeredMs), store.error) },
     ...health.providers.map(({ name, ok, error, url }) => ({ kind: words.provider, name, good: ok, word: ok ? words.good : words.bad, more: line(url, error) })),
     ...health.processHooks.map(({ name, state, restarts, why, lastStderr }) => ({ kind: words.processHook, name, good: state === "up", word: words.states[state], more: line(words.restarts(restarts), why, lastStderr) })),
@@ -36,7 +38,7 @@ export function Parts({ health }: { health: Payload<"health.get"> }) {
             </Cell>
             <Cell name={words.kind}>{one.kind}</Cell>
             <Cell name={words.state}>
-              <Sign kind={one.good ? "allow" : one.word === words.guards.disabled ? "off" : "error"} word={one.word} />
+              <Sign kind={one.sign ?? (one.good ? "allow" : "error")} word={one.word} />
             </Cell>
             <Cell name={words.more}>{one.more}</Cell>
           </Row>
