@@ -86,7 +86,7 @@ test("10,000 executions stay fluid, and come by themselves", async () => {
             await list.evaluate((place) => place.scrollTo(0, place.scrollHeight));
             return seen();
           },
-          { timeout: 120_000, interval: 20 },
+          { timeout: 300_000, interval: 20 },
         )
         .toBe(EXECUTIONS);
       await list.hover();
@@ -96,4 +96,4 @@ test("10,000 executions stay fluid, and come by themselves", async () => {
       expect(await page.locator("[data-row]").count()).toBeLessThan(80);
     });
   });
-}, 400_000);
+}, 1_000_000);

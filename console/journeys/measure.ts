@@ -36,8 +36,9 @@ export async function tasks(page: Page, during: () => Promise<unknown>): Promise
 /** What a page worked on its main thread until it set the mark `name`, in milliseconds of a processor. */
 export async function workUntil(page: Page, name: string, during: () => Promise<unknown>): Promise<number> {
   const events = await traced(page, during);
-  const mark = events.find((event) => event.name === name)?.ts ?? NaN;
-  return tasksOf(events.filter((event) => event.ph === "M" || event.ts <= mark)).reduce((sum, { workMs }) => sum + workMs, 0);
+  const mark = events.find((event) => event.name === name);
+  // A browser has more than this page: only its own process counts.
+  return tasksOf(events.filter((event) => event.pid === mark?.pid && (event.ph === "M" || event.ts <= mark.ts))).reduce((sum, { workMs }) => sum + workMs, 0);
 }
 
 function tasksOf(events: readonly TraceEvent[]): Task[] {

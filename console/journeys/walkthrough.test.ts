@@ -114,15 +114,18 @@ test("History tab — paginated executions from hook_executions.", async () => {
   // All of them, each once. That pages come by themselves, ten thousand rows long, is in fluid.test.ts.
   const list = page.getByRole("list", { name: "Executions" });
   const seen = new Set<string>();
-  for (let before = -1; seen.size !== before; ) {
-    before = seen.size;
-    for (const href of await list.locator("a").evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href))) {
-      seen.add(href);
-    }
-    await list.evaluate((element) => element.scrollBy(0, 400));
-    await page.waitForFunction((count) => count >= 0, seen.size);
-  }
-  expect(seen.size).toBeGreaterThan(50);
+  await expect
+    .poll(
+      async () => {
+        for (const href of await list.locator("a").evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).href))) {
+          seen.add(href);
+        }
+        await list.evaluate((element) => element.scrollBy(0, 400));
+        return seen.size;
+      },
+      { timeout: 15_000 },
+    )
+    .toBeGreaterThan(50);
   await page.getByLabel("Decision").selectOption("block");
   await page.locator("[data-row]", { hasText: "seven" }).click();
   await page.getByText("list_dir was refused by counts: seven").waitFor();

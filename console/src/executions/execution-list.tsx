@@ -15,8 +15,9 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLive } from "./use-live.ts";
 
-/** How many rows are fetched at once. */
-const A_PAGE = 100;
+/** How many rows are fetched at first: more than one sees at once; and then: as many as the server gives. */
+const FIRST_PAGE = 50;
+const NEXT_PAGE = 200;
 const HEIGHT = { wide: 33, narrow: 61 };
 
 type Query = Params<"hooks.history">;
@@ -47,7 +48,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   const since = useMemo(() => (isSpan(span) ? beginOf(span) : undefined), [span]);
   const list = usePaged(
     ["executions", query, since ?? null],
-    (cursor) => connection.request("hooks.history", { ...query, limit: A_PAGE, ...(since === undefined ? {} : { since }), ...(cursor === undefined ? {} : { cursor }) }),
+    (cursor) => connection.request("hooks.history", { ...query, limit: cursor === undefined ? FIRST_PAGE : NEXT_PAGE, ...(since === undefined ? {} : { since }), ...(cursor === undefined ? {} : { cursor }) }),
     rowsOf,
   );
   const newer = useLive(query, list.rows);
