@@ -99,28 +99,28 @@ pub enum ConfigForm {
         /// Whether the host reads comments and trailing commas.
         comments: bool,
         /// The element of an event's list.
-        entry: fn(&HookEntry<'_>, &EventRow) -> Value,
+        entry: fn(&ClientEntry<'_>, &EventRow) -> Value,
     },
     /// An array of tables `hooks` of a TOML file.
     Toml {
         /// One table, as lines.
-        entry: fn(&HookEntry<'_>, &EventRow) -> String,
+        entry: fn(&ClientEntry<'_>, &EventRow) -> String,
     },
     /// A file that is ours alone.
     WholeFile {
         /// All of it.
-        text: fn(&GuardHost, &HookEntry<'_>) -> String,
+        text: fn(&GuardHost, &ClientEntry<'_>) -> String,
     },
     /// A folder with one executable for each event, by its name.
     Executables {
         /// One of them.
-        text: fn(&HookEntry<'_>, &EventRow) -> String,
+        text: fn(&ClientEntry<'_>, &EventRow) -> String,
     },
 }
 
 /// What hosts start, as an installation writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HookEntry<'a> {
+pub struct ClientEntry<'a> {
     /// The host, by its id.
     pub host: &'a str,
     /// The client, absolute.
@@ -136,7 +136,7 @@ pub struct HookEntry<'a> {
 /// How long before its host gives up the client answers: it has to be heard, and processes start late under load.
 pub const MARGIN_S: u32 = 2;
 
-impl HookEntry<'_> {
+impl ClientEntry<'_> {
     /// The words behind the program's name, for `event`.
     pub fn arguments(&self, event: &str) -> Vec<String> {
         let deadline_ms = u64::from(self.timeout_s.saturating_sub(MARGIN_S).max(1)) * 1000;

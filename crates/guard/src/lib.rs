@@ -17,7 +17,7 @@ mod wire;
 
 pub use answer::{Answer, Degraded};
 pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
-pub use host::{GuardHost, HookEntry};
+pub use host::{ClientEntry, GuardHost};
 pub use hosts::{HOSTS, host, panic_deny};
 pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};

@@ -2,7 +2,7 @@
 
 use domain::json::Value;
 
-use crate::host::{ConfigForm, EventRow, GuardHost, HookEntry, HostSwitch, SwitchValue};
+use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue};
 
 mod json_edit;
 mod json_text;
@@ -39,7 +39,7 @@ pub struct KeptFile {
 /// When the file is none that ours can be put into.
 pub fn install(
     host: &GuardHost,
-    hook: &HookEntry<'_>,
+    hook: &ClientEntry<'_>,
     old: Option<&str>,
     kept: Option<&KeptFile>,
 ) -> Result<EditedFile, NotEdited> {
@@ -73,7 +73,7 @@ pub fn install(
 /// When there is one of somebody else.
 pub fn install_event(
     host: &GuardHost,
-    (hook, row): (&HookEntry<'_>, &EventRow),
+    (hook, row): (&ClientEntry<'_>, &EventRow),
     old: Option<&str>,
     kept: Option<&KeptFile>,
 ) -> Result<EditedFile, NotEdited> {

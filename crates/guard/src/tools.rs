@@ -73,6 +73,11 @@ pub(crate) fn strings(place: &Value) -> Vec<&str> {
     }
 }
 
+/// The shell texts among `arguments`, as `row` says where they stand.
+pub fn shell_texts<'a>(row: &ToolRow, arguments: &'a Object) -> Vec<&'a str> {
+    texts_in(row.holds, arguments)
+}
+
 /// The shell texts among `arguments`, as `holds` says where they stand.
 pub fn texts_in<'a>(holds: &[Holds], arguments: &'a Object) -> Vec<&'a str> {
     let texts = holds.iter().flat_map(|holds| match holds {

@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -99,7 +99,7 @@ const SWITCH: &str = "started with `--bare`, `--safe-mode` or `--setting-sources
 const FILE: &[Holds] = &[Holds::Path("file_path")];
 
 /// The exec form: no shell stands between, and a hook that fails holds the call.
-fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     json!({"hooks": [{
         "type": "command",
         "command": hook.program,

@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     InstallScope, KnownVersions, RowPosition,
 };
 use crate::panic::PanicRow;
@@ -86,7 +86,7 @@ const CRASH: &str = "a hook that is killed lets the call run, whatever its code"
 const FILE: &[Holds] = &[Holds::Path("path")];
 
 /// `exec` leaves no second process that could hold standard output.
-fn text(hook: &HookEntry<'_>, row: &EventRow) -> String {
+fn text(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     format!("#!/bin/sh\nexec {}\n", hook.shell_text(row.name))
 }
 

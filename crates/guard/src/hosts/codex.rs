@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -106,7 +106,7 @@ pub static CODEX: GuardHost = GuardHost {
 /// What makes it pass over every hook.
 const TRUST: &str = "`features.hooks = false`, or a hook that nobody accepted: it is passed over without a word";
 
-fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     json!({"hooks": [{"type": "command", "command": hook.shell_text(row.name), "timeout": hook.timeout_s}]})
 }
 

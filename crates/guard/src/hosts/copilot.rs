@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -97,7 +97,7 @@ const FILE: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 /// Where a text stands that came in the place of arguments.
 const BARE: &str = "input";
 
-fn text(host: &GuardHost, hook: &HookEntry<'_>) -> String {
+fn text(host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     let mut hooks = Object::new();
     for row in host.events.iter().filter(|row| row.installed) {
         let entry = json!([{

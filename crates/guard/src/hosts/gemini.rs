@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -120,7 +120,7 @@ const SWITCH: &str = "`hooksConfig.enabled` or `hooksConfig.disabled` of a proje
 const FILE: &[Holds] = &[Holds::Path("file_path"), Holds::Path("absolute_path")];
 const DIR: &[Holds] = &[Holds::Path("dir_path"), Holds::Path("path")];
 
-fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     let mut entry = json!({"sequential": true, "hooks": [{
         "name": format!("pintle-{}", row.name),
         "type": "command",

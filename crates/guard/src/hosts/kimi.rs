@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -67,7 +67,7 @@ const ENTRY: &str = "one unknown key or event in any hook entry drops all hooks"
 const PATH: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 
 /// An unknown key in one entry drops all hooks.
-fn entry(hook: &HookEntry<'_>, row: &EventRow) -> String {
+fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let (event, command) = (text(row.name), text(&hook.shell_text(row.name)));
     format!("[[hooks]]\nevent = {event}\ncommand = {command}\ntimeout = {}\n", hook.timeout_s)

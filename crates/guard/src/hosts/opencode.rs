@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -75,7 +75,7 @@ const PURE: &str = "started with `--pure`";
 const FILE: &[Holds] = &[Holds::Path("filePath")];
 
 /// It has the arguments of the client but for the event, which it puts in.
-fn text(_host: &GuardHost, hook: &HookEntry<'_>) -> String {
+fn text(_host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     plugin::filled(include_str!("opencode/pintle.js"), hook)
 }
 

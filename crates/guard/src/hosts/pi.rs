@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -64,7 +64,7 @@ const NONE: &str = "started with `--no-extensions`";
 const PATH: &[Holds] = &[Holds::Path("path")];
 
 /// It has the arguments of the client but for the event, which it puts in.
-fn text(_host: &GuardHost, hook: &HookEntry<'_>) -> String {
+fn text(_host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     plugin::filled(include_str!("pi/pintle.ts"), hook)
 }
 

@@ -6,11 +6,11 @@
 use domain::json::{Object, Value, json};
 
 use crate::event::{HostEvent, HostWhat};
-use crate::host::HookEntry;
+use crate::host::ClientEntry;
 use crate::speech::{self, Speech};
 
 /// The text of a plugin with the client's command line in it.
-pub(super) fn filled(text: &str, hook: &HookEntry<'_>) -> String {
+pub(super) fn filled(text: &str, hook: &ClientEntry<'_>) -> String {
     let word = |word: &str| Value::from(word).to_string();
     let arguments = Value::from(hook.arguments("EVENT").into_iter().map(Value::from).collect::<Vec<_>>());
     text.replace("\"PROGRAM\"", &word(hook.program)).replace("[\"ARGUMENTS\"]", &arguments.to_string())

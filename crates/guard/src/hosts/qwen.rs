@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HookEntry, HostAdapter, HostConfig,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
     HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
@@ -95,7 +95,7 @@ const LATER: &str = "an `allow` of another hook that stands behind ours";
 const FILE: &[Holds] = &[Holds::Path("file_path"), Holds::Path("absolute_path")];
 const PATH: &[Holds] = &[Holds::Path("path")];
 
-fn entry(hook: &HookEntry<'_>, row: &EventRow) -> Value {
+fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     json!({"sequential": true, "hooks": [{
         "name": format!("pintle-{}", row.name),
         "type": "command",

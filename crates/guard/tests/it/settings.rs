@@ -3,11 +3,11 @@
 use domain::json::{self, Value};
 use pintle_guard::host::{ConfigForm, RowPosition};
 use pintle_guard::settings::{self, KeptFile, NotEdited, install, install_event, uninstall};
-use pintle_guard::{GuardHost, HOSTS, HookEntry, host};
+use pintle_guard::{ClientEntry, GuardHost, HOSTS, host};
 use proptest::prelude::*;
 
-fn hook(host: &'static GuardHost, program: &'static str) -> HookEntry<'static> {
-    HookEntry {
+fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
+    ClientEntry {
         host: host.id,
         program,
         socket: "/run/user/1000/pintle/guard.sock",

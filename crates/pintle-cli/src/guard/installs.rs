@@ -80,14 +80,18 @@ fn flaw(text: &str, places: &GuardPlaces) -> Option<String> {
     (!start.exists()).then(|| missing("what says how the daemon is started,", &start))
 }
 
-/// The host called `id`, or all.
+/// The agents whose files these commands edit.
+const INSTALLED_INTO: [&str; 1] = ["claude"];
+
+/// The host called `id`, or all, of those that hooks are installed into.
 ///
 /// # Errors
 /// There is no such host.
 pub(crate) fn hosts(id: Option<&str>) -> Result<Vec<&'static GuardHost>, CliError> {
-    let Some(id) = id else { return Ok(HOSTS.to_vec()) };
-    guard::host(id).map(|host| vec![host]).ok_or_else(|| {
-        let known: Vec<&str> = HOSTS.iter().map(|host| host.id).collect();
+    let all = || HOSTS.iter().filter(|host| INSTALLED_INTO.contains(&host.id));
+    let Some(id) = id else { return Ok(all().copied().collect()) };
+    all().find(|host| host.id == id).map(|host| vec![*host]).ok_or_else(|| {
+        let known: Vec<&str> = all().map(|host| host.id).collect();
         CliError::usage(format!("there is no agent `{id}`")).hint(format!("the agents are {}", known.join(", ")))
     })
 }
