@@ -127,7 +127,9 @@ test("History tab — paginated executions from hook_executions.", async () => {
     )
     .toBeGreaterThan(50);
   await page.getByLabel("Decision").selectOption("block");
-  await page.locator("[data-row]", { hasText: "seven" }).click();
+  const blocked = page.locator("[data-row]", { hasText: "seven" });
+  await expect.poll(() => blocked.count()).toBe(1);
+  await blocked.click();
   await page.getByText("list_dir was refused by counts: seven").waitFor();
   await remove(id);
 });
