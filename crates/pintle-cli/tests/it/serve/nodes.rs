@@ -2,6 +2,8 @@
 //! another one takes up.
 
 mod dying;
+mod joining;
+mod journals;
 mod model;
 mod pair;
 mod terminals;

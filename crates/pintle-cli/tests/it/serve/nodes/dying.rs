@@ -3,7 +3,7 @@
 //! `PINTLE_NODE_ROUNDS=20 cargo nextest run -p pintle-cli nodes::dying` plays twenty of each, with a node that stands
 //! still for half a minute.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use super::journals::Journals;
 use super::pair::{Client, Gone, Node, Nodes, until};
 
 /// How many clients talk at once.
@@ -31,7 +32,7 @@ fn rounds() -> Option<usize> {
 }
 
 /// What came of a prompt, as its client knows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     Answered,
     /// `run.started` was heard, and no answer.
@@ -135,16 +136,6 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Whether the next prompt joined the turn of this one, before that was answered: then both are in its conversation, and
-/// the answer that follows is to both. The model of these tests repeats the last one only.
-fn is_joined(messages: &[Value], id: &str) -> bool {
-    let said = |it: &&Value, role: &str| it["role"] == role && it["content"].as_str().is_some_and(|it| !it.is_empty());
-    let ours = messages.iter().position(|it| how_often(std::slice::from_ref(it), "user", &format!("{id} run:")) > 0);
-    let Some(ours) = ours else { return false };
-    let next = messages[ours + 1..].iter().find(|it| said(it, "user") || said(it, "assistant"));
-    next.is_some_and(|it| it["role"] == "user") && messages.last().is_some_and(|it| it["role"] == "assistant")
-}
-
 /// Lets clients talk while `each` hurts one of two nodes again and again; then looks at what they were told.
 fn play(rounds: usize, mut each: impl FnMut(&Nodes, &mut Vec<Node>, usize)) {
     let nodes = Nodes::new();
@@ -178,19 +169,22 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
     });
     let fates = load.fates.lock().unwrap();
     let effects = std::fs::read_to_string(nodes.env.path("here/effects")).unwrap_or_default();
+    let (journals, answered) = (Journals::read(nodes), nodes.model.answered());
     let (mut twice, mut lost, mut repeated, mut joined) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let all = fates.keys().map(|id| id.rsplit_once('-').unwrap().0);
-    for user in all.collect::<std::collections::BTreeSet<_>>() {
+    for user in all.collect::<BTreeSet<_>>() {
         let mut client = Client::connect(&pair[0].address, user).unwrap();
         let messages = history(&mut client, user);
         for (id, fate) in fates.iter().filter(|(id, _)| id.rsplit_once('-').unwrap().0 == user) {
-            let answers = how_often(&messages, "assistant", &format!("{id} run:"));
-            match (fate, answers) {
+            match (fate, how_often(&messages, "assistant", &format!("{id} run:"))) {
                 (_, 2..) => twice.push(id.clone()),
-                (Fate::Acknowledged, 0) if is_joined(&messages, id) => joined += 1,
+                // The next prompt came in before it was answered: the model read both, and repeats the last one only.
+                (Fate::Acknowledged, 0) if journals.answer_to(user, id, &answered).is_some() => {
+                    println!("{id} was answered with the next one; the journal:\n{}", journals.shown(user));
+                    joined += 1;
+                }
                 (Fate::Answered | Fate::Acknowledged, 0) => {
-                    let said = messages.iter().map(|it| format!("{}: {}", it["role"], it["content"]));
-                    println!("{id} is lost among\n{}", said.collect::<Vec<_>>().join("\n"));
+                    println!("{id} ({fate:?}) is lost; the journal:\n{}", journals.shown(user));
                     lost.push(id.clone());
                 }
                 (Fate::Answered | Fate::Acknowledged | Fate::Unheard, _) => {}
@@ -201,29 +195,34 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
             }
         }
     }
+    let (out_of_turn, too_late) = (journals.out_of_turn(), journals.too_late(effects.lines().map(effect)));
     let of = |wanted: Fate| fates.values().filter(|fate| **fate == wanted).count();
     println!(
-        "{} prompts: {} answered, {} acknowledged and then answered by another node ({joined} with the prompt that joined \
-         them), {} never acknowledged; {} answered twice, {} lost, {} effects repeated",
+        "{} prompts: {} answered, {} acknowledged and then answered by another node ({joined} of them in one request with \
+         the next prompt), {} never acknowledged; {} answered twice, {} lost, {} effects repeated, {} entries of an old \
+         fence, {} of {} effects after a lost lease",
         fates.len(),
         of(Fate::Answered),
         of(Fate::Acknowledged),
         of(Fate::Unheard),
         twice.len(),
         lost.len(),
-        repeated.len()
+        repeated.len(),
+        out_of_turn.len(),
+        too_late.len(),
+        effects.lines().count()
     );
     assert!(twice.is_empty() && lost.is_empty() && repeated.is_empty(), "{twice:?} {lost:?} {repeated:?}");
-    // Whatever was appended, was appended by whoever had the session: each turn began once and ended once.
-    let turns = "SELECT count(*), count(DISTINCT session || (body::json->'turn'->'begun'->>'turn_id')) FROM journal \
-                 WHERE body LIKE '{\"turn\":{\"begun\":%'";
-    let ends = "SELECT count(*) FROM journal WHERE body LIKE '{\"turn\":{\"ended\":%'";
-    let (begun, ended) = (nodes.ask(turns), nodes.ask(ends));
-    let (count, distinct) = begun.split_once('|').unwrap();
-    assert_eq!((count, ended.as_str()), (distinct, count), "a turn began or ended twice");
+    assert!(out_of_turn.is_empty() && too_late.is_empty(), "{out_of_turn:#?} {too_late:#?}");
     let verified =
         nodes.env.pintle(&["-c", &nodes.env.path("config/pintle/a.toml").display().to_string(), "audit", "verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// The prompt and the moment of a line of `effects`.
+fn effect(line: &str) -> (&str, i128) {
+    let (id, at) = line.split_once(' ').unwrap();
+    (id, at.parse().unwrap())
 }
 
 #[test]

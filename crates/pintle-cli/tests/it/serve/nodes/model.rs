@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -13,18 +14,35 @@ const THINKS: Duration = Duration::from_millis(40);
 /// A model that goes on as long as the test does.
 pub(super) struct Model {
     port: u16,
+    answered: Arc<Mutex<Vec<Answered>>>,
+}
+
+/// What it answered, but for calls.
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    pub(super) text: String,
+    /// All that users said in the request.
+    pub(super) asked: Vec<String>,
 }
 
 impl Model {
     pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
+        let answered = Arc::<Mutex<Vec<Answered>>>::default();
+        let keeps = answered.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                thread::spawn(move || answer_all(stream));
+                let keeps = keeps.clone();
+                thread::spawn(move || answer_all(stream, &keeps));
             }
         });
-        Self { port }
+        Self { port, answered }
+    }
+
+    /// All that it answered, but for calls.
+    pub(super) fn answered(&self) -> Vec<Answered> {
+        self.answered.lock().unwrap().clone()
     }
 
     /// The provider `model` of a configuration.
@@ -33,7 +51,7 @@ impl Model {
     }
 }
 
-fn answer_all(stream: TcpStream) -> Option<()> {
+fn answer_all(stream: TcpStream, answered: &Mutex<Vec<Answered>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -51,7 +69,8 @@ fn answer_all(stream: TcpStream) -> Option<()> {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         thread::sleep(THINKS);
-        let body = reply(&serde_json::from_slice(&body).ok()?);
+        let (body, said) = reply(&serde_json::from_slice(&body).ok()?);
+        answered.lock().unwrap().extend(said);
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).ok()?;
@@ -60,11 +79,15 @@ fn answer_all(stream: TcpStream) -> Option<()> {
 }
 
 /// `run: COMMAND` is run first, then `answer PROMPT` follows. `slow: N` answers after N milliseconds.
-fn reply(request: &Value) -> String {
+fn reply(request: &Value) -> (String, Option<Answered>) {
     let messages = request["messages"].as_array().unwrap();
-    let prompt = messages.iter().rev().find(|it| it["role"] == "user").unwrap();
-    let content = &prompt["content"];
-    let prompt = content.as_str().or_else(|| content[0]["text"].as_str()).unwrap().to_owned();
+    let text = |message: &Value| {
+        let content = &message["content"];
+        content.as_str().or_else(|| content[0]["text"].as_str()).unwrap().to_owned()
+    };
+    let asked: Vec<String> = messages.iter().filter(|it| it["role"] == "user").map(text).collect();
+    let prompt = asked.last().unwrap().clone();
+    let mut said = None;
     let last = messages.last().unwrap();
     let (delta, finish) = match prompt.split_once("run: ") {
         Some((_, command)) if last["role"] != "tool" => {
@@ -79,7 +102,9 @@ fn reply(request: &Value) -> String {
             if let Some((_, millis)) = prompt.split_once("slow: ") {
                 thread::sleep(Duration::from_millis(millis.trim().parse().unwrap()));
             }
-            (json!({ "role": "assistant", "content": format!("answer {prompt}") }), "stop")
+            let text = format!("answer {prompt}");
+            said = Some(Answered { text: text.clone(), asked });
+            (json!({ "role": "assistant", "content": text }), "stop")
         }
     };
     let chunk = |delta: Value, finish: Value| {
@@ -88,5 +113,5 @@ fn reply(request: &Value) -> String {
             json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] });
         format!("data: {chunk}\n\n")
     };
-    format!("{}{}data: [DONE]\n\n", chunk(delta, Value::Null), chunk(json!({}), json!(finish)))
+    (format!("{}{}data: [DONE]\n\n", chunk(delta, Value::Null), chunk(json!({}), json!(finish))), said)
 }

@@ -27,7 +27,7 @@ pub(super) struct Nodes {
     pub(super) env: TestEnv,
     pub(super) database: Database,
     pub(super) url: String,
-    model: Model,
+    pub(super) model: Model,
 }
 
 /// One server.
@@ -157,6 +157,10 @@ impl Client {
         }
         let mut client = Self { socket, last: 0, heard: Vec::new() };
         let welcome = client.call("connect", who)?;
+        // One that stood still in the middle of this has lost its connection to the database.
+        if welcome["error"]["code"] == "UNAVAILABLE" {
+            return Err(Gone);
+        }
         assert_eq!(welcome["ok"], true, "{welcome}");
         Ok(client)
     }

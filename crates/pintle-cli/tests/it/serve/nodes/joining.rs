@@ -1,0 +1,62 @@
+//! A message that comes in while the turn before it is taken over joins that turn, and both are in the request that the
+//! model answers.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::journals::Journals;
+use super::pair::{Nodes, until};
+
+/// Says that it is asked, and answers once the file is gone.
+const HOLDS: &str = r#"while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case $line in *'"method":"hook.before_tool"'*)
+    echo asked >>"$2"
+    while [ -e "$1" ]; do sleep 0.02; done ;; esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id"
+done
+"#;
+
+fn prompt(id: &str) -> Value {
+    json!({ "sessionKey": "agent:main:ws:direct:anna", "message": format!("{id} run: echo {id} >>effects") })
+}
+
+#[test]
+fn a_message_that_joins_a_turn_that_is_taken_over_is_read_with_its_prompt() {
+    let nodes = Nodes::new();
+    let [closed, asked] = ["closed", "asked"].map(|name| nodes.env.path(name));
+    nodes.env.write("config/pintle/holds.sh", HOLDS);
+    let hook = format!(
+        "[hooks.processes.holds]\nenabled = true\ncommand = ['sh', 'holds.sh', '{}', '{}']\n\
+         intercept = ['before_tool']\n",
+        closed.display(),
+        asked.display()
+    );
+    let (a, b) = (nodes.start_at("a", &hook, &nodes.url), nodes.start_at("b", &hook, &nodes.url));
+    fs::write(&closed, "").unwrap();
+    let times_asked = |wanted: usize| {
+        let lines = fs::read_to_string(&asked).unwrap_or_default().lines().count();
+        (lines == wanted).then_some(())
+    };
+    let mut at_a = a.client("anna");
+    at_a.ask("chat.send", prompt("anna-1")).unwrap();
+    at_a.event("agent", |it| it["type"] == "run.started");
+    until("its hook is asked", || times_asked(1));
+    a.signal(Signal::SIGKILL);
+    until("the other node goes on with the call", || times_asked(2));
+    let mut at_b = b.client("anna");
+    let joined = at_b.done("chat.send", prompt("anna-2"));
+    assert_eq!(joined["injected"], true, "{joined}");
+    fs::remove_file(&closed).unwrap();
+    until("the turn is over", || {
+        (nodes.ask("SELECT count(*) FROM sessions WHERE open_turn IS NOT NULL") == "0").then_some(())
+    });
+    let (journals, answered) = (Journals::read(&nodes), nodes.model.answered());
+    let answers = ["anna-1", "anna-2"].map(|id| journals.answer_to("anna", id, &answered));
+    assert_eq!(answers[0], answers[1], "one answer to both: {}", journals.shown("anna"));
+    let answer = answers[0].as_ref().unwrap_or_else(|| panic!("it is lost: {}", journals.shown("anna")));
+    assert!(answer.starts_with("answer anna-2 "), "{answer}");
+    assert_eq!(journals.out_of_turn(), Vec::<String>::new());
+}
