@@ -16,6 +16,7 @@
 
 mod checkpoint;
 mod line;
+mod row_seal;
 mod seal;
 mod verify;
 
@@ -31,6 +32,7 @@ use crate::json::{self, Object, Value};
 
 pub use checkpoint::{AuditCheckpoint, CHECKPOINT_EVERY, CHECKPOINT_ROWS, cut_at, due, due_at_stop};
 pub use line::{AuditLine, AuditLineError, AuditLines, MAX_LINE_BYTES, read_line};
+pub use row_seal::RowProof;
 pub use seal::{ChangeKey, ChangeProof};
 pub use verify::{AlteredPart, AuditFinding, Proof, TenantReport, Verifier, VerifyReport};
 

@@ -41,6 +41,9 @@ impl Shared {
     pub(crate) async fn join(self: &Arc<Self>, addresses: Vec<String>) -> Result<Vec<String>, ApiError> {
         self.life.nodes.describe(&*self.host.read().await, self.store.node_id(), Some(addresses));
         self.blocking(|shared| {
+            shared.store.identity_doubts()?.iter().for_each(|line| {
+                tracing::warn!("security.identity.row_in_doubt: {line}");
+            });
             let cut = shared.store.join(&shared.life.nodes.me(0))?;
             shared.life.nodes.saw(shared.store.beat(&shared.life.nodes.me(0))?);
             // What was told before is no news.

@@ -35,8 +35,12 @@ pub struct AnchorFile {
     pub(crate) is_good: AtomicBool,
     /// Whether it is not: nothing is signed over it.
     pub(crate) is_shut: AtomicBool,
-    /// Why nothing was signed, each told once.
-    unsigned: Mutex<BTreeSet<String>>,
+    /// Whether it said that rows of those who may ask have seals: that stays so.
+    has_row_seals: AtomicBool,
+    /// Whether this process looked at these rows as it began.
+    pub(crate) has_swept: AtomicBool,
+    /// What was found odd, each told once.
+    told: Mutex<BTreeSet<String>>,
 }
 
 /// What an anchor says at a moment.
@@ -63,13 +67,26 @@ impl AnchorFile {
             shown: shown_url(url),
             is_good: AtomicBool::new(false),
             is_shut: AtomicBool::new(false),
-            unsigned: Mutex::default(),
+            has_row_seals: AtomicBool::new(false),
+            has_swept: AtomicBool::new(false),
+            told: Mutex::default(),
         }
     }
 
-    /// Whether it is told for the first time that nothing is signed because of `why`.
+    /// Whether rows of those who may ask have seals, so that those without have no say.
+    pub(crate) fn knows_row_seals(&self) -> bool {
+        if !self.has_row_seals.load(Ordering::Relaxed) {
+            // Where nobody can say what was known, nothing is taken.
+            let said = self.read().map(|anchor| anchor.is_some_and(|anchor| anchor.are_rows_sealed));
+            let Ok(true) = said else { return said.is_err() };
+            self.has_row_seals.store(true, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Whether `why` is told for the first time.
     pub(crate) fn is_news(&self, why: &str) -> bool {
-        self.unsigned.lock().unwrap_or_else(PoisonError::into_inner).insert(why.to_owned())
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(why.to_owned())
     }
 
     /// Where it is.

@@ -1,11 +1,14 @@
 //! A store compared with its anchor: when its rules are read, before they change, and when somebody takes it as it is.
 
+use std::sync::atomic::Ordering;
+
 use domain::anchor::{Anchor, AnchorStanding, Comparison, DoubtKind, RuleDoubt, compare};
 use domain::id::HookId;
 use domain::store::{Actor, StoreError, StoredRules};
 
 use crate::database::Database;
 use crate::rows::hooks::Changer;
+use crate::rows::identity::seals::{self, Sweep};
 use crate::rows::{anchor, hooks, strangers};
 
 /// Everything that puts rules in force, compared with the anchor, which then knows it. Where tables are not as Pintle
@@ -39,6 +42,7 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
     rules.doubts = doubts;
     rules.shut = file.shut(anchor.as_ref(), &standing);
     file.stands(rules.shut.is_none());
+    let next = next.map(|next| Anchor { are_rows_sealed: has_row_seals(database, next.are_rows_sealed), ..next });
     if let Some(next) = next.filter(|next| lock.is_ok() && anchor.as_ref() != Some(next)) {
         if anchor.is_none() {
             tracing::info!(
@@ -54,6 +58,27 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
         }
     }
     Ok(rules)
+}
+
+/// Seals the rows of those who may ask once, where a host that seals opens a store for the first time, and what an older
+/// key sealed with the one of now. `are_sealed` says that it was done here; so does what is returned.
+fn has_row_seals<D: Database>(database: &D, are_sealed: bool) -> bool {
+    let keys = database.sealing();
+    // Whoever only tells what hosts sealed writes nothing.
+    let seals = keys.keyring.is_some() || keys.signing.is_some();
+    let (Some(file), Some(key)) = (&keys.anchor, keys.change_key().filter(|_| seals)) else { return are_sealed };
+    if file.has_swept.swap(true, Ordering::Relaxed) && are_sealed {
+        return true;
+    }
+    let which = if are_sealed { Sweep::Older } else { Sweep::First };
+    match database.write(|db| seals::sweep(db, &key, which)) {
+        Ok(()) => true,
+        Err(why) => {
+            tracing::warn!("store.rows_not_sealed: members and keys of {} could not be sealed: {why}", file.shown());
+            file.has_swept.store(false, Ordering::Relaxed);
+            are_sealed
+        }
+    }
 }
 
 fn compared<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRules, Comparison), StoreError> {
@@ -118,9 +143,18 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
         database.write(|db| hooks::accept(db, &rules, &doubts, &Changer { by, key: key.as_ref() }))?;
     }
     taken.extend(doubts.iter().map(RuleDoubt::text).chain(unsigned));
+    let keys = database.sealing();
+    let key = keys.change_key();
+    if let Some(key) = &key {
+        taken.extend(database.write(|db| {
+            let doubts = seals::doubts(db, keys)?;
+            seals::sweep(db, key, Sweep::All).map(|()| doubts)
+        })?);
+    }
+    let are_rows_sealed = key.is_some();
     let known = known.map(Anchor::without_signatures);
     let (_, Comparison { next, .. }) = compared(database, known.as_ref())?;
-    if let Some(next) = next {
+    if let Some(next) = next.map(|next| Anchor { are_rows_sealed, ..next }) {
         database.settle()?;
         file.write(&next).map_err(|error| file.unwritten(&error))?;
         file.stands(true);

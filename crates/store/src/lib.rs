@@ -164,7 +164,20 @@ pub trait Store:
     /// The store cannot be read.
     fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError>;
 
-    /// Takes the store as it is found, with the rules that something other than Pintle changed, and says what was taken.
+    /// The members, keys and sessions of the console that grant nothing, since something other than Pintle changed them: a
+    /// line each. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn identity_doubts(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one of it did. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    fn reseal_identities(&self, keyring: &Keyring) -> Result<(), StoreError>;
+
+    /// Takes the store as it is found, with the rules, members and keys that something other than Pintle changed, and says what was taken.
     /// Blocks.
     ///
     /// # Errors

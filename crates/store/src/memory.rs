@@ -119,6 +119,15 @@ impl Store for Memory {
         Ok(self.history().turn_page(query, |key, turn| memory.prompt(key, turn)))
     }
 
+    fn identity_doubts(&self) -> Result<Vec<String>, StoreError> {
+        // Nobody else has it.
+        Ok(Vec::new())
+    }
+
+    fn reseal_identities(&self, _keyring: &Keyring) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn forget_events(&self, before: Timestamp, limit: usize) -> Result<usize, StoreError> {
         Ok(self.history().forget_events(before, limit))
     }

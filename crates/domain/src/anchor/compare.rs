@@ -97,6 +97,8 @@ pub fn compare(anchor: Option<&Anchor>, seen: &StoreSeen) -> Comparison {
         rules,
         tenants: seen.tenants.clone(),
         is_sealed: is_sealed || seen.is_keyed,
+        // Also in a new store nothing comes in without.
+        are_rows_sealed: anchor.is_some_and(|anchor| anchor.are_rows_sealed),
     };
     Comparison { standing, doubts, unsigned, replaced, next: Some(next) }
 }

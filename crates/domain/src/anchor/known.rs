@@ -34,6 +34,9 @@ pub struct Anchor {
     /// Whether entries about rules have a seal: those of versions that sealed nothing were read before that was so.
     #[serde(default)]
     pub is_sealed: bool,
+    /// Whether rows of those who may ask have a seal: those of before were sealed once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub are_rows_sealed: bool,
 }
 
 impl Anchor {

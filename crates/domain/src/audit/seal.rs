@@ -17,7 +17,7 @@ const SEAL: &str = "seal";
 
 /// The key that seals entries about rules, and older ones whose seals still hold. It is not printed.
 #[derive(Clone)]
-pub struct ChangeKey(SealKey);
+pub struct ChangeKey(pub(super) SealKey);
 
 /// What proves that a host wrote an entry about a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

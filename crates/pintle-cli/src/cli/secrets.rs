@@ -55,6 +55,7 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
     rotation.hooks(&*store, &keyring)?;
     rotation.details = rotation.column(&*store, &keyring, SealedColumn::Details)?;
     rotation.jobs = rotation.column(&*store, &keyring, SealedColumn::Jobs)?;
+    store.reseal_identities(&keyring).map_err(failed)?;
     terminal::say(&if args.json { rotation.json()? } else { rotation.plain() })?;
     if rotation.failed == 0 {
         return Ok(0);

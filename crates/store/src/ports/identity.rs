@@ -12,14 +12,27 @@ use jiff::Timestamp;
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
 use crate::evidence;
+use crate::rows::identity::seals::{self, RowSeals, Touched};
 use crate::rows::identity::{self, console, keys, members, uses};
 use crate::rows::{audit, tenants};
 
-/// What an entry of the audit chain says, and in whose.
-type Entry = (TenantId, Object);
+/// What an entry of the audit chain says, in whose, and the rows that are sealed with it.
+type Entry = (TenantId, Object, Touched);
 
 fn entry(change: &IdentityChange<'_>, by: &Actor) -> Entry {
-    (change.tenant().clone(), change.data(by))
+    let touched = match *change {
+        IdentityChange::KeyCreated(key) | IdentityChange::KeyRevoked(key) => {
+            Touched::Key(key.tenant.clone(), key.id.clone())
+        }
+        IdentityChange::MemberAdded(member) | IdentityChange::MemberChanged(member) => {
+            Touched::Member(member.tenant.clone(), member.user.clone())
+        }
+        IdentityChange::MemberRemoved(member) => Touched::KeysOf(member.tenant.clone(), member.user.clone()),
+        IdentityChange::TenantCreated(_) | IdentityChange::TenantDisabled(_) | IdentityChange::TenantEnabled(_) => {
+            Touched::Nothing
+        }
+    };
+    (change.tenant().clone(), change.data(by), touched)
 }
 
 /// Does `work` and says in the audit chain what it says, sealed as changes of rules are: both or nothing.
@@ -31,10 +44,13 @@ fn noted<D: Database, T>(
     let key = database.sealing().change_key();
     let (done, grown) = database.write(|db| {
         let (done, entry) = work(db)?;
-        let Some((tenant, data)) = entry else { return Ok((done, Vec::new())) };
+        let Some((tenant, data, touched)) = entry else { return Ok((done, Vec::new())) };
         let note = evidence::note(&tenant, by.at, AuditKind::Change, &canonical(&data.into()));
         // Last, after all locks of rows.
         let grown = audit::append_sealed(db, &[&note.map_err(Failure::Said)?], key.as_ref())?;
+        if let (Some(key), Some(grown)) = (&key, grown.first()) {
+            seals::seal(db, key, &touched, grown.to.seq)?;
+        }
         Ok((done, grown))
     })?;
     // Whoever cuts the entry off the end of the chain is to be found out.
@@ -78,11 +94,13 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn members(&self, tenant: &TenantId) -> Result<Vec<Member>, StoreError> {
-        self.0.read(|db| members::all(db, tenant))
+        let seals = RowSeals::of(self.0.sealing());
+        self.0.read(|db| members::all(db, tenant)?.into_iter().map(|row| seals.member(db, row)).collect())
     }
 
     fn member(&self, tenant: &TenantId, user: &str) -> Result<Option<Member>, StoreError> {
-        self.0.read(|db| members::one(db, tenant, user))
+        let seals = RowSeals::of(self.0.sealing());
+        self.0.read(|db| members::one(db, tenant, user)?.map(|row| seals.member(db, row)).transpose())
     }
 
     fn add_member(&self, member: &Member) -> Result<(), StoreError> {
@@ -121,15 +139,18 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, StoreError> {
-        self.0.read(|db| keys::all(db, tenant))
+        let seals = RowSeals::of(self.0.sealing());
+        self.0.read(|db| keys::all(db, tenant)?.into_iter().map(|row| seals.key(db, row)).collect())
     }
 
     fn key(&self, tenant: &TenantId, id: &str) -> Result<Option<ApiKey>, StoreError> {
-        self.0.read(|db| keys::one(db, tenant, id))
+        let seals = RowSeals::of(self.0.sealing());
+        self.0.read(|db| keys::one(db, tenant, id)?.map(|row| seals.key(db, row)).transpose())
     }
 
     fn key_of(&self, digest: &SecretDigest) -> Result<Option<ApiKey>, StoreError> {
-        self.0.read(|db| keys::of(db, digest))
+        let seals = RowSeals::of(self.0.sealing());
+        self.0.read(|db| keys::of(db, digest)?.map(|row| seals.key(db, row)).transpose())
     }
 
     fn has_keys(&self, now: Timestamp) -> Result<bool, StoreError> {
@@ -145,27 +166,35 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn add_link(&self, link: &SignInLink, code: &SecretDigest) -> Result<(), StoreError> {
-        self.0.write(|db| console::add_link(db, link, code))
+        let key = self.0.sealing().change_key();
+        self.0.write(|db| console::add_link(db, (link, code), key.as_ref()))
     }
 
     fn take_link(&self, code: &SecretDigest, now: Timestamp) -> Result<Option<SignInLink>, StoreError> {
-        self.0.write(|db| console::take_link(db, code, now))
+        let taken = self.0.write(|db| console::take_link(db, code, now))?;
+        Ok(taken.and_then(|row| RowSeals::of(self.0.sealing()).link(row)))
     }
 
     fn add_console_session(&self, session: &ConsoleSession, secrets: &SessionSecrets) -> Result<(), StoreError> {
-        self.0.write(|db| console::add(db, session, secrets))
+        let key = self.0.sealing().change_key();
+        self.0.write(|db| console::add(db, (session, secrets), key.as_ref()))
     }
 
     fn console_session_of(&self, key: &SecretDigest) -> Result<Option<(ConsoleSession, SecretDigest)>, StoreError> {
-        self.0.read(|db| console::of(db, key))
+        let found = self.0.read(|db| console::of(db, key))?;
+        let seals = RowSeals::of(self.0.sealing());
+        Ok(found.and_then(|(row, cookie)| Some((seals.session(row)?, cookie))))
     }
 
     fn console_session(&self, tenant: &TenantId, id: &str) -> Result<Option<ConsoleSession>, StoreError> {
-        self.0.read(|db| console::one(db, tenant, id))
+        let found = self.0.read(|db| console::one(db, tenant, id))?;
+        Ok(found.and_then(|row| RowSeals::of(self.0.sealing()).session(row)))
     }
 
     fn console_sessions(&self, tenant: &TenantId, user: &str) -> Result<Vec<ConsoleSession>, StoreError> {
-        self.0.read(|db| console::all(db, tenant, user))
+        let found = self.0.read(|db| console::all(db, tenant, user))?;
+        let seals = RowSeals::of(self.0.sealing());
+        Ok(found.into_iter().filter_map(|row| seals.session(row)).collect())
     }
 
     fn console_session_seen(&self, tenant: &TenantId, id: &str, at: Timestamp) -> Result<(), StoreError> {

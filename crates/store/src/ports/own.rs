@@ -12,6 +12,7 @@ use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
 use crate::keyring::Keyring;
+use crate::rows::identity::seals::{self, Sweep};
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, exchange, records};
 use crate::timing::HookTiming;
@@ -66,6 +67,15 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
         self.0.read(|db| approvals::decided_turns(db, limit))
+    }
+
+    fn identity_doubts(&self) -> Result<Vec<String>, StoreError> {
+        self.0.list(|db| seals::doubts(db, self.0.sealing()))
+    }
+
+    fn reseal_identities(&self, keyring: &Keyring) -> Result<(), StoreError> {
+        let Some(key) = keyring.change_key() else { return Ok(()) };
+        self.0.write(|db| seals::sweep(db, &key, Sweep::Older))
     }
 
     fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {

@@ -3,6 +3,7 @@
 pub(crate) mod console;
 pub(crate) mod keys;
 pub(crate) mod members;
+pub(crate) mod seals;
 pub(crate) mod uses;
 
 use std::str::FromStr;
@@ -48,6 +49,24 @@ fn column_of(at: &str) -> Result<String, Failure> {
     moment
         .map(rules::column)
         .map_err(|why| Failure::Said(StoreError::Unavailable(format!("the moment \"{at}\" cannot be kept: {why}"))))
+}
+
+/// All rows of a query: those that can be read, and a line for each that cannot.
+fn every<T>(
+    db: &dyn Db,
+    sql: &str,
+    read: impl Fn(&dyn Columns) -> Result<T, Failure>,
+) -> Result<(Vec<T>, Vec<String>), Failure> {
+    let (mut rows, mut odd) = (Vec::new(), Vec::new());
+    db.each(sql, &[], &mut |row| {
+        match read(row) {
+            Ok(row) => rows.push(row),
+            Err(Failure::Foreign { what, why }) => odd.push(format!("a row grants nothing: {what}: {why}")),
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    })?;
+    Ok((rows, odd))
 }
 
 fn tenant_in(row: &dyn Columns) -> Result<TenantId, Failure> {

@@ -22,5 +22,6 @@ mod rules;
 mod rules_outage;
 mod sealed_approvals;
 mod sealed_changes;
+mod sealed_identities;
 mod turns;
 mod unsigned;

@@ -77,6 +77,7 @@ impl Known {
         let before = anchor.read().ok().flatten();
         let rules = store.rules().map_err(failed)?;
         let mut wrong: Vec<String> = in_doubt(&rules).into_iter().chain(unhashed).collect();
+        wrong.extend(store.identity_doubts().map_err(failed)?);
         if rules.shut.is_none() {
             wrong.extend(unsigned(config, store).map_err(failed)?);
         }

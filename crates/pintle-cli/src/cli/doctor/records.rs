@@ -40,6 +40,14 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
     folders.chain(odd).chain(doubted).collect()
 }
 
+/// Members, keys and sessions that grant nothing.
+pub(super) fn identities(store: &dyn Store) -> Vec<Check> {
+    let doubts = store.identity_doubts().unwrap_or_else(|error| vec![error.to_string()]);
+    let remedy = "remove it with `pintle members remove` or `pintle keys revoke`, or take the store as it is with \
+                  `pintle store accept`";
+    doubts.into_iter().map(|line| Check::new("members", "", State::Failed, format!("{line}; {remedy}"))).collect()
+}
+
 /// The key that encrypts secrets.
 pub(super) fn encryption(config: &Config, env: &Env) -> Check {
     let found = edition(config, env).and_then(|edition| keyring(config, env, edition));

@@ -4,12 +4,14 @@ use domain::id::TenantId;
 use domain::store::{Actor, ApiKey, KeyScope, SecretDigest};
 use jiff::Timestamp;
 
+use super::seals::{self, SealedRow};
 use super::{column_of, maybe_at, members, raise, shown_at, tenant_in, uuid};
 use crate::db::{Columns, Db, Failure};
 use crate::rows::tenants;
 use crate::rules;
 
-const COLUMNS: &str = "tenant_id, id, owner, name, shown, scopes, expires_at, revoked_at, created_at, created_by";
+const COLUMNS: &str =
+    "tenant_id, id, owner, name, shown, digest, scopes, expires_at, revoked_at, created_at, created_by, seal";
 
 pub(crate) fn add(db: &dyn Db, key: &ApiKey, digest: &SecretDigest) -> Result<(), Failure> {
     let tenant = tenants::spelled(&key.tenant)?;
@@ -37,19 +39,24 @@ pub(crate) fn add(db: &dyn Db, key: &ApiKey, digest: &SecretDigest) -> Result<()
     .map(drop)
 }
 
-pub(crate) fn all(db: &dyn Db, tenant: &TenantId) -> Result<Vec<ApiKey>, Failure> {
+pub(crate) fn all(db: &dyn Db, tenant: &TenantId) -> Result<Vec<SealedRow<ApiKey>>, Failure> {
     let Some(id) = uuid(tenant.as_str()) else { return Ok(Vec::new()) };
     let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE tenant_id = ?1 ORDER BY created_at DESC, id DESC");
     db.all(&sql, &[id.into()], read)
 }
 
-pub(crate) fn one(db: &dyn Db, tenant: &TenantId, id: &str) -> Result<Option<ApiKey>, Failure> {
+/// The keys of all tenants, and what cannot be read of them.
+pub(crate) fn every(db: &dyn Db) -> Result<(Vec<SealedRow<ApiKey>>, Vec<String>), Failure> {
+    super::every(db, &format!("SELECT {COLUMNS} FROM api_keys ORDER BY tenant_id, id"), read)
+}
+
+pub(crate) fn one(db: &dyn Db, tenant: &TenantId, id: &str) -> Result<Option<SealedRow<ApiKey>>, Failure> {
     let (Some(tenant), Some(id)) = (uuid(tenant.as_str()), uuid(id)) else { return Ok(None) };
     let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE tenant_id = ?1 AND id = ?2");
     db.one(&sql, &[tenant.into(), id.into()], read)
 }
 
-pub(crate) fn of(db: &dyn Db, digest: &SecretDigest) -> Result<Option<ApiKey>, Failure> {
+pub(crate) fn of(db: &dyn Db, digest: &SecretDigest) -> Result<Option<SealedRow<ApiKey>>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM api_keys WHERE digest = ?1");
     db.one(&sql, &[digest.as_str().into()], read)
 }
@@ -72,13 +79,13 @@ pub(crate) fn revoke(db: &dyn Db, of: &TenantId, id: &str, by: &Actor) -> Result
     raise(db)?;
     let sql = "DELETE FROM console_sessions WHERE tenant_id = ?1 AND origin = ?2";
     db.run(sql, &[tenant.into(), format!("key:{id}").into()])?;
-    one(db, of, &id)
+    Ok(one(db, of, &id)?.map(|row| row.it))
 }
 
-fn read(row: &dyn Columns) -> Result<ApiKey, Failure> {
+fn read(row: &dyn Columns) -> Result<SealedRow<ApiKey>, Failure> {
     let foreign = |why: String| Failure::Foreign { what: "column `scopes`".into(), why };
     let scopes: Result<Vec<KeyScope>, String> = row.text("scopes")?.split_ascii_whitespace().map(str::parse).collect();
-    Ok(ApiKey {
+    let it = ApiKey {
         tenant: tenant_in(row)?,
         id: row.string("id")?,
         owner: row.string("owner")?,
@@ -89,5 +96,6 @@ fn read(row: &dyn Columns) -> Result<ApiKey, Failure> {
         revoked_at: maybe_at(row, "revoked_at")?,
         created_at: shown_at(row, "created_at")?,
         created_by: row.string("created_by")?,
-    })
+    };
+    Ok(SealedRow { says: seals::of_key(&it, &row.text("digest")?), it, seal: row.maybe_string("seal")? })
 }

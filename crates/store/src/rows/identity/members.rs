@@ -3,12 +3,13 @@
 use domain::id::TenantId;
 use domain::store::{Actor, Member, StoreError, Tenant};
 
+use super::seals::{self, SealedRow};
 use super::{column_of, maybe_at, raise, shown_at, tenant_in, word};
 use crate::db::{Columns, Db, Failure};
 use crate::rows::{epoch, tenants};
 use crate::rules;
 
-const COLUMNS: &str = "tenant_id, user_id, role, disabled_at, created_at, created_by";
+const COLUMNS: &str = "tenant_id, user_id, role, disabled_at, created_at, created_by, seal";
 
 /// The tenants that are disabled.
 pub(crate) fn disabled(db: &dyn Db) -> Result<Vec<TenantId>, Failure> {
@@ -30,16 +31,21 @@ pub(crate) fn set_disabled(db: &dyn Db, tenant: &TenantId, disabled: bool, by: &
     Ok(found)
 }
 
-pub(crate) fn all(db: &dyn Db, tenant: &TenantId) -> Result<Vec<Member>, Failure> {
+pub(crate) fn all(db: &dyn Db, tenant: &TenantId) -> Result<Vec<SealedRow<Member>>, Failure> {
     let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(Vec::new()) };
     let sql = format!("SELECT {COLUMNS} FROM members WHERE tenant_id = ?1 ORDER BY user_id");
     let mut found = db.all(&sql, &[id.into()], read)?;
     // Databases order texts in ways of their own.
-    found.sort_by(|a, b| a.user.cmp(&b.user));
+    found.sort_by(|a, b| a.it.user.cmp(&b.it.user));
     Ok(found)
 }
 
-pub(crate) fn one(db: &dyn Db, tenant: &TenantId, user: &str) -> Result<Option<Member>, Failure> {
+/// The members of all tenants, and what cannot be read of them.
+pub(crate) fn every(db: &dyn Db) -> Result<(Vec<SealedRow<Member>>, Vec<String>), Failure> {
+    super::every(db, &format!("SELECT {COLUMNS} FROM members ORDER BY tenant_id, user_id"), read)
+}
+
+pub(crate) fn one(db: &dyn Db, tenant: &TenantId, user: &str) -> Result<Option<SealedRow<Member>>, Failure> {
     let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(None) };
     let sql = format!("SELECT {COLUMNS} FROM members WHERE tenant_id = ?1 AND user_id = ?2");
     db.one(&sql, &[id.into(), user.into()], read)
@@ -93,7 +99,7 @@ pub(crate) fn change(db: &dyn Db, member: &Member) -> Result<(), Failure> {
 pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> Result<Option<Member>, Failure> {
     let Some(id) = rules::uuid(tenant.as_str()) else { return Ok(None) };
     raise(db)?;
-    let found = one(db, tenant, user)?;
+    let found = one(db, tenant, user)?.map(|row| row.it);
     db.run(
         "UPDATE api_keys SET revoked_at = ?3, revoked_by = ?4 \
          WHERE tenant_id = ?1 AND owner = ?2 AND revoked_at IS NULL",
@@ -111,15 +117,16 @@ pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> 
     Ok(Some(member))
 }
 
-fn read(row: &dyn Columns) -> Result<Member, Failure> {
-    Ok(Member {
+fn read(row: &dyn Columns) -> Result<SealedRow<Member>, Failure> {
+    let it = Member {
         tenant: tenant_in(row)?,
         user: row.string("user_id")?,
         role: word(row, "role")?,
         disabled_at: maybe_at(row, "disabled_at")?,
         created_at: shown_at(row, "created_at")?,
         created_by: row.string("created_by")?,
-    })
+    };
+    Ok(SealedRow { says: seals::of_member(&it), it, seal: row.maybe_string("seal")? })
 }
 
 pub(crate) fn unknown(user: &str) -> StoreError {

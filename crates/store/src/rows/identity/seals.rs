@@ -1,0 +1,391 @@
+//! Rows of those who may ask, held against their seals: what nobody with a key wrote grants nothing.
+//!
+//! A seal is over all that a row says but when it was last used, and over the number of the entry of the audit chain that
+//! tells of it. A later entry about the same member or key makes it an old one: so nobody puts back what was taken away.
+
+use std::sync::Arc;
+
+use domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
+use domain::caller_role::CallerRole;
+use domain::id::TenantId;
+use domain::json::{Object, Value, canonical, json};
+use domain::store::{ApiKey, ConsoleSession, IDENTITY_ACTIONS, Member, SignInLink};
+use jiff::Timestamp;
+
+use super::{console, keys, members};
+use crate::anchor_file::AnchorFile;
+use crate::db::{Db, Failure};
+use crate::rows::audit::{head, number};
+use crate::rules;
+use crate::sealing::StoreKeys;
+
+/// A row as it was read.
+pub(crate) struct SealedRow<T> {
+    pub(crate) it: T,
+    /// All that the seal is over.
+    pub(crate) says: Value,
+    pub(crate) seal: Option<String>,
+}
+
+/// The rows that a change leaves other than they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Touched {
+    /// None that has a seal.
+    Nothing,
+    Member(TenantId, String),
+    Key(TenantId, String),
+    /// The keys of somebody who was taken out.
+    KeysOf(TenantId, String),
+}
+
+/// Why a row grants nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowDoubt {
+    Unsealed,
+    Other,
+    Older,
+}
+
+impl RowDoubt {
+    fn why(self) -> &'static str {
+        match self {
+            Self::Unsealed => "it has no seal",
+            Self::Other => "its seal is not one of a key that is known here over what it says",
+            Self::Older => "the audit chain tells of a later change of it",
+        }
+    }
+}
+
+/// What rows are held against.
+pub(crate) struct RowSeals {
+    key: Option<ChangeKey>,
+    /// Whether what has no seal counts: nobody sealed the rows of before yet.
+    takes_unsealed: bool,
+    anchor: Option<Arc<AnchorFile>>,
+}
+
+impl RowSeals {
+    pub(crate) fn of(keys: &StoreKeys) -> Self {
+        let takes_unsealed = keys.anchor.as_ref().is_none_or(|file| !file.knows_row_seals());
+        Self { key: keys.change_key(), takes_unsealed, anchor: keys.anchor.clone() }
+    }
+
+    /// Up to which row of the chain nothing newer is told of a row; nothing where it has no seal and needs none.
+    fn proven<T>(&self, row: &SealedRow<T>) -> Result<Option<u64>, RowDoubt> {
+        match ChangeKey::row_proof(self.key.as_ref(), &row.says, row.seal.as_deref()) {
+            RowProof::Unsealed if self.takes_unsealed => Ok(None),
+            RowProof::Unsealed => Err(RowDoubt::Unsealed),
+            RowProof::Other => Err(RowDoubt::Other),
+            RowProof::Sealed { entry, .. } => Ok(Some(entry)),
+        }
+    }
+
+    /// Why a row grants nothing, if it does not. `newest` looks for the last entry about it after a row of the chain.
+    fn doubt<T>(
+        &self,
+        row: &SealedRow<T>,
+        newest: impl FnOnce(u64) -> Result<Option<u64>, Failure>,
+    ) -> Result<Option<RowDoubt>, Failure> {
+        Ok(match self.proven(row) {
+            Err(doubt) => Some(doubt),
+            Ok(None) => None,
+            Ok(Some(entry)) => newest(entry)?.map(|_| RowDoubt::Older),
+        })
+    }
+
+    /// A member as they count: whose row is in doubt is shut out.
+    pub(crate) fn member(&self, db: &dyn Db, row: SealedRow<Member>) -> Result<Member, Failure> {
+        let doubt = self.member_doubt(db, &row)?;
+        Ok(self.counted(row.it, doubt))
+    }
+
+    /// A key as it counts: one whose row is in doubt is none.
+    pub(crate) fn key(&self, db: &dyn Db, row: SealedRow<ApiKey>) -> Result<ApiKey, Failure> {
+        let doubt = self.key_doubt(db, &row)?;
+        Ok(self.counted(row.it, doubt))
+    }
+
+    fn member_doubt(&self, db: &dyn Db, row: &SealedRow<Member>) -> Result<Option<RowDoubt>, Failure> {
+        let (tenant, like) = (&row.it.tenant, containing("subject", &row.it.user));
+        let is_it = |about: &About<'_>| *about == About::Member(&row.it.user, about.is_gone());
+        self.doubt(row, |after| self.newest(db, (tenant, after), &like, &is_it))
+    }
+
+    /// With a member go their keys.
+    fn key_doubt(&self, db: &dyn Db, row: &SealedRow<ApiKey>) -> Result<Option<RowDoubt>, Failure> {
+        let (tenant, key, owner) = (&row.it.tenant, &row.it.id, &row.it.owner);
+        self.doubt(row, |after| {
+            let changed = self.newest(db, (tenant, after), &containing("key_id", key), &|it| *it == About::Key(key))?;
+            let is_removal = |it: &About<'_>| *it == About::Member(owner, true);
+            let removed = self.newest(db, (tenant, after), &containing("subject", owner), &is_removal)?;
+            Ok(changed.max(removed))
+        })
+    }
+
+    /// A session of the console, if nobody but Pintle began it.
+    pub(crate) fn session(&self, row: SealedRow<ConsoleSession>) -> Option<ConsoleSession> {
+        let doubt = self.proven(&row).err();
+        doubt.inspect(|doubt| self.tell(&of_session(&row.it), *doubt));
+        doubt.is_none().then_some(row.it)
+    }
+
+    /// A link that signs somebody in, if nobody but Pintle made it.
+    pub(crate) fn link(&self, row: SealedRow<SignInLink>) -> Option<SignInLink> {
+        let called = || format!("the sign-in link of {} in tenant {}", named(&row.it.user), row.it.tenant);
+        let doubt = self.proven(&row).err();
+        doubt.inspect(|doubt| self.tell(&called(), *doubt));
+        doubt.is_none().then_some(row.it)
+    }
+
+    fn counted<T: Countable>(&self, it: T, doubt: Option<RowDoubt>) -> T {
+        match doubt {
+            None => it,
+            Some(doubt) => {
+                self.tell(&it.called(), doubt);
+                it.void()
+            }
+        }
+    }
+
+    fn tell(&self, called: &str, doubt: RowDoubt) {
+        let line = line(called, doubt);
+        // Each request finds it again, and a person reads it once.
+        if self.anchor.as_ref().is_none_or(|file| file.is_news(&line)) {
+            tracing::warn!("security.identity.row_in_doubt: {line}");
+        }
+    }
+
+    /// The last entry about somebody, as `is_it` says, after the row `after` of the chain of `tenant`, of those whose text
+    /// is `like` that. What has no seal was written by somebody else, and takes nothing from anybody.
+    fn newest(
+        &self,
+        db: &dyn Db,
+        (tenant, after): (&TenantId, u64),
+        like: &str,
+        is_it: &dyn Fn(&About<'_>) -> bool,
+    ) -> Result<Option<u64>, Failure> {
+        let Some(tenant) = rules::uuid(tenant.as_str()) else { return Ok(None) };
+        let sql = "SELECT seq, body, prev FROM audit_log WHERE tenant_id = ?1 AND seq > ?2 \
+                   AND kind IN ('change', 'trip') AND body LIKE ?3 ESCAPE '\\' ORDER BY seq";
+        let mut found = None;
+        db.each(sql, &[tenant.into(), number(after), like.into()], &mut |row| {
+            let Ok(body) = crate::body::read::<Object>(&row.text("body")?) else { return Ok(()) };
+            let Ok(prev) = row.text("prev")?.parse::<Hash>() else { return Ok(()) };
+            let data = body.get("data").and_then(Value::as_object);
+            let is_about = data.and_then(about).is_some_and(|about| is_it(&about));
+            if is_about && ChangeKey::proof(self.key.as_ref(), &prev, &body) == ChangeProof::Sealed {
+                found = Some(row.count("seq")?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// What loses everything that it grants.
+trait Countable {
+    /// What it is called.
+    fn called(&self) -> String;
+
+    fn void(self) -> Self;
+}
+
+impl Countable for Member {
+    fn called(&self) -> String {
+        format!("the member {} of tenant {}", named(&self.user), self.tenant)
+    }
+
+    fn void(self) -> Self {
+        Self { role: CallerRole::Viewer, disabled_at: Some(rules::moment(Timestamp::UNIX_EPOCH)), ..self }
+    }
+}
+
+impl Countable for ApiKey {
+    fn called(&self) -> String {
+        format!("the API key {} of tenant {}", named(&self.id), self.tenant)
+    }
+
+    fn void(self) -> Self {
+        Self { revoked_at: Some(rules::moment(Timestamp::UNIX_EPOCH)), ..self }
+    }
+}
+
+fn of_session(session: &ConsoleSession) -> String {
+    format!("the console session {} of tenant {}", named(&session.id), session.tenant)
+}
+
+fn named(name: &str) -> String {
+    format!("`{}`", name.escape_debug())
+}
+
+fn line(called: &str, doubt: RowDoubt) -> String {
+    format!("{called} was changed by something other than Pintle, and grants nothing: {}", doubt.why())
+}
+
+/// What `LIKE` finds an entry by whose member `name` is `text`.
+fn containing(name: &str, text: &str) -> String {
+    let part = format!("\"{name}\":{}", canonical(&text.into()));
+    let escaped = part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    format!("%{escaped}%")
+}
+
+/// Whom an entry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About<'a> {
+    /// A key, by its id.
+    Key(&'a str),
+    /// A member, by their user, and whether they were taken out.
+    Member(&'a str, bool),
+}
+
+impl About<'_> {
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Member(_, true))
+    }
+}
+
+fn about(data: &Object) -> Option<About<'_>> {
+    let text = |name: &str| data.get(name).and_then(Value::as_str);
+    let [created, revoked, added, changed, removed, ..] = IDENTITY_ACTIONS;
+    let action = text("action")?;
+    if [created, revoked].contains(&action) {
+        text("key_id").map(About::Key)
+    } else if [added, changed, removed].contains(&action) {
+        text("subject").map(|user| About::Member(user, action == removed))
+    } else {
+        None
+    }
+}
+
+/// Seals the rows that a change, of which the row `entry` of the chain tells, left other than they were.
+pub(crate) fn seal(db: &dyn Db, key: &ChangeKey, touched: &Touched, entry: u64) -> Result<(), Failure> {
+    match touched {
+        Touched::Nothing => Ok(()),
+        Touched::Member(tenant, user) => match members::one(db, tenant, user)? {
+            Some(row) => seal_member(db, key, &row, entry),
+            None => Ok(()),
+        },
+        Touched::Key(tenant, id) => match keys::one(db, tenant, id)? {
+            Some(row) => seal_key(db, key, &row, entry),
+            None => Ok(()),
+        },
+        Touched::KeysOf(tenant, owner) => {
+            let rows = keys::all(db, tenant)?.into_iter().filter(|row| row.it.owner == *owner);
+            rows.into_iter().try_for_each(|row| seal_key(db, key, &row, entry))
+        }
+    }
+}
+
+fn seal_member(db: &dyn Db, key: &ChangeKey, row: &SealedRow<Member>, entry: u64) -> Result<(), Failure> {
+    let sql = "UPDATE members SET seal = ?3 WHERE tenant_id = ?1 AND user_id = ?2";
+    let cells = [row.it.tenant.as_str().into(), (&row.it.user).into(), key.seal_row(entry, &row.says).into()];
+    db.run(sql, &cells).map(drop)
+}
+
+fn seal_key(db: &dyn Db, key: &ChangeKey, row: &SealedRow<ApiKey>, entry: u64) -> Result<(), Failure> {
+    let sql = "UPDATE api_keys SET seal = ?3 WHERE tenant_id = ?1 AND id = ?2";
+    let cells = [row.it.tenant.as_str().into(), (&row.it.id).into(), key.seal_row(entry, &row.says).into()];
+    db.run(sql, &cells).map(drop)
+}
+
+/// Which rows are sealed at a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sweep {
+    /// Those of before there were seals, unless somebody sealed any; and what an older key sealed.
+    First,
+    /// What an older key sealed.
+    Older,
+    /// All: somebody takes them as they are.
+    All,
+}
+
+/// Seals rows of members and keys with the key that seals now.
+pub(crate) fn sweep(db: &dyn Db, key: &ChangeKey, which: Sweep) -> Result<(), Failure> {
+    let takes_unsealed = match which {
+        Sweep::First => !any(db)?,
+        Sweep::Older => false,
+        Sweep::All => true,
+    };
+    // What is taken now is as it is at the end of the chain.
+    let entry_of = |tenant: &TenantId, says: &Value, seal: Option<&str>| {
+        let is_taken = match ChangeKey::row_proof(Some(key), says, seal) {
+            RowProof::Sealed { entry, is_current: false } if which != Sweep::All => return Ok(Some(entry)),
+            RowProof::Sealed { .. } | RowProof::Other => which == Sweep::All,
+            RowProof::Unsealed => takes_unsealed,
+        };
+        if is_taken { head(db, tenant).map(|head| Some(head.seq)) } else { Ok::<_, Failure>(None) }
+    };
+    for row in members::every(db)?.0 {
+        if let Some(entry) = entry_of(&row.it.tenant, &row.says, row.seal.as_deref())? {
+            seal_member(db, key, &row, entry)?;
+        }
+    }
+    for row in keys::every(db)?.0 {
+        if let Some(entry) = entry_of(&row.it.tenant, &row.says, row.seal.as_deref())? {
+            seal_key(db, key, &row, entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether any row has a seal: then those that have none are not of before.
+fn any(db: &dyn Db) -> Result<bool, Failure> {
+    let mut tables = ["members", "api_keys"].into_iter();
+    tables.try_fold(false, |found, table| {
+        let sql = format!("SELECT seal FROM {table} WHERE seal IS NOT NULL LIMIT 1");
+        Ok(found || db.one(&sql, &[], |row| row.string("seal"))?.is_some())
+    })
+}
+
+/// The rows that grant nothing, a line each.
+pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<String>, Failure> {
+    let seals = RowSeals::of(keys);
+    let ((members, odd), (keys, more)) = (members::every(db)?, keys::every(db)?);
+    let (sessions, most) = console::every(db)?;
+    let mut found: Vec<String> = [odd, more, most].concat();
+    for row in members {
+        found.extend(seals.member_doubt(db, &row)?.map(|doubt| line(&row.it.called(), doubt)));
+    }
+    for row in keys {
+        found.extend(seals.key_doubt(db, &row)?.map(|doubt| line(&row.it.called(), doubt)));
+    }
+    for row in sessions {
+        found.extend(seals.proven(&row).err().map(|doubt| line(&of_session(&row.it), doubt)));
+    }
+    Ok(found)
+}
+
+/// What a row of a member says.
+pub(crate) fn of_member(member: &Member) -> Value {
+    json!({
+        "table": "members", "tenant_id": member.tenant, "user_id": member.user, "role": member.role.word(),
+        "disabled_at": member.disabled_at, "created_at": member.created_at, "created_by": member.created_by,
+    })
+}
+
+/// What a row of a key says.
+pub(crate) fn of_key(key: &ApiKey, digest: &str) -> Value {
+    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
+    json!({
+        "table": "api_keys", "tenant_id": key.tenant, "id": key.id, "owner": key.owner, "name": key.name,
+        "shown": key.shown, "digest": digest, "scopes": scopes, "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at, "created_at": key.created_at, "created_by": key.created_by,
+    })
+}
+
+/// What a row of a session of the console says, with the digests of its two secrets.
+pub(crate) fn of_console_session(session: &ConsoleSession, (key, cookie): (&str, &str)) -> Value {
+    json!({
+        "table": "console_sessions", "tenant_id": session.tenant, "id": session.id, "user_id": session.user,
+        "role": session.role.word(), "origin": session.origin.to_string(), "device": session.device,
+        "key_digest": key, "cookie_digest": cookie, "created_at": session.created_at,
+    })
+}
+
+/// What a row of a link says.
+pub(crate) fn of_link(link: &SignInLink, digest: &str) -> Value {
+    json!({
+        "table": "console_links", "tenant_id": link.tenant, "user_id": link.user, "role": link.role.word(),
+        "expires_at": link.expires_at, "digest": digest,
+    })
+}

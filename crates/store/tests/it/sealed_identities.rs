@@ -1,0 +1,318 @@
+//! Members, keys and sessions of the console that somebody else writes into the database: without the key of a host
+//! nothing comes of it, and everybody else goes on.
+
+use std::sync::Arc;
+
+use domain::caller_role::CallerRole;
+use domain::id::TenantId;
+use domain::store::{
+    Actor, ApiKey, ConsoleSession, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink, Tenant,
+};
+use jiff::Timestamp;
+use pintle_store::{AnchorFile, Durability, Store};
+
+use super::anchors::{World, by, in_both};
+
+const KEY: &str = "0193a5b0-7000-7000-8000-0000000000c1";
+const SECOND: &str = "0193a5b0-7000-7000-8000-0000000000c2";
+const ACME: &str = "0193a5b0-7000-7000-8000-0000000000d1";
+
+/// What a row of one who may do nothing any more says.
+const NEVER: &str = "1970-01-01T00:00:00Z";
+
+fn at() -> String {
+    "2026-11-24T10:00:00Z".to_owned()
+}
+
+fn member(user: &str, role: CallerRole) -> Member {
+    let tenant = TenantId::default_tenant();
+    Member { tenant, user: user.into(), role, disabled_at: None, created_at: at(), created_by: "anna".into() }
+}
+
+fn key(id: &str, owner: &str) -> ApiKey {
+    ApiKey {
+        tenant: TenantId::default_tenant(),
+        id: id.into(),
+        owner: owner.into(),
+        name: "laptop".into(),
+        shown: "pk_1".into(),
+        scopes: vec![KeyScope::Read],
+        expires_at: None,
+        revoked_at: None,
+        created_at: at(),
+        created_by: "anna".into(),
+    }
+}
+
+fn digest(secret: &str) -> SecretDigest {
+    SecretDigest::of(secret)
+}
+
+/// Ben is a viewer with a key, zoe an administrator; there is a second tenant.
+fn filled(world: &World<'_>) -> Arc<dyn Store> {
+    let store = world.open().unwrap();
+    assert_eq!(store.rules().unwrap().shut, None);
+    let acme = Tenant { id: TenantId::from(ACME), slug: "acme".into(), name: "Acme".into(), created_at: at() };
+    store.create_tenant(&acme, &by()).unwrap();
+    store.add_member(&member("ben", CallerRole::Viewer)).unwrap();
+    store.add_member(&member("zoe", CallerRole::Admin)).unwrap();
+    store.add_key(&key(KEY, "ben"), &digest("one")).unwrap();
+    store
+}
+
+fn role(store: &dyn Store, user: &str) -> Option<CallerRole> {
+    let found = store.member(&TenantId::default_tenant(), user).unwrap()?;
+    found.disabled_at.is_none().then_some(found.role)
+}
+
+fn is_good(store: &dyn Store, secret: &str) -> bool {
+    store.key_of(&digest(secret)).unwrap().is_some_and(|key| key.is_good(Timestamp::now()))
+}
+
+/// Plays what `somebody` does with SQL in both databases; then `user` is nobody, or `secret` no key, which is named, and
+/// zoe is who she was.
+fn check(somebody: impl Fn(&World<'_>), (user, secret): (Option<&str>, Option<&str>), named: &str) {
+    in_both(|world| {
+        drop(filled(&world));
+        somebody(&world);
+        for _ in 0..2 {
+            let store = world.open().unwrap();
+            assert_eq!(store.rules().unwrap().shut, None, "no gate shuts");
+            if let Some(user) = user {
+                assert_eq!(role(&*store, user), None, "{user}");
+                let listed = store.members(&TenantId::default_tenant()).unwrap();
+                let own = listed.iter().find(|it| it.user == user).unwrap();
+                assert_eq!((own.role, own.disabled_at.as_deref()), (CallerRole::Viewer, Some(NEVER)));
+            }
+            if let Some(secret) = secret {
+                assert!(!is_good(&*store, secret), "{secret}");
+            }
+            assert_eq!(role(&*store, "zoe"), Some(CallerRole::Admin));
+            let doubts = store.identity_doubts().unwrap();
+            assert!(doubts.len() == 1 && doubts[0].contains(named), "{doubts:?}");
+        }
+        let taken = world.open().unwrap().accept(&by()).unwrap();
+        assert!(taken.iter().any(|line| line.contains(named)), "{taken:?}");
+        assert_eq!(world.open().unwrap().identity_doubts().unwrap(), Vec::<String>::new());
+    });
+}
+
+fn copied(table: &str, columns: &str, values: &str, which: &str) -> String {
+    format!("INSERT INTO {table} ({columns}, seal) SELECT {values}, seal FROM {table} WHERE {which}")
+}
+
+#[test]
+fn what_pintle_wrote_counts_and_is_nowhere_in_doubt() {
+    in_both(|world| {
+        let store = filled(&world);
+        for store in [store, world.open().unwrap()] {
+            assert_eq!(role(&*store, "ben"), Some(CallerRole::Viewer));
+            assert!(is_good(&*store, "one"));
+            assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+        }
+        let store = world.open().unwrap();
+        let tenant = TenantId::default_tenant();
+        store.change_member(&member("ben", CallerRole::Operator), &by()).unwrap();
+        store.revoke_key(&tenant, KEY, &by()).unwrap();
+        store.add_key(&key(SECOND, "ben"), &digest("two")).unwrap();
+        assert_eq!(role(&*store, "ben"), Some(CallerRole::Operator));
+        assert!(!is_good(&*store, "one") && is_good(&*store, "two"));
+        store.remove_member(&tenant, "ben", &by()).unwrap();
+        assert!(!is_good(&*store, "two"));
+        store.add_member(&member("ben", CallerRole::Viewer)).unwrap();
+        assert_eq!((role(&*store, "ben"), is_good(&*store, "two")), (Some(CallerRole::Viewer), false));
+        assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn a_row_that_somebody_puts_in_is_nobody() {
+    let columns = "tenant_id, user_id, role, created_at, created_by";
+    check(
+        |world| {
+            let values = format!("'{}', 'mallory', 'admin', '{}', 'anna'", TenantId::default_tenant(), at());
+            world.tell(&format!("INSERT INTO members ({columns}) VALUES ({values})"));
+        },
+        (Some("mallory"), None),
+        "the member `mallory`",
+    );
+    let columns = "tenant_id, id, owner, name, shown, digest, scopes, created_at, created_by";
+    check(
+        |world| {
+            let digest = digest("mine");
+            let values = format!(
+                "'{}', '{SECOND}', 'zoe', 'n', 's', '{}', 'operator.admin', '{}', 'anna'",
+                TenantId::default_tenant(),
+                digest.as_str(),
+                at()
+            );
+            world.tell(&format!("INSERT INTO api_keys ({columns}) VALUES ({values})"));
+        },
+        (None, Some("mine")),
+        SECOND,
+    );
+}
+
+#[test]
+fn a_role_a_scope_and_a_digest_that_somebody_edits_give_nothing() {
+    check(|world| world.tell("UPDATE members SET role = 'admin' WHERE user_id = 'ben'"), (Some("ben"), None), "`ben`");
+    check(|world| world.tell("UPDATE api_keys SET scopes = 'operator.admin'"), (None, Some("one")), KEY);
+    let another = digest("mine");
+    check(
+        |world| world.tell(&format!("UPDATE api_keys SET digest = '{}'", another.as_str())),
+        (None, Some("mine")),
+        KEY,
+    );
+    check(|world| world.tell("UPDATE members SET seal = NULL WHERE user_id = 'ben'"), (Some("ben"), None), "no seal");
+}
+
+#[test]
+fn a_row_that_is_copied_elsewhere_is_nobody_there() {
+    in_both(|world| {
+        drop(filled(&world));
+        let columns = "tenant_id, user_id, role, created_at, created_by";
+        let values = format!("'{ACME}', user_id, role, created_at, created_by");
+        world.tell(&copied("members", columns, &values, "user_id = 'zoe'"));
+        let store = world.open().unwrap();
+        let acme = TenantId::from(ACME);
+        let found = store.member(&acme, "zoe").unwrap().unwrap();
+        assert_eq!(found.disabled_at.as_deref(), Some(NEVER));
+        assert_eq!(role(&*store, "zoe"), Some(CallerRole::Admin), "where she is one");
+        assert_eq!(store.identity_doubts().unwrap().len(), 1);
+        // Whoever may do so there says again what she is.
+        store.change_member(&Member { tenant: acme.clone(), ..member("zoe", CallerRole::Viewer) }, &by()).unwrap();
+        assert_eq!(store.member(&acme, "zoe").unwrap().unwrap().disabled_at, None);
+        assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn an_older_row_that_is_put_back_gives_nothing() {
+    let tenant = TenantId::default_tenant;
+    check(
+        |world| {
+            world.tell("CREATE TABLE saved AS SELECT * FROM members WHERE user_id = 'ben'");
+            let store = world.open().unwrap();
+            let disabled = Member { disabled_at: Some(at()), ..member("ben", CallerRole::Viewer) };
+            store.change_member(&disabled, &by()).unwrap();
+            drop(store);
+            world.tell(
+                "DELETE FROM members WHERE user_id = 'ben'; INSERT INTO members SELECT * FROM saved; DROP TABLE saved",
+            );
+        },
+        (Some("ben"), None),
+        "later change",
+    );
+    check(
+        |world| {
+            world.tell("CREATE TABLE saved AS SELECT * FROM api_keys");
+            world.open().unwrap().revoke_key(&tenant(), KEY, &by()).unwrap();
+            world.tell("DELETE FROM api_keys; INSERT INTO api_keys SELECT * FROM saved; DROP TABLE saved");
+        },
+        (None, Some("one")),
+        "later change",
+    );
+    check(
+        |world| {
+            world.tell("CREATE TABLE saved AS SELECT * FROM api_keys");
+            let store = world.open().unwrap();
+            store.remove_member(&tenant(), "ben", &by()).unwrap();
+            store.add_member(&member("ben", CallerRole::Admin)).unwrap();
+            drop(store);
+            world.tell("DELETE FROM api_keys; INSERT INTO api_keys SELECT * FROM saved; DROP TABLE saved");
+        },
+        (None, Some("one")),
+        "later change",
+    );
+}
+
+#[test]
+fn an_entry_that_somebody_makes_up_takes_nothing_from_anybody() {
+    in_both(|world| {
+        drop(filled(&world));
+        // Somebody who has Pintle and the database, and no key: every entry that they leave is whole.
+        let stranger = pintle_store::open(&world.url, world.home.path(), Durability::Commit).unwrap();
+        let disabled = Member { disabled_at: Some(at()), ..member("zoe", CallerRole::Viewer) };
+        world.tell("CREATE TABLE saved AS SELECT * FROM members WHERE user_id = 'zoe'");
+        stranger.change_member(&disabled, &Actor { name: "mallory".into(), ..by() }).unwrap();
+        drop(stranger);
+        assert_eq!(role(&*world.open().unwrap(), "zoe"), None, "the row is another one");
+        world.tell(
+            "DELETE FROM members WHERE user_id = 'zoe'; INSERT INTO members SELECT * FROM saved; DROP TABLE saved",
+        );
+        assert_eq!(role(&*world.open().unwrap(), "zoe"), Some(CallerRole::Admin));
+    });
+}
+
+#[test]
+fn nobody_signs_in_to_the_console_with_a_row_of_their_own() {
+    in_both(|world| {
+        let (store, tenant) = (filled(&world), TenantId::default_tenant());
+        let session = ConsoleSession {
+            tenant: tenant.clone(),
+            id: SECOND.into(),
+            user: "zoe".into(),
+            role: CallerRole::Admin,
+            origin: SessionOrigin::Link,
+            device: "a browser".into(),
+            created_at: at(),
+            seen_at: at(),
+        };
+        let secrets = SessionSecrets { key: digest("page"), cookie: digest("cookie") };
+        store.add_console_session(&session, &secrets).unwrap();
+        let later = "2026-11-24T11:00:00Z";
+        store.console_session_seen(&tenant, SECOND, later.parse().unwrap()).unwrap();
+        assert!(store.console_session_of(&secrets.key).unwrap().is_some(), "it is used");
+        let link = SignInLink {
+            tenant,
+            user: "zoe".into(),
+            role: CallerRole::Admin,
+            expires_at: "2126-01-01T00:00:00Z".into(),
+        };
+        for code in ["first", "second"] {
+            store.add_link(&link, &digest(code)).unwrap();
+        }
+        assert_eq!(store.take_link(&digest("first"), Timestamp::now()).unwrap(), Some(link));
+        world.tell("UPDATE console_sessions SET role = 'owner'");
+        world.tell("UPDATE console_links SET role = 'owner'");
+        assert!(store.console_session_of(&secrets.key).unwrap().is_none());
+        assert_eq!(store.take_link(&digest("second"), Timestamp::now()).unwrap(), None);
+        let doubts = store.identity_doubts().unwrap();
+        assert!(doubts.len() == 1 && doubts[0].contains("console session"), "{doubts:?}");
+    });
+}
+
+#[test]
+fn rows_of_before_are_sealed_once() {
+    in_both(|world| {
+        drop(filled(&world));
+        let forget = |world: &World<'_>| {
+            world.tell("UPDATE members SET seal = NULL");
+            world.tell("UPDATE api_keys SET seal = NULL");
+        };
+        let anchor = AnchorFile::beside(world.home.path(), &world.url);
+        let unknown = || {
+            let text = std::fs::read_to_string(anchor.path()).unwrap();
+            let lines = text.lines().filter(|line| !line.contains("are_rows_sealed"));
+            std::fs::write(anchor.path(), lines.collect::<Vec<_>>().join("\n").replace(",\n}", "\n}")).unwrap();
+        };
+        forget(&world);
+        assert_eq!(world.open().unwrap().identity_doubts().unwrap().len(), 3, "they were sealed");
+        unknown();
+        let store = world.open().unwrap();
+        assert_eq!(role(&*store, "ben"), Some(CallerRole::Viewer), "of before, and not sealed yet");
+        store.rules().unwrap();
+        assert!(anchor.read().unwrap().unwrap().are_rows_sealed);
+        assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+        drop(store);
+        forget(&world);
+        assert_eq!(world.open().unwrap().identity_doubts().unwrap().len(), 3, "once");
+        // Where one has a seal, the others are not of before.
+        world.open().unwrap().accept(&by()).unwrap();
+        world.tell("UPDATE members SET seal = NULL WHERE user_id = 'ben'");
+        unknown();
+        let store = world.open().unwrap();
+        store.rules().unwrap();
+        assert_eq!(role(&*store, "ben"), None);
+    });
+}
