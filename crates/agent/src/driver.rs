@@ -16,6 +16,7 @@ use engine::Dispatcher;
 use engine::approvals::OpenQuestion;
 
 use crate::conversation::Conversation;
+use crate::journal::Entries;
 use crate::skills::TextRequest;
 use crate::turn_handle::TurnHandle;
 use crate::user_output::UserOutput;
@@ -186,7 +187,9 @@ impl Runner {
         let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
         let entries: Vec<JournalEntry> =
             recalled.into_iter().chain([begun]).chain(equipped).map(JournalEntry::Turn).collect();
-        let written = conversation.journal.write(&self.settings.id, entries.clone());
+        let worded = Entries::worded(entries.clone()).await;
+        // Nothing is waited for from here until there is somebody who ends the turn.
+        let written = conversation.journal.write_worded(&self.settings.id, worded);
         entries.into_iter().for_each(|entry| conversation.session.apply(entry));
         let Some(open) = conversation.session.take_open() else {
             return TurnReport::failed(turn_id, "session_save", "the turn could not begin".to_owned());
@@ -199,7 +202,7 @@ impl Runner {
         }
         let work = Work::new(self, conversation, turn_env, hooks, open);
         if let Some(text) = text {
-            work.tell_started(&text);
+            work.tell_started(text).await;
         }
         work.begin();
         self.report(work).await

@@ -60,6 +60,26 @@ impl PendingWrite {
     }
 }
 
+/// Entries, and their JSON where it was made beforehand.
+pub(crate) struct Entries {
+    entries: Vec<JournalEntry>,
+    worded: Vec<String>,
+}
+
+impl Entries {
+    /// `entries`, put into words on a thread of their own if that takes long: other turns wait for this one and for the
+    /// writer of the store.
+    pub(crate) async fn worded(entries: Vec<JournalEntry>) -> Self {
+        if !entries.iter().any(JournalEntry::is_long) {
+            return Self { entries, worded: Vec::new() };
+        }
+        let long = entries.clone();
+        let write = move || long.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().unwrap_or_default();
+        // What comes to nothing is put into words later.
+        Self { entries, worded: tokio::task::spawn_blocking(write).await.unwrap_or_default() }
+    }
+}
+
 impl Journal {
     pub(crate) fn new(store: Option<Arc<dyn SessionStore>>, key: SessionKey, parent: Option<SessionId>) -> Self {
         Self { store, key, parent, standing: Standing::default() }
@@ -91,15 +111,20 @@ impl Journal {
             return PendingWrite(None);
         }
         hooks.show(&records);
-        self.append(agent, entries, records)
+        self.append(agent, Entries { entries, worded: Vec::new() }, records)
     }
 
     /// Hands entries over that no record belongs to.
     pub(crate) fn write(&self, agent: &AgentId, entries: Vec<JournalEntry>) -> PendingWrite {
+        self.append(agent, Entries { entries, worded: Vec::new() }, Vec::new())
+    }
+
+    /// The same of entries that were put into words beforehand.
+    pub(crate) fn write_worded(&self, agent: &AgentId, entries: Entries) -> PendingWrite {
         self.append(agent, entries, Vec::new())
     }
 
-    fn append(&self, agent: &AgentId, entries: Vec<JournalEntry>, records: Vec<EventRecord>) -> PendingWrite {
+    fn append(&self, agent: &AgentId, entries: Entries, records: Vec<EventRecord>) -> PendingWrite {
         let Some(store) = &self.store else { return PendingWrite(None) };
         let (sender, kept) = oneshot::channel();
         if self.standing.is_lost() {
@@ -114,7 +139,8 @@ impl Journal {
             parent: self.parent.clone(),
             fence: self.standing.fence,
             at: jiff::Timestamp::now(),
-            entries,
+            entries: entries.entries,
+            worded: entries.worded,
             records,
         };
         store.append(

@@ -42,6 +42,29 @@ pub enum JournalEntry {
     Kept(KeptResult),
 }
 
+/// Most bytes of text that are put into words in passing: more than people write, and less than a millisecond of work.
+pub const LONG_TEXT_BYTES: usize = 64 << 10;
+
+impl JournalEntry {
+    /// Whether it has the texts that a request brought along and they are long: whoever shares a thread with others does
+    /// not put it into words there.
+    pub fn is_long(&self) -> bool {
+        let bytes: usize = match self {
+            Self::Turn(Fact::Begun { prompts, .. }) => prompts.iter().map(|it| it.message.content.len()).sum(),
+            Self::Turn(Fact::Recalled(recalled)) => {
+                recalled.messages.iter().map(|it| it.message.message.content.len()).sum()
+            }
+            Self::Turn(_) | Self::Opened { .. } | Self::Closed { .. } | Self::Kept(_) => 0,
+        };
+        bytes > LONG_TEXT_BYTES
+    }
+
+    /// Whether it tells how a turn begins, and nothing later changes it.
+    pub fn is_of_a_request(&self) -> bool {
+        matches!(self, Self::Turn(Fact::Recalled(_) | Fact::Begun { .. } | Fact::Equipped { .. }))
+    }
+}
+
 /// The configuration under which a session is worked: what somebody who goes on with it elsewhere has to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkedUnder {

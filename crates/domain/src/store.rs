@@ -285,6 +285,8 @@ pub struct JournalAppend {
     pub at: jiff::Timestamp,
     /// The entries, in order.
     pub entries: Vec<JournalEntry>,
+    /// The JSON of each of them, where somebody wrote it beforehand because that takes long; else nothing.
+    pub worded: Vec<String>,
     /// Records that are true exactly if the entries are.
     pub records: Vec<EventRecord>,
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::id::{SessionId, TurnId};
-use domain::json::{Value, canonical, json};
+use domain::json::{Value, canonical};
 use domain::store::{RepeatName, SessionKey};
 use sha2::{Digest as _, Sha256};
 
@@ -56,35 +56,36 @@ pub(crate) enum Standing {
 }
 
 impl Named {
-    /// The request `key` of `who`, about `session` if the host keeps the conversation, that asks for `what`.
+    /// The request `key` of `who`, about `session` if the host keeps the conversation; `digest` is that of what it asks
+    /// for.
     pub(crate) fn new(
         who: &Principal,
         session: Option<&SessionName>,
         key: &str,
-        what: &Value,
+        digest: String,
     ) -> Result<Self, ApiError> {
         if key.len() > MAX_NAME_BYTES || key.chars().any(char::is_control) {
             return Err(ApiError::invalid(format!(
                 "the name of a request must have at most {MAX_NAME_BYTES} bytes and no control characters"
             )));
         }
-        Ok(Self::of(who, session, key.to_owned(), what))
+        Ok(Self::of(who, session, key.to_owned(), digest))
     }
 
-    /// The request of `who` in `session` that says `prompt`, as long as its run waits for an approval.
+    /// The request of `who` in `session` whose prompt has the digest `prompt`, as long as its run waits for an approval.
     pub(crate) fn pending(who: &Principal, session: &SessionName, prompt: &str) -> Self {
-        let digest = hash(&json!(prompt));
-        Self::of(who, Some(session), format!("{PENDING}{digest}"), &json!(prompt))
+        Self::of(who, Some(session), format!("{PENDING}{prompt}"), prompt.to_owned())
     }
 
-    pub(crate) fn of(who: &Principal, session: Option<&SessionName>, key: String, what: &Value) -> Self {
+    fn of(who: &Principal, session: Option<&SessionName>, key: String, digest: String) -> Self {
         let session = session.map_or_else(|| SessionId::from(""), SessionName::id);
         let session = SessionKey { tenant: who.tenant.clone(), session };
-        Self { name: RepeatName { session, user: who.user.clone(), key }, digest: hash(what) }
+        Self { name: RepeatName { session, user: who.user.clone(), key }, digest }
     }
 }
 
-fn hash(what: &Value) -> String {
+/// The digest of what is asked for.
+pub(crate) fn digest_of(what: &Value) -> String {
     Sha256::digest(canonical(what).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -166,7 +166,8 @@ fn turn(session: usize, number: usize) -> JournalAppend {
     entries.extend(facts.map(JournalEntry::Turn));
     entries.push(JournalEntry::Closed { cause: ReleaseReason::Done });
     let (at, records) = (jiff::Timestamp::UNIX_EPOCH, Vec::new());
-    JournalAppend { key: key(session), agent: AgentId::from("main"), parent: None, fence: None, at, entries, records }
+    let (agent, worded) = (AgentId::from("main"), Vec::new());
+    JournalAppend { key: key(session), agent, parent: None, fence: None, at, entries, worded, records }
 }
 
 /// The resident memory of a process that opened `file`, in KiB.

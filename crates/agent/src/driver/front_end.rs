@@ -154,9 +154,17 @@ impl Runner {
 
 impl Work<'_> {
     /// Tells whoever keeps the conversation what the gates left of the message that began the turn.
-    pub(super) fn tell_started(&self, text: &str) {
-        let sig = self.runner.front_ends.sign(SignedContent::text(text, self.tenant(), self.signed_session()));
-        self.turn_env.user_output.started(text, &sig);
+    pub(super) async fn tell_started(&self, text: String) {
+        let (tenant, session) = (self.tenant().to_owned(), self.signed_session().to_owned());
+        let (front_ends, is_long) = (self.runner.front_ends.clone(), text.len() > domain::session::LONG_TEXT_BYTES);
+        let sign = move || {
+            let sig = front_ends.sign(SignedContent::text(&text, &tenant, &session));
+            (text, sig)
+        };
+        // A long one takes a while, in which other turns go on.
+        let signed = if is_long { tokio::task::spawn_blocking(sign).await } else { Ok(sign()) };
+        let Ok((text, sig)) = signed else { return };
+        self.turn_env.user_output.started(&text, &sig);
     }
 
     pub(super) fn tenant(&self) -> &str {

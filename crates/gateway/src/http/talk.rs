@@ -4,12 +4,13 @@
 
 use std::sync::{Arc, Weak};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use domain::id::TurnId;
 use domain::json::{Value, json};
+use domain::session::LONG_TEXT_BYTES;
 
 use super::body::whole;
 use super::dialect::Wire;
@@ -19,12 +20,12 @@ use crate::Shared;
 use crate::agents::named;
 use crate::door::Visit;
 use crate::errand::{Errand, Whose};
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
 use crate::repeating::LOOK_EVERY;
-use crate::repeats::{Named, Standing};
+use crate::repeats::{Named, Standing, digest_of};
 use crate::roles;
 use crate::run::{Run, RunParts};
 use crate::session_name::{Channel, SessionName};
@@ -83,7 +84,46 @@ struct Wanted {
     /// Whether the host keeps the conversation.
     kept: bool,
     asked: Asked,
+    /// The digest of its prompt.
+    prompt: String,
     turn: TurnId,
+}
+
+/// The body of a request, read.
+struct ReadBody {
+    asked: Asked,
+    /// The digest of its prompt, if it names a session.
+    prompt: String,
+    /// The digest of the whole, if the request names itself.
+    body: String,
+}
+
+/// Reads the body of a request: a long one on a thread of its own, since other requests wait for this one.
+async fn read_aside(wire: Wire, headers: HeaderMap, body: Bytes) -> Result<ReadBody, ApiError> {
+    if body.len() <= LONG_TEXT_BYTES {
+        return read(wire, &headers, &body);
+    }
+    let read = tokio::task::spawn_blocking(move || read(wire, &headers, &body)).await;
+    read.unwrap_or_else(|error| Err(ApiError::new(ErrorCode::Internal, error.to_string())))
+}
+
+fn read(wire: Wire, headers: &HeaderMap, body: &[u8]) -> Result<ReadBody, ApiError> {
+    let mut body = json_body(headers, body)?;
+    let asked = match wire {
+        Wire::OpenAi => openai::read(&body)?,
+        Wire::Anthropic => anthropic::read(&body)?,
+    };
+    // How an answer is told is no part of what is asked for.
+    if let Some(body) = body.as_object_mut() {
+        body.shift_remove("stream");
+        body.shift_remove("stream_options");
+    }
+    let wanted = |header: &str, what: &dyn Fn() -> String| {
+        if headers.contains_key(header) { what() } else { String::new() }
+    };
+    let prompt = wanted(SESSION, &|| digest_of(&json!(asked.prompt)));
+    let body = wanted(REPEAT, &|| digest_of(&body));
+    Ok(ReadBody { asked, prompt, body })
 }
 
 /// Where a prompt stands that a request was left with, because a call waited for an approval.
@@ -107,15 +147,11 @@ async fn begin(
     let who = shared.signed_in(headers, visit).await?;
     roles::allow(&who, "chat.send")?;
     let body = whole(body, shared.desk.limits.max_body).await?;
-    let body = json_body(headers, &body)?;
-    let asked = match wire {
-        Wire::OpenAi => openai::read(&body)?,
-        Wire::Anthropic => anthropic::read(&body)?,
-    };
+    let ReadBody { asked, prompt, body } = read_aside(wire, headers.clone(), body).await?;
     let agent = named(&shared.host.read().await.loaded.config, Some(&asked.agent))?.name.clone();
     let turn = TurnId::fresh();
     let (name, kept) = session(headers, &who, &agent, &turn)?;
-    let wanted = Wanted { wire, who, name, kept, asked, turn };
+    let wanted = Wanted { wire, who, name, kept, asked, prompt, turn };
     let repeat = wanted.repeat(headers, body)?;
     wanted.begin(shared, repeat).await
 }
@@ -138,16 +174,11 @@ fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> 
 
 impl Wanted {
     /// The request under the name that its header gives it.
-    fn repeat(&self, headers: &HeaderMap, mut body: Value) -> Result<Option<Named>, ApiError> {
+    fn repeat(&self, headers: &HeaderMap, body: String) -> Result<Option<Named>, ApiError> {
         let Some(key) = headers.get(REPEAT) else { return Ok(None) };
         let key = key.to_str().ok().filter(|key| !key.is_empty());
         let key = key.ok_or_else(|| ApiError::invalid("`Idempotency-Key` must be a text that is not empty"))?;
-        // How an answer is told is no part of what is asked for.
-        if let Some(body) = body.as_object_mut() {
-            body.shift_remove("stream");
-            body.shift_remove("stream_options");
-        }
-        Named::new(&self.who, self.kept.then_some(&self.name), key, &body).map(Some)
+        Named::new(&self.who, self.kept.then_some(&self.name), key, body).map(Some)
     }
 
     /// Finds the run that works the request already, or begins one.
@@ -179,7 +210,7 @@ impl Wanted {
         if !self.kept {
             return Ok(Pending::None);
         }
-        let named = Named::pending(&self.who, &self.name, &self.asked.prompt);
+        let named = Named::pending(&self.who, &self.name, &self.prompt);
         if let Some(run) = shared.desk.repeats.run_of(&named) {
             return Ok(Pending::Works(run));
         }
@@ -263,7 +294,7 @@ impl Wanted {
     }
 
     fn talk(self, shared: &Arc<Shared>, run: Arc<Run>) -> Talk {
-        let pending = self.kept.then(|| Named::pending(&self.who, &self.name, &self.asked.prompt));
+        let pending = self.kept.then(|| Named::pending(&self.who, &self.name, &self.prompt));
         Talk {
             wire: self.wire,
             heard: run.listen(),

@@ -15,7 +15,7 @@ use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
 use crate::params::{Params, wrong};
 use crate::principal::Principal;
-use crate::repeats::{Named, Standing};
+use crate::repeats::{Named, Standing, digest_of};
 use crate::routing::Meant;
 use crate::run::{Run, RunParts};
 use crate::session_name::SessionName;
@@ -66,7 +66,7 @@ impl Shared {
         if let Some(asked) = asked.as_object_mut() {
             asked.shift_remove("stream");
         }
-        let named = Named::new(who, Some(&name), id, &asked)?;
+        let named = Named::new(who, Some(&name), id, digest_of(&asked))?;
         let turn = TurnId::fresh();
         let mut resumes = false;
         match self.begin_repeat(&named, &turn).await? {

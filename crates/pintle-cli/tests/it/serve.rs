@@ -10,6 +10,7 @@ mod events;
 mod hostile;
 mod http;
 mod identity;
+mod large;
 mod people;
 mod http_client;
 mod described;

@@ -31,7 +31,12 @@ struct Before {
 impl Lines {
     /// Writes the entries of `append` as JSON.
     pub(crate) fn of(mut append: JournalAppend) -> Result<Self, StoreError> {
+        let worded = std::mem::take(&mut append.worded);
         let settled = settle(&mut append.entries, 0);
+        // What requests bring along settles nothing, so it is what it was when it was put into words.
+        if worded.len() == append.entries.len() && append.entries.iter().all(JournalEntry::is_of_a_request) {
+            return Ok(Self { append, bodies: worded, settled });
+        }
         let write = |(i, entry)| {
             body::write(entry).map_err(|why| {
                 let session = &append.key.session;

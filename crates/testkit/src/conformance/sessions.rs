@@ -55,7 +55,8 @@ pub fn key(tenant: &str, session: &str) -> SessionKey {
 /// An append of `entries`, at [`moment`] 0, by the agent `main`.
 pub fn append_of(key: &SessionKey, entries: Vec<JournalEntry>) -> JournalAppend {
     let agent = AgentId::from("main");
-    JournalAppend { key: key.clone(), agent, parent: None, fence: None, at: moment(0), entries, records: Vec::new() }
+    let (worded, records) = (Vec::new(), Vec::new());
+    JournalAppend { key: key.clone(), agent, parent: None, fence: None, at: moment(0), entries, worded, records }
 }
 
 /// The beginning of a turn.
