@@ -30,6 +30,20 @@ pub struct NodeState {
     pub config: String,
     /// The digest of what counts for each agent.
     pub agents: BTreeMap<String, String>,
+    /// Which keys it works with; versions before say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<NodeKeys>,
+}
+
+/// The ids of the keys that a node works with, and nothing of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeKeys {
+    /// Of the one that signs the audit chain.
+    #[serde(default)]
+    pub signing: Option<String>,
+    /// Of the one that encrypts secrets, and seals.
+    #[serde(default)]
+    pub encryption: Option<String>,
 }
 
 /// A node that is there, as others see it.
@@ -68,6 +82,26 @@ pub fn differs<'a>(nodes: &'a [SeenNode], me: &'a NodeState, agent: &str) -> Opt
     (own != counts).then_some((own.as_str(), counts))
 }
 
+/// What each node that is there, but the run `me`, does with other keys than `own`, a line each: what one of them signs and
+/// seals the other does not know.
+pub fn other_keys(nodes: &[SeenNode], (me, own): (&str, &NodeKeys)) -> Vec<String> {
+    let shown = |kid: &Option<String>| kid.clone().unwrap_or_else(|| "none".to_owned());
+    let mut lines = Vec::new();
+    for node in nodes.iter().filter(|node| node.is_there() && node.state.id != me) {
+        let Some(theirs) = &node.state.keys else { continue };
+        let pairs = [
+            ("signs the audit chain with the key", &theirs.signing, &own.signing, "PINTLE_AUDIT_SIGNING_KEY"),
+            ("encrypts and seals with the key", &theirs.encryption, &own.encryption, "PINTLE_ENCRYPTION_KEY"),
+        ];
+        let differing = pairs.into_iter().filter(|(_, theirs, own, _)| theirs != own);
+        lines.extend(differing.map(|(does, theirs, own, name)| {
+            let (who, theirs, own) = (&node.state.name, shown(theirs), shown(own));
+            format!("the node `{who}` {does} {theirs}, and this one with {own}: give all nodes the same {name}")
+        }));
+    }
+    lines
+}
+
 /// The levels of schema of which nodes can serve one database together: their own and the next.
 pub fn may_share(one: u32, other: u32) -> bool {
     one.abs_diff(other) <= 1
@@ -76,6 +110,32 @@ pub fn may_share(one: u32, other: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_that_are_there_with_other_keys_are_named() {
+        let keys = |signing: &str, encryption: Option<&str>| NodeKeys {
+            signing: Some(signing.into()),
+            encryption: encryption.map(str::to_owned),
+        };
+        let with = |id: &str, silent_ms: i64, keys: Option<NodeKeys>| {
+            let state = NodeState { id: id.into(), name: format!("node {id}"), keys, ..NodeState::default() };
+            SeenNode { state, since_ms: 0, silent_ms }
+        };
+        let own = keys("aaaa", Some("bbbb"));
+        let check = |node: SeenNode, lines: &[&str]| {
+            assert_eq!(other_keys(&[with("me", 0, None), node], ("me", &own)), lines);
+        };
+        let signs = "the node `node b` signs the audit chain with the key cccc, and this one with aaaa: give all nodes the \
+                     same PINTLE_AUDIT_SIGNING_KEY";
+        let seals = "the node `node b` encrypts and seals with the key none, and this one with bbbb: give all nodes the \
+                     same PINTLE_ENCRYPTION_KEY";
+        check(with("b", 0, Some(own.clone())), &[]);
+        check(with("b", 0, Some(keys("cccc", Some("bbbb")))), &[signs]);
+        check(with("b", 0, Some(keys("cccc", None))), &[signs, seals]);
+        check(with("b", 60_000, Some(keys("cccc", None))), &[]);
+        check(with("b", 0, None), &[]);
+        check(with("me", 0, Some(keys("cccc", None))), &[]);
+    }
 
     fn node(id: &str, since_ms: i64, silent_ms: i64, digest: &str) -> SeenNode {
         let agents = [("main".to_owned(), digest.to_owned())].into();

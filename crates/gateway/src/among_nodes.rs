@@ -10,7 +10,7 @@ use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::json::{Value, json, parse};
 use domain::llm::Usage;
-use domain::node::BEAT_EVERY;
+use domain::node::{BEAT_EVERY, other_keys};
 use domain::session::JournalEntry;
 use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
 use domain::turn::Fact;
@@ -44,8 +44,13 @@ impl Shared {
             shared.store.identity_doubts()?.iter().for_each(|line| {
                 tracing::warn!("security.identity.row_in_doubt: {line}");
             });
-            let cut = shared.store.join(&shared.life.nodes.me(0))?;
-            shared.life.nodes.saw(shared.store.beat(&shared.life.nodes.me(0))?);
+            let me = shared.life.nodes.me(0);
+            let cut = shared.store.join(&me)?;
+            shared.life.nodes.saw(shared.store.beat(&me)?);
+            let seen = shared.life.nodes.seen();
+            for line in me.keys.iter().flat_map(|own| other_keys(&seen, (&me.id, own))) {
+                tracing::warn!("gateway.other_keys: {line}");
+            }
             // What was told before is no news.
             *lock(&shared.life.nodes.heard) = shared.store.news()?.into_iter().map(|(seq, _)| seq).collect();
             Ok(cut)

@@ -54,6 +54,7 @@ impl Nodes {
             turns: me.turns,
             config: whole,
             agents,
+            keys: Some(host.store.key_ids()),
         };
     }
 

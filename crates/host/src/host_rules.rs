@@ -20,7 +20,7 @@ use rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
 use rules::admin::RuleAdmin;
 use rules::cache::{AgentNames, RuleCache};
 use rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
-use store::keyring::signing::{SIGNING_KEY_FILE, SigningKey};
+use store::keyring::signing::SigningSource;
 use store::keyring::{KeySource, Keyring};
 use store::{AnchorFile, Store, StoreKeys};
 use tokio::sync::watch;
@@ -259,8 +259,8 @@ pub fn keys_to_tell(config: &Config, env: &Env) -> StoreKeys {
     let file = Some(config.home.join(store::keyring::KEY_FILE)).filter(|file| file.is_file());
     let file = file.filter(|_| edition(config, env).is_ok_and(|edition| edition == Edition::Lite));
     let keyring = Keyring::open(&KeySource::new(|name| env.vars.get(name).cloned(), file)).ok();
-    let has_own = config.home.join(SIGNING_KEY_FILE).is_file();
-    let signing = has_own.then(|| SigningKey::open_or_create(&config.home).ok()).flatten();
+    let signing = signing(config, env);
+    let signing = signing.is_there().then(|| signing.key().ok()).flatten();
     let (keyring, signing) = (keyring.map(Arc::new), signing.map(Arc::new));
     StoreKeys { keyring, signing, ..StoreKeys::default() }.only_to_tell()
 }
@@ -309,12 +309,19 @@ pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, 
     Keyring::open(&source).map_err(|error| HostError::failed(error.to_string()))
 }
 
+/// Where the key comes from that signs the audit chain of `config`.
+pub fn signing(config: &Config, env: &Env) -> SigningSource {
+    SigningSource::new(|name| env.vars.get(name).cloned(), &config.home)
+}
+
 /// The environment that the rules of one host run on.
 pub struct RuleEnvironment {
     /// The edition.
     pub edition: Edition,
     /// Encrypts and decrypts.
     pub keyring: Arc<Keyring>,
+    /// Where the key that signs comes from.
+    pub signing: SigningSource,
     /// Where agents work.
     pub workspaces: Workspaces,
 }
@@ -333,7 +340,7 @@ impl RuleEnvironment {
             IN_MEMORY => Keyring::open(&KeySource::default()).map_err(|error| HostError::failed(error.to_string()))?,
             _ => keyring(config, env, edition)?,
         };
-        Ok(Self { edition, keyring: Arc::new(keyring), workspaces })
+        Ok(Self { edition, keyring: Arc::new(keyring), signing: signing(config, env), workspaces })
     }
 
     /// Opens the store of `config` with its keys. One that signs is made beside the state; without it the audit chain
@@ -344,9 +351,15 @@ impl RuleEnvironment {
     pub fn open_store(&self, config: &Config) -> Result<Arc<dyn Store>, HostError> {
         let signing = match config.store_url.as_str() {
             IN_MEMORY => None,
-            _ => SigningKey::open_or_create(&config.home)
-                .map_err(|error| tracing::warn!("the audit chain has no checkpoints: {error}"))
-                .ok(),
+            _ => match self.signing.key() {
+                Ok(key) => Some(key),
+                // Whoever gave a key means that one.
+                Err(error) if self.signing.is_given() => return Err(HostError::usage(error.to_string())),
+                Err(error) => {
+                    tracing::warn!("the audit chain has no checkpoints: {error}");
+                    None
+                }
+            },
         };
         let keyring = Some(self.keyring.clone());
         let signing = signing.map(Arc::new);

@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
+use domain::node::NodeKeys;
 use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
@@ -163,6 +164,9 @@ pub trait Store:
     /// # Errors
     /// The store cannot be read.
     fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError>;
+
+    /// Which keys the store works with.
+    fn key_ids(&self) -> NodeKeys;
 
     /// The members, keys and sessions of the console that grant nothing, since something other than Pintle changed them: a
     /// line each. Blocks.

@@ -15,6 +15,7 @@ use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::AuditKind;
 use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
+use domain::node::NodeKeys;
 use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
@@ -117,6 +118,10 @@ impl Store for Memory {
     fn turn_page(&self, query: &TurnQuery) -> Result<TurnPage, StoreError> {
         let memory = self.memory();
         Ok(self.history().turn_page(query, |key, turn| memory.prompt(key, turn)))
+    }
+
+    fn key_ids(&self) -> NodeKeys {
+        NodeKeys::default()
     }
 
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError> {

@@ -139,6 +139,10 @@ impl<D: Database> NodeStore for SqlStore<D> {
         })
     }
 
+    fn nodes(&self) -> Result<Vec<SeenNode>, StoreError> {
+        self.0.read(nodes::all)
+    }
+
     fn leave(&self, id: &str, cut: &[String]) -> Result<(), StoreError> {
         self.0.write(|db| nodes::leave(db, id, cut))
     }

@@ -66,6 +66,14 @@ pub trait NodeStore: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// The nodes that are there or were lately, the oldest first. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn nodes(&self) -> Result<Vec<SeenNode>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Says that the node `id` ends, and the sessions whose turns that cut.
     ///
     /// # Errors

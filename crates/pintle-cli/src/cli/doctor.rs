@@ -212,11 +212,13 @@ async fn examine(
     checks.extend(records::rules(host));
     let config = &host.loaded.config;
     let chains = store.as_ref().ok().map(|store| records::audit(config, &**store));
-    let identities = store.as_ref().ok().map(|store| records::identities(&**store)).unwrap_or_default();
+    let nodes = store.as_ref().ok().map(|store| records::nodes(config, env, &**store)).unwrap_or_default();
+    let identities = records::identities(config, env);
     let meters = store.as_ref().ok().map(|store| meters::meters(host, &**store)).unwrap_or_default();
     checks.push(surroundings::store(host, store, canaries).await);
     checks.extend(chains);
     checks.extend(identities);
+    checks.extend(nodes);
     checks.extend(meters);
     checks.push(records::encryption(config, env));
     checks.extend(surroundings::home(host, env));

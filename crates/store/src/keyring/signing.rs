@@ -1,7 +1,9 @@
 //! Signatures under the checkpoints of the audit chain: Ed25519, so that whoever has the public key can check them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -21,6 +23,9 @@ pub const SIGNING_KEY_FILE: &str = "audit-signing.key";
 
 /// The file beside it with the public key, which is what others need to check signatures.
 pub const PUBLIC_KEY_FILE: &str = "audit-signing.pub";
+
+/// The variable that may hold the key: the same for every node of one store. The file counts where it is not set.
+pub const ENV_SIGNING_KEY: &str = "PINTLE_AUDIT_SIGNING_KEY";
 
 /// The mark that the line in the key file begins with, so that no other key is taken for one that signs.
 const SEED_MARK: &str = "ed25519-seed:";
@@ -58,6 +63,61 @@ pub enum SigningError {
          it away and a new key is made", .0.display()
     )]
     Form(PathBuf),
+    /// What the variable holds is no key.
+    #[error(
+        "audit signing key: {ENV_SIGNING_KEY} holds {0} bytes that are no key; expected 64 hex digits, such as `openssl \
+         rand -hex 32` prints, or the line of `audit-signing.key`"
+    )]
+    Given(usize),
+}
+
+/// Where the key that signs comes from. `Debug` shows whether one is given and none of it.
+#[derive(Clone)]
+pub struct SigningSource {
+    given: Option<OsString>,
+    dir: PathBuf,
+}
+
+impl SigningSource {
+    /// Asks `lookup` for the variable by its name; without it the key is that of the state directory `dir`.
+    pub fn new(lookup: impl Fn(&str) -> Option<OsString>, dir: &Path) -> Self {
+        let given = lookup(ENV_SIGNING_KEY).filter(|value| !value.is_empty());
+        Self { given, dir: dir.into() }
+    }
+
+    /// Whether the variable is set: then a key that is none is no reason to go on without.
+    pub fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
+    /// Whether there is a key, without making one.
+    pub fn is_there(&self) -> bool {
+        self.is_given() || self.dir.join(SIGNING_KEY_FILE).is_file()
+    }
+
+    /// The key. Its public part is written into the state directory, beside those of before.
+    ///
+    /// # Errors
+    /// The variable holds no key, or the file cannot be used.
+    pub fn key(&self) -> Result<SigningKey, SigningError> {
+        match &self.given {
+            None => SigningKey::open_or_create(&self.dir),
+            Some(given) => {
+                let line = given.as_bytes().trim_ascii();
+                let digits = line.strip_prefix(SEED_MARK.as_bytes()).unwrap_or(line);
+                let key = file::unhex(digits).and_then(|seed| SigningKey::new(&*seed));
+                let key = key.ok_or(SigningError::Given(given.len()))?;
+                key.publish(&self.dir)?;
+                Ok(key)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SigningSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SigningSource").field("is_given", &self.is_given()).field("dir", &self.dir).finish()
+    }
 }
 
 impl SigningKey {
@@ -80,6 +140,15 @@ impl SigningKey {
         let key = seed.and_then(|seed| Self::new(&*seed)).ok_or(SigningError::Form(path))?;
         file::publish(&dir.join(PUBLIC_KEY_FILE), &key.public_line())?;
         Ok(key)
+    }
+
+    /// Writes the public key into `dir`, before those that stand there: what they signed stays proven.
+    fn publish(&self, dir: &Path) -> Result<(), FileError> {
+        let (path, own) = (dir.join(PUBLIC_KEY_FILE), self.public_line());
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let others = before.lines().filter(|line| *line != own && !line.trim().is_empty());
+        let lines: Vec<&str> = std::iter::once(own.as_str()).chain(others).collect();
+        file::publish(&path, &lines.join("\n"))
     }
 
     fn new(seed: &[u8]) -> Option<Self> {

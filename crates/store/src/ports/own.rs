@@ -4,6 +4,7 @@ use std::fmt;
 
 use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
+use domain::node::NodeKeys;
 use domain::rule::Rule;
 use domain::store::{Actor, SessionKey, StoreError, StoredTurn, TurnPage, TurnQuery};
 use jiff::Timestamp;
@@ -67,6 +68,13 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn decided_turns(&self, limit: usize) -> Result<Vec<(SessionKey, TurnId)>, StoreError> {
         self.0.read(|db| approvals::decided_turns(db, limit))
+    }
+
+    fn key_ids(&self) -> NodeKeys {
+        let keys = self.0.sealing();
+        let signing = keys.signing.as_ref().map(|key| key.kid().to_owned());
+        let encryption = keys.keyring.as_ref().and_then(|keyring| keyring.kid().map(str::to_owned));
+        NodeKeys { signing, encryption }
     }
 
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError> {

@@ -1,15 +1,17 @@
 //! What rules and their record stand on: folders with rules, keys, the audit chain.
 
 use domain::audit::Proof;
+use domain::node::{NodeKeys, other_keys};
 use store::Store;
-use store::keyring::signing::PUBLIC_KEY_FILE;
+use store::keyring::signing::{PUBLIC_KEY_FILE, SigningSource};
 
 use super::super::audit::{first_finding, keys, unsigned};
 use super::{Check, State};
+use host::HostError;
 use host::blind;
 use host::config::{Config, Env};
 use host::host::Host;
-use host::host_rules::{edition, keyring};
+use host::host_rules::{edition, keyring, open_known_store, signing};
 use host::rule_files;
 
 /// What is odd about rules, and the folders that rules are read from.
@@ -41,11 +43,27 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
 }
 
 /// Members, keys and sessions that grant nothing.
-pub(super) fn identities(store: &dyn Store) -> Vec<Check> {
-    let doubts = store.identity_doubts().unwrap_or_else(|error| vec![error.to_string()]);
+pub(super) fn identities(config: &Config, env: &Env) -> Vec<Check> {
+    let known = open_known_store(config, env)
+        .and_then(|store| store.identity_doubts().map_err(|error| HostError::failed(error.to_string())));
     let remedy = "remove it with `pintle members remove` or `pintle keys revoke`, or take the store as it is with \
                   `pintle store accept`";
-    doubts.into_iter().map(|line| Check::new("members", "", State::Failed, format!("{line}; {remedy}"))).collect()
+    let check = |line| Check::new("members", "", State::Failed, line);
+    match known {
+        Ok(doubts) => doubts.into_iter().map(|line| check(format!("{line}; {remedy}"))).collect(),
+        // That the store cannot be opened is said of the store.
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The nodes that are there and work with other keys than this one.
+pub(super) fn nodes(config: &Config, env: &Env, store: &dyn Store) -> Vec<Check> {
+    let keyring = edition(config, env).and_then(|edition| keyring(config, env, edition)).ok();
+    let encryption = keyring.and_then(|keyring| keyring.kid().map(str::to_owned));
+    let signing = Some(signing(config, env)).filter(SigningSource::is_there).and_then(|source| source.key().ok());
+    let own = NodeKeys { signing: signing.map(|key| key.kid().to_owned()), encryption };
+    let lines = other_keys(&store.nodes().unwrap_or_default(), ("", &own));
+    lines.into_iter().map(|line| Check::new("keys", "", State::Failed, line)).collect()
 }
 
 /// The key that encrypts secrets.

@@ -4,6 +4,7 @@
 mod dying;
 mod joining;
 mod journals;
+mod keys;
 mod model;
 mod pair;
 mod terminals;

@@ -1,5 +1,6 @@
 //! Keys in files, signatures, and a chain that is checked with the public key only.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -150,4 +151,28 @@ fn the_example_of_the_reference_page_says_what_the_page_says() {
     let report = verifier.finish();
     assert_eq!(report.tenants[0].rows, 3);
     assert!(page.contains(&format!("```text\n{report}```")), "{report}");
+}
+
+#[test]
+fn a_key_that_is_given_goes_before_the_file_and_leaves_what_was_signed_before_proven() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = SigningKey::open_or_create(folder.path()).unwrap();
+    let source = |value: &str| {
+        let value = OsString::from(value);
+        SigningSource::new(move |name| (name == ENV_SIGNING_KEY).then(|| value.clone()), folder.path())
+    };
+    assert_eq!(source("").key().unwrap().kid(), own.kid(), "an empty one is none");
+    let hex = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    let given = source(hex).key().unwrap();
+    assert_ne!(given.kid(), own.kid());
+    assert_eq!(source(&format!("{SEED_MARK}{hex}\n")).key().unwrap().kid(), given.kid(), "the line of a file");
+    let public = std::fs::read_to_string(folder.path().join(PUBLIC_KEY_FILE)).unwrap();
+    assert_eq!(public, format!("{}\n{}\n", given.public_line(), own.public_line()));
+    let keys = PublicKeys::parse(&public).unwrap();
+    for key in [&given, &own] {
+        assert_eq!(keys.verify(key.kid(), b"text", &key.sign(b"text")), Proof::Good);
+    }
+    let told = source("secret-text").key().unwrap_err().to_string();
+    assert!(told.contains("holds 11 bytes that are no key") && !told.contains("secret-text"), "{told}");
+    assert!(!format!("{:?}", source(hex)).contains(hex));
 }

@@ -48,6 +48,16 @@ impl Nodes {
 
     /// A server called `name` with `more` in the table of its agent, at the database `url`.
     pub(super) fn start_at(&self, name: &str, more: &str, url: &str) -> Node {
+        self.start_by(name, (more, url), &[])
+    }
+
+    /// A server called `name` with a home folder of its own and the key `key` to sign with.
+    pub(super) fn start_with_key(&self, name: &str, key: &str) -> Node {
+        let home = self.env.path(name).display().to_string();
+        self.start_by(name, ("", &self.url), &[("PINTLE_HOME", &home), ("PINTLE_AUDIT_SIGNING_KEY", key)])
+    }
+
+    fn start_by(&self, name: &str, (more, url): (&str, &str), vars: &[(&str, &str)]) -> Node {
         let config = format!(
             "[store]\nurl = '{url}'\n[tools.exec]\nunconfined = true\n[gateway]\nnode = '{name}'\n\
              token_env = 'PINTLE_TEST_TOKEN'\nedition = 'standard'\nrequests_per_minute = 100000\n\
@@ -58,6 +68,7 @@ impl Nodes {
         let file = self.env.write(&format!("config/pintle/{name}.toml"), &config);
         let mut command = self.env.command(PINTLE);
         command.arg("serve").arg("-c").arg(file).args(["--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
+        command.envs(vars.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
