@@ -306,6 +306,13 @@ impl Shared {
         Ok(ended)
     }
 
+    /// Whether the turn `turn` was ever begun.
+    pub(crate) fn began(&self, key: &SessionKey, turn: &TurnId) -> Result<bool, ApiError> {
+        let is_it =
+            |entry: &JournalEntry| matches!(entry, JournalEntry::Turn(Fact::Begun { turn_id, .. }) if turn_id == turn);
+        Ok(self.sessions.journal(key)?.iter().any(is_it))
+    }
+
     /// Lets other nodes know that a run is over here.
     pub(crate) fn tell_nodes(&self, run: &Run, outcome: &RunOutcome) {
         let told = match outcome {

@@ -285,7 +285,14 @@ impl Shared {
                 {
                     return Ok(Left::Ours(conversation));
                 }
+                // Whatever was still on its way when the session was lost is refused by now: a turn that is not there
+                // never will be.
+                let (key, wanted) = (run.key.clone(), turn.clone());
+                let began = self.blocking(move |shared| shared.began(&key, &wanted)).await;
                 let_go(conversation).await;
+                if !began? {
+                    return Err(not_begun());
+                }
             }
             let (key, wanted) = (run.key.clone(), turn.clone());
             if let Some(ended) = self.blocking(move |shared| shared.ended(&key, &wanted)).await? {
@@ -493,4 +500,9 @@ fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOut
 
 fn went_on_elsewhere() -> ApiError {
     ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
+}
+
+fn not_begun() -> ApiError {
+    let why = "another node took the session before the message was kept: send it again";
+    ApiError { retry_after_ms: Some(250), ..ApiError::new(ErrorCode::Unavailable, why) }
 }

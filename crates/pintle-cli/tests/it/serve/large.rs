@@ -61,6 +61,7 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
         for user in &users {
             owner.done("members.add", json!({ "userId": user, "role": "operator" }));
         }
+        let names: Vec<String> = (0..LARGE).map(|n| format!("large-{round}-{n}")).collect();
         let over = AtomicBool::new(false);
         let (took, waits) = thread::scope(|scope| {
             let others = scope.spawn(|| {
@@ -71,12 +72,13 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
                 }
                 waits
             });
-            let name = |n: usize| format!("large-{round}-{n}");
-            let names: Vec<String> = (0..LARGE).map(name).collect();
             let began = Instant::now();
-            let all: Vec<_> =
-                names.iter().map(|name| scope.spawn(|| asked(&server, ("default", name), &large))).collect();
-            all.into_iter().for_each(|one| drop(one.join().unwrap()));
+            let (server, large) = (&server, &large);
+            let names = names.iter().map(String::as_str);
+            let all: Vec<_> = names.map(|name| scope.spawn(move || asked(server, ("default", name), large))).collect();
+            for one in all {
+                one.join().unwrap();
+            }
             let took = began.elapsed();
             over.store(true, Ordering::Relaxed);
             (took, others.join().unwrap())

@@ -169,6 +169,8 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
     });
     let fates = load.fates.lock().unwrap();
     let effects = std::fs::read_to_string(nodes.env.path("here/effects")).unwrap_or_default();
+    let mut ran = BTreeMap::<&str, usize>::new();
+    effects.lines().for_each(|line| *ran.entry(effect(line).0).or_default() += 1);
     let (journals, answered) = (Journals::read(nodes), nodes.model.answered());
     let (mut twice, mut lost, mut repeated, mut joined) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let all = fates.keys().map(|id| id.rsplit_once('-').unwrap().0);
@@ -189,8 +191,7 @@ fn settled(nodes: &Nodes, pair: &[Node], load: &Load) {
                 }
                 (Fate::Answered | Fate::Acknowledged | Fate::Unheard, _) => {}
             }
-            let ran = effects.lines().filter(|line| line.split(' ').next() == Some(id)).count();
-            if ran > 1 {
+            if ran.get(id.as_str()).is_some_and(|times| *times > 1) {
                 repeated.push(id.clone());
             }
         }

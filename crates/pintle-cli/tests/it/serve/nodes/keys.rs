@@ -44,7 +44,9 @@ fn nodes_with_one_key_know_each_other_and_one_with_another_is_named() {
 /// The status with which `GET /v1/models` is answered to whoever has `key`.
 fn status(address: &str, key: &str) -> u16 {
     let mut stream = TcpStream::connect(address).unwrap();
-    let head = format!("GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n");
+    let head = format!(
+        "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
+    );
     stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

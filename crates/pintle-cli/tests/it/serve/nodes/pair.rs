@@ -22,6 +22,9 @@ use crate::serve::server::TOKEN;
 /// How long something may take that nodes do by themselves.
 pub(super) const SOON: Duration = Duration::from_secs(60);
 
+/// How long an answer may take: longer than a node stands still, and than it takes to find out.
+const ANSWERED_IN: Duration = Duration::from_secs(150);
+
 /// Several nodes, their database and their model.
 pub(super) struct Nodes {
     pub(super) env: TestEnv,
@@ -202,8 +205,15 @@ impl Client {
     }
 
     pub(super) fn answer(&mut self, id: &str) -> Result<Value, Gone> {
+        let end = Instant::now() + ANSWERED_IN;
         loop {
             let frame = self.frame()?;
+            // Signs of life go on for good.
+            assert!(
+                Instant::now() < end,
+                "nothing is answered to {id} within {ANSWERED_IN:?}: {:?}",
+                self.heard.last()
+            );
             if frame["type"] == "res" && frame["id"] == id {
                 return Ok(frame);
             }
