@@ -9,8 +9,8 @@ use domain::rule::Edition;
 use domain::store::Tenant;
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
 use host::config::Loaded;
-use host::host::{load, open_store};
-use host::host_rules::edition;
+use host::host::load;
+use host::host_rules::{RuleEnvironment, edition};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use rules::admin::Caller;
@@ -36,7 +36,8 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     operator::require()?;
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let edition = edition(&loaded.config, &env)?;
-    let store: Arc<dyn Store> = open_store(&loaded.config)?;
+    // Who may what is sealed with a key of the host.
+    let store: Arc<dyn Store> = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let mut by = Caller::cli();
     by.tenant = tenant_named(&store.tenants().map_err(failed)?, tenant)?.id.clone();
     Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })

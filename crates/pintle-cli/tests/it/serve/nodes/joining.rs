@@ -2,6 +2,7 @@
 //! model answers.
 
 use std::fs;
+use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -58,5 +59,44 @@ fn a_message_that_joins_a_turn_that_is_taken_over_is_read_with_its_prompt() {
     assert_eq!(answers[0], answers[1], "one answer to both: {}", journals.shown("anna"));
     let answer = answers[0].as_ref().unwrap_or_else(|| panic!("it is lost: {}", journals.shown("anna")));
     assert!(answer.starts_with("answer anna-2 "), "{answer}");
+    assert_eq!(journals.out_of_turn(), Vec::<String>::new());
+}
+
+#[test]
+fn a_message_that_is_cut_off_before_it_is_kept_is_answered() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    // The session is there, so that the next turn has only its own beginning to write.
+    at_a.done("chat.send", json!({ "sessionKey": "agent:main:ws:direct:anna", "message": "hello" }));
+    let sent = thread::scope(|scope| {
+        let holds = || nodes.ask("BEGIN; LOCK TABLE journal; SELECT pg_sleep(3); COMMIT");
+        let lock = scope.spawn(holds);
+        let is_locked =
+            "SELECT count(*) FROM pg_locks WHERE relation = 'journal'::regclass AND mode = 'AccessExclusiveLock'";
+        until("nobody can write", || (nodes.ask(is_locked) == "1").then_some(()));
+        let sent = at_a.ask("chat.send", prompt("anna-1")).unwrap();
+        until("the session is taken", || {
+            (nodes.ask("SELECT count(*) FROM leases WHERE owner IS NOT NULL") == "1").then_some(())
+        });
+        a.signal(Signal::SIGSTOP);
+        lock.join().unwrap();
+        sent
+    });
+    let held = "SELECT count(*) FROM leases WHERE owner IS NOT NULL \
+                AND expires_ms > (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    until("the lease is over", || (nodes.ask(held) == "0").then_some(()));
+    // The other one has the session from now on.
+    at_b.done("chat.send", prompt("anna-2"));
+    a.signal(Signal::SIGCONT);
+    let answer = at_a.answer(&sent).unwrap();
+    let (journals, answered) = (Journals::read(&nodes), nodes.model.answered());
+    match journals.answer_to("anna", "anna-1", &answered) {
+        // It was kept at the last moment: then it is a prompt like any other.
+        Some(_) => assert_eq!(answer["ok"], true, "{answer}"),
+        None => {
+            assert_eq!((&answer["error"]["code"], &answer["error"]["retryable"]), (&json!("UNAVAILABLE"), &json!(true)))
+        }
+    }
     assert_eq!(journals.out_of_turn(), Vec::<String>::new());
 }
