@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::DirBuilder;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -145,6 +147,9 @@ impl SigningKey {
     /// Writes the public key into `dir`, before those that stand there: what they signed stays proven.
     fn publish(&self, dir: &Path) -> Result<(), FileError> {
         let (path, own) = (dir.join(PUBLIC_KEY_FILE), self.public_line());
+        // A home that is used for the first time is made here.
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(|source| FileError::Io { path: dir.into(), doing: "created", source })?;
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         let others = before.lines().filter(|line| *line != own && !line.trim().is_empty());
         let lines: Vec<&str> = std::iter::once(own.as_str()).chain(others).collect();

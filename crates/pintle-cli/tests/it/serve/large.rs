@@ -19,6 +19,9 @@ const BYTES: usize = 9_000_000;
 /// Most of its time that the others wait for: they share the cores with what is worked, and nothing else.
 const SHARE: u32 = 3;
 
+/// Between the requests of others: so many come that it is seen, and not more than they may send.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Fewest requests of others that are answered meanwhile.
 const ANSWERED: usize = 3;
 
@@ -57,7 +60,7 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
     let small = json!({ "model": "main", "messages": [{ "role": "user", "content": "hi" }] }).to_string();
     for (round, (kind, large)) in kinds().into_iter().enumerate() {
         // Nobody may send more than twenty messages a minute.
-        let users: Vec<String> = (0..20).map(|n| format!("user-{round}-{n}")).collect();
+        let users: Vec<String> = (0..30).map(|n| format!("user-{round}-{n}")).collect();
         for user in &users {
             owner.done("members.add", json!({ "userId": user, "role": "operator" }));
         }
@@ -67,8 +70,9 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
             let others = scope.spawn(|| {
                 let mut waits = Vec::new();
                 while !over.load(Ordering::Relaxed) {
-                    let user = &users[(waits.len() / 10) % users.len()];
+                    let user = &users[(waits.len() / 15) % users.len()];
                     waits.push(asked(&server, ("acme", user), &small));
+                    thread::sleep(PAUSE);
                 }
                 waits
             });
