@@ -169,3 +169,13 @@ impl From<StoreError> for ApiError {
         Self::new(code, error.to_string())
     }
 }
+/// Somebody else goes on with the turn.
+pub(crate) fn went_on_elsewhere() -> ApiError {
+    ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
+}
+
+/// The message of a turn was never kept.
+pub(crate) fn not_begun() -> ApiError {
+    let why = "another node took the session before the message was kept: send it again";
+    ApiError { retry_after_ms: Some(250), ..ApiError::new(ErrorCode::Unavailable, why) }
+}

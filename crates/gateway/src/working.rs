@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::Shared;
 use crate::errand::{Errand, Whose};
-use crate::error::{ApiError, ErrorCode, going_away};
+use crate::error::{ApiError, ErrorCode, going_away, not_begun, went_on_elsewhere};
 use crate::heard::Heard;
 use crate::nodes::Ended;
 use crate::outcome::RunOutcome;
@@ -496,13 +496,4 @@ fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOut
         }
         TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
     }
-}
-
-fn went_on_elsewhere() -> ApiError {
-    ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
-}
-
-fn not_begun() -> ApiError {
-    let why = "another node took the session before the message was kept: send it again";
-    ApiError { retry_after_ms: Some(250), ..ApiError::new(ErrorCode::Unavailable, why) }
 }

@@ -19,9 +19,6 @@ const BYTES: usize = 9_000_000;
 /// Most of its time that the others wait for: they share the cores with what is worked, and nothing else.
 const SHARE: u32 = 3;
 
-/// Between the requests of others: so many come that it is seen, and not more than they may send.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// Fewest requests of others that are answered meanwhile.
 const ANSWERED: usize = 3;
 
@@ -68,13 +65,9 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
         let over = AtomicBool::new(false);
         let (took, waits) = thread::scope(|scope| {
             let others = scope.spawn(|| {
-                let mut waits = Vec::new();
-                while !over.load(Ordering::Relaxed) {
-                    let user = &users[(waits.len() / 15) % users.len()];
-                    waits.push(asked(&server, ("acme", user), &small));
-                    thread::sleep(PAUSE);
-                }
-                waits
+                let turns = users.iter().flat_map(|user| std::iter::repeat_n(user, 15));
+                let turns = turns.take_while(|_| !over.load(Ordering::Relaxed));
+                turns.map(|user| asked(&server, ("acme", user), &small)).collect::<Vec<_>>()
             });
             let began = Instant::now();
             let (server, large) = (&server, &large);

@@ -5,7 +5,7 @@ use domain::id::TenantId;
 use domain::store::{ConsoleSession, SecretDigest, SessionSecrets, SignInLink};
 use jiff::Timestamp;
 
-use super::seals::{self, SealedRow};
+use super::sealed_row::{self, SealedRow};
 use super::{column_of, raise, shown_at, tenant_in, uuid, word};
 use crate::db::{Columns, Db, Failure};
 use crate::rows::tenants;
@@ -57,7 +57,7 @@ fn read_link(row: &dyn Columns) -> Result<SealedRow<SignInLink>, Failure> {
         role: word(row, "role")?,
         expires_at: shown_at(row, "expires_at")?,
     };
-    Ok(SealedRow { says: seals::of_link(&it, &row.text("digest")?), it, seal: row.maybe_string("seal")? })
+    Ok(SealedRow { says: sealed_row::of_link(&it, &row.text("digest")?), it, seal: row.maybe_string("seal")? })
 }
 
 pub(crate) fn add(
@@ -166,6 +166,6 @@ fn read(row: &dyn Columns) -> Result<SealedRow<ConsoleSession>, Failure> {
         seen_at: shown_at(row, "seen_at")?,
     };
     let secrets = (row.text("key_digest")?, row.text("cookie_digest")?);
-    let says = seals::of_console_session(&it, (&secrets.0, &secrets.1));
+    let says = sealed_row::of_console_session(&it, (&secrets.0, &secrets.1));
     Ok(SealedRow { it, says, seal: row.maybe_string("seal")? })
 }

@@ -4,7 +4,7 @@ use domain::id::TenantId;
 use domain::store::{Actor, ApiKey, KeyScope, SecretDigest};
 use jiff::Timestamp;
 
-use super::seals::{self, SealedRow};
+use super::sealed_row::{self, SealedRow};
 use super::{column_of, maybe_at, members, raise, shown_at, tenant_in, uuid};
 use crate::db::{Columns, Db, Failure};
 use crate::rows::tenants;
@@ -97,5 +97,5 @@ fn read(row: &dyn Columns) -> Result<SealedRow<ApiKey>, Failure> {
         created_at: shown_at(row, "created_at")?,
         created_by: row.string("created_by")?,
     };
-    Ok(SealedRow { says: seals::of_key(&it, &row.text("digest")?), it, seal: row.maybe_string("seal")? })
+    Ok(SealedRow { says: sealed_row::of_key(&it, &row.text("digest")?), it, seal: row.maybe_string("seal")? })
 }

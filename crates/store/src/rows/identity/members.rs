@@ -3,7 +3,7 @@
 use domain::id::TenantId;
 use domain::store::{Actor, Member, StoreError, Tenant};
 
-use super::seals::{self, SealedRow};
+use super::sealed_row::{self, SealedRow};
 use super::{column_of, maybe_at, raise, shown_at, tenant_in, word};
 use crate::db::{Columns, Db, Failure};
 use crate::rows::{epoch, tenants};
@@ -126,7 +126,7 @@ fn read(row: &dyn Columns) -> Result<SealedRow<Member>, Failure> {
         created_at: shown_at(row, "created_at")?,
         created_by: row.string("created_by")?,
     };
-    Ok(SealedRow { says: seals::of_member(&it), it, seal: row.maybe_string("seal")? })
+    Ok(SealedRow { says: sealed_row::of_member(&it), it, seal: row.maybe_string("seal")? })
 }
 
 pub(crate) fn unknown(user: &str) -> StoreError {

@@ -8,24 +8,17 @@ use std::sync::Arc;
 use domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
 use domain::caller_role::CallerRole;
 use domain::id::TenantId;
-use domain::json::{Object, Value, canonical, json};
+use domain::json::{Object, Value, canonical};
 use domain::store::{ApiKey, ConsoleSession, IDENTITY_ACTIONS, Member, SignInLink};
 use jiff::Timestamp;
 
+use super::sealed_row::SealedRow;
 use super::{console, keys, members};
 use crate::anchor_file::AnchorFile;
 use crate::db::{Db, Failure};
 use crate::rows::audit::{head, number};
 use crate::rules;
 use crate::sealing::StoreKeys;
-
-/// A row as it was read.
-pub(crate) struct SealedRow<T> {
-    pub(crate) it: T,
-    /// All that the seal is over.
-    pub(crate) says: Value,
-    pub(crate) seal: Option<String>,
-}
 
 /// The rows that a change leaves other than they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,16 +101,17 @@ impl RowSeals {
     fn member_doubt(&self, db: &dyn Db, row: &SealedRow<Member>) -> Result<Option<RowDoubt>, Failure> {
         let (tenant, like) = (&row.it.tenant, containing("subject", &row.it.user));
         let is_it = |about: &About<'_>| *about == About::Member(&row.it.user, about.is_gone());
-        self.doubt(row, |after| self.newest(db, (tenant, after), &like, &is_it))
+        self.doubt(row, |after| self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it }))
     }
 
     /// With a member go their keys.
     fn key_doubt(&self, db: &dyn Db, row: &SealedRow<ApiKey>) -> Result<Option<RowDoubt>, Failure> {
         let (tenant, key, owner) = (&row.it.tenant, &row.it.id, &row.it.owner);
         self.doubt(row, |after| {
-            let changed = self.newest(db, (tenant, after), &containing("key_id", key), &|it| *it == About::Key(key))?;
-            let is_removal = |it: &About<'_>| *it == About::Member(owner, true);
-            let removed = self.newest(db, (tenant, after), &containing("subject", owner), &is_removal)?;
+            let (like, is_it) = (containing("key_id", key), |it: &About<'_>| *it == About::Key(key));
+            let changed = self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it })?;
+            let (like, is_it) = (containing("subject", owner), |it: &About<'_>| *it == About::Member(owner, true));
+            let removed = self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it })?;
             Ok(changed.max(removed))
         })
     }
@@ -155,24 +149,22 @@ impl RowSeals {
         }
     }
 
-    /// The last entry about somebody, as `is_it` says, after the row `after` of the chain of `tenant`, of those whose text
-    /// is `like` that. What has no seal was written by somebody else, and takes nothing from anybody.
+    /// The last entry that is wanted after the row `after` of the chain of `tenant`. What has no seal was written by somebody else, and takes nothing from anybody.
     fn newest(
         &self,
         db: &dyn Db,
         (tenant, after): (&TenantId, u64),
-        like: &str,
-        is_it: &dyn Fn(&About<'_>) -> bool,
+        wanted: &Wanted<'_>,
     ) -> Result<Option<u64>, Failure> {
         let Some(tenant) = rules::uuid(tenant.as_str()) else { return Ok(None) };
         let sql = "SELECT seq, body, prev FROM audit_log WHERE tenant_id = ?1 AND seq > ?2 \
                    AND kind IN ('change', 'trip') AND body LIKE ?3 ESCAPE '\\' ORDER BY seq";
         let mut found = None;
-        db.each(sql, &[tenant.into(), number(after), like.into()], &mut |row| {
+        db.each(sql, &[tenant.into(), number(after), wanted.like.into()], &mut |row| {
             let Ok(body) = crate::body::read::<Object>(&row.text("body")?) else { return Ok(()) };
             let Ok(prev) = row.text("prev")?.parse::<Hash>() else { return Ok(()) };
             let data = body.get("data").and_then(Value::as_object);
-            let is_about = data.and_then(about).is_some_and(|about| is_it(&about));
+            let is_about = data.and_then(about).is_some_and(|about| (wanted.is_it)(&about));
             if is_about && ChangeKey::proof(self.key.as_ref(), &prev, &body) == ChangeProof::Sealed {
                 found = Some(row.count("seq")?);
             }
@@ -227,6 +219,13 @@ fn containing(name: &str, text: &str) -> String {
     let part = format!("\"{name}\":{}", canonical(&text.into()));
     let escaped = part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
+}
+
+/// Which entries are looked for.
+struct Wanted<'a> {
+    /// What `LIKE` finds them by, and perhaps others.
+    like: &'a str,
+    is_it: &'a dyn Fn(&About<'_>) -> bool,
 }
 
 /// Whom an entry is about.
@@ -353,39 +352,4 @@ pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<String>, Failu
         found.extend(seals.proven(&row).err().map(|doubt| line(&of_session(&row.it), doubt)));
     }
     Ok(found)
-}
-
-/// What a row of a member says.
-pub(crate) fn of_member(member: &Member) -> Value {
-    json!({
-        "table": "members", "tenant_id": member.tenant, "user_id": member.user, "role": member.role.word(),
-        "disabled_at": member.disabled_at, "created_at": member.created_at, "created_by": member.created_by,
-    })
-}
-
-/// What a row of a key says.
-pub(crate) fn of_key(key: &ApiKey, digest: &str) -> Value {
-    let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.word()).collect();
-    json!({
-        "table": "api_keys", "tenant_id": key.tenant, "id": key.id, "owner": key.owner, "name": key.name,
-        "shown": key.shown, "digest": digest, "scopes": scopes, "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at, "created_at": key.created_at, "created_by": key.created_by,
-    })
-}
-
-/// What a row of a session of the console says, with the digests of its two secrets.
-pub(crate) fn of_console_session(session: &ConsoleSession, (key, cookie): (&str, &str)) -> Value {
-    json!({
-        "table": "console_sessions", "tenant_id": session.tenant, "id": session.id, "user_id": session.user,
-        "role": session.role.word(), "origin": session.origin.to_string(), "device": session.device,
-        "key_digest": key, "cookie_digest": cookie, "created_at": session.created_at,
-    })
-}
-
-/// What a row of a link says.
-pub(crate) fn of_link(link: &SignInLink, digest: &str) -> Value {
-    json!({
-        "table": "console_links", "tenant_id": link.tenant, "user_id": link.user, "role": link.role.word(),
-        "expires_at": link.expires_at, "digest": digest,
-    })
 }
