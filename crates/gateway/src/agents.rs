@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::nearest::nearest;
 use host::Host;
 use host::config::{AgentConfig, Config};
 use host::ready_agent::ReadyAgent;
@@ -43,5 +44,10 @@ impl Agents {
 pub(crate) fn named<'a>(config: &'a Config, name: Option<&str>) -> Result<&'a AgentConfig, ApiError> {
     let name = name.filter(|name| *name != DEFAULT || config.agents.contains_key(DEFAULT));
     let found = config.agent(name);
-    found.map_err(|_| ApiError::new(ErrorCode::NotFound, format!("agent not found: {}", name.unwrap_or(DEFAULT))))
+    found.map_err(|_| {
+        let name = name.unwrap_or(DEFAULT);
+        let near = nearest(name, config.agents.keys().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+        ApiError::new(ErrorCode::NotFound, format!("agent not found: {name}{near}"))
+    })
 }

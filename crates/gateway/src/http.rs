@@ -78,6 +78,7 @@ async fn enter(
     let id = uuid::Uuid::now_v7().to_string();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false, of_agent: true });
     let is_page = request.method() == Method::GET && console::is_page(&path);
+    let hint = base_hint(&path);
     let entered = match is_page {
         true => door.open_page(peer, request.headers()),
         false => door.enter(peer, request.headers()),
@@ -85,7 +86,7 @@ async fn enter(
     let mut response = match entered {
         Ok(visit) => {
             request.extensions_mut().insert(visit);
-            with_code(next.run(request).await).await
+            with_code(next.run(request).await, &hint).await
         }
         Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN, &why),
     };
@@ -99,7 +100,7 @@ async fn enter(
 }
 
 /// What refuses a request before anything here sees it says so in plain text, or not at all; such a refusal gets a code.
-async fn with_code(response: Response) -> Response {
+async fn with_code(response: Response, hint: &str) -> Response {
     let (parts, body) = response.into_parts();
     let kind = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     if !parts.status.is_client_error() || kind.is_some_and(|kind| !kind.starts_with(b"text/plain")) {
@@ -113,7 +114,7 @@ async fn with_code(response: Response) -> Response {
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let message = if said.is_empty() { parts.status.canonical_reason().unwrap_or_default() } else { &*said };
-    let mut refused = refusal(parts.status, code, message);
+    let mut refused = refusal(parts.status, code, &format!("{message}{hint}"));
     if let Some(allowed) = parts.headers.get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allowed.clone());
     }
@@ -149,5 +150,12 @@ async fn upgrade(
 }
 
 async fn nothing_here(request: Request) -> Response {
-    refusal(StatusCode::NOT_FOUND, "not_found", &format!("there is nothing at {}", request.uri().path()))
+    let path = request.uri().path();
+    refusal(StatusCode::NOT_FOUND, "not_found", &format!("there is nothing at {path}{}", base_hint(path)))
+}
+
+/// What to do where a client was given an address without the version.
+fn base_hint(path: &str) -> String {
+    let is_api = ["/chat/completions", "/messages", "/models", "/media"].iter().any(|known| path.starts_with(known));
+    if is_api { format!("; the API is at /v1{path}: end the base URL with /v1") } else { String::new() }
 }

@@ -262,7 +262,11 @@ impl Gateway {
         // What is new starts beside what is in force: meanwhile turns begin as before.
         let prepared = reload::prepare(&*self.shared.host.read().await, source).await?;
         let mut host = self.shared.host.write().await;
-        let reloaded = reload::take(&mut host, prepared, |_| Ok(()))?;
+        let before = host.loaded.config.gateway.clone();
+        let mut reloaded = reload::take(&mut host, prepared, |_| Ok(()))?;
+        if before != host.loaded.config.gateway {
+            reloaded.later.push("gateway".to_owned());
+        }
         self.shared.agents.clear();
         self.shared.life.nodes.describe(&host, self.shared.store.node_id(), None);
         drop(host);

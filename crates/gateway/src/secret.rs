@@ -41,6 +41,11 @@ pub(crate) fn is_key(text: &str) -> bool {
     KEY_PREFIXES.into_iter().any(|prefix| text.strip_prefix(prefix).is_some_and(is_random))
 }
 
+/// Whether a text is meant as an API key, if a mistyped one.
+pub(crate) fn is_like_key(text: &str) -> bool {
+    KEY_PREFIXES.into_iter().any(|prefix| text.starts_with(prefix))
+}
+
 /// Whether a text has the form of [`fresh`].
 pub(crate) fn is_random(text: &str) -> bool {
     text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())

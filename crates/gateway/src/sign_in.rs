@@ -13,6 +13,7 @@ use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
 use crate::principal::{Credential, Principal, Rights};
 use crate::rates::Attempt;
+use crate::secret;
 
 /// The slug of the tenant that is meant without a hint.
 const DEFAULT_SLUG: &str = "default";
@@ -110,7 +111,7 @@ impl<'a> Registry<'a> {
         let asks_nobody = visit.is_local && !visit.is_agents && !self.known_by.has_token();
         if let Some(token) = &claim.token
             // Clients that cannot do without a key send any where nobody asks for one.
-            && !(asks_nobody && claim.attempt() == Some(Attempt::Guess))
+            && !(asks_nobody && claim.attempt() == Some(Attempt::Guess) && !secret::is_like_key(token))
         {
             return self.by_token(token, claim);
         }

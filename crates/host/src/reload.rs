@@ -203,6 +203,9 @@ fn for_the_next_start(old: &Config, new: &Config) -> Vec<String> {
     if old.durability != new.durability {
         later.push("audit.durability".to_owned());
     }
+    if old.agent_hooks.edition != new.agent_hooks.edition {
+        later.push("edition".to_owned());
+    }
     if old.otlp_endpoint != new.otlp_endpoint {
         later.push("telemetry.otlp_endpoint".to_owned());
     }

@@ -162,12 +162,15 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
         false => format!("{BAD}refused{BAD:#}: this call does not run, and the agent is told"),
     };
     let sessions = open_sessions(&loaded.config, &store)?;
-    // A coding agent under guard waits for the answer, or makes the call again.
-    let resume = match answered.usable_seconds {
-        Some(_) => "it goes on by itself where it still waits; else let it try the same call again".to_owned(),
-        None => session_config::resume_line(global, &loaded, &*sessions, &answered.session_id),
+    let resume = session_config::resume_line(global, &loaded, &*sessions, &answered.session_id);
+    let of_server = session_config::is_of_server(&*sessions, &answered.tenant_id, &answered.session_id);
+    let goes_on = match (answered.usable_seconds, of_server) {
+        // A coding agent under guard waits for the answer, or makes the call again.
+        (Some(_), _) => "it goes on by itself where it still waits; else let it try the same call again".to_owned(),
+        (None, true) => format!("a server that runs goes on by itself; without one: {resume}"),
+        (None, false) => format!("to go on: {resume}"),
     };
-    terminal::tell(&format!("{outcome}\nto go on: {resume}\n"))?;
+    terminal::tell(&format!("{outcome}\n{goes_on}\n"))?;
     Ok(0)
 }
 

@@ -14,8 +14,8 @@ use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::TABLE;
-use host::host::{load, open_store};
-use host::host_rules::{edition, keyring};
+use host::host::load;
+use host::host_rules::{RuleEnvironment, edition, keyring};
 
 /// How many values one transaction rewrites: some milliseconds in which nobody else writes to a file.
 const BATCH: usize = 500;
@@ -50,7 +50,7 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
         return Err(CliError::failed("encryption key not configured")
             .hint(format!("set {} to the new key, such as to what `openssl rand -hex 32` prints", ENV_KEYS[0])));
     };
-    let store = open_store(&loaded.config)?;
+    let store = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let mut rotation = Rotation { kid: kid.to_owned(), ..Rotation::default() };
     rotation.hooks(&*store, &keyring)?;
     rotation.details = rotation.column(&*store, &keyring, SealedColumn::Details)?;

@@ -14,6 +14,7 @@ use host::host::Host;
 use host::reload::ConfigSource;
 use rules::admin::Caller;
 use store::ServeLock;
+use store::keyring::ENV_KEYS;
 use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
@@ -267,6 +268,12 @@ fn head(host: &Host, guards: &[GuardHealth]) -> Result<Vec<String>, CliError> {
     let tripped = rules.hooks.iter().filter(|rule| rule.tripped_at.is_some()).count() + rules.trips.len();
     let tripped = if tripped == 0 { String::new() } else { format!(", {tripped} tripped: see `pintle hooks list`") };
     lines.push(format!("  rules    {acting} in force{tripped}"));
+    if host.history_key.is_none() {
+        lines.push(format!(
+            "  key      none: signatures of histories are empty, and no secret can be kept; set {}",
+            ENV_KEYS[0]
+        ));
+    }
     Ok(lines)
 }
 

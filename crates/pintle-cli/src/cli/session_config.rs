@@ -1,7 +1,7 @@
 //! Going on with a session under the configuration that it had: with its guards, or by the word of a person.
 
 use agent::Conversation;
-use domain::id::SessionId;
+use domain::id::{SessionId, TenantId};
 use domain::session::{ConfigDrift, Session, WorkedUnder};
 use domain::store::{SessionKey, SessionStore};
 use host::Host;
@@ -58,16 +58,28 @@ fn refused(key: &str, (before, now): (&WorkedUnder, &WorkedUnder), (files, gone)
     ))
 }
 
+/// Whether other files counted before than those of `loaded`. Of a session that a server worked only names are known.
+fn is_of_other_files(loaded: &Loaded, before: &WorkedUnder) -> bool {
+    matches!(worked_under(loaded).drift(before), ConfigDrift::Another { files: true, .. })
+}
+
+/// Whether several machines may work the session: a server that runs goes on with it by itself.
+pub(super) fn is_of_server(sessions: &dyn SessionStore, tenant: &TenantId, session: &SessionId) -> bool {
+    let key = SessionKey { tenant: tenant.clone(), session: session.clone() };
+    let journal = sessions.journal(&key).unwrap_or_default();
+    Session::fold(journal).worked_under().is_some_and(|under| under.config.iter().any(|file| !file.contains('/')))
+}
+
 /// The command that goes on with the session `key` under the configuration that it had, wherever it is pasted.
 pub(super) fn resume_line(global: &Global, loaded: &Loaded, sessions: &dyn SessionStore, key: &SessionId) -> String {
     let resume = format!("pintle sessions resume {}", word(key.as_str()));
     let full = SessionKey { tenant: tenant(), session: key.clone() };
     // A session that cannot be read has nothing more to say here; going on with it says why.
     let session = Session::fold(sessions.journal(&full).unwrap_or_default());
-    let before = session.worked_under().map(|under| under.config.clone()).unwrap_or_default();
-    if before.is_empty() || before == worked_under(loaded).config {
-        return format!("{resume}{}", flags(global));
-    }
+    let before = match session.worked_under() {
+        Some(before) if is_of_other_files(loaded, before) => before.config.clone(),
+        Some(_) | None => return format!("{resume}{}", flags(global)),
+    };
     let home = flags(&Global { config: None, ..global.clone() });
     match before.as_slice() {
         [one] => format!("{resume} -c {}{home}", word(one)),

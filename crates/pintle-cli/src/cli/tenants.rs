@@ -54,7 +54,14 @@ pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliErr
     match command {
         TenantsCommand::List(args) => return list(&at, &args),
         TenantsCommand::Create(args) => {
-            let tenant = at.admin.create_tenant(&at.by, &args.slug, &args.name, at.now).map_err(refused)?;
+            let tenant = at.admin.create_tenant(&at.by, &args.slug, &args.name, at.now).map_err(|error| {
+                let error = refused(error);
+                if at.edition == Edition::Lite {
+                    error.hint("set `edition = \"standard\"` under `[gateway]`")
+                } else {
+                    error
+                }
+            })?;
             terminal::say(&format!("{}\n", tenant.id))?;
         }
         TenantsCommand::Disable(args) => {

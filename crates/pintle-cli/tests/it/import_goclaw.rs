@@ -290,3 +290,14 @@ fn a_shipped_guard_that_was_on_is_left_out_until_it_is_on_here() {
     env.on_terminal("", &["hooks", "enable", id]);
     assert_eq!(env.pintle(&["import", "goclaw", "export.json", "--dry-run"]).code, Some(0));
 }
+
+#[test]
+fn what_comes_into_a_store_in_use_is_sealed_as_any_change() {
+    let env = with_agents();
+    older(&env);
+    assert_eq!(env.pintle(&["hooks", "list"]).code, Some(0));
+    let done = env.on_terminal("", &["import", "goclaw", "upstream.db"]);
+    assert!(done.contains("imported: "), "{done}");
+    let seen = env.pintle(&["hooks", "list"]);
+    assert!(seen.out.contains("shell") && !format!("{seen}").contains("store accept"), "{seen}");
+}

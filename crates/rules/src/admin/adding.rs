@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, json};
-use domain::rule::{Rule, Source};
+use domain::rule::{HookScope, Rule, Source};
 use domain::store::{RuleChange, StoredRules};
 
 use super::creating::in_place;
@@ -34,6 +34,8 @@ pub struct AddedRule {
     pub name: String,
     /// Where it acts.
     pub event: CheckpointKind,
+    /// Whom it guards.
+    pub scope: HookScope,
     /// The pattern of tool names that it is about.
     pub matcher: String,
     /// What was done.
@@ -155,7 +157,15 @@ impl RuleAdmin {
             }
         };
         let (name, matcher) = (hook.name.clone(), hook.matcher.clone());
-        adding.added.push(AddedRule { id: id.clone(), name, event: hook.event, matcher, outcome, warnings });
+        adding.added.push(AddedRule {
+            id: id.clone(),
+            name,
+            event: hook.event,
+            scope: hook.scope,
+            matcher,
+            outcome,
+            warnings,
+        });
         adding.read.push(Rule { id, ..hook });
         Ok(())
     }

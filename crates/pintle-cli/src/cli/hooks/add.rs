@@ -70,7 +70,7 @@ pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     warn(&warnings);
     // Ids alone on stdout, for whoever reads them with a program; which hook each is, for people.
     added.iter().for_each(|added| terminal::note(&line(added)));
-    if let Some(said) = owner.sentence() {
+    if let Some(said) = owner.sentence().filter(|_| added.iter().any(|added| added.scope != HookScope::Global)) {
         terminal::note(&said);
     }
     terminal::say(&added.iter().map(|added| format!("{}\n", added.id)).collect::<String>())?;

@@ -13,8 +13,8 @@ use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use host::KeyringVault;
-use host::host::{load, open_store};
-use host::host_rules::{edition, keyring};
+use host::host::load;
+use host::host_rules::{RuleEnvironment, edition, keyring};
 
 mod gates;
 mod people;
@@ -50,7 +50,8 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
     let source = Source::read(&args.source, &env.cwd)?;
     let edition = edition(&loaded.config, &env)?;
     let sealed = KeyringVault(keyring(&loaded.config, &env, edition)?.into());
-    let store = open_store(&loaded.config)?;
+    // What is imported is sealed with a key of the host, as every change of a rule.
+    let store = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let rules = store.rules().map_err(failed)?;
     let now = Timestamp::now();
     let agents = loaded.config.agents.keys().cloned().collect();
