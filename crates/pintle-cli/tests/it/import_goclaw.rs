@@ -297,7 +297,7 @@ fn what_comes_into_a_store_in_use_is_sealed_as_any_change() {
     older(&env);
     assert_eq!(env.pintle(&["hooks", "list"]).code, Some(0));
     let done = env.on_terminal("", &["import", "goclaw", "upstream.db"]);
-    assert!(done.contains("imported: "), "{done}");
+    assert!(done.out.contains("imported: "), "{done}");
     let seen = env.pintle(&["hooks", "list"]);
     assert!(seen.out.contains("shell") && !format!("{seen}").contains("store accept"), "{seen}");
 }
