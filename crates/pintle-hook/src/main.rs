@@ -54,8 +54,10 @@ fn main() {
 
 /// The signals that somebody may end a hook with.
 fn caught() -> SigSet {
-    use Signal::{SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU};
-    [SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU]
+    use Signal::{
+        SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    };
+    [SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU]
         .into_iter()
         .collect()
 }
@@ -127,8 +129,12 @@ fn end(code: i32, stdout: &[u8], stderr: &[u8]) -> ! {
         match nix::unistd::write(io::stdout(), rest) {
             Ok(written) => rest = &rest[written..],
             Err(nix::errno::Errno::EINTR) => {}
-            // Nobody reads it any more.
-            Err(_) => break,
+            // Without a document only the exit code is left, and this one means no.
+            Err(error) => {
+                let said = format!("pintle-hook: the answer cannot be written: {error}\n");
+                nix::unistd::write(io::stderr(), said.as_bytes()).ok();
+                exit(WRONG_USE);
+            }
         }
     }
     exit(code)

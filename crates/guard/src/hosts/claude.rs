@@ -62,6 +62,8 @@ pub static CLAUDE: GuardHost = GuardHost {
     asks: AskSupport::AsksOrRefuses,
     tools: &[
         ToolRow { native: "Bash", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
+        ToolRow { native: "Monitor", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
+        ToolRow { native: "PowerShell", canonical: "exec", class: ToolClass::Shell, holds: &[Holds::Shell("command")] },
         ToolRow { native: "Write", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "Edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "MultiEdit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
@@ -80,7 +82,7 @@ pub static CLAUDE: GuardHost = GuardHost {
         ToolRow { native: "Task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, INLINE, REWRITE] },
         ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH] },
         ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, "`@file` in a prompt"] },
         ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH] },
@@ -92,8 +94,15 @@ pub static CLAUDE: GuardHost = GuardHost {
     adapter: HostAdapter { decode, encode },
 };
 
-/// What its user can start it with.
-const SWITCH: &str = "started with `--bare`, `--safe-mode` or `--setting-sources project`";
+/// How it comes to run no hooks.
+const SWITCH: &str = "`disableAllHooks` in the project's settings when a session begins; started with `--bare`, \
+                      `--safe-mode` or `--setting-sources project`";
+
+/// What it runs without telling any hook.
+const INLINE: &str = "`` !`command` `` in the slash commands and skills of a project";
+
+/// What comes behind every hook.
+const REWRITE: &str = "a hook of the project's settings that changes the arguments after the guard saw them";
 
 /// Where its file tools have their path.
 const FILE: &[Holds] = &[Holds::Path("file_path")];
