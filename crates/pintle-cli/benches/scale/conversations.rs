@@ -144,5 +144,6 @@ fn whole_turn(session: usize, turn: usize) -> JournalAppend {
         at: jiff::Timestamp::now(),
         entries: facts.into_iter().map(JournalEntry::Turn).collect(),
         records: Vec::new(),
+        worded: Vec::new(),
     }
 }
