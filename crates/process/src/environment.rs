@@ -157,7 +157,7 @@ mod tests {
 
     /// Every variable of Pintle that holds a key, a token or a way to a store, today's and those of the system that it
     /// replaces.
-    const KEYS: [&str; 9] = [
+    const KEYS: [&str; 10] = [
         "PINTLE_AUDIT_SIGNING_KEY",
         "PINTLE_ENCRYPTION_KEY",
         "PINTLE_ENCRYPTION_KEYS_OLD",
