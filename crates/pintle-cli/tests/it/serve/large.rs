@@ -17,7 +17,7 @@ const LARGE: usize = 5;
 const BYTES: usize = 9_000_000;
 
 /// Most of its time that the others wait for: they share the cores with what is worked, and nothing else.
-const SHARE: u32 = 3;
+const SHARE: u32 = 2;
 
 /// Fewest requests of others that are answered meanwhile.
 const ANSWERED: usize = 3;
@@ -56,8 +56,8 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
     let mut owner = server.connected(json!({ "token": TOKEN, "user_id": "system", "tenant_hint": "acme" }));
     let small = json!({ "model": "main", "messages": [{ "role": "user", "content": "hi" }] }).to_string();
     for (round, (kind, large)) in kinds().into_iter().enumerate() {
-        // Nobody may send more than twenty messages a minute.
-        let users: Vec<String> = (0..30).map(|n| format!("user-{round}-{n}")).collect();
+        // Nobody may send more than five messages at once.
+        let users: Vec<String> = (0..60).map(|n| format!("user-{round}-{n}")).collect();
         for user in &users {
             owner.done("members.add", json!({ "userId": user, "role": "operator" }));
         }
@@ -65,7 +65,7 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
         let over = AtomicBool::new(false);
         let (took, waits) = thread::scope(|scope| {
             let others = scope.spawn(|| {
-                let turns = users.iter().flat_map(|user| std::iter::repeat_n(user, 15));
+                let turns = users.iter().flat_map(|user| std::iter::repeat_n(user, 4));
                 let turns = turns.take_while(|_| !over.load(Ordering::Relaxed));
                 turns.map(|user| asked(&server, ("acme", user), &small)).collect::<Vec<_>>()
             });
