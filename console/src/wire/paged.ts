@@ -36,7 +36,7 @@ export function usePaged<Page extends OnePage, Row>(key: readonly unknown[], ask
     queries.setQueryData<InfiniteData<Page>>(JSON.parse(asked) as unknown[], first);
   }, [queries, asked]);
   useMemo(begin, [begin]);
-  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+  const { data, error, isPending, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
     queryKey: key,
     initialPageParam: "",
     queryFn: ({ pageParam }) => ask(pageParam === "" ? undefined : pageParam),
@@ -52,5 +52,6 @@ export function usePaged<Page extends OnePage, Row>(key: readonly unknown[], ask
     begin();
     return refetch();
   }, [begin, refetch]);
-  return { rows, error, isPending, hasMore: hasNextPage, more: hasNextPage && !isFetchingNextPage ? next : undefined, anew };
+  // While pages are fetched anew, a wish for the next one would be lost, and nobody would wish again.
+  return { rows, error, isPending, hasMore: hasNextPage, more: hasNextPage && !isFetching ? next : undefined, anew };
 }
