@@ -74,6 +74,11 @@ pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
 
 fn of_call(event: &HostEvent, tool: &HostCall, files: &GuardedFiles<'_>) -> Option<String> {
     let row = host(event.host)?.tool(&tool.native);
+    if let Some(row) = row.filter(|row| row.class == ToolClass::Shell)
+        && !tools::has_command(row, &tool.arguments)
+    {
+        return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
+    }
     let look = Look { files, cwd: &event.cwd };
     let holds: Vec<Holds> = match row {
         Some(row) => row.holds.to_vec(),

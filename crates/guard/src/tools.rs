@@ -78,6 +78,21 @@ pub fn shell_texts<'a>(row: &ToolRow, arguments: &'a Object) -> Vec<&'a str> {
     texts_in(row.holds, arguments)
 }
 
+/// Whether `arguments` have what `row` runs: a text, or a list of nothing but texts. True of tools that run no text.
+pub(crate) fn has_command(row: &ToolRow, arguments: &Object) -> bool {
+    let mut places = row.holds.iter().filter_map(|holds| match holds {
+        Holds::Shell(member) => Some(*member),
+        Holds::Path(_) | Holds::Patch(_) => None,
+    });
+    let is_text = |value: &Value| match value {
+        Value::String(_) => true,
+        Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_string),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    };
+    let mut found = places.clone().filter_map(|member| arguments.get(member)).peekable();
+    if places.next().is_none() { true } else { found.peek().is_some() && found.all(is_text) }
+}
+
 /// The shell texts among `arguments`, as `holds` says where they stand.
 pub fn texts_in<'a>(holds: &[Holds], arguments: &'a Object) -> Vec<&'a str> {
     let texts = holds.iter().flat_map(|holds| match holds {

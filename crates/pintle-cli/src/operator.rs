@@ -12,8 +12,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use process::INSIDE_EXEC;
 use process::child::ADOPTER_NAME;
+use process::{INSIDE_EXEC, ProcessStat};
 
 use crate::clean::styled;
 use crate::error::CliError;
@@ -145,11 +145,7 @@ fn is_marked(folder: &Path) -> bool {
 
 /// The process that started `pid`, or that adopted it.
 fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses and may hold anything; then come state and parent.
-    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
-    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+    Some(ProcessStat::of(pid)?.parent)
 }
 
 #[cfg(test)]

@@ -20,4 +20,4 @@ pub mod supervision;
 pub use environment::{ChildEnv, INSIDE_EXEC, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};
-pub use platform::{PeerProcess, peer_of_pid, peer_of_tcp, raise_open_files};
+pub use platform::{PeerProcess, ProcessStat, peer_of_pid, peer_of_tcp, raise_open_files};

@@ -42,13 +42,17 @@ pub(crate) struct InForce {
     pub(crate) agent: String,
     /// The id under which rules know it.
     pub(crate) agent_uuid: String,
+    /// The files and folders of Pintle's that are in use: no agent under guard may change them.
+    pub(crate) own: Vec<String>,
 }
 
 impl InForce {
     fn of(host: &Host) -> Self {
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
-        Self { engine: host.engine.clone(), store: host.store.clone(), agent, agent_uuid }
+        let protected = host.protected();
+        let own = protected.files.iter().chain(&protected.dirs).filter_map(|path| Some(path.to_str()?.to_owned()));
+        Self { engine: host.engine.clone(), store: host.store.clone(), agent, agent_uuid, own: own.collect() }
     }
 }
 

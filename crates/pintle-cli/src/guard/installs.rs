@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use guard::host::InstallScope;
-use guard::{GuardHost, HOSTS};
+use guard::{GuardHost, HOSTS, settings};
 use host::config::Env;
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
 
+use super::entry::{self, HookEntry};
 use super::places::GuardPlaces;
 use crate::error::CliError;
 
@@ -55,9 +56,49 @@ pub(crate) fn found(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -
     let in_file = |scope: InstallScope, path: &str| {
         let file = file_of(path, env)?;
         let text = fs::read_to_string(&file).ok()?;
-        text.contains(HOOK_PROGRAM).then(|| Installed { scope: scope_word(scope), flaw: flaw(&text, places), file })
+        let flaw = || flaw(&text, places).or_else(|| differs(host, &text, places)).or_else(|| switched_off(host, env));
+        text.contains(HOOK_PROGRAM).then(|| Installed { scope: scope_word(scope), flaw: flaw(), file })
     };
     host.config.places.iter().filter_map(|place| in_file(place.scope, place.path)).collect()
+}
+
+/// How much sooner than the host the hook gives up, in seconds.
+const MARGIN_S: u32 = 2;
+
+/// What is written into the settings of `host`.
+pub(crate) fn entry_of(host: &GuardHost, places: &GuardPlaces, program: PathBuf) -> HookEntry {
+    HookEntry {
+        program,
+        socket: places.socket.clone(),
+        key_file: places.key_file(),
+        timeout_s: host.deadline.installed_s,
+        deadline_ms: u64::from(host.deadline.installed_s.saturating_sub(MARGIN_S)) * 1000,
+    }
+}
+
+/// How the entries in `text` differ from those that are written today, in anything that the host reads.
+fn differs(host: &GuardHost, text: &str, places: &GuardPlaces) -> Option<String> {
+    let written = entry::installed(host, text, &entry_of(host, places, hook_program().ok()?));
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).map_err(|error| error.to_string());
+    match written.and_then(|written| Ok((read(&written)?, read(text)?))) {
+        Ok((written, there)) if written == there => None,
+        Ok(_) => Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned()),
+        Err(why) => Some(format!("it cannot be read: {why}")),
+    }
+}
+
+/// The setting that turns the hooks of `host` off here, if one does.
+fn switched_off(host: &GuardHost, env: &Env) -> Option<String> {
+    host.config.switches.iter().find_map(|switch| {
+        let file = file_of(switch.path, env)?;
+        let text = fs::read_to_string(&file).ok()?;
+        let name = switch.names.join(".");
+        match settings::is_off(switch, &text) {
+            Ok(false) => None,
+            Ok(true) => Some(format!("`{name}` in {} turns hooks off", file.display())),
+            Err(why) => Some(format!("whether `{name}` in {} turns hooks off cannot be read: {why}", file.display())),
+        }
+    })
 }
 
 /// Why the hooks that stand in `text` guard nothing.

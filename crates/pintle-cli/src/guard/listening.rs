@@ -11,6 +11,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 use pintle_hook::frame::{DaemonAnswer, MAX_FRAME_BYTES, Question, Ruled};
 use pintle_hook::key::KEY_BYTES;
+use process::ProcessStat;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::places::GuardPlaces;
-use super::sessions::stat;
 use super::working::{Asked, Desk};
 use crate::error::CliError;
 
@@ -92,8 +92,7 @@ impl Listening {
                 Ok((stream, _)) => {
                     let (desk, room, stop) = (desk.clone(), room.clone(), stop.clone());
                     tasks.spawn(async move {
-                        let _room = room.acquire().await;
-                        let taken = desk.take(stream, &stop).await;
+                        let taken = desk.take(stream, &room, &stop).await;
                         taken.unwrap_or_else(|error| tracing::warn!("a hook was not answered: {error}"));
                     });
                 }
@@ -142,13 +141,16 @@ struct Counter {
 }
 
 impl Counter {
-    async fn take(&self, mut stream: UnixStream, stop: &CancellationToken) -> io::Result<()> {
+    async fn take(&self, mut stream: UnixStream, room: &Semaphore, stop: &CancellationToken) -> io::Result<()> {
         let peer = stream.peer_cred()?;
         if peer.uid() != geteuid().as_raw() {
             return Err(io::Error::other(format!("user {} asked", peer.uid())));
         }
-        let parent = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(stat).map(|(_, parent, _)| parent);
+        let parent =
+            peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of).map(|stat| stat.parent);
         let asked = timed(READ_TIME, read(&mut stream)).await?;
+        // Whoever has not said all of it yet takes nobody's place.
+        let _room = room.acquire().await.map_err(io::Error::other)?;
         let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
         let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(since, Ordering::Relaxed);

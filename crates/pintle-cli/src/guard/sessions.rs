@@ -10,6 +10,7 @@ use domain::json::canonical;
 use guard::{HostCall, HostEvent, HostWhat};
 use host::config::Env;
 use jiff::Timestamp;
+use process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -206,28 +207,18 @@ impl KnownSession {
 fn host_process(parent: u32) -> Option<(u32, u64)> {
     let mut pid = parent;
     loop {
-        let (name, above, since) = stat(pid)?;
-        if !SHELLS.contains(&name.as_str()) || above <= 1 {
-            return Some((pid, since));
+        let stat = ProcessStat::of(pid)?;
+        if !SHELLS.contains(&stat.name.as_str()) || stat.parent <= 1 {
+            return Some((pid, stat.since));
         }
-        pid = above;
+        pid = stat.parent;
     }
-}
-
-/// The name of a process, the one above it, and since when it runs, in ticks since the machine started.
-pub(crate) fn stat(pid: u32) -> Option<(String, u32, u64)> {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // The second field is the name in parentheses and may hold anything. Source: proc_pid_stat(5).
-    let (head, fields) = stat.rsplit_once(')')?;
-    let name = head.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    Some((name, fields.get(1)?.parse().ok()?, fields.get(19)?.parse().ok()?))
 }
 
 impl HostSession {
     /// Whether its process still runs.
     pub(crate) fn runs(&self) -> bool {
-        self.process.is_some_and(|(pid, since)| stat(pid).is_some_and(|(_, _, started)| started == since))
+        self.process.is_some_and(|(pid, since)| ProcessStat::of(pid).is_some_and(|stat| stat.since == since))
     }
 }
 
@@ -289,7 +280,7 @@ mod tests {
     #[test]
     fn a_process_is_known_by_its_beginning() {
         let own = std::process::id();
-        let (_, _, since) = stat(own).unwrap();
+        let since = ProcessStat::of(own).unwrap().since;
         let session = |process| HostSession {
             session: "claude:s".into(),
             host: "claude".into(),

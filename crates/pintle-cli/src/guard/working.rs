@@ -16,7 +16,7 @@ use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
 use engine::{Approvals, Asker, Dispatcher, Stopped};
 use guard::tools::{ToolClass, shell_texts};
-use guard::{Answer, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
+use guard::{Answer, GuardHost, GuardRuling, GuardedFiles, HookInput, HostCall, HostEvent, HostWhat};
 use jiff::Timestamp;
 use pintle_hook::frame::{Question, Ruled};
 use tokio::sync::mpsc;
@@ -44,6 +44,8 @@ pub(crate) struct Desk {
     folders: Folders,
     sessions: Sessions,
     places: GuardPlaces,
+    /// The home folder of the person.
+    home: String,
 }
 
 /// One question of a hook, and who hears of it.
@@ -59,10 +61,10 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Desk {
-    /// A desk that asks the hooks of `folders`.
-    pub(crate) fn new(folders: Folders, places: GuardPlaces) -> Self {
+    /// A desk that asks the hooks of `folders`, for the person whose home folder is `home`.
+    pub(crate) fn new(folders: Folders, places: GuardPlaces, home: String) -> Self {
         let sessions = Sessions::going_on(kept(&places));
-        Self { folders, sessions, places }
+        Self { folders, sessions, places, home }
     }
 
     /// Ends the hooks of all folders.
@@ -195,13 +197,6 @@ struct WorkedEvent<'a> {
 impl WorkedEvent<'_> {
     /// What the hooks conclude, and their handle.
     async fn rule(&self, desk: &Desk, held: mpsc::Sender<()>) -> (GuardRuling, Option<Dispatcher>) {
-        if let HostWhat::ConfigChange { source, .. } = &self.event.what {
-            let reason = format!(
-                "the settings of {} ({source}) stay as they were when this session began; start a new one to use them",
-                self.host.name
-            );
-            return (GuardRuling::Deny { reason }, None);
-        }
         if let Some(reason) = self.canary() {
             return (GuardRuling::Deny { reason }, None);
         }
@@ -215,6 +210,12 @@ impl WorkedEvent<'_> {
             }
         };
         let hooks = self.hooks(&in_force, held);
+        // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
+        let files = GuardedFiles { home: &desk.home, own: &in_force.own };
+        if let Some(reason) = guard::protects(self.event, &files) {
+            hooks.refused(CheckpointKind::PreToolUse, &reason);
+            return (GuardRuling::Deny { reason }, Some(hooks));
+        }
         if self.place.is_new {
             hooks.tell(ObservedEvent::SessionStart);
         }

@@ -35,6 +35,7 @@ pub(crate) use files::{read_into, watched};
 pub(crate) use handle::{Adopter, Order};
 pub(crate) use image::{Image, Lead, Start};
 pub use peers::{peer_of_pid, peer_of_tcp};
+pub use processes::ProcessStat;
 pub(crate) use processes::{ChildProcess, adopt_orphans, children};
 pub(crate) use words::{StartFailure, Step, Told};
 

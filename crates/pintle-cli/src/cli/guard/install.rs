@@ -16,8 +16,8 @@ use similar::{ChangeTag, TextDiff};
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
-use crate::guard::entry::{self, HookEntry};
-use crate::guard::installs::{file_of, hook_program, hosts, scope_word};
+use crate::guard::entry;
+use crate::guard::installs::{entry_of, file_of, hook_program, hosts, scope_word};
 use crate::guard::places::GuardPlaces;
 use crate::operator;
 
@@ -26,9 +26,6 @@ const NEW: Style = AnsiColor::Green.on_default();
 
 /// How many unchanged lines stand around a change that is shown.
 const AROUND: usize = 3;
-
-/// How much sooner than the host the hook gives up, in seconds.
-const MARGIN_S: u32 = 2;
 
 /// The agent whose settings are known here.
 const INSTALLED: &str = "claude";
@@ -83,13 +80,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
             check_version(host)?;
         }
         let (file, before) = settings(host, args, &env)?;
-        let entry = HookEntry {
-            program: program.clone(),
-            socket: places.socket.clone(),
-            key_file: places.key_file(),
-            timeout_s: host.deadline.installed_s,
-            deadline_ms: u64::from(host.deadline.installed_s.saturating_sub(MARGIN_S)) * 1000,
-        };
+        let entry = entry_of(host, &places, program.clone());
         let after = entry::installed(host, &before, &entry).map_err(|why| unreadable(&file, &why))?;
         changes.push(Change { host, file, before, after });
     }

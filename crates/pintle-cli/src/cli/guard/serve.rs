@@ -58,7 +58,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
             places.folder.display()
         ))
     })?;
-    let desk = Arc::new(Desk::new(Folders::new(env, global.config.clone(), global.home.clone()), places.clone()));
+    let home = env.text("HOME").unwrap_or("/").to_owned();
+    let folders = Folders::new(env, global.config.clone(), global.home.clone());
+    let desk = Arc::new(Desk::new(folders, places.clone(), home));
     terminal::note(&format!("guarding at {}", places.socket.display()));
     let stop = CancellationToken::new();
     let served = listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE)));

@@ -27,6 +27,24 @@ fn a_call_that_a_hook_refuses_does_not_run_and_why_says_so() {
 }
 
 #[test]
+fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
+    let door = Door::open(TestEnv::new());
+    let settings = door.env.path("home/.claude/settings.json");
+    let more = json!({
+        "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": settings, "content": "{}"},
+    });
+    refusal(&door.told(&door.event("PreToolUse", &more)));
+    for command in ["pintle approvals approve 0199", "rm -rf ~/.claude", "echo {} > ~/.claude/settings.json"] {
+        refusal(&door.told(&door.shell("toolu_2", command)));
+    }
+    let told = door.told(&door.event("ConfigChange", &json!({"source": "user_settings", "file_path": settings})));
+    assert_eq!(told["decision"], "block", "{told}");
+    assert_eq!(door.told(&door.shell("toolu_3", "ls")), json!({}));
+    let denied = door.env.pintle(&["why", "--denied"]);
+    assert!(denied.out.contains("only a person"), "{denied}");
+}
+
+#[test]
 fn a_call_that_a_hook_changes_runs_changed() {
     let env = TestEnv::new();
     let result =

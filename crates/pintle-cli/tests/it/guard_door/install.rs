@@ -107,3 +107,35 @@ fn a_broken_installation_is_named() {
     let said: Value = serde_json::from_str(&status.out).unwrap();
     assert!(said["hosts"][0]["installed"][0]["flaw"].as_str().unwrap().contains("the key"), "{said}");
 }
+
+#[test]
+fn what_turns_the_guard_off_or_was_changed_is_named() {
+    let env = with_claude("2.1.330");
+    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let status = || pintle(&env, &["guard", "status", "--host", "claude"]);
+    assert_eq!(status().code, Some(0), "{}", status());
+    let settings = env.path("home/.claude/settings.json");
+    let written = std::fs::read_to_string(&settings).unwrap();
+    for (ours, theirs) in [
+        ("\"PreToolUse\"", "\"PreToolUseX\""),
+        ("\"onFailure\":\"block\"", "\"onFailure\":\"allow\""),
+        ("\"timeout\":600", "\"timeout\":1"),
+        ("\"args\"", "\"xargs\""),
+    ] {
+        let loose = written.replace(": ", ":").replacen(ours, theirs, 1);
+        assert_ne!(loose, written.replace(": ", ":"), "{ours} stands in {written}");
+        std::fs::write(&settings, loose).unwrap();
+        let seen = status();
+        assert!(seen.code == Some(5) && seen.out.contains("are not those that"), "{theirs}: {seen}");
+    }
+    std::fs::write(&settings, format!("garbage {written}")).unwrap();
+    let seen = status();
+    assert!(seen.code == Some(5) && seen.out.contains("cannot be read"), "{seen}");
+    std::fs::write(&settings, &written).unwrap();
+    env.write("here/.claude/settings.json", "{\"disableAllHooks\": true}");
+    let seen = status();
+    assert!(seen.code == Some(5) && seen.out.contains("`disableAllHooks`"), "{seen}");
+    env.write("here/.claude/settings.json", "{");
+    assert_eq!(status().code, Some(5), "what cannot be read may turn it off");
+}

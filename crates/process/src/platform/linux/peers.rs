@@ -9,6 +9,7 @@ use nix::libc;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
 
 use super::super::{ADOPTER_NAME, PeerProcess};
+use super::processes::ProcessStat;
 
 /// How many ancestors are looked at: a chain that is longer is no person's.
 const MAX_ANCESTORS: usize = 1000;
@@ -45,7 +46,12 @@ impl Processes {
     fn read() -> Self {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        Self(pids.filter_map(|pid| Some((pid, parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)?))).collect())
+        let is_adopter = |stat: &ProcessStat| stat.name.as_bytes() == ADOPTER_NAME.to_bytes();
+        let known = |pid: i32| {
+            let stat = ProcessStat::of(pid.cast_unsigned())?;
+            Some((pid, (stat.parent.cast_signed(), is_adopter(&stat))))
+        };
+        Self(pids.filter_map(known).collect())
     }
 
     fn is_below_agent(&self, mut pid: i32) -> bool {
@@ -62,14 +68,6 @@ impl Processes {
     fn below_agents(&self) -> impl Iterator<Item = i32> {
         self.0.keys().copied().filter(|pid| self.is_below_agent(*pid))
     }
-}
-
-/// The parent of the process whose line of `stat` this is, and whether it watches over a child of a host of agents.
-fn parse(stat: &[u8]) -> Option<(i32, bool)> {
-    // The second field is the name in parentheses and may hold anything; then come state and parent.
-    let (begins, ends) = (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
-    let parent = std::str::from_utf8(&stat[ends + 1..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some((parent, stat.get(begins + 1..ends)? == ADOPTER_NAME.to_bytes()))
 }
 
 /// Whether the process holds the socket, as far as that can be ruled out.
@@ -187,9 +185,6 @@ mod tests {
         assert_eq!(inode_of(table, (at(1), at(2))), Some(12));
         assert_eq!(inode_of(table, (at(2), at(1))), None);
         assert_eq!(inode_of("", (at(2), at(1))), None);
-        assert_eq!(parse(b"12 (a) (b) S 7 8"), Some((7, false)));
-        assert_eq!(parse(b"12 (pintle-adopter) S 7 8"), Some((7, true)));
-        assert_eq!(parse(b"12 nothing"), None);
     }
 
     #[test]

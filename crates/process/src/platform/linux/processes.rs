@@ -22,6 +22,42 @@ pub(crate) fn children() -> Vec<ChildProcess> {
     all.filter(|child| child.parent == getpid().as_raw() && !living.contains(&Pid::from_raw(child.pid))).collect()
 }
 
+/// What the system says of a process. Source: proc_pid_stat(5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// What it is called, which it can choose itself.
+    pub name: String,
+    /// The process that started or adopted it.
+    pub parent: u32,
+    /// Its group.
+    pub group: i32,
+    /// Whether it has ended and waits to be reaped.
+    pub has_ended: bool,
+    /// Since when it runs, in ticks since the machine started: with the id it names a process for good.
+    pub since: u64,
+}
+
+impl ProcessStat {
+    /// What is said of the process `pid`, if there is one.
+    pub fn of(pid: u32) -> Option<Self> {
+        Self::read(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn read(stat: &[u8]) -> Option<Self> {
+        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
+        let (begins, ends) = (stat.iter().position(|it| *it == b'(')?, stat.iter().rposition(|it| *it == b')')?);
+        let name = String::from_utf8_lossy(stat.get(begins + 1..ends)?).into_owned();
+        let fields: Vec<&str> = std::str::from_utf8(&stat[ends + 1..]).ok()?.split_ascii_whitespace().collect();
+        Some(Self {
+            name,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            has_ended: *fields.first()? == "Z",
+            since: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
 /// A process, as the parent that has it now sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ChildProcess {
@@ -38,14 +74,8 @@ pub(crate) struct ChildProcess {
 impl ChildProcess {
     /// The process `pid`, if there is one.
     pub(crate) fn read(pid: i32) -> Option<Self> {
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
-        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
-        let fields = std::str::from_utf8(&stat[after_name + 1..]).ok()?;
-        let mut fields = fields.split_ascii_whitespace();
-        let has_ended = fields.next()? == "Z";
-        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        Some(Self { pid, parent, group, has_ended })
+        let ProcessStat { parent, group, has_ended, .. } = ProcessStat::of(pid.cast_unsigned())?;
+        Some(Self { pid, parent: parent.cast_signed(), group, has_ended })
     }
 
     /// Whether it runs the same program as this process.
@@ -53,5 +83,24 @@ impl ChildProcess {
         let identity = |exe: String| fs::metadata(exe).ok().map(|of| (of.dev(), of.ino()));
         let own = identity("/proc/self/exe".into());
         own.is_some() && own == identity(format!("/proc/{}/exe", self.pid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let fields = " S 7 8 8 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
+        let of = |name: &str| ProcessStat::read(format!("12 ({name}){fields}").as_bytes()).unwrap();
+        let stat = of("a) (b) Z 1");
+        assert_eq!((stat.name.as_str(), stat.parent, stat.group, stat.has_ended), ("a) (b) Z 1", 7, 8, false));
+        assert_eq!(stat.since, 4711);
+        for cut in ["", "12", "12 (a", "12 (a) S 7"] {
+            assert_eq!(ProcessStat::read(cut.as_bytes()), None, "{cut}");
+        }
+        assert_eq!(ProcessStat::of(std::process::id()).unwrap().parent, std::os::unix::process::parent_id());
+        assert_eq!(ProcessStat::of(u32::MAX), None);
     }
 }
