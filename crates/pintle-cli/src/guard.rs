@@ -2,12 +2,11 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what `pintle-guard`
 //! knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the hosts'
-//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told; [`entry`] puts our hooks into their settings, [`installs`] finds them there, [`canary`] is the model that proves
+//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told; [`installs`] finds our hooks in their settings, [`canary`] is the model that proves
 //! them; [`places`] says where all that
 //! lies. No rule is here.
 
 pub(crate) mod canary;
-pub(crate) mod entry;
 pub(crate) mod folders;
 pub(crate) mod installs;
 pub(crate) mod known;

@@ -1,20 +1,21 @@
 //! Where agents have our hooks in their settings, as far as that can be seen without them.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use guard::host::InstallScope;
-use guard::{GuardHost, HOSTS, settings};
+use guard::settings::{self, CLIENT, KeptFile};
+use guard::{ClientEntry, GuardHost, HOSTS};
 use host::config::Env;
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::entry::{self, HookEntry};
 use super::places::GuardPlaces;
 use crate::error::CliError;
-
-/// The name of the hook's program.
-pub(crate) const HOOK_PROGRAM: &str = "pintle-hook";
 
 /// An installation that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
 
 /// The program of the hook: it stands beside this one.
 pub(crate) fn hook_program() -> std::io::Result<PathBuf> {
-    Ok(std::env::current_exe()?.with_file_name(HOOK_PROGRAM))
+    Ok(std::env::current_exe()?.with_file_name(CLIENT))
 }
 
 /// The installations of `host` that can be found from here.
@@ -57,33 +58,85 @@ pub(crate) fn found(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -
         let file = file_of(path, env)?;
         let text = fs::read_to_string(&file).ok()?;
         let flaw = || flaw(&text, places).or_else(|| differs(host, &text, places)).or_else(|| switched_off(host, env));
-        text.contains(HOOK_PROGRAM).then(|| Installed { scope: scope_word(scope), flaw: flaw(), file })
+        text.contains(CLIENT).then(|| Installed { scope: scope_word(scope), flaw: flaw(), file })
     };
     host.config.places.iter().filter_map(|place| in_file(place.scope, place.path)).collect()
 }
 
-/// How much sooner than the host the hook gives up, in seconds.
-const MARGIN_S: u32 = 2;
+/// What entries of ours say on this machine.
+pub(crate) struct OwnEntry {
+    program: String,
+    socket: String,
+    key_file: String,
+}
 
-/// What is written into the settings of `host`.
-pub(crate) fn entry_of(host: &GuardHost, places: &GuardPlaces, program: PathBuf) -> HookEntry {
-    HookEntry {
-        program,
-        socket: places.socket.clone(),
-        key_file: places.key_file(),
-        timeout_s: host.deadline.installed_s,
-        deadline_ms: u64::from(host.deadline.installed_s.saturating_sub(MARGIN_S)) * 1000,
+impl OwnEntry {
+    /// # Errors
+    /// A path is not UTF-8, which settings have to be.
+    pub(crate) fn of(places: &GuardPlaces, program: &Path) -> Result<Self, CliError> {
+        let text = |path: &Path| {
+            path.to_str().map(str::to_owned).ok_or_else(|| CliError::usage(format!("{} is not UTF-8", path.display())))
+        };
+        Ok(Self { program: text(program)?, socket: text(&places.socket)?, key_file: text(&places.key_file())? })
+    }
+
+    /// What stands in the settings of `host`.
+    pub(crate) fn for_host(&self, host: &GuardHost) -> ClientEntry<'_> {
+        ClientEntry {
+            host: host.id,
+            program: &self.program,
+            socket: &self.socket,
+            key_file: &self.key_file,
+            timeout_s: host.deadline.installed_s,
+        }
     }
 }
 
 /// How the entries in `text` differ from those that are written today, in anything that the host reads.
 fn differs(host: &GuardHost, text: &str, places: &GuardPlaces) -> Option<String> {
-    let written = entry::installed(host, text, &entry_of(host, places, hook_program().ok()?));
-    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).map_err(|error| error.to_string());
-    match written.and_then(|written| Ok((read(&written)?, read(text)?))) {
+    let own = OwnEntry::of(places, &hook_program().ok()?).ok()?;
+    let read = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| error.to_string());
+    let written = settings::install(host, &own.for_host(host), Some(text), None).map_err(|why| why.to_string());
+    match written.and_then(|written| Ok((read(&written.text)?, read(text)?))) {
         Ok((written, there)) if written == there => None,
         Ok(_) => Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned()),
         Err(why) => Some(format!("it cannot be read: {why}")),
+    }
+}
+
+/// Where it is kept what `file` of `host` was before it was changed.
+fn kept_file(places: &GuardPlaces, host: &GuardHost, file: &Path) -> PathBuf {
+    let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, file.as_os_str().as_encoded_bytes());
+    places.folder.join("kept").join(format!("{}-{name}.json", host.id))
+}
+
+/// What the last installation left in `file`, and what was there before.
+pub(crate) fn kept(places: &GuardPlaces, host: &GuardHost, file: &Path) -> Option<KeptFile> {
+    let bytes = fs::read(kept_file(places, host, file)).ok()?;
+    let kept: Value = serde_json::from_slice(&bytes).ok()?;
+    let before = kept["before"].as_str().map(str::to_owned);
+    Some(KeptFile { before, after: kept["after"].as_str()?.to_owned() })
+}
+
+/// Keeps that, for nobody else to read; or forgets it.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_kept(
+    places: &GuardPlaces,
+    host: &GuardHost,
+    (file, kept): (&Path, Option<&KeptFile>),
+) -> io::Result<()> {
+    let at = kept_file(places, host, file);
+    match kept {
+        Some(kept) => {
+            fs::create_dir_all(at.parent().unwrap_or(&places.folder))?;
+            let text = json!({"file": file, "before": kept.before, "after": kept.after}).to_string();
+            let mut made = File::options().write(true).create(true).truncate(true).mode(0o600).open(at)?;
+            made.write_all(text.as_bytes())
+        }
+        None if at.exists() => fs::remove_file(at),
+        None => Ok(()),
     }
 }
 

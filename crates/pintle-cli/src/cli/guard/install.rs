@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use guard::GuardHost;
-use guard::host::{ConfigPlace, InstallScope};
+use guard::host::{ConfigForm, ConfigPlace, EventRow, InstallScope};
+use guard::settings::{self, EditedFile, KeptFile, NotEdited};
+use guard::{ClientEntry, GuardHost};
 use host::config::Env;
 use similar::{ChangeTag, TextDiff};
 
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
-use crate::guard::entry;
-use crate::guard::installs::{entry_of, file_of, hook_program, hosts, scope_word};
+use crate::guard::installs::{OwnEntry, file_of, hook_program, hosts, kept, scope_word, write_kept};
 use crate::guard::places::GuardPlaces;
 use crate::operator;
 
@@ -26,9 +26,6 @@ const NEW: Style = AnsiColor::Green.on_default();
 
 /// How many unchanged lines stand around a change that is shown.
 const AROUND: usize = 3;
-
-/// The agent whose settings are known here.
-const INSTALLED: &str = "claude";
 
 /// Flags of `guard install` and `guard uninstall`.
 #[derive(Debug, Args)]
@@ -61,8 +58,13 @@ pub struct InstallArgs {
 struct Change {
     host: &'static GuardHost,
     file: PathBuf,
-    before: String,
-    after: String,
+    before: Option<String>,
+    /// None: the file goes.
+    after: Option<String>,
+    /// What uninstalling has to know from now on.
+    kept: Option<KeptFile>,
+    /// The mode of a file that is new.
+    mode: u32,
 }
 
 pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
@@ -74,15 +76,16 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         return Err(CliError::failed(format!("the hook's program {} is not there", program.display()))
             .hint("in a checkout: cargo build -p pintle-hook"));
     }
+    let own = OwnEntry::of(&places, &program)?;
     let mut changes = Vec::new();
     for host in wanted(&args.host)? {
         if !args.force {
             check_version(host)?;
         }
-        let (file, before) = settings(host, args, &env)?;
-        let entry = entry_of(host, &places, program.clone());
-        let after = entry::installed(host, &before, &entry).map_err(|why| unreadable(&file, &why))?;
-        changes.push(Change { host, file, before, after });
+        let entry = own.for_host(host);
+        for (file, event) in files(host, args, &env)? {
+            changes.push(installed(host, (&file, event), (&entry, &places))?);
+        }
     }
     if !args.dry_run {
         let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
@@ -92,37 +95,64 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     settle(args, &places, changes, "guarded")
 }
 
+/// What an installation makes of `file`, which is that of one event where the host has one for each.
+fn installed(
+    host: &'static GuardHost,
+    (file, event): (&Path, Option<&'static EventRow>),
+    (entry, places): (&ClientEntry<'_>, &GuardPlaces),
+) -> Result<Change, CliError> {
+    let before = read(file)?;
+    let known = kept(places, host, file);
+    let edited = match event {
+        None => settings::install(host, entry, before.as_deref(), known.as_ref()),
+        Some(event) => settings::install_event(host, (entry, event), before.as_deref(), known.as_ref()),
+    };
+    let EditedFile { text, kept, others } = edited.map_err(|why| not_edited(file, &why))?;
+    for other in others {
+        let (event, runs) = (clean(&other.event), clean(&other.runs));
+        terminal::warn(&format!(
+            "{} has another hook at {event}: {runs}; who comes last may undo what the other said",
+            host.id
+        ));
+    }
+    let mode = if event.is_some() { 0o700 } else { 0o600 };
+    Ok(Change { host, file: file.to_owned(), before, after: Some(text), kept: Some(kept), mode })
+}
+
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     let mut changes = Vec::new();
     for host in wanted(&args.host)? {
-        let (file, before) = settings(host, args, &env)?;
-        let after = entry::removed(host, &before).map_err(|why| unreadable(&file, &why))?;
-        changes.push(Change { host, file, before, after });
+        for (file, _) in files(host, args, &env)? {
+            let before = read(&file)?;
+            let known = kept(&places, host, &file);
+            let after = settings::uninstall(host, before.as_deref(), known.as_ref());
+            let after = after.map_err(|why| not_edited(&file, &why))?;
+            changes.push(Change { host, file, before, after, kept: None, mode: 0o600 });
+        }
     }
     settle(args, &places, changes, "no longer guarded")
 }
 
-/// The agents that are meant. What is written is in the form of Claude Code's settings, so it goes to no other one's.
 fn wanted(names: &[String]) -> Result<Vec<&'static GuardHost>, CliError> {
-    let chosen: Vec<&'static GuardHost> = match names {
-        [all] if all == "all" => hosts(Some(INSTALLED))?,
-        names => names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect::<Result<_, CliError>>()?,
-    };
-    match chosen.iter().find(|host| host.id != INSTALLED) {
-        Some(other) => Err(CliError::usage(format!("hooks cannot be installed for {} yet", other.name))),
-        None => Ok(chosen),
+    match names {
+        [all] if all == "all" => hosts(None),
+        names => names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect(),
     }
 }
 
-fn unreadable(file: &Path, why: &str) -> CliError {
+fn not_edited(file: &Path, why: &NotEdited) -> CliError {
     CliError::usage(format!("{} cannot be changed: {why}", file.display()))
 }
 
-/// The settings of `host` that `args` mean, and what stands there.
-fn settings(host: &GuardHost, args: &InstallArgs, env: &Env) -> Result<(PathBuf, String), CliError> {
+/// The files of `host` that `args` mean: the one of its settings, or one for each of its events.
+fn files(
+    host: &GuardHost,
+    args: &InstallArgs,
+    env: &Env,
+) -> Result<Vec<(PathBuf, Option<&'static EventRow>)>, CliError> {
     let scope = match (args.project, args.local, args.system) {
         (true, _, _) => InstallScope::Project,
         (_, true, _) => InstallScope::ProjectLocal,
@@ -135,9 +165,19 @@ fn settings(host: &GuardHost, args: &InstallArgs, env: &Env) -> Result<(PathBuf,
     })?;
     // What is linked to elsewhere is changed there.
     let file = file.canonicalize().unwrap_or(file);
-    match fs::read_to_string(&file) {
-        Ok(text) => Ok((file, text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((file, String::new())),
+    Ok(match host.config.form {
+        ConfigForm::Executables { .. } => {
+            host.events.iter().filter(|row| row.installed).map(|row| (file.join(row.name), Some(row))).collect()
+        }
+        ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => vec![(file, None)],
+    })
+}
+
+/// What stands in `file`, if it is there.
+fn read(file: &Path) -> Result<Option<String>, CliError> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(CliError::failed(format!("{} cannot be read: {error}", file.display()))),
     }
 }
@@ -173,22 +213,28 @@ fn version(text: &str) -> Option<Vec<u64>> {
 
 /// Shows the changes, asks, and makes them.
 fn settle(args: &InstallArgs, places: &GuardPlaces, changes: Vec<Change>, now: &str) -> Result<u8, CliError> {
-    for change in changes {
-        let Change { host, file, before, after } = &change;
-        if before == after {
-            terminal::say(&format!("{}  nothing to change in {}\n", host.id, clean(&file.display().to_string())))?;
+    let mut settled: Vec<&str> = Vec::new();
+    for change in &changes {
+        let file = clean(&change.file.display().to_string());
+        if change.before == change.after {
+            terminal::say(&format!("{}  nothing to change in {file}\n", change.host.id))?;
             continue;
         }
-        terminal::say(&shown(&change))?;
+        terminal::say(&shown(change))?;
         if args.dry_run {
             continue;
         }
-        if !args.yes && !operator::confirm(&format!("change {}?", clean(&file.display().to_string())))? {
-            return Err(CliError::failed("nothing was changed"));
+        if !args.yes && !operator::confirm(&format!("change {file}?"))? {
+            return Err(CliError::failed("nothing more was changed"));
         }
-        let failed = |error: io::Error| CliError::failed(format!("{} cannot be written: {error}", file.display()));
-        keep(places, &change).and_then(|()| replace(file, after)).map_err(failed)?;
-        terminal::say(&format!("{}  {now}\n", host.id))?;
+        let failed = |error: io::Error| CliError::failed(format!("{file} cannot be written: {error}"));
+        // What uninstalling has to know comes first: a change that is cut short can be taken back.
+        let kept = change.kept.as_ref();
+        write_kept(places, change.host, (&change.file, kept)).and_then(|()| replace(change)).map_err(failed)?;
+        if settled.last() != Some(&change.host.id) {
+            settled.push(change.host.id);
+            terminal::say(&format!("{}  {now}\n", change.host.id))?;
+        }
     }
     Ok(0)
 }
@@ -196,7 +242,8 @@ fn settle(args: &InstallArgs, places: &GuardPlaces, changes: Vec<Change>, now: &
 /// The lines that change, with some around them.
 fn shown(change: &Change) -> String {
     let mut text = format!("{}\n", clean(&change.file.display().to_string()));
-    let diff = TextDiff::from_lines(&change.before, &change.after);
+    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    let diff = TextDiff::from_lines(before, after);
     for group in diff.grouped_ops(AROUND) {
         for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let (mark, style) = match line.tag() {
@@ -210,24 +257,13 @@ fn shown(change: &Change) -> String {
     text
 }
 
-/// Keeps what stood there before.
-fn keep(places: &GuardPlaces, change: &Change) -> io::Result<()> {
-    if change.before.is_empty() {
-        return Ok(());
-    }
-    let folder = places.folder.join("copies");
-    fs::create_dir_all(&folder)?;
-    let name = change.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let copy = folder.join(format!("{}-{}-{name}", change.host.id, jiff::Timestamp::now().as_millisecond()));
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(copy)?;
-    file.write_all(change.before.as_bytes())
-}
-
-/// Puts `text` in the place of what stands in `file`, whole or not at all.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
+/// Puts what a change leaves in the place of what stands in its file, whole or not at all.
+fn replace(change: &Change) -> io::Result<()> {
+    let file = &change.file;
+    let Some(text) = &change.after else { return fs::remove_file(file) };
     let folder = file.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
-    let mode = fs::metadata(file).map_or(0o600, |metadata| metadata.permissions().mode() & 0o777);
+    let mode = fs::metadata(file).map_or(change.mode, |metadata| metadata.permissions().mode() & 0o777);
     let beside = folder.join(format!(".pintle-{}", std::process::id()));
     let mut made = File::options().write(true).create_new(true).mode(mode).open(&beside)?;
     made.write_all(text.as_bytes()).and_then(|()| made.sync_all())?;

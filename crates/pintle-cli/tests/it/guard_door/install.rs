@@ -68,7 +68,6 @@ fn an_installed_hook_starts_the_daemon_and_is_gone_without_a_trace() {
     let seen = pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), SETTINGS);
-    assert_eq!(std::fs::read_dir(folder.join("copies")).unwrap().count(), 2);
     let status = pintle(&env, &["guard", "status", "--host", "claude"]);
     assert!(status.out.contains("not installed"), "{status}");
 }
@@ -138,4 +137,23 @@ fn what_turns_the_guard_off_or_was_changed_is_named() {
     assert!(seen.code == Some(5) && seen.out.contains("`disableAllHooks`"), "{seen}");
     env.write("here/.claude/settings.json", "{");
     assert_eq!(status().code, Some(5), "what cannot be read may turn it off");
+}
+
+#[test]
+fn what_was_there_before_is_there_again() {
+    let texts =
+        [None, Some(""), Some("\n"), Some("{\"hooks\":{}}"), Some("{ \"hooks\" : { \"PreToolUse\" : [] } }\r\n")];
+    for before in texts {
+        let env = with_claude("2.1.330");
+        let settings = env.path("home/.claude/settings.json");
+        before.map(|text| env.write("home/.claude/settings.json", text));
+        let install = ["guard", "install", "--host", "claude", "--yes"];
+        let seen = pintle(&env, &install);
+        assert!(seen.code == Some(0) && seen.out.contains("claude  guarded"), "{before:?}: {seen}");
+        let again = pintle(&env, &install);
+        assert!(again.out.contains("nothing to change"), "{before:?}: {again}");
+        let seen = pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]);
+        assert_eq!(seen.code, Some(0), "{before:?}: {seen}");
+        assert_eq!(std::fs::read_to_string(&settings).ok().as_deref(), before, "{seen}");
+    }
 }
