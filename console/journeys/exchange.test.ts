@@ -98,7 +98,7 @@ test("a file says what would come of it before anything is written", async () =>
   ];
   await page.getByRole("link", { name: "Import" }).click();
   await page.getByLabel("Or paste it here").fill("[[hook]]\nname = 1");
-  await page.getByText("This is no JSON").waitFor();
+  await page.getByText("This is not JSON").waitFor();
   await page.getByLabel("Or paste it here").fill(JSON.stringify(records));
   await comes("guard").getByText("the same").waitFor();
   await comes("new one").getByText("new", { exact: true }).waitFor();

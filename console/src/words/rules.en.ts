@@ -75,7 +75,7 @@ export const rulesEn = {
     fileHint: "JSON: one record or an array, as Export writes it. For TOML there is pintle hooks add.",
     text: "Or paste it here",
     tooLong: "The file has more than 1 MiB. Add it with pintle hooks add.",
-    noJson: (why: string) => `This is no JSON: ${why}`,
+    noJson: (why: string) => `This is not JSON: ${why}`,
     records: "Records of the file",
     number: "Record",
     hook: "Hook",

@@ -36,6 +36,12 @@ pub enum Malformed {
     /// A member that the event cannot be without.
     #[error("`{0}` is missing or not of its type")]
     Member(&'static str),
+    /// It says that it is another event than the one that the hook was started for.
+    #[error("it is the event `{0}`, and the hook was started for another one")]
+    OtherEvent(String),
+    /// An event that a hook can stop, in a form that nobody knows.
+    #[error("what the event `{0}` is about is not known")]
+    Unknown(String),
 }
 
 /// One event of a host.

@@ -4,7 +4,7 @@ use domain::json::Value;
 
 use crate::answer::Answer;
 use crate::coverage::ToolCoverage;
-use crate::event::{HookInput, HostEvent, Malformed};
+use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::ruling::GuardRuling;
 use crate::tools::ToolRow;
 
@@ -242,6 +242,22 @@ pub enum AskSupport {
 }
 
 impl GuardHost {
+    /// Reads what the host says to a hook. What the host started the hook for is what counts: whoever says otherwise
+    /// would choose which rules apply, and what nobody knows would be let pass.
+    ///
+    /// # Errors
+    /// No event can be read from it, it is another one, or one that can be stopped and is not known.
+    pub fn read(&self, input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
+        let event = (self.adapter.decode)(input)?;
+        if input.event.is_some_and(|wanted| self.event(wanted).is_some() && wanted != event.event) {
+            return Err(Malformed::OtherEvent(event.event));
+        }
+        if event.what == HostWhat::Other && self.event(&event.event).is_some_and(|row| row.stops) {
+            return Err(Malformed::Unknown(event.event));
+        }
+        Ok(event)
+    }
+
     /// The row of the event `name`.
     pub fn event(&self, name: &str) -> Option<&EventRow> {
         self.events.iter().find(|row| row.name == name)

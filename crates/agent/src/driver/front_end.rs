@@ -163,7 +163,10 @@ impl Work<'_> {
         };
         // A long one takes a while, in which other turns go on.
         let signed = if is_long { tokio::task::spawn_blocking(sign).await } else { Ok(sign()) };
-        let Ok((text, sig)) = signed else { return };
+        let (text, sig) = match signed {
+            Ok(signed) => signed,
+            Err(error) => return tracing::error!(%error, "the beginning of a turn could not be told"),
+        };
         self.turn_env.user_output.started(&text, &sig);
     }
 

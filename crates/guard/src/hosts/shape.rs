@@ -18,10 +18,6 @@ pub(super) fn decode_payload(
     input: &HookInput<'_>,
 ) -> Result<HostEvent, Malformed> {
     let name = said.text("hook_event_name")?;
-    // What the host started us for is what counts: whoever says otherwise would choose which rules apply.
-    if input.event.is_some_and(|wanted| wanted != name) {
-        return Err(Malformed::Member("hook_event_name"));
-    }
     let mut event = said.begin(host, name, input);
     event.session = said.text("session_id")?;
     event.transcript = said.said("transcript_path");

@@ -1,7 +1,7 @@
 //! What the guarded agent must not touch.
 
 use domain::json::{self, Value, json};
-use pintle_guard::{GuardedFiles, protects};
+use pintle_guard::{GuardedFiles, Malformed, host, protects};
 
 use crate::recorded::decode;
 
@@ -192,4 +192,27 @@ fn a_change_of_settings_is_never_in_force() {
     let event = decode(pintle_guard::host("claude").unwrap(), None, &[], payload.as_bytes()).unwrap();
     let why = protects(&event, &GuardedFiles { home: HOME, own: &[] });
     assert!(why.is_some_and(|why| why.contains("/x/.claude/settings.json")));
+}
+
+#[test]
+fn whoever_says_another_event_or_none_that_is_known_is_refused() {
+    let bash = r#"{"hook_event_name":"EVENT","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
+    let read = |started: &str, said: &str| {
+        decode(host("claude").unwrap(), Some(started), &[], bash.replace("EVENT", said).as_bytes())
+    };
+    assert!(read("PreToolUse", "PreToolUse").is_ok());
+    for said in ["PostToolUse", "Stop", "Else"] {
+        assert_eq!(read("PreToolUse", said), Err(Malformed::OtherEvent(said.to_owned())));
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_read_is_refused() {
+    for input in ["{}", r#"{"command":7}"#, r#"{"command":null}"#, r#"{"command":["ls",7]}"#, r#"{"Command":"ls"}"#] {
+        let payload =
+            format!(r#"{{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{input}}}"#);
+        let event = decode(host("claude").unwrap(), Some("PreToolUse"), &[], payload.as_bytes()).unwrap();
+        let files = GuardedFiles { home: "/of/anna", own: &[] };
+        assert!(protects(&event, &files).is_some_and(|why| why.contains("cannot be judged")), "{input}");
+    }
 }

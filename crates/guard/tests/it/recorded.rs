@@ -28,7 +28,7 @@ pub(crate) fn decode(
     environment: &[(String, String)],
     stdin: &[u8],
 ) -> Result<HostEvent, Malformed> {
-    (host.adapter.decode)(&HookInput { event, environment, cwd: "/started/here", stdin })
+    host.read(&HookInput { event, environment, cwd: "/started/here", stdin })
 }
 
 fn sorted(folder: &Path) -> Vec<PathBuf> {

@@ -84,7 +84,7 @@ impl Desk {
             cwd: &question.cwd,
             stdin: &question.payload,
         };
-        match (host.adapter.decode)(&input) {
+        match host.read(&input) {
             Ok(event) => self.work(host, &event, asked).await,
             Err(malformed) => refused(question, &malformed.to_string()),
         }
