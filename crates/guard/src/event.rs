@@ -33,6 +33,9 @@ pub enum Malformed {
     /// Not one JSON object.
     #[error("the input is not one JSON object: {0}")]
     NotJson(String),
+    /// A name that stands twice in one object.
+    #[error("`{0}` stands twice in one object")]
+    Twice(String),
     /// A member that the event cannot be without.
     #[error("`{0}` is missing or not of its type")]
     Member(&'static str),

@@ -7,6 +7,7 @@ use crate::coverage::ToolCoverage;
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::ruling::GuardRuling;
 use crate::tools::ToolRow;
+use crate::trial::HostTrial;
 
 /// A coding agent that can be guarded. Adding one touches only its own file and the list in `hosts.rs`.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct GuardHost {
     pub environment: &'static [&'static str],
     /// Reads what it says and writes what it takes.
     pub adapter: HostAdapter,
+    /// How it is run to prove that it is guarded.
+    pub trial: HostTrial,
 }
 
 /// The two functions of a host.
@@ -62,11 +65,15 @@ pub struct HostConfig {
     pub form: ConfigForm,
     /// Where our entry has to stand among those of others.
     pub position: RowPosition,
+    /// Whether somebody has to accept hooks before they run.
+    pub acceptance: HookAcceptance,
     /// What the guarded agent must not change, as patterns of paths: `~` is the home folder, `**` any folders, `*` a part
     /// of a name. A trailing `/**` means the folder and all in it.
     pub protects: &'static [&'static str],
     /// What turns hooks off.
     pub switches: &'static [HostSwitch],
+    /// The variable of the environment that moves the files of a person elsewhere.
+    pub moved_by: Option<&'static str>,
 }
 
 /// One file of a host's configuration.
@@ -184,6 +191,19 @@ pub enum SwitchValue {
     Is(bool),
     /// A list that names a hook of ours.
     NamesOurs,
+}
+
+/// Whether somebody has to accept hooks before they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookAcceptance {
+    /// What stands in the settings runs.
+    NotNeeded,
+    /// What a person or a project wrote is passed over, without a word, until it was accepted; that is asked and told
+    /// over the host's own server on standard streams. What the machine's settings say runs at once.
+    AppServer {
+        /// The file in which the host keeps what was accepted, as in [`ConfigPlace::path`].
+        state: &'static str,
+    },
 }
 
 /// Where our entry has to stand among those of others.

@@ -13,6 +13,7 @@ pub mod ruling;
 pub mod settings;
 pub mod speech;
 pub mod tools;
+pub mod trial;
 mod wire;
 
 pub use answer::{Answer, Degraded};

@@ -4,11 +4,13 @@ use domain::json::Value;
 
 use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue};
 
+mod accepted;
 mod json_edit;
 mod json_text;
 mod others;
 mod toml_block;
 
+pub use accepted::forget;
 pub use json_text::pretty;
 pub use others::{CLIENT, NotEdited, OtherHook};
 
@@ -144,4 +146,19 @@ pub fn is_off(switch: &HostSwitch, text: &str) -> Result<bool, NotEdited> {
         }
         (SwitchValue::Is(_) | SwitchValue::NamesOurs, _) => false,
     })
+}
+
+/// Whether two texts of a file of `host` say the same to the host.
+///
+/// # Errors
+/// One of them cannot be read.
+pub fn is_same(host: &GuardHost, one: &str, other: &str) -> Result<bool, NotEdited> {
+    match host.config.form {
+        ConfigForm::Json { comments, .. } => {
+            let read = |text: &str| json_text::parse(text, comments).map(|node| node.value());
+            Ok(read(one)? == read(other)?)
+        }
+        ConfigForm::Toml { .. } => Ok(toml_block::at(one, &[])? == toml_block::at(other, &[])?),
+        ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(one == other),
+    }
 }

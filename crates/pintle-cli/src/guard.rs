@@ -2,16 +2,21 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what `pintle-guard`
 //! knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the hosts'
-//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told; [`installs`] finds our hooks in their settings, [`canary`] is the model that proves
-//! them; [`places`] says where all that
-//! lies. No rule is here.
+//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
+//! the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be
+//! told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
+//! guarded, [`proofs`] what was proven; [`places`] says where all that lies. No rule is here.
 
+pub(crate) mod accepted;
 pub(crate) mod canary;
 pub(crate) mod folders;
+pub(crate) mod host_files;
 pub(crate) mod installs;
 pub(crate) mod known;
 pub(crate) mod listening;
 pub(crate) mod places;
+pub(crate) mod proofs;
 pub(crate) mod rulings;
 pub(crate) mod sessions;
+pub(crate) mod versions;
 pub(crate) mod working;

@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 
 /// What is known of Claude Code.
 pub static CLAUDE: GuardHost = GuardHost {
@@ -29,6 +30,7 @@ pub static CLAUDE: GuardHost = GuardHost {
         ],
         form: ConfigForm::Json { comments: false, entry },
         position: RowPosition::First,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.claude/settings*.json", "~/.claude*/**", "/etc/claude-code/**"],
         switches: &[
             HostSwitch { path: "~/.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
@@ -44,6 +46,7 @@ pub static CLAUDE: GuardHost = GuardHost {
                 off: SwitchValue::Is(true),
             },
         ],
+        moved_by: Some("CLAUDE_CONFIG_DIR"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
     events: &[
@@ -92,6 +95,7 @@ pub static CLAUDE: GuardHost = GuardHost {
     ],
     environment: &["CLAUDE_PROJECT_DIR", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ATTENDED", "AI_AGENT"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Messages, shell, run, hears_refusals: true },
 };
 
 /// How it comes to run no hooks.
@@ -116,6 +120,26 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
         "timeout": hook.timeout_s,
         "onFailure": "block",
     }]})
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("Bash", json!({"command": command, "description": "does nothing"}))
+}
+
+/// Its variables keep it from asking anybody but the model of the trial.
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    TrialRun::of(
+        &["-p", model.prompt],
+        &[
+            ("ANTHROPIC_BASE_URL", model.url),
+            ("ANTHROPIC_API_KEY", trial::KEY),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_BUG_COMMAND", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+        ],
+    )
 }
 
 /// What is printed when nobody answers.

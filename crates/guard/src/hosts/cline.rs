@@ -6,13 +6,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    InstallScope, KnownVersions, RowPosition,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, InstallScope, KnownVersions, RowPosition,
 };
 use crate::panic::PanicRow;
 use crate::ruling::{GuardRuling, RulingWord};
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 use crate::wire::{Payload, call, prompt_text};
 
 /// What is known of Cline.
@@ -27,8 +28,10 @@ pub static CLINE: GuardHost = GuardHost {
         ],
         form: ConfigForm::Executables { text },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.cline/**", "**/.clinerules/hooks/**"],
         switches: &[],
+        moved_by: Some("CLINE_DIR"),
     },
     deadline: HookDeadline { installed_s: 120, unit: None, default_s: Some(120) },
     events: &[
@@ -76,18 +79,40 @@ pub static CLINE: GuardHost = GuardHost {
         ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[CRASH] },
         ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[CRASH] },
         ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[CRASH] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[CRASH, PROMPTS] },
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: false },
 };
 
 const CRASH: &str = "a hook that is killed lets the call run, whatever its code";
+/// What no hook was ever told.
+const PROMPTS: &str = "prompts of a run without a person pass no hook";
 const FILE: &[Holds] = &[Holds::Path("path")];
 
 /// `exec` leaves no second process that could hold standard output.
 fn text(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     format!("#!/bin/sh\nexec {}\n", hook.shell_text(row.name))
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("run_commands", json!({"commands": [command]}))
+}
+
+/// Its models stand in its state alone, so that it gets another one; its hooks are looked for elsewhere.
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    const PROVIDER: &str = "openai-compatible";
+    let base_url = format!("{}/v1", model.url);
+    let settings = json!({"provider": PROVIDER, "apiKey": trial::KEY, "model": trial::MODEL, "baseUrl": base_url});
+    let provider = json!({"settings": settings, "updatedAt": "2026-11-22T00:00:00.000Z", "tokenSource": "manual"});
+    let state = json!({"version": 1, "lastUsedProvider": PROVIDER, "modes": {}, "providers": {(PROVIDER): provider}});
+    let folder = format!("{}/.cline-data", model.folder);
+    let run = TrialRun::of(
+        &["--data-dir", &folder, "-P", PROVIDER, "-m", trial::MODEL, model.prompt],
+        &[("CLINE_TELEMETRY_DISABLED", "1"), ("CLINE_NO_AUTO_UPDATE", "1")],
+    );
+    TrialRun { files: vec![(".cline-data/settings/providers.json", state.to_string())], ..run }
 }
 
 /// What is printed when nobody answers.

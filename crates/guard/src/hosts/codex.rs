@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 
 /// What is known of Codex.
 pub static CODEX: GuardHost = GuardHost {
@@ -28,6 +29,7 @@ pub static CODEX: GuardHost = GuardHost {
         ],
         form: ConfigForm::Json { comments: false, entry },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::AppServer { state: "~/.codex/config.toml" },
         protects: &["**/.codex/**", "/etc/codex/**"],
         switches: &[
             HostSwitch { path: "~/.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
@@ -38,6 +40,7 @@ pub static CODEX: GuardHost = GuardHost {
                 off: SwitchValue::Is(false),
             },
         ],
+        moved_by: Some("CODEX_HOME"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
     events: &[
@@ -74,12 +77,12 @@ pub static CODEX: GuardHost = GuardHost {
         ToolCoverage {
             class: ToolClass::Shell,
             level: GuardLevel::Open,
-            around: &["`write_stdin` types into a shell that is open, and no hook sees it", TRUST],
+            around: &["`write_stdin` types into a shell that is open, and no hook sees it", TRUST, KILLED],
         },
         ToolCoverage {
             class: ToolClass::FileWrite,
             level: GuardLevel::Held,
-            around: &["`write_stdin` into an open shell", TRUST],
+            around: &["`write_stdin` into an open shell", TRUST, KILLED],
         },
         ToolCoverage {
             class: ToolClass::FileRead,
@@ -91,23 +94,49 @@ pub static CODEX: GuardHost = GuardHost {
             level: GuardLevel::Open,
             around: &["web search runs at the vendor and passes no hook"],
         },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[TRUST] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[TRUST] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[TRUST, KILLED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[TRUST, KILLED] },
         ToolCoverage {
             class: ToolClass::Other,
             level: GuardLevel::Held,
-            around: &["the script of `exec` in code mode is not seen; the calls in it are", TRUST],
+            around: &["the script of `exec` in code mode is not seen; the calls in it are", TRUST, KILLED],
         },
     ],
     environment: &["CODEX_HOME"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Responses, shell, run, hears_refusals: true },
 };
+
+/// What decides alone: there is no answer then.
+const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 /// What makes it pass over every hook.
 const TRUST: &str = "`features.hooks = false`, or a hook that nobody accepted: it is passed over without a word";
 
 fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     json!({"hooks": [{"type": "command", "command": hook.shell_text(row.name), "timeout": hook.timeout_s}]})
+}
+
+/// Its tool is called otherwise before its hooks than before its model.
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("exec_command", json!({"cmd": command}))
+}
+
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    let text = |text: &str| Value::from(text).to_string();
+    let provider = format!(
+        "model_providers.{MODEL}={{name={MODEL_TEXT},base_url={},wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}",
+        text(&format!("{}/v1", model.url)),
+        MODEL = trial::MODEL,
+        MODEL_TEXT = text(trial::MODEL),
+    );
+    let (provider_name, name) =
+        (format!("model_provider={}", text(trial::MODEL)), format!("model={}", text(trial::MODEL)));
+    let settings = [&provider, &provider_name, &name, "check_for_update_on_startup=false", "analytics.enabled=false"];
+    let mut args = vec!["exec", "--skip-git-repo-check", "--ephemeral"];
+    args.extend(settings.iter().flat_map(|setting| ["-c", setting]));
+    args.push(model.prompt);
+    TrialRun::of(&args, &[])
 }
 
 /// What is printed when nobody answers.

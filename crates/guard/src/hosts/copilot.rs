@@ -7,14 +7,15 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::settings;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 use crate::wire::{Payload, call};
 
 /// What is known of Copilot CLI.
@@ -30,6 +31,7 @@ pub static COPILOT: GuardHost = GuardHost {
         ],
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.copilot/**", "**/.github/hooks/**", "**/.github/copilot/**", "/etc/github-copilot/**"],
         switches: &[
             HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
@@ -40,6 +42,7 @@ pub static COPILOT: GuardHost = GuardHost {
                 off: SwitchValue::Is(true),
             },
         ],
+        moved_by: Some("COPILOT_HOME"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },
     events: &[
@@ -88,6 +91,7 @@ pub static COPILOT: GuardHost = GuardHost {
     ],
     environment: &["COPILOT_CLI_BINARY_VERSION", "COPILOT_PROJECT_DIR"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
 
 const SWITCH: &str = "`disableAllHooks` of a project that is trusted";
@@ -109,6 +113,24 @@ fn text(host: &GuardHost, hook: &ClientEntry<'_>) -> String {
         hooks.insert(row.name.to_owned(), entry);
     }
     format!("{}\n", settings::pretty(&json!({"version": 1, "hooks": hooks}), "  ", "\n", ""))
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("bash", json!({"command": command, "description": "does nothing", "mode": "sync"}))
+}
+
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    TrialRun::of(
+        &["--no-color", "-p", model.prompt],
+        &[
+            ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", model.url)),
+            ("COPILOT_PROVIDER_API_KEY", trial::KEY),
+            ("COPILOT_PROVIDER_TYPE", "openai"),
+            ("COPILOT_MODEL", trial::MODEL),
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_AUTO_UPDATE", "false"),
+        ],
+    )
 }
 
 /// What is printed when nobody answers.

@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 use crate::wire::{Payload, call};
 
 /// What is known of Gemini CLI.
@@ -29,6 +30,7 @@ pub static GEMINI: GuardHost = GuardHost {
         ],
         form: ConfigForm::Json { comments: true, entry },
         position: RowPosition::First,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.gemini/settings.json", "/etc/gemini-cli/**"],
         switches: &[
             HostSwitch {
@@ -62,6 +64,7 @@ pub static GEMINI: GuardHost = GuardHost {
                 off: SwitchValue::NamesOurs,
             },
         ],
+        moved_by: Some("GEMINI_CLI_HOME"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },
     events: &[
@@ -69,8 +72,8 @@ pub static GEMINI: GuardHost = GuardHost {
         EventRow { name: "SessionEnd", installed: true, answers: false, stops: false },
         EventRow { name: "BeforeAgent", installed: true, answers: true, stops: true },
         EventRow { name: "AfterAgent", installed: true, answers: true, stops: true },
-        EventRow { name: "BeforeModel", installed: true, answers: true, stops: true },
-        EventRow { name: "AfterModel", installed: true, answers: true, stops: true },
+        EventRow { name: "BeforeModel", installed: false, answers: true, stops: true },
+        EventRow { name: "AfterModel", installed: false, answers: true, stops: true },
         EventRow { name: "BeforeTool", installed: true, answers: true, stops: true },
         EventRow { name: "AfterTool", installed: true, answers: true, stops: true },
     ],
@@ -100,21 +103,25 @@ pub static GEMINI: GuardHost = GuardHost {
         ToolRow { native: "invoke_agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
         ToolCoverage {
             class: ToolClass::Subagent,
             level: GuardLevel::Held,
-            around: &[SWITCH, "calls of sub-agents carry no mark of them"],
+            around: &[SWITCH, "calls of sub-agents carry no mark of them", KILLED],
         },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, KILLED] },
     ],
     environment: &["GEMINI_SESSION_ID", "GEMINI_PROJECT_DIR"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Gemini, shell, run, hears_refusals: true },
 };
+
+/// What decides alone: there is no answer then.
+const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 const SWITCH: &str = "`hooksConfig.enabled` or `hooksConfig.disabled` of a project";
 const FILE: &[Holds] = &[Holds::Path("file_path"), Holds::Path("absolute_path")];
@@ -131,6 +138,26 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
         entry["matcher"] = Value::from(".*");
     }
     entry
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("run_shell_command", json!({"command": command, "description": "does nothing"}))
+}
+
+/// Which key it takes stands in settings alone; in its usual mode it refuses calls before it asks a hook.
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    let settings = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
+    let run = TrialRun::of(
+        &["--approval-mode=yolo", "-m", "gemini-2.5-flash", "-p", model.prompt],
+        &[
+            ("GOOGLE_GEMINI_BASE_URL", model.url),
+            ("GEMINI_API_KEY", trial::KEY),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+            ("GEMINI_CLI_NO_RELAUNCH", "true"),
+            ("GEMINI_TELEMETRY_ENABLED", "false"),
+        ],
+    );
+    TrialRun { files: vec![(".gemini/settings.json", settings.to_string())], ..run }
 }
 
 /// What is printed when nobody answers.

@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    InstallScope, KnownVersions, RowPosition, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech::{self, MAX_CONTEXT_BYTES, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 
 /// What is known of Kimi Code.
 pub static KIMI: GuardHost = GuardHost {
@@ -24,8 +25,10 @@ pub static KIMI: GuardHost = GuardHost {
         places: &[ConfigPlace { scope: InstallScope::User, path: "~/.kimi-code/config.toml" }],
         form: ConfigForm::Toml { entry },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.kimi-code/**"],
         switches: &[],
+        moved_by: Some("KIMI_CODE_HOME"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },
     events: &[
@@ -51,17 +54,21 @@ pub static KIMI: GuardHost = GuardHost {
         ToolRow { native: "Agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[ENTRY] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[ENTRY] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
+
+/// What decides alone: there is no answer then.
+const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 const ENTRY: &str = "one unknown key or event in any hook entry drops all hooks";
 const PATH: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
@@ -71,6 +78,24 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     let text = |text: &str| Value::from(text).to_string();
     let (event, command) = (text(row.name), text(&hook.shell_text(row.name)));
     format!("[[hooks]]\nevent = {event}\ncommand = {command}\ntimeout = {}\n", hook.timeout_s)
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("Bash", json!({"command": command}))
+}
+
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    TrialRun::of(
+        &["-p", model.prompt],
+        &[
+            ("KIMI_MODEL_NAME", trial::MODEL),
+            ("KIMI_MODEL_PROVIDER_TYPE", "openai"),
+            ("KIMI_MODEL_BASE_URL", &format!("{}/v1", model.url)),
+            ("KIMI_MODEL_API_KEY", trial::KEY),
+            ("KIMI_DISABLE_TELEMETRY", "1"),
+            ("KIMI_CODE_NO_AUTO_UPDATE", "1"),
+        ],
+    )
 }
 
 /// What is printed when nobody answers.

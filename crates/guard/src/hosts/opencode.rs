@@ -1,19 +1,20 @@
 //! OpenCode, by a plugin of ours: it starts the client with `{"directory", "input", "output"}` of its hooks.
 
-use domain::json::{Object, Value};
+use domain::json::{Object, Value, json};
 
 use super::plugin::{self, Plugin};
 use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    InstallScope, KnownVersions, RowPosition, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech;
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 use crate::wire::{Payload, call, prompt_text};
 
 /// What is known of OpenCode.
@@ -28,8 +29,10 @@ pub static OPENCODE: GuardHost = GuardHost {
         ],
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**"],
         switches: &[],
+        moved_by: None,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
     events: &[
@@ -69,6 +72,7 @@ pub static OPENCODE: GuardHost = GuardHost {
     ],
     environment: &["OPENCODE_PID"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
 
 const PURE: &str = "started with `--pure`";
@@ -77,6 +81,28 @@ const FILE: &[Holds] = &[Holds::Path("filePath")];
 /// It has the arguments of the client but for the event, which it puts in.
 fn text(_host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     plugin::filled(include_str!("opencode/pintle.js"), hook)
+}
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("bash", json!({"command": command, "description": "does nothing"}))
+}
+
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    let models = json!({(trial::MODEL): {"name": trial::MODEL, "tool_call": true}});
+    let options = json!({"baseURL": format!("{}/v1", model.url), "apiKey": trial::KEY});
+    let provider =
+        json!({"npm": "@ai-sdk/openai-compatible", "name": trial::MODEL, "options": options, "models": models});
+    let settings = json!({"provider": {(trial::MODEL): provider}}).to_string();
+    let name = format!("{}/{}", trial::MODEL, trial::MODEL);
+    TrialRun::of(
+        &["run", "-m", &name, model.prompt],
+        &[
+            ("OPENCODE_CONFIG_CONTENT", &settings),
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ],
+    )
 }
 
 /// What is printed when nobody answers.

@@ -1,19 +1,20 @@
 //! pi, by an extension of ours: it starts the client with the event, and with `sessionId` and `cwd` beside its members.
 
-use domain::json::Value;
+use domain::json::{Value, json};
 
 use super::plugin::{self, Plugin};
 use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    InstallScope, KnownVersions, RowPosition, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech;
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 use crate::wire::{Payload, call};
 
 /// What is known of pi.
@@ -28,8 +29,10 @@ pub static PI: GuardHost = GuardHost {
         ],
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.pi/**", "**/.pi/extensions/**"],
         switches: &[],
+        moved_by: Some("PI_CODING_AGENT_DIR"),
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
     events: &[
@@ -58,6 +61,7 @@ pub static PI: GuardHost = GuardHost {
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
 
 const NONE: &str = "started with `--no-extensions`";
@@ -67,6 +71,33 @@ const PATH: &[Holds] = &[Holds::Path("path")];
 fn text(_host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     plugin::filled(include_str!("pi/pintle.ts"), hook)
 }
+
+fn shell(command: &str) -> TrialCall {
+    TrialCall::of("bash", json!({"command": command}))
+}
+
+/// An extension brings the model: the settings of the person stay as they are.
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    let nothing = json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0});
+    let canary = json!({
+        "id": trial::MODEL, "name": trial::MODEL, "reasoning": false, "input": ["text"], "cost": nothing,
+        "contextWindow": 100_000, "maxTokens": 4_000,
+    });
+    let provider = json!({
+        "baseUrl": format!("{}/v1", model.url), "apiKey": trial::KEY, "api": "openai-completions", "models": [canary],
+    });
+    let name = Value::from(trial::MODEL);
+    let extension = format!("export default function (pi) {{\n  pi.registerProvider({name}, {provider});\n}}\n");
+    let file = format!("{}/{CANARY_FILE}", model.folder);
+    let run = TrialRun::of(
+        &["-e", &file, "--no-session", "--provider", trial::MODEL, "--model", trial::MODEL, "-p", model.prompt],
+        &[("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1"), ("PI_TELEMETRY", "0")],
+    );
+    TrialRun { files: vec![(CANARY_FILE, extension)], ..run }
+}
+
+/// Where the extension lies that brings the model of a trial.
+const CANARY_FILE: &str = "pintle-canary.ts";
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

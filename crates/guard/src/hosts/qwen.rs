@@ -7,13 +7,14 @@ use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
-    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookDeadline, HostAdapter, HostConfig,
-    HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
+    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
+use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 
 /// What is known of Qwen Code.
 pub static QWEN: GuardHost = GuardHost {
@@ -28,6 +29,7 @@ pub static QWEN: GuardHost = GuardHost {
         ],
         form: ConfigForm::Json { comments: true, entry },
         position: RowPosition::Last,
+        acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.qwen/**", "/etc/qwen-code/**"],
         switches: &[
             HostSwitch { path: "~/.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
@@ -38,6 +40,7 @@ pub static QWEN: GuardHost = GuardHost {
                 off: SwitchValue::Is(true),
             },
         ],
+        moved_by: None,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },
     events: &[
@@ -78,17 +81,21 @@ pub static QWEN: GuardHost = GuardHost {
         ToolRow { native: "task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, LATER] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, LATER] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
     ],
     environment: &["QWEN_PROJECT_DIR", "QWEN_CODE_STARTUP_VERSION"],
     adapter: HostAdapter { decode, encode },
+    trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
+
+/// What decides alone: there is no answer then.
+const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 const SWITCH: &str = "`disableAllHooks` of a project, which beats every other settings file";
 const LATER: &str = "an `allow` of another hook that stands behind ours";
@@ -102,6 +109,26 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
         "command": hook.shell_text(row.name),
         "timeout": u64::from(hook.timeout_s) * 1000,
     }]})
+}
+
+fn shell(command: &str) -> TrialCall {
+    let arguments = json!({"command": command, "description": "does nothing", "is_background": false});
+    TrialCall::of("run_shell_command", arguments)
+}
+
+/// In its usual mode it refuses calls before it asks a hook.
+fn run(model: &TrialModel<'_>) -> TrialRun {
+    TrialRun::of(
+        &["--auth-type", "openai", "--approval-mode=yolo", "-p", model.prompt],
+        &[
+            ("OPENAI_BASE_URL", &format!("{}/v1", model.url)),
+            ("OPENAI_API_KEY", trial::KEY),
+            ("OPENAI_MODEL", trial::MODEL),
+            ("QWEN_CODE_NO_RELAUNCH", "true"),
+            ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
+            ("QWEN_TELEMETRY_ENABLED", "false"),
+        ],
+    )
 }
 
 /// What is printed when nobody answers.
@@ -119,14 +146,9 @@ pub(crate) const PANIC: PanicRow = PanicRow {
     ],
 };
 
+/// Of a prompt it tells its hooks before every call of the model, from the second one on without a text.
 fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
-    let mut event = shape::decode(&QWEN, input)?;
-    // It tells its hooks of a prompt before every call of the model, without the prompt from the second one on.
-    if matches!(&event.what, HostWhat::Prompt { text } if text.is_empty()) {
-        event.what = HostWhat::Other;
-        event.host_raw.insert("prompt".to_owned(), Value::from(""));
-    }
-    Ok(event)
+    shape::decode(&QWEN, input)
 }
 
 fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {

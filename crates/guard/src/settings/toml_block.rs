@@ -16,6 +16,10 @@ pub(super) fn install(tables: &str, old: Option<&str>) -> Result<String, NotEdit
     }
     let line = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let block = format!("{BEGIN}\n{tables}{END}").replace('\n', line);
+    // Where exactly ours stands, it stays: others may have come behind it.
+    if let Some(old) = old.filter(|old| old.contains(&block)) {
+        return Ok(old.to_owned());
+    }
     Ok(if text.is_empty() || text.ends_with('\n') {
         format!("{text}{block}{line}")
     } else {

@@ -316,6 +316,32 @@ proptest! {
     }
 
     #[test]
+    fn files_that_are_ours_alone_come_back_byte_by_byte(blank in "[ \\t\\r\\n]{0,8}", theirs in "[a-z/#! \\n]{1,60}") {
+        for host in HOSTS {
+            let put = |program, old: Option<&str>, kept: Option<&KeptFile>| match host.config.form {
+                ConfigForm::Json { .. } | ConfigForm::Toml { .. } => None,
+                ConfigForm::WholeFile { .. } => Some(install(host, &hook(host, program), old, kept)),
+                ConfigForm::Executables { .. } => {
+                    let row = settings::installed(host).next().unwrap();
+                    Some(install_event(host, (&hook(host, program), row), old, kept))
+                }
+            };
+            for old in [None, Some(blank.as_str())] {
+                let Some(edited) = put(PROGRAM, old, None) else { continue };
+                let edited = edited.unwrap();
+                let moved = put(OTHER_PROGRAM, Some(&edited.text), Some(&edited.kept)).unwrap().unwrap();
+                prop_assert_eq!(uninstall(host, Some(&moved.text), Some(&moved.kept)), Ok(old.map(str::to_owned)));
+                // Without what was kept, what is ours goes.
+                prop_assert_eq!(uninstall(host, Some(&moved.text), None), Ok(None));
+            }
+            if !theirs.trim().is_empty() && let Some(edited) = put(PROGRAM, Some(&theirs), None) {
+                prop_assert_eq!(edited, Err(NotEdited::Taken));
+                prop_assert_eq!(uninstall(host, Some(&theirs), None), Ok(Some(theirs.clone())));
+            }
+        }
+    }
+
+    #[test]
     fn no_text_breaks_editing(text in any::<String>(), bent in "[\\[\\]{}\",:/* a\n]{0,60}") {
         for host in HOSTS {
             for text in [&text, &bent] {

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::Global;
 use crate::error::CliError;
 
+mod changes;
 mod doctor;
 mod install;
 mod serve;
@@ -31,6 +32,6 @@ pub(super) fn run(global: &Global, command: &GuardCommand) -> Result<u8, CliErro
         GuardCommand::Uninstall(args) => install::uninstall(global, args),
         GuardCommand::Serve(args) => serve::run(global, args),
         GuardCommand::Status(args) => status::run(global, args),
-        GuardCommand::Doctor(args) => doctor::run(args),
+        GuardCommand::Doctor(args) => doctor::run(global, args),
     }
 }

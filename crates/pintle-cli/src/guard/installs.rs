@@ -1,19 +1,18 @@
-//! Where agents have our hooks in their settings, as far as that can be seen without them.
+//! Where agents have our hooks in their settings, and whether those would run.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use guard::host::InstallScope;
-use guard::settings::{self, CLIENT, KeptFile};
+use guard::host::{ConfigForm, ConfigPlace, HookAcceptance, InstallScope};
+use guard::settings::{self, CLIENT};
 use guard::{ClientEntry, GuardHost, HOSTS};
 use host::config::Env;
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
-use serde_json::{Value, json};
-use uuid::Uuid;
 
+use super::accepted::{self, Acceptance};
+use super::host_files::{file_of, text_of};
 use super::places::GuardPlaces;
 use crate::error::CliError;
 
@@ -22,7 +21,7 @@ use crate::error::CliError;
 pub(crate) struct Installed {
     /// Whom it is about.
     pub(crate) scope: &'static str,
-    /// The file.
+    /// The file, or the folder of its files.
     pub(crate) file: PathBuf,
     /// Why it guards nothing.
     pub(crate) flaw: Option<String>,
@@ -38,29 +37,15 @@ pub(crate) const fn scope_word(scope: InstallScope) -> &'static str {
     }
 }
 
-/// The file that `path` of the table means here.
-pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
-    match (path.strip_prefix("~/"), path.strip_prefix("./")) {
-        (Some(below), _) => Some(Path::new(env.text("HOME")?).join(below)),
-        (None, Some(below)) => Some(env.cwd.join(below)),
-        (None, None) => Some(PathBuf::from(path)),
-    }
-}
-
 /// The program of the hook: it stands beside this one.
-pub(crate) fn hook_program() -> std::io::Result<PathBuf> {
+pub(crate) fn hook_program() -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(CLIENT))
 }
 
 /// The installations of `host` that can be found from here.
 pub(crate) fn found(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -> Vec<Installed> {
-    let in_file = |scope: InstallScope, path: &str| {
-        let file = file_of(path, env)?;
-        let text = fs::read_to_string(&file).ok()?;
-        let flaw = || flaw(&text, places).or_else(|| differs(host, &text, places)).or_else(|| switched_off(host, env));
-        text.contains(CLIENT).then(|| Installed { scope: scope_word(scope), flaw: flaw(), file })
-    };
-    host.config.places.iter().filter_map(|place| in_file(place.scope, place.path)).collect()
+    let looked = |place: &ConfigPlace| Look { host, env, places }.at(place);
+    host.config.places.iter().filter_map(looked).collect()
 }
 
 /// What entries of ours say on this machine.
@@ -92,70 +77,135 @@ impl OwnEntry {
     }
 }
 
-/// How the entries in `text` differ from those that are written today, in anything that the host reads.
-fn differs(host: &GuardHost, text: &str, places: &GuardPlaces) -> Option<String> {
-    let own = OwnEntry::of(places, &hook_program().ok()?).ok()?;
-    let read = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| error.to_string());
-    let written = settings::install(host, &own.for_host(host), Some(text), None).map_err(|why| why.to_string());
-    match written.and_then(|written| Ok((read(&written.text)?, read(text)?))) {
-        Ok((written, there)) if written == there => None,
-        Ok(_) => Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned()),
-        Err(why) => Some(format!("it cannot be read: {why}")),
+/// The variable of the environment that has `host` look for the files of a person elsewhere, if it is set.
+pub(crate) fn moved_by(host: &GuardHost, env: &Env) -> Option<&'static str> {
+    host.config.moved_by.filter(|name| env.vars.get(*name).is_some_and(|value| !value.is_empty()))
+}
+
+/// Looks at the installations of one host.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    host: &'static GuardHost,
+    env: &'a Env,
+    places: &'a GuardPlaces,
+}
+
+impl Look<'_> {
+    fn at(&self, place: &ConfigPlace) -> Option<Installed> {
+        let file = file_of(place.path, self.env)?;
+        let flaw = match self.host.config.form {
+            ConfigForm::Executables { .. } => self.in_folder(&file)?,
+            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => match text_of(&file) {
+                Ok(None) => return None,
+                Ok(Some(text)) if !text.contains(CLIENT) => return None,
+                Ok(Some(text)) => self.in_text(&text),
+                Err(error) => Some(format!("it cannot be read: {error}")),
+            },
+        };
+        let flaw = flaw
+            .or_else(|| self.switched_off())
+            .or_else(|| self.moved(place.scope))
+            .or_else(|| self.not_accepted(place.scope, &file));
+        Some(Installed { scope: scope_word(place.scope), file, flaw })
+    }
+
+    /// Why the hooks that stand in `text` guard nothing.
+    fn in_text(&self, text: &str) -> Option<String> {
+        missing(text, self.places).or_else(|| self.differs(text))
+    }
+
+    /// The same of a folder with a file for each event; nothing where none of them is ours.
+    #[expect(clippy::option_option, reason = "no installation, or one with or without a flaw")]
+    fn in_folder(&self, folder: &Path) -> Option<Option<String>> {
+        let rows: Vec<_> = settings::installed(self.host).map(|row| (row, folder.join(row.name))).collect();
+        let texts: Vec<_> = rows.iter().map(|(_, file)| text_of(file)).collect();
+        let is_ours = |text: &io::Result<Option<String>>| matches!(text, Ok(Some(text)) if text.contains(CLIENT));
+        if !texts.iter().any(is_ours) {
+            return None;
+        }
+        let own = hook_program().ok().and_then(|program| OwnEntry::of(self.places, &program).ok());
+        let flaw = rows.iter().zip(texts).find_map(|((row, file), text)| {
+            let name = row.name;
+            let text = match text {
+                Ok(Some(text)) => text,
+                Ok(None) => return Some(format!("`{name}` is not there; `pintle guard install` puts it right")),
+                Err(error) => return Some(format!("`{name}` cannot be read: {error}")),
+            };
+            if let Some(flaw) = missing(&text, self.places) {
+                return Some(format!("`{name}`: {flaw}"));
+            }
+            let entry = own.as_ref()?.for_host(self.host);
+            let written = settings::install_event(self.host, (&entry, row), Some(&text), None);
+            if written.map(|written| written.text) != Ok(text) {
+                return Some(format!("`{name}` is not what `pintle guard install` writes, which puts it right"));
+            }
+            let runs = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
+            (!runs).then(|| format!("`{name}` may not be executed"))
+        });
+        Some(flaw)
+    }
+
+    /// How the entries in `text` differ from those that are written today, in anything that the host reads.
+    fn differs(&self, text: &str) -> Option<String> {
+        let own = OwnEntry::of(self.places, &hook_program().ok()?).ok()?;
+        let written = settings::install(self.host, &own.for_host(self.host), Some(text), None);
+        match written.and_then(|written| settings::is_same(self.host, &written.text, text)) {
+            Ok(true) => None,
+            Ok(false) => {
+                Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned())
+            }
+            Err(why) => Some(format!("it cannot be read: {why}")),
+        }
+    }
+
+    /// The setting that turns the hooks off here, if one does.
+    fn switched_off(&self) -> Option<String> {
+        self.host.config.switches.iter().find_map(|switch| {
+            let file = file_of(switch.path, self.env)?;
+            let name = switch.names.join(".");
+            let off = match text_of(&file) {
+                Ok(None) => return None,
+                Ok(Some(text)) => settings::is_off(switch, &text).map_err(|why| why.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            match off {
+                Ok(false) => None,
+                Ok(true) => Some(format!("`{name}` in {} turns hooks off", file.display())),
+                Err(why) => {
+                    Some(format!("whether `{name}` in {} turns hooks off cannot be read: {why}", file.display()))
+                }
+            }
+        })
+    }
+
+    fn moved(&self, scope: InstallScope) -> Option<String> {
+        let name = moved_by(self.host, self.env).filter(|_| scope == InstallScope::User)?;
+        Some(format!("`{name}` is set, so that {} does not read this file", self.host.name))
+    }
+
+    /// Whether the host passes our entries over because nobody accepted them.
+    fn not_accepted(&self, scope: InstallScope, file: &Path) -> Option<String> {
+        match self.host.config.acceptance {
+            HookAcceptance::NotNeeded => None,
+            HookAcceptance::AppServer { .. } if scope == InstallScope::System => None,
+            HookAcceptance::AppServer { .. } => {
+                let name = self.host.name;
+                match accepted::look(Path::new(self.host.id), file, &self.env.cwd) {
+                    Ok(Acceptance { known: 0, .. }) => Some(format!("{name} knows none of its entries")),
+                    Ok(Acceptance { passed_over: 0, .. }) => None,
+                    Ok(Acceptance { known, passed_over }) => Some(format!(
+                        "{name} passes {passed_over} of its {known} entries over, because nobody accepted them as they \
+                         are; `pintle guard install` puts that right"
+                    )),
+                    Err(why) => Some(format!("whether {name} accepted its entries cannot be asked: {why}")),
+                }
+            }
+        }
     }
 }
 
-/// Where it is kept what `file` of `host` was before it was changed.
-fn kept_file(places: &GuardPlaces, host: &GuardHost, file: &Path) -> PathBuf {
-    let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, file.as_os_str().as_encoded_bytes());
-    places.folder.join("kept").join(format!("{}-{name}.json", host.id))
-}
-
-/// What the last installation left in `file`, and what was there before.
-pub(crate) fn kept(places: &GuardPlaces, host: &GuardHost, file: &Path) -> Option<KeptFile> {
-    let bytes = fs::read(kept_file(places, host, file)).ok()?;
-    let kept: Value = serde_json::from_slice(&bytes).ok()?;
-    let before = kept["before"].as_str().map(str::to_owned);
-    Some(KeptFile { before, after: kept["after"].as_str()?.to_owned() })
-}
-
-/// Keeps that, for nobody else to read; or forgets it.
-///
-/// # Errors
-/// It cannot be written.
-pub(crate) fn write_kept(
-    places: &GuardPlaces,
-    host: &GuardHost,
-    (file, kept): (&Path, Option<&KeptFile>),
-) -> io::Result<()> {
-    let at = kept_file(places, host, file);
-    match kept {
-        Some(kept) => {
-            fs::create_dir_all(at.parent().unwrap_or(&places.folder))?;
-            let text = json!({"file": file, "before": kept.before, "after": kept.after}).to_string();
-            let mut made = File::options().write(true).create(true).truncate(true).mode(0o600).open(at)?;
-            made.write_all(text.as_bytes())
-        }
-        None if at.exists() => fs::remove_file(at),
-        None => Ok(()),
-    }
-}
-
-/// The setting that turns the hooks of `host` off here, if one does.
-fn switched_off(host: &GuardHost, env: &Env) -> Option<String> {
-    host.config.switches.iter().find_map(|switch| {
-        let file = file_of(switch.path, env)?;
-        let text = fs::read_to_string(&file).ok()?;
-        let name = switch.names.join(".");
-        match settings::is_off(switch, &text) {
-            Ok(false) => None,
-            Ok(true) => Some(format!("`{name}` in {} turns hooks off", file.display())),
-            Err(why) => Some(format!("whether `{name}` in {} turns hooks off cannot be read: {why}", file.display())),
-        }
-    })
-}
-
-/// Why the hooks that stand in `text` guard nothing.
-fn flaw(text: &str, places: &GuardPlaces) -> Option<String> {
+/// What entries in `text` need and is not there.
+fn missing(text: &str, places: &GuardPlaces) -> Option<String> {
     let missing = |what: &str, path: &Path| format!("{what} {} is not there", path.display());
     let program = hook_program().ok()?;
     if !text.contains(&*program.to_string_lossy()) {
@@ -174,8 +224,8 @@ fn flaw(text: &str, places: &GuardPlaces) -> Option<String> {
     (!start.exists()).then(|| missing("what says how the daemon is started,", &start))
 }
 
-/// The agents whose files these commands edit.
-const INSTALLED_INTO: [&str; 1] = ["claude"];
+/// The agents whose files these commands edit: those whose real program was seen to be held by it.
+const INSTALLED_INTO: [&str; 9] = ["claude", "codex", "gemini", "qwen", "copilot", "kimi", "cline", "opencode", "pi"];
 
 /// The host called `id`, or all, of those that hooks are installed into.
 ///

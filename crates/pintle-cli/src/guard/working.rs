@@ -27,6 +27,7 @@ use super::canary;
 use super::folders::{Folders, InForce};
 use super::known::HostKnowledge;
 use super::places::GuardPlaces;
+use super::proofs;
 use super::rulings::{self, TOO_LATE, of_clearance, of_prompt, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
 
@@ -120,8 +121,14 @@ fn refused(question: &Question, why: &str) -> Ruled {
     Ruled { exit: 0, stdout, stderr: format!("pintle: refused: {why}\n").into_bytes() }
 }
 
+/// The variables in which hosts say their version as it is.
+const VERSIONS: [&str; 2] = ["QWEN_CODE_STARTUP_VERSION", "COPILOT_CLI_BINARY_VERSION"];
+
 /// The version that a host says in its environment, such as 2.1.330 in `claude-code_2-1-330_harness`.
 fn version_of(env: &[(String, String)]) -> Option<String> {
+    if let Some((_, version)) = env.iter().find(|(name, _)| VERSIONS.contains(&name.as_str())) {
+        return Some(version.clone());
+    }
     let (_, said) = env.iter().find(|(name, _)| name == "AI_AGENT")?;
     let version = said.split('_').find(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
     Some(version.replace('-', "."))
@@ -197,22 +204,26 @@ struct WorkedEvent<'a> {
 impl WorkedEvent<'_> {
     /// What the hooks conclude, and their handle.
     async fn rule(&self, desk: &Desk, held: mpsc::Sender<()>) -> (GuardRuling, Option<Dispatcher>) {
-        if let Some(reason) = self.canary() {
-            return (GuardRuling::Deny { reason }, None);
+        let canary = self.canary();
+        if let Some(nonce) = &canary {
+            proofs::heard(&desk.places, nonce);
         }
+        let canary = canary.as_deref().map(canary::refusal);
         let folder = &self.place.workspace;
         let in_force = match desk.folders.of(folder, self.place.is_new).await {
             Ok(in_force) => in_force,
             Err(error) => {
                 tracing::warn!("{}: {error}", folder.display());
-                let reason = format!("the configuration of {} does not load: {}", folder.display(), error.message);
+                let reason = canary.unwrap_or_else(|| {
+                    format!("the configuration of {} does not load: {}", folder.display(), error.message)
+                });
                 return (GuardRuling::Deny { reason }, None);
             }
         };
         let hooks = self.hooks(&in_force, held);
         // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
         let files = GuardedFiles { home: &desk.home, own: &in_force.own };
-        if let Some(reason) = guard::protects(self.event, &files) {
+        if let Some(reason) = canary.or_else(|| guard::protects(self.event, &files)) {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
@@ -229,11 +240,11 @@ impl WorkedEvent<'_> {
         (ruling, Some(hooks))
     }
 
-    /// The refusal of a canary: the daemon itself refuses it, whatever the hooks say.
+    /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.
     fn canary(&self) -> Option<String> {
         let HostWhat::Tool(tool) = &self.event.what else { return None };
         let texts = self.host.tool(&tool.native).map(|row| shell_texts(row, &tool.arguments)).unwrap_or_default();
-        texts.into_iter().find_map(canary::refusal)
+        texts.into_iter().find_map(canary::nonce).map(str::to_owned)
     }
 
     /// The hooks of the event.
@@ -425,6 +436,8 @@ mod tests {
         let of = |said: &str| version_of(&[("AI_AGENT".into(), said.into())]);
         assert_eq!(of("claude-code_2-1-330_harness").as_deref(), Some("2.1.330"));
         assert_eq!(of("another"), None);
+        let qwen = [("QWEN_CODE_STARTUP_VERSION".to_owned(), "0.24.4".to_owned())];
+        assert_eq!(version_of(&qwen).as_deref(), Some("0.24.4"));
         assert_eq!(version_of(&[]), None);
     }
 

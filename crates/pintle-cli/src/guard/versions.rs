@@ -1,0 +1,66 @@
+//! Which version of an agent is there, and whether anybody has tried that one.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use guard::host::KnownVersions;
+use tokio::process::Command;
+
+/// How long an agent has to say its version: some are slow starters, on a busy machine ten seconds.
+const SAY_TIME: Duration = Duration::from_secs(30);
+
+/// What is known of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostVersion {
+    /// The agent is not there, or does not say it: why.
+    Unsaid(String),
+    /// This one has been tried.
+    Known(String),
+    /// This one has not.
+    Unproven(String),
+}
+
+/// What `program` says of itself, held against `known`.
+pub(crate) async fn look(program: &Path, known: KnownVersions) -> HostVersion {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    match tokio::time::timeout(SAY_TIME, command.output()).await {
+        // Some say it on standard error.
+        Ok(Ok(output)) => judged(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()), known),
+        Ok(Err(error)) => HostVersion::Unsaid(format!("`{}` cannot be started: {error}", program.display())),
+        Err(_) => HostVersion::Unsaid(format!("`{} --version` does not end", program.display())),
+    }
+}
+
+fn judged(said: &str, known: KnownVersions) -> HostVersion {
+    let Some(found) = word(said) else { return HostVersion::Unsaid(format!("it says it is `{}`", said.trim())) };
+    let (min, newest) = (word(known.min), word(known.newest));
+    let is_known = min.is_some_and(|min| min.1 <= found.1) && newest.is_some_and(|newest| found.1 <= newest.1);
+    if is_known { HostVersion::Known(found.0) } else { HostVersion::Unproven(found.0) }
+}
+
+/// The version in `text`, and its numbers.
+fn word(text: &str) -> Option<(String, Vec<u64>)> {
+    let word = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let word = word.trim_end_matches(['.', ',']);
+    let numbers = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    Some((word.to_owned(), numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let known = KnownVersions { min: "2.1.99", newest: "2.1.330" };
+        let check = |said: &str, expected: &HostVersion| assert_eq!(&judged(said, known), expected, "{said}");
+        check("2.1.330 (Claude Code)", &HostVersion::Known("2.1.330".into()));
+        check("codex-cli 2.1.99\n", &HostVersion::Known("2.1.99".into()));
+        check("GitHub Copilot CLI 2.1.100.\nRun it.\n", &HostVersion::Known("2.1.100".into()));
+        check("2.1.98", &HostVersion::Unproven("2.1.98".into()));
+        check("2.2.0", &HostVersion::Unproven("2.2.0".into()));
+        check("nightly", &HostVersion::Unsaid("it says it is `nightly`".into()));
+    }
+}
