@@ -104,18 +104,51 @@ test("a file says what would come of it before anything is written", async () =>
   await comes("new one").getByText("new", { exact: true }).waitFor();
   await comes("cannot be read").getByText("refused").waitFor();
   await comes("strange").getByText('nobody knows event: "before_tea"').waitFor();
-  await comes("needs it").getByText("it has a secret").waitFor();
+  await comes("needs it").getByText("must be sent anew").waitFor();
   expect(await page.getByTestId("trial").innerText()).toContain("Nothing is written yet");
   await page.getByRole("button", { name: "Write 1 hook" }).click();
   await comes("new one").getByText("in force").waitFor();
   // The same file again: nothing is left to do. What is different is written over what is there when somebody says so.
   await page.getByLabel("Or paste it here").fill(JSON.stringify([{ ...guard, name: "new one" }, { ...guard, priority: 70 }]));
   await comes("new one").getByText("the same").waitFor();
-  await comes("guard").getByText("priority").waitFor();
+  await comes("guard").getByText("priority is 7, not 70").waitFor();
   expect(await page.getByRole("button", { name: "Write 0 hooks" }).isDisabled()).toBe(true);
   await page.getByLabel("Also write 1 record over what is there").check();
   await page.getByRole("button", { name: "Write 1 hook" }).click();
   await comes("guard").getByText("in force").waitFor();
+});
+
+test("secrets of what is there stay, and of a file that is not in order nothing is written", async () => {
+  await go(page, "/hooks");
+  const [tells] = (JSON.parse(await exported()) as { name: string }[]).filter(({ name }) => name === "tells") as Record<string, unknown>[];
+  await page.getByRole("link", { name: "Import" }).click();
+  const file = [{ ...tells, priority: 5 }, { ...tells, name: "first" }, { ...tells, name: "second", config: { url: "https://a.example/y" } }];
+  await page.getByLabel("Or paste it here").fill(JSON.stringify(file));
+  await comes("tells").getByText("priority is 0, not 5").waitFor();
+  // A mask stands for no secret of another hook.
+  await comes("first").getByText("refused").waitFor();
+  await page.getByLabel("Also write 1 record over what is there").check();
+  // Meanwhile somebody makes the one that the file has, too, and another one.
+  const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
+  await rule(other, { ...tells, name: "second", config: { url: "https://b.example/z" }, scope: "tenant" }, "ben");
+  await page.getByRole("button", { name: "Write 2 hooks" }).click();
+  await comes("tells").getByText("in force").waitFor();
+  await comes("second").getByText("in force").waitFor();
+  await page.getByLabel("Or paste it here").fill(JSON.stringify([{ ...tells, name: "third", config: { url: "https://a.example/third" } }, { ...tells, name: "second", config: { url: "https://c.example/x" } }]));
+  await comes("third").getByText("new", { exact: true }).waitFor();
+  await comes("second").getByText("different").waitFor();
+  await page.getByRole("button", { name: "Write 1 hook" }).waitFor();
+  // Somebody is faster: the record is another one now, and with it nothing of the file comes.
+  await rule(other, { ...tells, name: "third", config: { url: "https://d.example/" }, scope: "tenant" }, "ben");
+  await page.getByRole("button", { name: "Write 1 hook" }).click();
+  await page.getByText("Nothing was written.").waitFor();
+  await page.getByRole("alert").getByText("differs").waitFor();
+});
+
+test("the list says of each hook when it ran, how much it blocked and how long it takes", async () => {
+  await go(page, "/hooks");
+  await page.getByRole("columnheader", { name: "p95" }).waitFor();
+  expect(await page.locator("tr", { has: page.getByRole("link", { name: "guard", exact: true }) }).first().innerText()).toMatch(/–\s+–\s+–$/);
 });
 
 test("the change log says who changed what, and leads to the versions", async () => {
@@ -123,7 +156,7 @@ test("the change log says who changed what, and leads to the versions", async ()
   await page.getByRole("link", { name: "Change log" }).click();
   await page.getByRole("list", { name: "Change log" }).waitFor();
   const first = page.locator("[data-row]").first();
-  expect(await first.innerText()).toMatch(/guard\s+changed by anna\s+Version 2\s*·\s*priority/);
+  expect(await page.locator("[data-row]").filter({ hasText: "guard" }).first().innerText()).toMatch(/guard\s+changed by anna\s+Version 2\s*·\s*priority/);
   await page.getByLabel("Hook", { exact: true }).selectOption({ label: "new one" });
   await expect.poll(() => page.locator("[data-row]").count()).toBe(1);
   expect(await first.innerText()).toContain("created by anna");
@@ -134,7 +167,7 @@ test("the change log says who changed what, and leads to the versions", async ()
   await rule(other, scripted("later", "^exec$", { decision: "allow" }), "ben");
   await page.getByRole("button", { name: "Show 1 new" }).click();
   await page.locator("[data-row]").filter({ hasText: "later" }).waitFor();
-  await page.locator("[data-row]").filter({ hasText: "changed by anna" }).click();
+  await page.locator("[data-row]").filter({ hasText: "changed by anna" }).first().click();
   await page.getByText("Version 2").first().waitFor();
   expect(page.url()).toContain("tab=versions");
 });

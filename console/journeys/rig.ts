@@ -145,7 +145,7 @@ export class Rig {
     context.on("page", (page) => {
       page.on("pageerror", (error) => this.complaints.push(`${page.url()}: ${String(error)}`));
       page.on("console", (message) => {
-        if (message.type() === "error" && !/WebSocket connection|ERR_CONNECTION|40[14]/.test(message.text())) {
+        if (message.type() === "error" && !/WebSocket connection|ERR_CONNECTION|40[14]|415/.test(message.text())) {
           this.complaints.push(`${page.url()}: ${message.text()}`);
         }
       });

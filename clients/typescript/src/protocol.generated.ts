@@ -89,13 +89,14 @@ export type ToolCallPart = {
   readonly extra_content?: unknown;
 };
 
-/** A message of a conversation. */
+/** A message of a conversation; `media` are the files that came with it. */
 export type ShownMessage = {
   readonly role: MessageRole;
   readonly content: string;
   readonly thinking?: string;
   readonly tool_calls?: readonly ToolCallPart[];
   readonly tool_call_id?: string;
+  readonly media?: readonly string[];
   readonly origin?: string;
   readonly created_at?: string;
 };
@@ -131,7 +132,7 @@ export type CallPlace = {
   readonly server?: { readonly name: string; readonly runs: string; readonly digest: string };
 };
 
-/** A call that waits for a person, and what they said. */
+/** A call that waits for a person, and what they said; `shell` comes with `approvals.get`. */
 export type Approval = {
   readonly id: string;
   readonly agent_id: string;
@@ -153,6 +154,20 @@ export type Approval = {
   readonly answered_by?: string;
   readonly note?: string;
   readonly sessionKey?: string;
+  readonly shell?: ShellFacts;
+};
+
+/** What a shell text would do, as far as reading it tells. */
+export type ShellFacts = {
+  readonly commands: readonly { readonly name: string; readonly argv: readonly string[]; readonly cwd: string; readonly depth: number }[];
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly deletes: readonly string[];
+  readonly urls: readonly string[];
+  readonly outside: readonly string[];
+  readonly pipes_to_interpreter: boolean;
+  readonly unknown: boolean;
+  readonly unknown_why: string;
 };
 
 /** A hook as it is kept, without secrets; `config` is hidden where it is not yours, `trips` are for owners. */
@@ -184,6 +199,16 @@ export type Hook = {
   readonly created_at: string;
   readonly updated_at: string;
   readonly trips?: readonly { readonly tenant_id: string; readonly tripped_at: string }[];
+};
+
+/** What became of a record, or would: `differs` says in what the hook that is there is another one, `error` why the record is refused. */
+export type ImportedHook = {
+  readonly outcome: "created" | "same" | "updated" | "refused";
+  readonly name?: string;
+  readonly hookId?: string;
+  readonly differs?: readonly string[];
+  readonly error?: string;
+  readonly warnings?: readonly string[];
 };
 
 /** What may be said of a hook; members that are the server's are taken and ignored. */
@@ -638,6 +663,49 @@ export type TurnSpan = {
   readonly hooks?: readonly TurnHook[];
 };
 
+/** A call of a model. `before` is the request that hooks were given, `after` what they made of it, null where they changed nothing; `complete` is false where the records do not keep all that they put there. */
+export type SeenCall = {
+  readonly round: number;
+  readonly purpose: "plan" | "step" | "last_words";
+  readonly before: SeenRequest;
+  readonly after: SeenRequest | null;
+  readonly complete: boolean;
+  readonly changedBy: readonly string[];
+  readonly notes: readonly string[];
+};
+
+/** What a model is sent. */
+export type SeenRequest = {
+  readonly model: string;
+  readonly messages: readonly SeenMessage[];
+  readonly tools: readonly string[];
+};
+
+/** A message that a model is sent, without secrets; `isNew` where no call before saw it, and in `after` where a hook put it there; `bytes` where only the beginning is shown. */
+export type SeenMessage = {
+  readonly role: MessageRole;
+  readonly content: string;
+  readonly tool_calls?: readonly ToolCallPart[];
+  readonly tool_call_id?: string;
+  readonly from: string;
+  readonly skill?: string;
+  readonly hook?: string;
+  readonly isNew: boolean;
+  readonly bytes?: number;
+};
+
+/** What a hook did at a checkpoint, and when it ran last. */
+export type HookCountsAt = HookCounts & {
+  readonly event: CheckpointName;
+  readonly lastAt: string | null;
+};
+
+/** A hook of the configuration or a text of a skill at an event: whether it would run, and if not why. */
+export type ConfiguredChainLine = ConfiguredHook & {
+  readonly wouldRun: boolean;
+  readonly reason: string;
+};
+
 /** Arguments of a call without secrets; of long ones only the beginning. */
 export type TurnCall = {
   readonly arguments?: { readonly [member: string]: unknown };
@@ -741,9 +809,9 @@ export type Methods = {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
     readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
   };
-  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. */
+  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates let it pass; what came after it leaves the conversation and stays in its journal. */
   readonly "chat.send": {
-    readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly skills?: readonly string[]; readonly enableTools?: boolean };
+    readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly edits?: { readonly place: number; readonly of: number }; readonly skills?: readonly string[]; readonly enableTools?: boolean };
     readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string; readonly media?: readonly string[] } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };
   };
   /** Least role: operator. */
@@ -765,6 +833,11 @@ export type Methods = {
   readonly "turns.get": {
     readonly params: { readonly turnId: string };
     readonly payload: { readonly turn: TurnDetail; readonly subAgents: readonly TurnDetail[] };
+  };
+  /** Least role: viewer; what the model was sent in a round, 0 for the plan: made again from the journal and the records. */
+  readonly "turns.seen": {
+    readonly params: { readonly turnId: string; readonly round: number };
+    readonly payload: { readonly call: SeenCall };
   };
   /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer. */
   readonly "overview.get": {
@@ -871,6 +944,11 @@ export type Methods = {
     readonly params: { readonly matcher?: string; readonly condition?: string; readonly agentId?: string };
     readonly payload: { readonly tools: readonly string[]; readonly matcher: MatcherCheck | null; readonly condition: ConditionCheck | null };
   };
+  /** Least role: viewer; what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions. */
+  readonly "hooks.counts": {
+    readonly params: { readonly [member: string]: never };
+    readonly payload: { readonly events: number; readonly hooks: readonly HookCountsAt[] };
+  };
   /** Least role: viewer; from then on `hooks.execution` comes for this hook, or for all. */
   readonly "hooks.watch": {
     readonly params: { readonly on: boolean; readonly hookId?: string };
@@ -900,6 +978,11 @@ export type Methods = {
   readonly "hooks.create": {
     readonly params: HookInput;
     readonly payload: { readonly hookId: string; readonly warnings?: readonly string[] };
+  };
+  /** Least role: admin; all or none, in one transaction; a hook that has the scope, event and name of a record is that hook: with `overwrite` it becomes what the record says, and secrets whose mask the record has stay today's. `dryRun` writes nothing and says what would come of each. */
+  readonly "hooks.import": {
+    readonly params: { readonly hooks: readonly HookInput[]; readonly overwrite?: boolean; readonly dryRun?: boolean };
+    readonly payload: { readonly hooks: readonly ImportedHook[] };
   };
   /** Least role: admin. */
   readonly "hooks.update": {
@@ -936,10 +1019,10 @@ export type Methods = {
     readonly params: { readonly id: string };
     readonly payload: Execution & { readonly errorDetail: string | null };
   };
-  /** Least role: viewer; nothing is run. */
+  /** Least role: viewer; nothing is run; `configured` are the hooks of the configuration and the texts of skills at this checkpoint. */
   readonly "hooks.chain": {
     readonly params: { readonly event: CheckpointName; readonly agentId?: string; readonly toolName?: string; readonly toolInput?: { readonly [member: string]: unknown } };
-    readonly payload: { readonly chain: readonly ChainLine[] };
+    readonly payload: { readonly chain: readonly ChainLine[]; readonly configured: readonly ConfiguredChainLine[] };
   };
   /** Least role: viewer; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
   readonly "hooks.changes": {

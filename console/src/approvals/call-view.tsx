@@ -1,27 +1,40 @@
+import { Code } from "../ui/code.tsx";
+import { TextDiff } from "../ui/diff.tsx";
 import type { JsonObject } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
+import { type CallPart, partsOf } from "./parts.ts";
 
-/** The arguments that hold a command. */
-const COMMANDS = ["cmd", "command"];
-
-/** Exactly what would run: a command as it is, everything else as JSON. */
+/** Exactly what would run: a command as a shell reads it, a change of a file side by side, everything else as JSON. */
 export function CallView({ tool, input }: { tool: string; input: JsonObject }) {
-  const words = useWords().approvals;
-  const command = COMMANDS.map((name) => input[name]).find((value) => typeof value === "string");
-  const rest = Object.fromEntries(Object.entries(input).filter(([name, value]) => !(COMMANDS.includes(name) && value === command)));
-  const box = "max-h-100 overflow-auto rounded border border-line bg-surface p-3 whitespace-pre-wrap";
   return (
     <div className="flex flex-col gap-2" data-testid="call">
-      {typeof command === "string" && (
-        <pre tabIndex={0} role="region" aria-label={words.command} className={box}>
-          {command}
-        </pre>
-      )}
-      {(typeof command !== "string" || Object.keys(rest).length > 0) && (
-        <pre tabIndex={0} role="region" aria-label={words.input(tool)} className={box}>
-          {JSON.stringify(typeof command === "string" ? rest : input, null, 2)}
-        </pre>
-      )}
+      {partsOf(input).map((part, at) => (
+        <PartView key={at} part={part} tool={tool} />
+      ))}
     </div>
   );
+}
+
+function PartView({ part, tool }: { part: CallPart; tool: string }) {
+  const words = useWords().approvals;
+  switch (part.is) {
+    case "command":
+      return <Code text={part.text} language="shell" label={words.command} />;
+    case "change":
+      return (
+        <div>
+          <code className="mb-1 block font-semibold">{part.path}</code>
+          <TextDiff before={part.before} after={part.after} titles={[words.fileWas, words.fileIs]} label={words.change(part.path)} />
+        </div>
+      );
+    case "file":
+      return (
+        <div>
+          <code className="mb-1 block font-semibold">{part.path}</code>
+          <Code text={part.text} language="plain" label={words.wholeFile(part.path)} className="bg-allow-bg" />
+        </div>
+      );
+    case "rest":
+      return <Code text={part.text} language="json" label={words.input(tool)} />;
+  }
 }

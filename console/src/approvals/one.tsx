@@ -11,6 +11,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
+import { ShellFacts } from "./shell-facts.tsx";
 
 export function ApprovalPage() {
   const words = useWords().approvals;
@@ -53,6 +54,12 @@ function One({ approval }: { approval: Approval }) {
       <Card className="max-w-180 p-4">
         <h2 className="mb-1 font-medium">{words.wouldRun(approval.tool)}</h2>
         <CallView tool={approval.tool} input={approval.arguments} />
+        {approval.shell !== undefined && (
+          <>
+            <h2 className={label}>{words.shell.title}</h2>
+            <ShellFacts facts={approval.shell} />
+          </>
+        )}
         <h2 className={label}>{words.whoAsks}</h2>
         <p>
           <span className="font-semibold">{approval.by}</span>
@@ -75,6 +82,9 @@ function One({ approval }: { approval: Approval }) {
             <h2 className={label}>{words.where}</h2>
             <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
               {approval.sessionKey}
+            </Link>{" "}
+            <Link to="/turns/$id" params={{ id: approval.turn_id }} className="text-accent underline">
+              {words.openTurn}
             </Link>
           </>
         )}

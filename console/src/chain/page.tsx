@@ -1,60 +1,152 @@
-import { useMutation } from "@tanstack/react-query";
-import { Link, useSearch } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { type FormEvent, type ReactNode, useState } from "react";
 
+import { useTurn } from "../turns/queries.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { Sign } from "../ui/sign.tsx";
 import { useAgents } from "../wire/queries.ts";
-import { type ChainLine, EVENTS, type HookEvent, type JsonObject, type Params } from "../wire/types.ts";
-import { useWire } from "../wire/use-wire.ts";
+import type { CheckpointName, JsonObject, Params } from "../wire/types.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { ALL_MOMENTS, hasTool, MOMENTS, type Moment, type Past, pastOf } from "./moments.ts";
+import { type AskedAt, Rows } from "./rows.tsx";
 
-/** Who would be asked about a call, in which order, and who not and why. */
+const FIRST_INPUT = '{\n  "command": "git push --force"\n}';
+
+/** What is asked: it stands in the address. */
+interface Question {
+  readonly moment: Moment;
+  readonly agent: string;
+  readonly tool: string;
+  readonly input: string;
+}
+
+function questionIn(search: Readonly<Record<string, string | undefined>>): Question | undefined {
+  const moment = ALL_MOMENTS.find((one) => one === search["moment"]);
+  return moment === undefined ? undefined : { moment, agent: search["agent"] ?? "", tool: search["tool"] ?? "", input: search["input"] ?? "" };
+}
+
+const questionOf = ({ moment, agent, tool, input }: Past): Question => ({ moment, agent, tool, input: input === undefined ? "" : JSON.stringify(input, null, 2) });
+
+/** Who would be asked about an event, in which order, and who not and why; also about one that happened. */
 export function ChainPage() {
-  const words = useWords();
-  const { connection } = useWire();
-  const agents = useAgents().data ?? [];
+  const words = useWords().chain;
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
-  const [event, setEvent] = useState<HookEvent>("pre_tool_use");
-  const [agent, setAgent] = useState(search["agent"] ?? "");
-  const [tool, setTool] = useState("exec");
-  const [input, setInput] = useState('{\n  "command": "git push --force"\n}');
+  const { turn, row } = search;
+  if (turn !== undefined && row !== undefined) {
+    return <FromPast key={`${turn} ${row}`} turn={turn} row={row} />;
+  }
+  const asked = questionIn(search);
+  return <Chain asked={asked} past={undefined} about={words.about} />;
+}
+
+/** The question that an event of a turn is. */
+function FromPast({ turn, row }: { turn: string; row: string }) {
+  const words = useWords();
+  const found = useTurn(turn);
+  if (found.data === undefined) {
+    return <Page>{found.error === null ? <p className="text-muted">{words.turns.loading}</p> : <Problem error={found.error} retry={() => void found.refetch()} />}</Page>;
+  }
+  const past = pastOf(found.data.turn, row);
+  if (past === undefined) {
+    return (
+      <Page>
+        <Empty isPage title={words.chain.noEvent}>
+          <Link to="/turns/$id" params={{ id: turn }} className="text-accent underline">
+            {words.chat.openTurn}
+          </Link>
+        </Empty>
+      </Page>
+    );
+  }
+  const above = (
+    <Link to="/turns/$id" params={{ id: turn }} search={{ row } as never}>
+      {words.chain.past}
+    </Link>
+  );
+  return <Chain asked={questionOf(past)} past={past} about={words.chain.about} above={above} />;
+}
+
+/** The arguments as they were written; nothing for none. Throws what is wrong with them. */
+function read(text: string): JsonObject | undefined {
+  if (text.trim() === "") {
+    return undefined;
+  }
+  const value: unknown = JSON.parse(text);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+}
+
+function useChain(asked: Question | undefined): ReturnType<typeof useQuery<readonly AskedAt[]>> {
+  const { connection } = useWire();
+  return useQuery({
+    queryKey: ["hooks", "chain", asked],
+    queryFn: async (): Promise<readonly AskedAt[]> => {
+      const { moment, agent, tool, input } = asked as Question;
+      const toolInput = hasTool(moment) ? read(input) : undefined;
+      const of = (event: CheckpointName): Params<"hooks.chain"> => ({ event, ...(agent === "" ? {} : { agentId: agent }), ...(hasTool(moment) && tool !== "" ? { toolName: tool, ...(toolInput === undefined ? {} : { toolInput }) } : {}) });
+      return Promise.all(MOMENTS[moment].map(async (event) => ({ event, ...(await connection.request("hooks.chain", of(event))) })));
+    },
+    enabled: asked !== undefined,
+    retry: false,
+  });
+}
+
+function Chain({ asked, past, about, above }: { asked: Question | undefined; past: Past | undefined; about: string; above?: ReactNode }) {
+  const words = useWords();
+  const navigate = useNavigate();
+  const { me } = useWire();
+  const isOwner = useMay("owner");
+  const agents = useAgents().data ?? [];
+  const [moment, setMoment] = useState<Moment>(asked?.moment ?? "call");
+  const [agent, setAgent] = useState(asked?.agent ?? "");
+  const [tool, setTool] = useState(asked?.tool ?? "exec");
+  const [input, setInput] = useState(asked?.input ?? FIRST_INPUT);
   const [bad, setBad] = useState<string>();
-  const chain = useMutation({ mutationFn: async (params: Params<"hooks.chain">) => (await connection.request("hooks.chain", params)).chain });
-  const hasTool = event !== "session_start" && event !== "user_prompt_submit" && event !== "stop";
+  const chain = useChain(asked);
   const ask = (submitted: FormEvent): void => {
     submitted.preventDefault();
     setBad(undefined);
     try {
-      const read: unknown = hasTool ? JSON.parse(input) : {};
-      if (typeof read !== "object" || read === null || Array.isArray(read)) {
+      if (hasTool(moment) && input.trim() !== "" && read(input) === undefined) {
         setBad(words.test.notObject);
         return;
       }
-      chain.mutate({
-        event,
-        ...(agent === "" ? {} : { agentId: agent }),
-        ...(hasTool && tool !== "" ? { toolName: tool, toolInput: read as JsonObject } : {}),
-      });
     } catch (error) {
       setBad(words.test.notJson(error instanceof Error ? error.message : ""));
+      return;
+    }
+    const about = hasTool(moment) ? { tool, input } : {};
+    void navigate({ to: "/chain", search: { moment, ...(agent === "" ? {} : { agent }), ...about } as never, replace: true });
+    if (asked !== undefined) {
+      void chain.refetch();
     }
   };
+  const all = (chain.data ?? []).flatMap((at) => [...at.chain, ...at.configured]);
   return (
     <Page>
-      <PageHead title={words.chain.title} answer={chain.data === undefined ? words.chain.about : words.chain.answer(chain.data.filter((row) => row.wouldRun).length, chain.data.length)} />
+      <PageHead title={words.chain.title} above={above} answer={chain.data === undefined ? about : words.chain.answer(all.filter((row) => row.wouldRun).length, all.length)} />
       <div className="grid grid-cols-[320px_minmax(0,1fr)] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form className="flex flex-col gap-3" onSubmit={ask}>
+            <p className="text-muted">
+              {words.chain.tenant(me.tenant_name || me.tenant_slug)}{" "}
+              {isOwner && (
+                <Link to="/settings/tenants" className="text-accent underline">
+                  {words.chain.otherTenant}
+                </Link>
+              )}
+            </p>
             <Field label={words.hooks.fields.event}>
               {(about) => (
-                <Select {...about} value={event} onChange={(change) => setEvent(EVENTS.find((one) => one === change.target.value) ?? event)}>
-                  {EVENTS.map((one) => (
-                    <option key={one}>{one}</option>
+                <Select {...about} value={moment} onChange={(change) => setMoment(ALL_MOMENTS.find((one) => one === change.target.value) ?? moment)}>
+                  {ALL_MOMENTS.map((one) => (
+                    <option key={one} value={one}>
+                      {words.chain.moments[one]}
+                    </option>
                   ))}
                 </Select>
               )}
@@ -63,59 +155,39 @@ export function ChainPage() {
               {(about) => (
                 <Select {...about} value={agent} onChange={(change) => setAgent(change.target.value)}>
                   <option value="">{words.chain.firstAgent}</option>
-                  {agents.map(({ id }) => (
+                  {[...new Set([...agents.map(({ id }) => id), ...(agent === "" ? [] : [agent])])].map((id) => (
                     <option key={id}>{id}</option>
                   ))}
                 </Select>
               )}
             </Field>
-            {hasTool && (
+            {hasTool(moment) && (
               <>
                 <Field label={words.test.tool}>{(about) => <Input {...about} className="font-mono" value={tool} onChange={(change) => setTool(change.target.value)} />}</Field>
                 <div>
                   <p className="mb-1 font-medium">{words.test.input}</p>
                   <CodeField language="json" label={words.test.input} value={input} onChange={setInput} />
-                  {bad !== undefined && <p className="text-small text-block">{bad}</p>}
+                  {bad !== undefined && (
+                    <p role="alert" className="text-small text-block">
+                      {bad}
+                    </p>
+                  )}
                 </div>
               </>
             )}
             <div>
-              <Button look="primary" type="submit" disabled={chain.isPending}>
+              <Button look="primary" type="submit" disabled={chain.isFetching}>
                 {words.chain.ask}
               </Button>
             </div>
           </form>
         </Card>
-        <div aria-live="polite">
+        <div aria-live="polite" className="min-w-0">
           {chain.error !== null && <Problem error={chain.error} />}
-          {chain.data !== undefined && (chain.data.length === 0 ? <Empty title={words.chain.nobody}>{words.chain.nobodyAbout}</Empty> : <Rows rows={chain.data} />)}
+          {asked === undefined && <Empty title={words.chain.choose}>{words.chain.chooseAbout}</Empty>}
+          {chain.data !== undefined && (all.length === 0 ? <Empty title={words.chain.nobody}>{words.chain.nobodyAbout}</Empty> : <Rows all={chain.data} past={past} />)}
         </div>
       </div>
     </Page>
-  );
-}
-
-function Rows({ rows }: { rows: readonly ChainLine[] }) {
-  const words = useWords();
-  return (
-    <Card className="overflow-hidden">
-      <ol>
-        {rows.map((row, at) => (
-          <li key={row.hookId} className="grid grid-cols-[24px_112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0">
-            <span className="text-muted">{at + 1}</span>
-            <Sign kind={row.wouldRun ? "allow" : row.state === "tripped" ? "tripped" : row.state === "broken" ? "error" : "off"} word={row.wouldRun ? words.chain.runs : words.chain.runsNot} />
-            <span className="min-w-0">
-              <Link to="/hooks/$id" params={{ id: row.hookId }} className="font-semibold hover:underline">
-                {row.name || row.hookId}
-              </Link>
-              <span className="block text-muted">
-                {words.hooks.scopes[row.scope]} · {words.hooks.priorityOf(row.priority)}
-                {row.reason !== "" && ` · ${row.reason}`}
-              </span>
-            </span>
-          </li>
-        ))}
-      </ol>
-    </Card>
   );
 }

@@ -1,16 +1,20 @@
 import { Link } from "@tanstack/react-router";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { clsx } from "../ui/clsx.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { useFile } from "./files.tsx";
 import { ItemView } from "./items.tsx";
+import { sizeOf, TAKEN } from "./media.ts";
 import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
 import { type Conversation, useConversation } from "./use-conversation.ts";
+import type { AttachedFile } from "./use-files.ts";
 
 /** How near to the end somebody is who wants to stay there, in pixels. */
 const NEAR_PX = 80;
@@ -64,10 +68,10 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {unreadable !== null && <Problem error={unreadable} />}
           {transcript.items.length === 0 && unreadable === null && <p className="text-muted">{words.empty}</p>}
           {transcript.items.map((item, at) => (
-            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(transcript.items, at)} />
+            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(transcript.items, at)} edit={mayTalk && !transcript.running ? conversation.edit : undefined} />
           ))}
           {waiting.map(({ id, tool }) => (
-            <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} />
+            <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} />
           ))}
           <p role="status" className="min-h-5 text-small text-muted">
             {transcript.running && (words.activities[transcript.activity as keyof typeof words.activities] ?? words.activities.thinking)}
@@ -81,12 +85,17 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
 
 function Composer({ conversation }: { conversation: Conversation }) {
   const words = useWords().chat;
-  const { draft, setDraft, sending, send, stop, transcript, error } = conversation;
+  const { draft, setDraft, files, editing, keep, sending, send, stop, transcript, error } = conversation;
   const field = useRef<HTMLTextAreaElement>(null);
-  const can = draft.trim() !== "" && !(sending && !transcript.running);
+  const chooser = useRef<HTMLInputElement>(null);
+  const [over, setOver] = useState(false);
+  const isOnItsWay = files.all.some(({ reference }) => reference === undefined);
+  const can = draft.trim() !== "" && !isOnItsWay && !(sending && !transcript.running);
+  // Files go with a message that begins a turn, not into one that is under way.
+  const mayAttach = !transcript.running;
   useEffect(() => {
     field.current?.focus({ preventScroll: true });
-  }, []);
+  }, [editing]);
   const keys = (event: KeyboardEvent): void => {
     // Enter also ends the choice of a character where one writes Chinese.
     if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
@@ -97,9 +106,34 @@ function Composer({ conversation }: { conversation: Conversation }) {
     }
   };
   return (
-    <div className="border-t border-line">
+    <div
+      className={clsx("border-t border-line", over && "bg-tint")}
+      onDragOver={(event) => {
+        if (mayAttach && event.dataTransfer.types.includes("Files")) {
+          event.preventDefault();
+          setOver(true);
+        }
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        setOver(false);
+        if (mayAttach && event.dataTransfer.files.length > 0) {
+          event.preventDefault();
+          files.add(event.dataTransfer.files);
+        }
+      }}
+    >
       <div className="mx-auto max-w-190 px-6 py-3 max-sm:px-4">
         {error !== undefined && <Problem error={error} />}
+        {editing !== undefined && (
+          <p className="mb-2 flex flex-wrap items-center gap-x-3 border-l-3 border-ask px-3" role="status">
+            <span className="mr-auto">{words.editing}</span>
+            <Button look="quiet" onClick={keep}>
+              {words.keep}
+            </Button>
+          </p>
+        )}
+        {files.all.length > 0 && <Attached all={files.all} remove={files.remove} />}
         <Area
           ref={field}
           rows={2}
@@ -110,8 +144,29 @@ function Composer({ conversation }: { conversation: Conversation }) {
           value={draft}
           onChange={(event) => setDraft(event.target.value)}
           onKeyDown={keys}
+          onPaste={(event) => {
+            if (mayAttach && event.clipboardData.files.length > 0) {
+              event.preventDefault();
+              files.add(event.clipboardData.files);
+            }
+          }}
+        />
+        <input
+          ref={chooser}
+          type="file"
+          multiple
+          hidden
+          accept={TAKEN}
+          aria-label={words.files.attach}
+          onChange={(event) => {
+            files.add(event.target.files ?? []);
+            event.target.value = "";
+          }}
         />
         <div className="mt-2 flex items-center gap-2">
+          <Button disabled={!mayAttach} title={mayAttach ? undefined : words.files.notNow} onClick={() => chooser.current?.click()}>
+            {words.files.attach}
+          </Button>
           <span className="mr-auto text-small text-muted max-sm:hidden">{words.keys}</span>
           {transcript.running && (
             <Button look="danger" onClick={stop}>
@@ -124,5 +179,36 @@ function Composer({ conversation }: { conversation: Conversation }) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** The files beside a message that is being written. */
+function Attached({ all, remove }: { all: readonly AttachedFile[]; remove: (key: number) => void }) {
+  return (
+    <ul aria-label={useWords().chat.files.title} className="mb-2 flex flex-wrap gap-2">
+      {all.map((file) => (
+        <AttachedView key={file.key} file={file} remove={() => remove(file.key)} />
+      ))}
+    </ul>
+  );
+}
+
+function AttachedView({ file: { name, bytes, reference, error }, remove }: { file: AttachedFile; remove: () => void }) {
+  const words = useWords().chat.files;
+  // One that came with a message is known by its reference alone.
+  const known = useFile(name === "" ? reference : undefined);
+  const shown = name || known?.name || words.noName;
+  const size = bytes || known?.bytes;
+  return (
+    <li className="max-w-full rounded border border-line bg-surface px-2 py-1 text-small" data-attached={reference === undefined ? "on its way" : "kept"}>
+      <span className="flex flex-wrap items-center gap-x-2">
+        <span className="wrap-anywhere">{shown}</span>
+        <span className="text-muted">{error !== undefined ? words.refused : reference === undefined ? words.sending : size !== undefined && sizeOf(size)}</span>
+        <Button look="quiet" aria-label={words.removeNamed(shown)} onClick={remove}>
+          {words.remove}
+        </Button>
+      </span>
+      {error !== undefined && <Problem error={error} />}
+    </li>
   );
 }

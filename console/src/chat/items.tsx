@@ -4,11 +4,13 @@ import { lazy, Suspense, useState } from "react";
 
 import { Answer } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
+import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { Files } from "./files.tsx";
 import { keptKey } from "./session-key.ts";
 import type { Blocked, Item } from "./transcript.ts";
 
@@ -17,10 +19,12 @@ const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
 type Of<K extends Item["kind"]> = Extract<Item, { kind: K }>;
 
 /** One thing that stands in a conversation. */
-export function ItemView({ item, sessionKey, turn }: { item: Item; sessionKey: string; turn: string | undefined }) {
+export function ItemView({ item, sessionKey, turn, edit }: { item: Item; sessionKey: string; turn: string | undefined; edit: Edit | undefined }) {
   switch (item.kind) {
     case "asked":
-      return <Asked item={item} sessionKey={sessionKey} />;
+      return <Asked item={item} sessionKey={sessionKey} edit={edit} />;
+    case "files":
+      return <Files references={item.media} />;
     case "steered":
       return <Steered item={item} />;
     case "note":
@@ -42,10 +46,23 @@ export function ItemView({ item, sessionKey, turn }: { item: Item; sessionKey: s
 
 const YOURS = "ml-[20%] self-end rounded-md bg-raised px-3 py-2 whitespace-pre-wrap max-sm:ml-8";
 
-function Asked({ item, sessionKey }: { item: Of<"asked">; sessionKey: string }) {
+/** Begins to say a message anew: its place, its text, its files. */
+type Edit = (place: number, text: string, media: readonly string[]) => void;
+
+function Asked({ item, sessionKey, edit }: { item: Of<"asked">; sessionKey: string; edit: Edit | undefined }) {
+  const words = useWords().chat;
+  const { place, text, media = [] } = item;
   return (
     <>
-      <div className={clsx(YOURS, "mt-3")}>{item.text}</div>
+      <div className={clsx(YOURS, "mt-3")} data-kind="asked">
+        {text}
+        {media.length > 0 && <Files references={media} />}
+      </div>
+      {edit !== undefined && place !== undefined && (
+        <Button look="quiet" className="self-end text-small" aria-label={words.editNamed(text.slice(0, 60))} onClick={() => edit(place, text, media)}>
+          {words.edit}
+        </Button>
+      )}
       {item.runId !== undefined && <TurnHooks runId={item.runId} sessionKey={sessionKey} />}
     </>
   );

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { HookFrame, RunEvent, RunEvents, RunHead } from "../wire/types.ts";
 import { escaped, isOthers, keptKey, shownKey } from "./session-key.ts";
-import { EMPTY, endings, fromHistory, heard, type Item, noted } from "./transcript.ts";
+import { EMPTY, endings, fromHistory, heard, type Item, noted, upTo, withMedia } from "./transcript.ts";
 
 const HEAD: RunHead = { agentId: "main", runId: "r", sessionKey: "k", userId: "anna", channel: "ws", chatId: "c" };
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -62,8 +62,8 @@ test("texts of skills stand where they came, and the turns of messages stay know
   expect(withNote.items[1]).toEqual({ kind: "note", name: "n", text: "mind", skill: "s" });
   const kept = fromHistory([{ role: "user", content: "old" }, { role: "user", content: "hi" }], withNote);
   expect(kept.items).toEqual([
-    { kind: "asked", text: "old" },
-    { kind: "asked", text: "hi", runId: "r" },
+    { kind: "asked", text: "old", place: 0 },
+    { kind: "asked", text: "hi", place: 1, runId: "r" },
   ]);
 });
 
@@ -78,4 +78,19 @@ test("names of conversations go both ways", () => {
   expect(keptKey("agent:main:ws:direct:c:1", "anna")).toBe("agent:main:ws:anna:c:1");
   expect(shownKey("agent:main:ws:anna:c:1", "anna")).toBe("agent:main:ws:direct:c:1");
   expect([isOthers("agent:main:ws:ben:c", "anna"), isOthers("agent:main:ws:direct:c", "anna")]).toEqual([true, false]);
+});
+
+test("files that the agent made stay at the end of their turn, and with an edited message all behind it goes", () => {
+  const started = heard(EMPTY, event("run.started", { message: "hi", sig: "" }));
+  const done = heard(withMedia(started, ["media://1"]), event("run.completed", { content: "here", usage: USAGE, media: ["media://2"] }));
+  const kept = fromHistory([{ role: "user", content: "hi", media: ["media://1"] }, { role: "assistant", content: "here" }, { role: "user", content: "more" }], done);
+  expect(kept.items).toEqual([
+    { kind: "asked", text: "hi", place: 0, media: ["media://1"], runId: "r" },
+    { kind: "answer", text: "here", thinking: "", open: false },
+    { kind: "files", runId: "r", media: ["media://2"] },
+    { kind: "asked", text: "more", place: 2 },
+  ]);
+  expect(upTo(kept, 2).items).toHaveLength(3);
+  expect(upTo(kept, 0).items).toEqual([]);
+  expect(upTo(kept, 7)).toBe(kept);
 });

@@ -10,7 +10,8 @@ export interface Blocked {
 
 /** One thing that stands in a conversation. */
 export type Item =
-  | { readonly kind: "asked"; readonly text: string; readonly runId?: string }
+  /** `place` is its place among the messages that are kept. */
+  | { readonly kind: "asked"; readonly text: string; readonly runId?: string; readonly place?: number; readonly media?: readonly string[] }
   | { readonly kind: "steered"; readonly text: string }
   | { readonly kind: "note"; readonly name: string; readonly skill?: string; readonly text: string }
   | { readonly kind: "answer"; readonly text: string; readonly thinking: string; readonly open: boolean }
@@ -26,6 +27,8 @@ export type Item =
     }
   | { readonly kind: "approval"; readonly id: string; readonly tool: string; readonly state: string }
   | { readonly kind: "blocked"; readonly blocked: Blocked }
+  /** Files that the agent made for the user. */
+  | { readonly kind: "files"; readonly runId: string; readonly media: readonly string[] }
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "stopped" };
 
@@ -60,7 +63,7 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
   const items: Item[] = [];
   // What came of a call is not kept with its result: only whoever was there knows it.
   const outcomes = new Map(before.items.flatMap((item) => (item.kind === "call" && item.isError !== undefined ? [[item.id, item.isError] as const] : [])));
-  for (const message of messages) {
+  for (const [place, message] of messages.entries()) {
     if (message.role === "tool") {
       const at = items.findLastIndex((item) => item.kind === "call" && item.id === message.tool_call_id);
       const call = items[at];
@@ -71,7 +74,7 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
     } else if (message.origin === "hook" || message.role === "system") {
       items.push({ kind: "note", name: "", text: message.content });
     } else if (message.role === "user") {
-      items.push({ kind: "asked", text: message.content });
+      items.push({ kind: "asked", text: message.content, place, ...(message.media === undefined ? {} : { media: message.media }) });
     } else {
       if (message.content !== "" || (message.thinking ?? "") !== "") {
         items.push({ kind: "answer", text: message.content, thinking: message.thinking ?? "", open: false });
@@ -82,7 +85,7 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
       }
     }
   }
-  return { ...before, items: withTurns(items, before.items) };
+  return { ...before, items: withFiles(withTurns(items, before.items), before.items) };
 }
 
 /** The messages with their turns, where these are known. */
@@ -97,6 +100,33 @@ function withTurns(items: readonly Item[], known: readonly Item[]): Item[] {
     }
   }
   return all;
+}
+
+/** The files that agents made are kept nowhere beside the messages: they stay at the ends of their turns. */
+function withFiles(items: readonly Item[], known: readonly Item[]): Item[] {
+  const all = [...items];
+  for (const files of known) {
+    if (files.kind === "files") {
+      const at = all.findIndex((item) => item.kind === "asked" && item.runId === files.runId);
+      const next = all.findIndex((item, place) => place > at && item.kind === "asked");
+      if (at >= 0) {
+        all.splice(next < 0 ? all.length : next, 0, files);
+      }
+    }
+  }
+  return all;
+}
+
+/** What is left once the message at `place` is said anew. */
+export function upTo(before: Transcript, place: number): Transcript {
+  const at = before.items.findIndex((item) => item.kind === "asked" && item.place === place);
+  return at < 0 ? before : { ...before, items: before.items.slice(0, at) };
+}
+
+/** The message that was asked last, with the files that went with it. */
+export function withMedia(before: Transcript, media: readonly string[]): Transcript {
+  const at = before.items.findLastIndex((item) => item.kind === "asked");
+  return { ...before, items: before.items.map((item, place) => (place === at && item.kind === "asked" ? { ...item, media } : item)) };
 }
 
 /** What ended the last run and is kept nowhere: it stays below what is kept. */
@@ -185,8 +215,11 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
       const { approvalId, state } = event.payload;
       return { ...before, activity: "", items: items.map((item) => (item.kind === "approval" && item.id === approvalId ? { ...item, state } : item)) };
     }
-    case "run.completed":
-      return below ? before : { ...before, running: false, activity: "", items: closed(whole(items, event.payload.content)) };
+    case "run.completed": {
+      const { content, media } = event.payload;
+      const files: Item[] = media === undefined ? [] : [{ kind: "files", runId: event.runId, media }];
+      return below ? before : { ...before, running: false, activity: "", items: [...closed(whole(items, content)), ...files] };
+    }
     case "run.failed":
       return below ? before : { ...before, running: false, activity: "", items: failed(closed(items), event.payload.error) };
     case "run.cancelled":

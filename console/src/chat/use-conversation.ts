@@ -4,12 +4,15 @@ import { useCallback, useEffect, useReducer, useState } from "react";
 import { RequestError } from "../wire/client.ts";
 import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
-import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript } from "./transcript.ts";
+import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript, upTo, withMedia } from "./transcript.ts";
+import { type AttachedFiles, useFiles } from "./use-files.ts";
 
 type Change =
   | { readonly kind: "kept"; readonly messages: readonly ShownMessage[] }
   | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null }
   | { readonly kind: "event"; readonly event: RunEvent }
+  | { readonly kind: "edited"; readonly place: number }
+  | { readonly kind: "files"; readonly media: readonly string[] }
   | { readonly kind: "note"; readonly frame: HookFrame }
   | { readonly kind: "steered"; readonly text: string };
 
@@ -23,6 +26,10 @@ function changed(before: Transcript, change: Change): Transcript {
       return { ...before, running: change.running, runId: change.runId ?? before.runId };
     case "event":
       return heard(before, change.event);
+    case "edited":
+      return upTo(before, change.place);
+    case "files":
+      return withMedia(before, change.media);
     case "note":
       return noted(before, change.frame);
     case "steered":
@@ -39,6 +46,12 @@ export interface Conversation {
   /** What is typed: it stays until the message was taken or blocked. */
   readonly draft: string;
   readonly setDraft: (draft: string) => void;
+  readonly files: AttachedFiles;
+  /** The place of the message that is said anew, if one is. */
+  readonly editing: number | undefined;
+  /** Begins to say a message anew. */
+  readonly edit: (place: number, text: string, media: readonly string[]) => void;
+  readonly keep: () => void;
   readonly sending: boolean;
   readonly error: unknown;
   readonly send: () => void;
@@ -53,6 +66,8 @@ export function useConversation(key: string): Conversation {
   const [draft, setDraft] = useState("");
   const [sending, setSending] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [editing, setEditing] = useState<number>();
+  const files = useFiles();
   const kept = useQuery({
     queryKey: ["conversation", key],
     queryFn: async () => {
@@ -74,6 +89,7 @@ export function useConversation(key: string): Conversation {
     gcTime: 0,
   });
   const { data, refetch } = kept;
+  const handed = files.all.flatMap(({ reference }) => reference ?? []);
   useEffect(() => {
     if (data !== undefined) {
       change({ kind: "kept", messages: data.messages });
@@ -89,9 +105,20 @@ export function useConversation(key: string): Conversation {
     if (event.sessionKey !== key) {
       return;
     }
+    const isOver = event.type === "run.started" || (event.type === "hook.blocked" && event.payload.toolCallId === undefined);
+    const isOwn = event.type === "run.started" && sending && event.delegationId === undefined;
+    // What follows a message that is said anew is gone once its gates let it pass.
+    if (isOwn && editing !== undefined) {
+      change({ kind: "edited", place: editing });
+    }
     change({ kind: "event", event });
-    if (event.type === "run.started" || (event.type === "hook.blocked" && event.payload.toolCallId === undefined)) {
+    if (isOwn && handed.length > 0) {
+      change({ kind: "files", media: handed });
+    }
+    if (isOver) {
       setDraft("");
+      files.clear();
+      setEditing(undefined);
       setSending(false);
     }
     if (ENDS.includes(event.type)) {
@@ -115,22 +142,40 @@ export function useConversation(key: string): Conversation {
       }, failed);
       return;
     }
-    connection.request("chat.send", { sessionKey: key, message, stream: true }).then(
+    const media = files.all.flatMap(({ reference }) => reference ?? []);
+    const edits = editing === undefined || data === undefined ? {} : { edits: { place: editing, of: data.messages.length } };
+    connection.request("chat.send", { sessionKey: key, message, stream: true, ...edits, ...(media.length === 0 ? {} : { media }) }).then(
       () => setSending(false),
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
         const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
         if (isShown) {
           setDraft("");
+          files.clear();
+          setEditing(undefined);
           setSending(false);
         } else {
           failed(why);
+          void refetch();
         }
       },
     );
-  }, [connection, draft, key, transcript.running]);
+  }, [connection, data, draft, editing, files, key, refetch, transcript.running]);
   const stop = useCallback(() => {
     connection.request("chat.abort", { sessionKey: key }).catch(setError);
   }, [connection, key]);
-  return { transcript, unreadable: kept.error, draft, setDraft, sending, error, send, stop };
+  const edit = useCallback(
+    (place: number, text: string, media: readonly string[]) => {
+      setEditing(place);
+      setDraft(text);
+      files.put(media);
+    },
+    [files],
+  );
+  const keep = useCallback(() => {
+    setEditing(undefined);
+    setDraft("");
+    files.clear();
+  }, [files]);
+  return { transcript, unreadable: kept.error, draft, setDraft, files, editing, edit, keep, sending, error, send, stop };
 }

@@ -1,15 +1,16 @@
 import { GuardSign, useLack } from "../ui/guard-sign.tsx";
-import type { ConfiguredHook } from "../wire/types.ts";
+import type { ConfiguredHook, HookCountsAt } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
+import { CELL, Did } from "./did.tsx";
 
 /** A hook of the configuration, or a text of a skill: it is changed where it comes from. */
-export function ConfiguredRow({ hook, cell }: { hook: ConfiguredHook; cell: string }) {
+export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCountsAt | undefined }) {
   const words = useWords();
   const lack = useLack()(hook.step, hook.why);
   const family = words.rules.families[hook.family as keyof typeof words.rules.families] ?? hook.family;
   return (
     <tr data-configured={hook.name} className="border-t border-line max-sm:block max-sm:px-3 max-sm:py-2">
-      <td className={`${cell} max-sm:block`}>
+      <td className={`${CELL} max-sm:block`}>
         <span className="font-semibold wrap-anywhere">{hook.name}</span>
         <span className="block text-small text-muted">
           {words.rules.readOnly}
@@ -21,15 +22,14 @@ export function ConfiguredRow({ hook, cell }: { hook: ConfiguredHook; cell: stri
           )}
         </span>
       </td>
-      <td className={cell}>{family}</td>
-      <td className={cell}>{hook.agents.length === 0 ? words.rules.everyAgent : <span className="line-clamp-2">{hook.agents.join(", ")}</span>}</td>
-      <td className={cell}>{hook.matcher === "" ? <span className="text-muted">{words.hooks.everything}</span> : <code className="line-clamp-2">{hook.matcher}</code>}</td>
-      <td className={cell}>
+      <td className={CELL}>{family}</td>
+      <td className={CELL}>{hook.agents.length === 0 ? words.rules.everyAgent : <span className="line-clamp-2">{hook.agents.join(", ")}</span>}</td>
+      <td className={CELL}>{hook.matcher === "" ? <span className="text-muted">{words.hooks.everything}</span> : <code className="line-clamp-2">{hook.matcher}</code>}</td>
+      <td className={CELL}>
         <GuardSign state={hook.state} />
         {lack !== "" && <span className="block text-small text-muted wrap-anywhere">{lack}</span>}
       </td>
-      <td className={`${cell} max-sm:hidden`}>–</td>
-      <td className={`${cell} max-sm:hidden`}>–</td>
+      <Did did={did} />
     </tr>
   );
 }

@@ -8,34 +8,20 @@ import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
-import type { PintleClient } from "../wire/client.ts";
-import { useAgents, useHooks } from "../wire/queries.ts";
-import type { Hook } from "../wire/types.ts";
+import { useAgents } from "../wire/queries.ts";
+import type { HookInput, ImportedHook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { compared, type Line, type Names, records } from "./exchange.ts";
+import { type Line, linesOf, type Names, records } from "./exchange.ts";
 
-/** Longer files are for the command line. */
-const MOST_BYTES = 1024 * 1024;
-
-/** What came of a record once it was taken; nothing while it was not. */
-type Done = ReadonlyMap<number, Error | null>;
-
-/** What the server says of a matcher and a condition, or why they cannot be read. */
-async function unreadable(connection: PintleClient, { matcher, condition }: Line): Promise<string | undefined> {
-  if (matcher === "" && condition === "") {
-    return undefined;
-  }
-  const said = await connection.request("hooks.check", { ...(matcher === "" ? {} : { matcher }), ...(condition === "" ? {} : { condition }) });
-  return [said.matcher, said.condition].find((one) => one !== null && !one.ok)?.error;
-}
+/** Longer files are for the command line: a message to the server has 512 KiB at most. */
+const MOST_BYTES = 400 * 1024;
 
 /** Takes hooks from a file: first it says what would come of each record. */
 export function ImportPage() {
   const words = useWords();
   const { imports } = words.rules;
   const may = useMay("admin");
-  const hooks = useOwn();
   const agents = useAgents();
   const [text, setText] = useState("");
   const [bad, setBad] = useState<string>();
@@ -55,7 +41,7 @@ export function ImportPage() {
       void file.text().then(setText);
     }
   };
-  const wrong = bad ?? (all instanceof Error ? imports.noJson(all.message) : undefined);
+  const wrong = bad ?? (text.length > MOST_BYTES ? imports.tooLong : undefined) ?? (all instanceof Error ? imports.noJson(all.message) : undefined);
   return (
     <Page>
       <PageHead title={imports.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={imports.answer} />
@@ -67,16 +53,9 @@ export function ImportPage() {
           {(about) => <Area {...about} rows={6} className="font-mono" value={text} onChange={(event) => setText(event.target.value)} />}
         </Field>
       </div>
-      {hooks !== undefined && agents.data !== undefined && Array.isArray(all) && all.length > 0 && <Trial key={text} all={all} hooks={hooks} names={agents.data} />}
+      {agents.data !== undefined && Array.isArray(all) && all.length > 0 && <Trial key={text} all={all} names={agents.data} />}
     </Page>
   );
-}
-
-/** The hooks that a record could be: one's own tenant's, and everybody's. */
-function useOwn(): readonly Hook[] | undefined {
-  const { me } = useWire();
-  const { data } = useHooks();
-  return useMemo(() => data?.filter((hook) => hook.scope === "global" || hook.tenant_id === me.tenant_id), [data, me.tenant_id]);
 }
 
 function read(text: string): readonly unknown[] | Error {
@@ -87,40 +66,62 @@ function read(text: string): readonly unknown[] | Error {
   }
 }
 
-/** What would come of each record, and the way to let it come. */
-function Trial({ all, hooks, names }: { all: readonly unknown[]; hooks: readonly Hook[]; names: Names }) {
+type Is = "added" | "same" | "changed" | "refused";
+
+/** What would come of a record, and why. */
+interface Fate {
+  readonly line: Line;
+  readonly is: Is;
+  readonly why: string;
+}
+
+const ARE: Readonly<Record<ImportedHook["outcome"], Is>> = { created: "added", same: "same", updated: "changed", refused: "refused" };
+const inputOf = ({ of }: Line): readonly HookInput[] => (of.is === "record" ? [of.input] : []);
+
+/** What would come of each record, as the server says, and the way to let all of them come. */
+function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
   const words = useWords().rules.imports;
   const { connection } = useWire();
   const queries = useQueryClient();
-  // What is shown is what was found at first: taking a record does not change its line.
-  const [lines] = useState(() => compared(all, hooks, names));
+  const lines = useMemo(() => linesOf(all, names), [all, names]);
   const [overwrites, setOverwrites] = useState(false);
-  const [done, setDone] = useState<Done>(new Map());
-  const faults = useQuery({ queryKey: ["import", lines], queryFn: () => Promise.all(lines.map((line) => unreadable(connection, line))), retry: false, staleTime: Infinity });
-  const wanted = lines.filter(({ number, outcome }) => faults.data?.[number - 1] === undefined && done.get(number) !== null && (outcome.is === "added" || (outcome.is === "changed" && overwrites)));
-  const act = useMutation({
-    mutationFn: async () => {
-      for (const line of wanted) {
-        const error = await take(connection, line).then(
-          () => null,
-          (why: unknown) => (why instanceof Error ? why : new Error(String(why))),
-        );
-        setDone((so) => new Map(so).set(line.number, error));
-      }
+  const trial = useQuery({
+    queryKey: ["import", lines],
+    queryFn: async () => {
+      const hooks = lines.flatMap(inputOf);
+      return hooks.length === 0 ? [] : (await connection.request("hooks.import", { hooks, overwrite: true, dryRun: true })).hooks;
     },
+    retry: false,
+    staleTime: Infinity,
+  });
+  const fates = useMemo((): readonly Fate[] | undefined => {
+    const said = trial.data?.values();
+    return said && lines.map((line) => {
+      if (line.of.is === "refused") {
+        return { line, is: "refused", why: words.refusals[line.of.refusal.why](line.of.refusal.text) };
+      }
+      const { outcome = "refused", differs = [], error = "", warnings = [] } = said.next().value ?? {};
+      return { line, is: ARE[outcome], why: [error, ...differs, ...warnings].filter((text) => text !== "").join("; ") };
+    });
+  }, [lines, trial.data, words.refusals]);
+  const wanted = (fates ?? []).filter(({ is }) => is === "added" || (is === "changed" && overwrites));
+  const act = useMutation({
+    mutationFn: () => connection.request("hooks.import", { hooks: wanted.flatMap(({ line }) => inputOf(line)), overwrite: overwrites }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
   });
-  const is = (line: Line): Line["outcome"]["is"] => (faults.data?.[line.number - 1] === undefined ? line.outcome.is : "refused");
-  const count = (what: Line["outcome"]["is"]): number => lines.filter((line) => is(line) === what).length;
+  const taken = act.isSuccess ? new Set(wanted.map(({ line }) => line.number)) : undefined;
+  const count = (what: Is): number => (fates ?? []).filter(({ is }) => is === what).length;
   const changed = count("changed");
+  if (fates === undefined) {
+    return trial.error === null ? <p className="text-muted">{words.asking}</p> : <Problem error={trial.error} retry={() => void trial.refetch()} />;
+  }
   return (
     <>
       <p className="mb-2" role="status" data-testid="trial">
-        {done.size === 0 ? words.found(count("added"), changed, count("same"), count("refused")) : words.taken([...done.values()].filter((error) => error === null).length)}
+        {taken === undefined ? words.found(count("added"), changed, count("same"), count("refused")) : words.taken(taken.size)}
       </p>
-      {faults.error !== null && <Problem error={faults.error} retry={() => void faults.refetch()} />}
       <Table label={words.records} head={[words.number, words.hook, words.event, words.comes]}>
-        {lines.map((line) => (
+        {fates.map(({ line, is, why }) => (
           <Row key={line.number} name={line.name}>
             <Cell name={words.number}>{line.number}</Cell>
             <Cell name={words.hook}>
@@ -130,52 +131,33 @@ function Trial({ all, hooks, names }: { all: readonly unknown[]; hooks: readonly
               <code>{line.event}</code>
             </Cell>
             <Cell name={words.comes}>
-              <Comes line={line} fault={faults.data?.[line.number - 1]} done={done.get(line.number)} />
+              {taken?.has(line.number) === true ? (
+                <Sign kind="allow" word={words.done} />
+              ) : (
+                <>
+                  <Sign kind={SIGNS[is]} word={words.outcomes[is]} /> {why !== "" && <span className="text-muted wrap-anywhere">{why}</span>}
+                </>
+              )}
             </Cell>
           </Row>
         ))}
       </Table>
-      <div className="mt-4 flex flex-wrap items-center gap-4">
-        {changed > 0 && <Tick label={words.overwrite(changed)} hint={words.overwriteHint} checked={overwrites} onChange={(event) => setOverwrites(event.target.checked)} />}
-        <Button look="primary" disabled={wanted.length === 0 || act.isPending || faults.isPending} onClick={() => act.mutate()}>
-          {words.act(wanted.length)}
-        </Button>
-      </div>
+      {act.error !== null && (
+        <>
+          <p className="mt-4 font-medium">{words.nothingWritten}</p>
+          <Problem error={act.error} />
+        </>
+      )}
+      {taken === undefined && (
+        <div className="mt-4 flex flex-wrap items-center gap-4">
+          {changed > 0 && <Tick label={words.overwrite(changed)} hint={words.overwriteHint} checked={overwrites} onChange={(event) => setOverwrites(event.target.checked)} />}
+          <Button look="primary" disabled={wanted.length === 0 || act.isPending} onClick={() => act.mutate()}>
+            {words.act(wanted.length)}
+          </Button>
+        </div>
+      )}
     </>
   );
 }
 
-async function take(connection: PintleClient, { outcome }: Line): Promise<unknown> {
-  switch (outcome.is) {
-    case "added":
-      return connection.request("hooks.create", outcome.input);
-    case "changed":
-      return connection.request("hooks.update", { hookId: outcome.hook.id, updates: outcome.updates, ifVersion: outcome.hook.version });
-    case "same":
-    case "refused":
-      return undefined;
-  }
-}
-
-const SIGNS: Readonly<Record<Line["outcome"]["is"], SignKind>> = { added: "allow", same: "off", changed: "ask", refused: "block" };
-
-/** What comes of a record, and why. */
-function Comes({ line: { outcome }, fault, done }: { line: Line; fault: string | undefined; done: Error | null | undefined }) {
-  const words = useWords().rules.imports;
-  if (done !== undefined) {
-    return done === null ? <Sign kind="allow" word={words.done} /> : <Said kind="error" word={words.outcomes.refused} why={done.message} />;
-  }
-  if (fault !== undefined) {
-    return <Said kind="block" word={words.outcomes.refused} why={fault} />;
-  }
-  const why = outcome.is === "changed" ? outcome.what.join(", ") : outcome.is === "refused" ? words.refusals[outcome.refusal.why](outcome.refusal.text) : "";
-  return <Said kind={SIGNS[outcome.is]} word={words.outcomes[outcome.is]} why={why} />;
-}
-
-function Said({ kind, word, why }: { kind: SignKind; word: string; why: string }) {
-  return (
-    <>
-      <Sign kind={kind} word={word} /> {why !== "" && <span className="text-muted wrap-anywhere">{why}</span>}
-    </>
-  );
-}
+const SIGNS: Readonly<Record<Is, SignKind>> = { added: "allow", same: "off", changed: "ask", refused: "block" };

@@ -8,27 +8,23 @@ import { Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { When } from "../ui/when.tsx";
 import { useAgents, useConfigured, useHooks, useTenants } from "../wire/queries.ts";
-import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, type Execution, GATES, HANDLERS, type Hook, isHookEvent, type Tenant } from "../wire/types.ts";
+import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
+import { CELL, Did } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
-import { type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
+import { didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
-/** How many of the newest executions the list counts. */
-const COUNTED = 200;
+const NOTHING: Lately = new Map();
 
-/** The newest executions, for what each hook did lately. */
-function useNewest() {
+/** What each hook did lately. */
+function useLately() {
   const { connection } = useWire();
-  return useQuery({
-    queryKey: ["hooks", "newest"],
-    queryFn: async (): Promise<readonly Execution[]> => (await connection.request("hooks.history", { limit: COUNTED })).executions,
-  });
+  return useQuery({ queryKey: ["hooks", "counts"], queryFn: async (): Promise<Lately> => lately((await connection.request("hooks.counts", {})).hooks) });
 }
 
 export function HooksPage() {
@@ -36,7 +32,7 @@ export function HooksPage() {
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
   const agents = useAgents().data ?? [];
-  const newest = useNewest();
+  const did = useLately();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   useListKeys();
@@ -91,7 +87,7 @@ export function HooksPage() {
       {all.length + configured.length > 0 && (
         <>
           <Filters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
-          {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} configured={ofConfiguration} did={lately(newest.data ?? [])} tenants={everywhere ? tenants : []} />}
+          {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} configured={ofConfiguration} did={did.data ?? NOTHING} tenants={everywhere ? tenants : []} />}
         </>
       )}
     </Page>
@@ -153,34 +149,33 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
 interface Listing {
   readonly hooks: readonly Hook[];
   readonly configured: readonly ConfiguredHook[];
-  readonly did: ReadonlyMap<string, Lately>;
+  readonly did: Lately;
   readonly tenants: readonly Tenant[];
 }
-
-const CELL = "px-3 py-1.5 align-top max-sm:inline-block max-sm:px-0 max-sm:py-0 max-sm:pr-3";
 
 /** All families in the order in which they run. */
 function HookTable({ hooks, configured, did, tenants }: Listing) {
   const words = useWords();
   const at = (event: CheckpointName, runs: ConfiguredHook["runs"]) =>
-    configured.filter((hook) => hook.event === event && hook.runs === runs).map((hook) => <ConfiguredRow key={`${hook.name} ${hook.origin}`} hook={hook} cell={CELL} />);
+    configured.filter((hook) => hook.event === event && hook.runs === runs).map((hook) => <ConfiguredRow key={`${hook.name} ${hook.origin}`} hook={hook} did={didLately(did, hook)} />);
   const head = "px-3 py-1 text-left text-small font-medium text-muted";
   return (
     <Card className="overflow-hidden">
       <table className="w-full table-fixed max-sm:block">
         <colgroup className="max-lg:hidden">
-          <col className="w-[26%]" />
+          <col className="w-[25%]" />
           <col className="w-[9%]" />
           <col className="w-[9%]" />
-          <col className="w-[20%]" />
-          <col className="w-[16%]" />
+          <col className="w-[18%]" />
+          <col className="w-[13%]" />
           <col className="w-[10%]" />
-          <col className="w-[10%]" />
+          <col className="w-[8%]" />
+          <col className="w-[8%]" />
         </colgroup>
         <thead className="max-sm:sr-only">
           <tr>
-            {[words.hooks.hook, words.hooks.fields.handler, words.hooks.fields.scope, words.hooks.matches, words.hooks.state, words.hooks.lastRun, words.hooks.blocks].map((name, at) => (
-              <th key={name} scope="col" className={head} title={at === 6 ? words.hooks.blocksAbout(COUNTED) : undefined}>
+            {[words.hooks.hook, words.hooks.fields.handler, words.hooks.fields.scope, words.hooks.matches, words.hooks.state, words.hooks.lastRun, words.hooks.blocks, words.hooks.p95].map((name, at) => (
+              <th key={name} scope="col" className={head} title={at === 6 ? words.hooks.blocksAbout : at === 7 ? words.hooks.p95About : undefined}>
                 {name}
               </th>
             ))}
@@ -189,7 +184,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
         {CHECKPOINTS.filter((event) => [...hooks, ...configured].some((hook) => hook.event === event)).map((event) => (
           <tbody key={event} className="max-sm:block">
             <tr className="border-t border-line bg-raised max-sm:block">
-              <th scope="rowgroup" colSpan={7} className="px-3 py-0.5 text-left text-small font-normal text-muted max-sm:block">
+              <th scope="rowgroup" colSpan={8} className="px-3 py-0.5 text-left text-small font-normal text-muted max-sm:block">
                 <code>{event}</code>
                 {isHookEvent(event) && ` · ${GATES.includes(event) ? words.hooks.gate : words.hooks.observer} · ${words.events[event].when}`}
               </th>
@@ -199,7 +194,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
               .filter((hook) => hook.event === event)
               .map((hook) => (
                 <Fragment key={hook.id}>
-                  <HookRow hook={hook} did={did.get(hook.id)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
+                  <HookRow hook={hook} did={didLately(did, hook)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
                 </Fragment>
               ))}
             {at(event, "after")}
@@ -210,7 +205,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
   );
 }
 
-function HookRow({ hook, did, tenant }: { hook: Hook; did: Lately | undefined; tenant: Tenant | undefined }) {
+function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
@@ -234,8 +229,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: Lately | undefined; t
       <td className={CELL}>
         <StateSign hook={hook} /> {stateOf(hook) === "tripped" && <Reset hook={hook} />}
       </td>
-      <td className={`${CELL} max-sm:hidden`}>{did === undefined ? "–" : <When at={did.last} />}</td>
-      <td className={`${CELL} max-sm:hidden`}>{did === undefined ? "–" : words.share(did.blocks, did.runs)}</td>
+      <Did did={did} />
     </tr>
   );
 }

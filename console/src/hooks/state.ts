@@ -1,4 +1,4 @@
-import type { ConfiguredHook, Execution, Hook } from "../wire/types.ts";
+import type { ConfiguredHook, Hook, HookCountsAt } from "../wire/types.ts";
 
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
@@ -16,23 +16,16 @@ export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_re
   return hook.disabled_reason === "no_agents" ? "agents" : "off";
 }
 
-/** What is known of what a hook did lately. */
-export interface Lately {
-  readonly last: string;
-  readonly runs: number;
-  readonly blocks: number;
-}
+/** What hooks did lately, by the checkpoint and the name. */
+export type Lately = ReadonlyMap<string, HookCountsAt>;
 
-/** Of the newest executions, what each hook did. */
-export function lately(executions: readonly Execution[]): ReadonlyMap<string, Lately> {
-  const all = new Map<string, Lately>();
-  for (const { hook_id, created_at, decision } of executions) {
-    if (hook_id !== null) {
-      const so = all.get(hook_id) ?? { last: created_at, runs: 0, blocks: 0 };
-      all.set(hook_id, { ...so, runs: so.runs + 1, blocks: so.blocks + (decision === "block" ? 1 : 0) });
-    }
-  }
-  return all;
+const placeOf = (event: string, name: string): string => `${event} ${name}`;
+
+export const lately = (counts: readonly HookCountsAt[]): Lately => new Map(counts.map((one) => [placeOf(one.event, one.name), one]));
+
+/** What a hook did lately: a rule without a name is known by its id. Of two rules with one name at one event nobody can tell. */
+export function didLately(all: Lately, hook: Pick<Hook, "event" | "name"> & Partial<Pick<Hook, "id">>): HookCountsAt | undefined {
+  return all.get(placeOf(hook.event, hook.name === "" ? (hook.id ?? "") : hook.name));
 }
 
 /** The hooks that somebody looks for. */

@@ -3,13 +3,13 @@ import { Link, useSearch, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 import { TurnRow } from "../turns/row.tsx";
-import { took } from "../turns/said.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
+import { took } from "../ui/took.ts";
 import type { GuardState, GuardsSummary, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";

@@ -1,6 +1,6 @@
 /** What a hook changed, as its record has it: a JSON Patch, of which some keep only the places. Pure. */
 
-interface Operation {
+export interface Operation {
   readonly op: string;
   readonly path: string;
   readonly value?: unknown;
@@ -14,7 +14,7 @@ export interface ChangedPlace {
   readonly value: string | undefined;
 }
 
-const isOperation = (value: unknown): value is Operation =>
+export const isOperation = (value: unknown): value is Operation =>
   typeof value === "object" && value !== null && typeof (value as Partial<Operation>).op === "string" && typeof (value as Partial<Operation>).path === "string";
 
 const shownPlace = (path: string): string =>

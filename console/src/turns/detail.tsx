@@ -1,13 +1,17 @@
 import { Link } from "@tanstack/react-router";
 
+import { JsonDiff } from "../ui/diff.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { took } from "../ui/took.ts";
 import { useWords } from "../words/use-words.ts";
 import { Box, type Fact, Facts } from "./box.tsx";
 import { changedPlaces } from "./change.ts";
 import { LetThrough } from "./let-through.tsx";
 import { OpenAsTest } from "./open-as-test.tsx";
-import { argumentsOf, nameOf, signWord, took, whySkipped } from "./said.ts";
+import { argumentsOf, nameOf, signWord, whySkipped } from "./said.ts";
 import type { TurnExecution, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
+import { Seen } from "./seen.tsx";
+import { sides } from "./sides.ts";
 import { deciding, type Row, signOfHook } from "./view.ts";
 
 /** All that is kept of the row that is chosen. */
@@ -37,14 +41,25 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
         <>
           <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)]]} />
           <Box title={words.answerText} value={of.span.content} />
+          <Seen turnId={row.turnId} round={of.span.round} />
         </>
       );
     case "call":
-      return <Call span={of.span} decided={of.decided} ms={row.took} />;
+      return (
+        <>
+          <Call span={of.span} decided={of.decided} ms={row.took} />
+          <NowQuestion turnId={row.turnId} span={of.span} />
+        </>
+      );
     case "checkpoint":
-      return <Checkpoint span={of.span} />;
+      return (
+        <>
+          <Checkpoint span={of.span} />
+          <NowQuestion turnId={row.turnId} span={of.span} />
+        </>
+      );
     case "hook":
-      return <Hook hook={of.hook} span={of.span} turn={turn} />;
+      return <Hook hook={of.hook} span={of.span} turn={turn} turnId={row.turnId} />;
     case "skipped":
       return (
         <ul className="flex flex-col gap-2">
@@ -65,6 +80,17 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
         </>
       );
   }
+}
+
+/** Leads to what hooks would do about the same event now. */
+function NowQuestion({ turnId, span }: { turnId: string; span: TurnSpan }) {
+  return (
+    <p className="mt-3">
+      <Link to="/chain" search={{ turn: turnId, row: span.id } as never} className="text-accent underline">
+        {useWords().turns.nowQuestion}
+      </Link>
+    </p>
+  );
 }
 
 const code = (text: string | undefined) => (text === undefined ? undefined : <code>{text}</code>);
@@ -125,9 +151,11 @@ function HookName({ hook }: { hook: TurnHook }) {
   );
 }
 
-function Hook({ hook, span, turn }: { hook: TurnHook; span: TurnSpan; turn: TurnLine }) {
+function Hook({ hook, span, turn, turnId }: { hook: TurnHook; span: TurnSpan; turn: TurnLine; turnId: string }) {
   const words = useWords().turns;
-  const places = changedPlaces(hook.change);
+  const both = sides(span, hook, words.notKept);
+  const isRequest = span.name === "before_llm";
+  const places = both === undefined && !isRequest ? changedPlaces(hook.change) : [];
   const { execution } = hook;
   const id = execution?.hookId ?? undefined;
   const facts: readonly Fact[] = [
@@ -160,8 +188,19 @@ function Hook({ hook, span, turn }: { hook: TurnHook; span: TurnSpan; turn: Turn
             {words.openExecution}
           </Link>
         )}
+        <Link to="/chain" search={{ turn: turnId, row: span.id } as never} className="text-accent underline">
+          {words.nowQuestion}
+        </Link>
       </p>
       <LetThrough hook={hook} span={span} turn={turn} />
+      {both !== undefined && (
+        <div className="mt-3">
+          <p className="mb-1 font-medium">{words.changed}</p>
+          <p className="mb-1 text-muted">{words.beforeNotKept}</p>
+          <JsonDiff before={both.before} after={both.after} titles={[words.given, words.left]} label={words.changed} />
+        </div>
+      )}
+      {isRequest && hook.change !== undefined && <Seen turnId={turnId} round={span.round} />}
       {places.length > 0 && (
         <table className="mt-3 w-full table-fixed border-collapse rounded border border-line font-mono" aria-label={words.changed}>
           <thead>

@@ -7,12 +7,12 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
+import { took } from "../ui/took.ts";
 import { RequestError } from "../wire/client.ts";
 import { useWords } from "../words/use-words.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
-import { took } from "./said.ts";
 import { Tree } from "./tree.tsx";
 import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
 
@@ -99,7 +99,7 @@ function One({ family }: { family: Family }) {
       {rows.length === 0 ? (
         <Empty title={words.turns.nothing}>{words.turns.nothingAbout}</Empty>
       ) : (
-        <div className="grid grid-cols-[minmax(0,1fr)_400px] items-start gap-4 max-lg:grid-cols-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_minmax(400px,42%)] items-start gap-4 max-lg:grid-cols-1">
           <Card className="overflow-hidden">
             <Tree rows={list} length={scale} chosen={chosen?.id} choose={choose} turn={flip} label={words.turns.parts} />
           </Card>

@@ -1,6 +1,6 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 
-import type { Params } from "../wire/types.ts";
+import type { Params, SeenCall } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import type { Family } from "./view.ts";
 
@@ -20,4 +20,10 @@ export function useTurn(id: string): UseQueryResult<Family> {
       return ending === "running" || ending === "waiting" ? LOOK_EVERY_MS : false;
     },
   });
+}
+
+/** What the model was sent in a round, 0 for the plan. */
+export function useSeen(turnId: string, round: number): UseQueryResult<SeenCall> {
+  const { connection } = useWire();
+  return useQuery({ queryKey: ["turns", "seen", turnId, round], queryFn: async () => (await connection.request("turns.seen", { turnId, round })).call, retry: false });
 }

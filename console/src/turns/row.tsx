@@ -2,10 +2,10 @@ import { Link } from "@tanstack/react-router";
 
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
+import { took } from "../ui/took.ts";
 import type { TurnLine } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { signOfLine, tookOf } from "./line.ts";
-import { took } from "./said.ts";
 
 /** A turn in a list. */
 export function TurnRow({ turn }: { turn: TurnLine }) {

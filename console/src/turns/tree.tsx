@@ -3,8 +3,9 @@ import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 
 import { clsx } from "../ui/clsx.ts";
 import { Sign } from "../ui/sign.tsx";
+import { took } from "../ui/took.ts";
 import { useWords } from "../words/use-words.ts";
-import { nameOf, signWord, took } from "./said.ts";
+import { nameOf, signWord } from "./said.ts";
 import type { Shown } from "./view.ts";
 
 /** How high a row is, in pixels: with a finger it is aimed at, too. */

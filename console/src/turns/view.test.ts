@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 
+import { took } from "../ui/took.ts";
 import type { TurnDetail, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 import { quoted, testOf } from "./as-test.ts";
 import { changedPlaces } from "./change.ts";
 import { signOfLine } from "./line.ts";
-import { oneLine, took } from "./said.ts";
+import { oneLine } from "./said.ts";
 import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
 
 const LINE: TurnLine = { turnId: "t", sessionKey: "k", agentId: "main", userId: "anna", subAgent: false, prompt: "hi", startedAt: "2026-01-01T00:00:00Z", endedAt: "2026-01-01T00:00:01Z", ending: "completed", calls: 1, blocked: 0, asked: 0, waiting: 0, faults: 0 };

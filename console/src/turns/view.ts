@@ -14,6 +14,8 @@ export type RowOf =
 
 export interface Row {
   readonly id: string;
+  /** The turn that it stands in: the one that is shown, or a sub-agent's. */
+  readonly turnId: string;
   readonly of: RowOf;
   readonly sign: SignKind | undefined;
   /** When it began, in milliseconds since the whole began, and how long it took. */
@@ -80,6 +82,7 @@ const saysSomething = (span: TurnSpan): boolean => span.kind !== "checkpoint" ||
 class Builder {
   private readonly below = new Map<string | null, TurnSpan[]>();
   private readonly turns = new Map<string | null, TurnDetail[]>();
+  private readonly turnId: string;
 
   constructor(
     detail: TurnDetail,
@@ -88,6 +91,7 @@ class Builder {
     private readonly later: number,
     private readonly prefix: string,
   ) {
+    this.turnId = detail.turn.turnId;
     const known = new Set(detail.spans.map(({ id }) => id));
     for (const span of detail.spans) {
       this.put(this.below, span.parentId !== null && known.has(span.parentId) ? span.parentId : null, span);
@@ -115,7 +119,7 @@ class Builder {
   private row(span: TurnSpan): Row {
     const { kind } = span;
     const start = span.startMs + this.later;
-    const head = { id: this.prefix + span.id, start, took: span.durationMs ?? 0 };
+    const head = { id: this.prefix + span.id, turnId: this.turnId, start, took: span.durationMs ?? 0 };
     if (kind === "checkpoint") {
       return { ...head, of: { kind, span }, sign: signOfCheckpoint(span), children: this.hookRows(span) };
     }
@@ -135,12 +139,13 @@ class Builder {
     const later = Math.max(0, Date.parse(child.turn.startedAt) - Date.parse(this.family.turn.turn.startedAt));
     const children = new Builder(child, this.family, later, `${child.turn.turnId}/`).rows(null);
     const sign = worst(children) ?? (child.turn.ending === "failed" ? "error" : undefined);
-    return { id: child.turn.turnId, of: { kind: "turn", detail: child }, sign, start: later, took: child.durationMs, children };
+    return { id: child.turn.turnId, turnId: child.turn.turnId, of: { kind: "turn", detail: child }, sign, start: later, took: child.durationMs, children };
   }
 
   private hookRows(span: TurnSpan): Row[] {
     const hooks = (span.hooks ?? []).map((hook, at): Row => ({
       id: `${this.prefix}${span.id}.${at}`,
+      turnId: this.turnId,
       of: { kind: "hook", hook, span },
       sign: signOfHook(hook),
       start: (hook.startMs ?? span.startMs) + this.later,
@@ -153,7 +158,7 @@ class Builder {
     if (folded.length === 0) {
       return ran;
     }
-    const row: Row = { id: `${this.prefix}${span.id}.skipped`, of: { kind: "skipped", hooks: (span.hooks ?? []).filter(isSkipped), span }, sign: undefined, start: span.startMs + this.later, took: 0, children: folded };
+    const row: Row = { id: `${this.prefix}${span.id}.skipped`, turnId: this.turnId, of: { kind: "skipped", hooks: (span.hooks ?? []).filter(isSkipped), span }, sign: undefined, start: span.startMs + this.later, took: 0, children: folded };
     return [...ran, row];
   }
 }

@@ -1,9 +1,18 @@
 import { clsx } from "./clsx.ts";
-import { diff, lines } from "./json-diff.ts";
+import { diff, type DiffLine, lines } from "./json-diff.ts";
+
+interface Titles {
+  readonly titles: readonly [string, string];
+  readonly label: string;
+}
 
 /** Two values side by side. */
-export function JsonDiff({ before, after, titles, label }: { before: unknown; after: unknown; titles: readonly [string, string]; label: string }) {
-  const all = diff(lines(before), lines(after));
+export const JsonDiff = ({ before, after, ...rest }: { before: unknown; after: unknown } & Titles) => <SideBySide lines={diff(lines(before), lines(after))} {...rest} />;
+
+/** Two texts side by side. */
+export const TextDiff = ({ before, after, ...rest }: { before: string; after: string } & Titles) => <SideBySide lines={diff(before.split("\n"), after.split("\n"))} {...rest} />;
+
+function SideBySide({ lines: all, titles, label }: { lines: readonly DiffLine[] } & Titles) {
   return (
     <table aria-label={label} className="w-full table-fixed border-collapse overflow-hidden rounded border border-line font-mono">
       <thead>

@@ -1,9 +1,12 @@
 /** Hands a file to the browser. */
-export function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+export function save(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;
   link.click();
   URL.revokeObjectURL(url);
 }
+
+/** The same for JSON. */
+export const download = (name: string, text: string): void => save(name, new Blob([text], { type: "application/json" }));

@@ -20,23 +20,29 @@ export function claim(): Params<"connect"> {
   return key === null ? {} : { consoleKey: key };
 }
 
+/** What a request over HTTP carries: the key of the session, where there is one. */
+export function keyHeader(): Readonly<Record<string, string>> {
+  const key = kept();
+  return key === null ? {} : { "x-pintle": key };
+}
+
+/** What a refusal over HTTP says. */
+export async function refusalOf(response: Response): Promise<RequestError> {
+  const answer = (await response.json().catch(() => ({}))) as Answer;
+  return new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` });
+}
+
 /** Forgets the session here: the server ended it. */
 export function forget(): void {
   localStorage.removeItem(KEY);
 }
 
 async function post(path: string, body: object): Promise<Answer> {
-  const key = kept();
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...(key === null ? {} : { "x-pintle": key }) },
-    body: JSON.stringify(body),
-  });
-  const answer = (await response.json().catch(() => ({}))) as Answer;
+  const response = await fetch(path, { method: "POST", headers: { "content-type": "application/json", ...keyHeader() }, body: JSON.stringify(body) });
   if (!response.ok) {
-    throw new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` });
+    throw await refusalOf(response);
   }
-  return answer;
+  return (await response.json().catch(() => ({}))) as Answer;
 }
 
 async function begin(path: string, body: object): Promise<void> {

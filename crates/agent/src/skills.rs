@@ -41,6 +41,9 @@ pub struct TextRequest<'a> {
     /// The conversation so far, as a front end keeps it: it takes the place of what the session holds. Without one, that
     /// counts.
     pub history: Option<&'a [HistoryMessage]>,
+    /// How many messages of the session stay, where the prompt takes the place of the one behind them; all of them
+    /// unless it is said.
+    pub keep: Option<usize>,
     /// The files that come with the prompt, as `media://` references of its session.
     pub media: &'a [String],
     /// The id of the turn, where somebody has given it one already.
@@ -49,7 +52,7 @@ pub struct TextRequest<'a> {
 
 impl<'a> From<&'a str> for TextRequest<'a> {
     fn from(prompt: &'a str) -> Self {
-        Self { prompt, skills: None, enable_tools: true, history: None, media: &[], turn_id: None }
+        Self { prompt, skills: None, enable_tools: true, history: None, keep: None, media: &[], turn_id: None }
     }
 }
 

@@ -47,6 +47,26 @@ struct HookCounts {
     runs: u64,
     counts: Counts,
     took_ms: Vec<f64>,
+    /// When it ran last.
+    last: Option<Timestamp>,
+}
+
+/// What each hook did at each checkpoint, of `events`.
+pub(crate) fn at_checkpoints<'a>(events: impl IntoIterator<Item = &'a StoredEvent>) -> Vec<Value> {
+    let mut all: BTreeMap<(&str, &str), HookCounts> = BTreeMap::new();
+    for event in events.into_iter().filter(|event| !event.is_test) {
+        let at = event.at.parse::<Timestamp>().ok();
+        for hook in event.hooks.iter().filter(|hook| hook.ran) {
+            all.entry((&hook.checkpoint, &hook.hook)).or_default().add(hook, at);
+        }
+    }
+    let shown = |((checkpoint, name), counts): ((&str, &str), HookCounts)| {
+        let mut shown = counts.shown(name);
+        shown["event"] = json!(checkpoint);
+        shown["lastAt"] = json!(counts.last.map(|at| at.to_string()));
+        shown
+    };
+    all.into_iter().map(shown).collect()
 }
 
 /// What hooks decided in a time.
@@ -78,14 +98,7 @@ impl Decisions {
         let Ok(place) = usize::try_from(place) else { return };
         for hook in event.hooks.iter().filter(|hook| hook.ran) {
             self.buckets[place.min(BUCKETS - 1)].add(hook);
-            let known = self.hooks.entry(hook.hook.clone()).or_default();
-            known.family.clone_from(&hook.family);
-            known.runs += 1;
-            known.counts.add(hook);
-            // What never started cost nothing.
-            if hook.fault.as_deref() != Some(FaultKind::CannotStart.word()) {
-                known.took_ms.extend(hook.duration_ms);
-            }
+            self.hooks.entry(hook.hook.clone()).or_default().add(hook, Some(at));
         }
     }
 
@@ -136,6 +149,17 @@ impl Decisions {
 }
 
 impl HookCounts {
+    fn add(&mut self, hook: &StoredRecord, at: Option<Timestamp>) {
+        self.family.clone_from(&hook.family);
+        self.runs += 1;
+        self.counts.add(hook);
+        self.last = self.last.max(at);
+        // What never started cost nothing.
+        if hook.fault.as_deref() != Some(FaultKind::CannotStart.word()) {
+            self.took_ms.extend(hook.duration_ms);
+        }
+    }
+
     fn shown(&self, name: &str) -> Value {
         let mut shown = self.counts.shown();
         shown["name"] = json!(name);
@@ -200,5 +224,9 @@ mod tests {
             |list: Vec<Value>| list.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         assert_eq!(names(all.slowest()), ["c", "b", "a"]);
         assert_eq!(names(all.blocking()), ["a", "b"]);
+        let each = at_checkpoints(&events);
+        let a = each.iter().find(|it| it["name"] == "a").unwrap();
+        let told = (a["runs"].as_u64(), a["p95Ms"].as_f64(), a["lastAt"].as_str());
+        assert_eq!(told, (Some(3), Some(2.0), Some("2026-11-25T23:59:59Z")), "{a}");
     }
 }

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use domain::history::HistoryMessage;
 use domain::id::TurnId;
+use domain::json::{Rendered, json};
+use domain::message::{Message, Role};
 use host::ready_agent::ReadyAgent;
 
+use crate::error::ApiError;
 use crate::quotas::Place;
 
 /// What a run is asked to do.
@@ -14,6 +17,8 @@ pub(crate) struct Errand {
     pub(crate) skills: Option<Vec<String>>,
     pub(crate) enable_tools: bool,
     pub(crate) history: Option<Vec<HistoryMessage>>,
+    /// The message whose place its own takes.
+    pub(crate) edits: Option<EditedMessage>,
     /// The files that come with the prompt, as references.
     pub(crate) media: Vec<String>,
     /// The id of its turn.
@@ -23,6 +28,30 @@ pub(crate) struct Errand {
     /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
     pub(crate) place: Option<Place>,
     pub(crate) whose: Whose,
+}
+
+/// A message of a conversation that somebody says anew: with it goes what followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EditedMessage {
+    /// Its place, from 0.
+    pub(crate) place: usize,
+    /// The number of messages that stood there when somebody looked.
+    pub(crate) of: usize,
+}
+
+impl EditedMessage {
+    /// Whether it is there, and a person said it.
+    pub(crate) fn check(self, messages: &[Rendered<Message>]) -> Result<(), ApiError> {
+        if messages.len() != self.of {
+            let why = "the conversation went on meanwhile: look at it again, then edit";
+            return Err(ApiError::precondition(why).with_details(json!({ "kind": "conversation_changed" })));
+        }
+        let said = messages.get(self.place).map(Rendered::get);
+        match said.is_some_and(|message| message.role == Role::User && message.origin.is_empty()) {
+            true => Ok(()),
+            false => Err(ApiError::invalid("edits.place is not the place of a message that a person sent")),
+        }
+    }
 }
 
 /// Who asked for a run.
@@ -44,11 +73,28 @@ impl Errand {
             skills: None,
             enable_tools: true,
             history: None,
+            edits: None,
             media: Vec::new(),
             turn: TurnId::fresh(),
             resumes: true,
             place: None,
             whose: Whose::Nobody,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_person_said_is_edited_and_only_as_somebody_saw_it() {
+        let said = |role, text: &str| Rendered::new(Message::text(role, text));
+        let messages = [said(Role::User, "a"), said(Role::Assistant, "b"), Message::note("h", "n").into()];
+        for (place, of, good) in
+            [(0, 3, true), (1, 3, false), (2, 3, false), (3, 3, false), (0, 2, false), (0, 4, false)]
+        {
+            assert_eq!(EditedMessage { place, of }.check(&messages).is_ok(), good, "{place} of {of}");
         }
     }
 }

@@ -50,6 +50,7 @@ impl Shared {
             "chat.abort" => self.chat_abort(who, params).await,
             "turns.list" => self.turns_list(who, params).await,
             "turns.get" => self.turns_get(who, params).await,
+            "turns.seen" => self.turns_seen(who, params).await,
             "overview.get" => self.overview_get(who, params).await,
             "health.get" => self.health_get(who, params).await,
             "doctor.run" => self.doctor_run(params).await,
@@ -75,6 +76,8 @@ impl Shared {
             "webhooks.list" => self.webhooks_list(params).await,
             "webhooks.retry" => self.webhooks_retry(params).await,
             "hooks.list" => self.hooks_list(who, params).await,
+            "hooks.chain" => self.hooks_chain(who, params).await,
+            "hooks.counts" => self.hooks_counts(who, params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

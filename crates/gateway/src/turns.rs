@@ -8,11 +8,14 @@ use crate::principal::Principal;
 use crate::session_name::{SessionName, user_of};
 
 mod layout;
+mod patched;
+mod seen;
 mod span;
 #[cfg(test)]
 mod tests;
 mod waterfall;
 
+pub(crate) use seen::seen;
 pub(crate) use span::SpanKind;
 pub(crate) use waterfall::{Kept, parent_of, waterfall};
 

@@ -128,6 +128,7 @@ impl Shared {
                     skills: errand.skills.as_deref(),
                     enable_tools: errand.enable_tools,
                     history: errand.history.as_deref(),
+                    keep: errand.edits.map(|edited| edited.place),
                     media: &errand.media,
                     turn_id: Some(&errand.turn),
                 };
@@ -189,7 +190,7 @@ impl Shared {
                     Ok(Begun::Over(RunOutcome::Elsewhere(None)))
                 }
                 Errand { resumes: true, .. } => Err(went_on_elsewhere()),
-                Errand { .. } => Ok(Begun::Fresh(conversation)),
+                Errand { .. } => fresh(conversation, errand).await,
             };
         };
         if errand.resumes {
@@ -207,7 +208,7 @@ impl Shared {
             return Err(ApiError::precondition("the session waits for an approval").with_details(details));
         }
         self.finish_left(run, errand, (&mut conversation, prompt)).await;
-        Ok(Begun::Fresh(conversation))
+        fresh(conversation, errand).await
     }
 
     /// The session of a run for this node; where another one has it, what was said is left there.
@@ -220,7 +221,7 @@ impl Shared {
             if errand.whose == Whose::Nobody && errand.resumes {
                 return Ok(Left::Over(RunOutcome::Elsewhere(None)));
             }
-            if !self.store.is_shared() || errand.resumes {
+            if !self.store.is_shared() || errand.resumes || errand.edits.is_some() {
                 return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) });
             }
             if errand.whose == Whose::Http {
@@ -466,6 +467,17 @@ impl Shared {
         let mut found = found?;
         found.state = found.state_at(jiff::Timestamp::now());
         (found.state != ApprovalState::Waiting).then_some(found)
+    }
+}
+
+/// A session in which nothing is open, for a turn that begins: what is edited there has to stand there still.
+async fn fresh(conversation: Box<Conversation>, errand: &Errand) -> Result<Begun, ApiError> {
+    match errand.edits.map_or(Ok(()), |edited| edited.check(conversation.messages())) {
+        Ok(()) => Ok(Begun::Fresh(conversation)),
+        Err(error) => {
+            let_go(conversation).await;
+            Err(error)
+        }
     }
 }
 

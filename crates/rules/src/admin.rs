@@ -31,7 +31,7 @@ mod sampling;
 mod spending;
 mod testing;
 
-pub use adding::{AddOutcome, AddedRule, WhereThere};
+pub use adding::{AddOutcome, AddTrial, AddedRule, WhereThere};
 pub use caller::{Caller, CallerRole};
 pub use calling::METHODS;
 pub use chain::{ChainQuery, UnknownAgent};

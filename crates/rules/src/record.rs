@@ -34,7 +34,7 @@ pub use config::{
 pub use file::{FileRecordError, file, records};
 pub use handler::{allowed, allowed_for};
 pub use patch::patch;
-pub use secret::{MASK, SEALED, map_secrets, masked, secrets, shown};
+pub use secret::{MASK, SEALED, map_secrets, masked, secrets, shown, with_kept_secrets};
 pub use setting::NO_MASTER;
 
 use draft::Draft;

@@ -77,11 +77,13 @@ impl Runner {
             Some(history) => {
                 Some(self.recall(GivenHistory { conversation, history }, user_output, hooks, &mut passed).await?)
             }
-            None => None,
+            // What somebody edits takes all that followed it away, once its gates have let it pass.
+            None => request.keep.map(|keep| RecalledHistory { keep, messages: Vec::new(), withheld: Vec::new() }),
         };
-        let spoken = match request.history {
-            Some(history) => !history.is_empty(),
-            None => !conversation.session.messages().is_empty(),
+        let spoken = match (request.history, request.keep) {
+            (Some(history), _) => !history.is_empty(),
+            (None, Some(keep)) => keep > 0,
+            (None, None) => !conversation.session.messages().is_empty(),
         };
         let spoken = spoken || !conversation.session.queue().is_empty();
         let kind = if spoken { InputKind::Followup } else { InputKind::First };

@@ -3,7 +3,7 @@
 //! list here is what `before_llm` hooks would get.
 
 use domain::json::Rendered;
-use domain::ledger::{LedgerEvent, MsgId, Provenance};
+use domain::ledger::{LedgerEvent, MessageSource, MsgId, Provenance};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::message::{CallPart, Lifetime, Message, ProviderData, Role};
 use domain::planning::need;
@@ -74,6 +74,20 @@ pub struct ModelCall {
 }
 
 impl ModelCall {
+    /// Whether its list holds exactly this message.
+    fn holds(&self, message: &Rendered<Message>) -> bool {
+        let id = message.get().id();
+        // The system text is rendered anew for each call, and is the same in all of them.
+        let system = |message: &Message| {
+            let from = message.provenance();
+            from.origin == MessageSource::Builtin && from.prompt.is_none()
+        };
+        self.request.messages.iter().any(|other| match id {
+            Some(_) => other.get().id() == id,
+            None => other.is(message) || (system(message.get()) && other == message),
+        })
+    }
+
     /// The last message that the next call of the turn begins with, if its list begins with any of this one.
     pub fn cache_boundary(&self) -> Option<usize> {
         Lifetime::shared(self.request.messages.iter().map(|message| message.get().private.lifetime)).checked_sub(1)
@@ -128,6 +142,12 @@ impl RehearsedTurn {
             end: None,
             unknown: 0,
         }
+    }
+
+    /// The round of the first call that saw `message` of the call number `at`, and whether that is this one.
+    pub fn since(&self, at: usize, message: &Rendered<Message>) -> (u32, bool) {
+        let first = self.calls[..at].iter().find(|earlier| earlier.holds(message));
+        (first.map_or(self.calls[at].round, |first| first.round), first.is_none())
     }
 
     /// What becomes of the text `id`.

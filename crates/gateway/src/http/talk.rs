@@ -266,7 +266,18 @@ impl Wanted {
         let (skills, turn) = (self.asked.skills.clone(), self.turn.clone());
         shared.start(
             run.clone(),
-            Errand { agent, skills, enable_tools: true, history, media, turn, resumes, place, whose: Whose::Http },
+            Errand {
+                agent,
+                skills,
+                enable_tools: true,
+                history,
+                edits: None,
+                media,
+                turn,
+                resumes,
+                place,
+                whose: Whose::Http,
+            },
         );
         Ok(self.talk(shared, run))
     }

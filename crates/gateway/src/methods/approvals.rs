@@ -58,8 +58,16 @@ impl Shared {
     pub(super) async fn approvals_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["id"])?;
         let (id, who, desk) = (params.needed("id")?.to_owned(), who.clone(), self.approvers().await);
-        self.blocking(move |shared| Ok(json!({ "approval": shown(&shared.approval_of((&who, &desk), &id)?, &who) })))
-            .await
+        self.blocking(move |shared| {
+            let approval = shared.approval_of((&who, &desk), &id)?;
+            let mut shown = shown(&approval, &who);
+            let agent = (&approval.tenant_id, &approval.agent_id);
+            if let Some(facts) = shared.rule_admin.shell_facts(agent, &approval.tool, &approval.arguments) {
+                shown["shell"] = json!(*facts);
+            }
+            Ok(json!({ "approval": shown }))
+        })
+        .await
     }
 
     pub(super) async fn approvals_answer(

@@ -9,7 +9,7 @@ use domain::store::{Letter, LetterKind, SessionKey};
 
 use super::sessions::session;
 use crate::Shared;
-use crate::errand::{Errand, Whose};
+use crate::errand::{EditedMessage, Errand, Whose};
 use crate::error::{ApiError, going_away};
 use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
@@ -25,7 +25,7 @@ use crate::wire::content::{Attachment, REFERENCE};
 const MAX_MESSAGE: usize = 32_000;
 
 /// The members of `chat.send`.
-const SEND: [&str; 10] = [
+const SEND: [&str; 11] = [
     "agentId",
     "sessionKey",
     "message",
@@ -34,6 +34,7 @@ const SEND: [&str; 10] = [
     "media",
     "modelOverride",
     "history",
+    "edits",
     "skills",
     "enableTools",
 ];
@@ -57,6 +58,7 @@ impl Shared {
         let who = &connection.who;
         message(&known)?;
         history(&known)?;
+        edited(&known)?;
         let name = self.meant(who, &known).await?;
         if name.user != who.user {
             return Err(ApiError::unauthorized("permission denied: the conversation belongs to another user"));
@@ -100,7 +102,7 @@ impl Shared {
         (name, named): (SessionName, Option<NamedMessage<'_>>),
     ) -> Result<Value, ApiError> {
         let who = &connection.who;
-        let (message, mut history) = (message(params)?, history(params)?);
+        let (message, mut history, edits) = (message(params)?, history(params)?, edited(params)?);
         self.guests.rates.check(who)?;
         let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
         let agent = self.ready(&key, &name.agent, params.text("modelOverride")?).await?;
@@ -123,6 +125,9 @@ impl Shared {
             if !files.is_empty() {
                 return Err(ApiError::precondition("the session is busy, and files cannot be added to a running turn"));
             }
+            if edits.is_some() {
+                return Err(ApiError::precondition("the session is busy: stop its turn with chat.abort, then edit"));
+            }
             inject(&at_work, message)?;
             if let Some(NamedMessage { turn, .. }) = named {
                 let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
@@ -141,7 +146,7 @@ impl Shared {
         };
         self.start(
             run.clone(),
-            Errand { agent, skills, enable_tools, history, media, turn, resumes, place, whose: Whose::Socket },
+            Errand { agent, skills, enable_tools, history, edits, media, turn, resumes, place, whose: Whose::Socket },
         );
         answer(&run.outcome().await)
     }
@@ -232,6 +237,21 @@ fn message<'a>(params: &Params<'a>) -> Result<&'a str, ApiError> {
         return Err(ApiError::invalid(format!("message exceeds {MAX_MESSAGE} characters (got {length})")));
     }
     Ok(message)
+}
+
+/// The message that is said anew.
+fn edited(params: &Params<'_>) -> Result<Option<EditedMessage>, ApiError> {
+    let Some(members) = params.object("edits")? else { return Ok(None) };
+    if params.get("history").is_some() {
+        return Err(ApiError::invalid("edits goes with the conversation that is kept here: leave history out"));
+    }
+    let value = Value::Object(members.clone());
+    let inner = Params::of(&value, &["place", "of"])?;
+    let needed = |name: &str| {
+        let count = inner.count(name, usize::MAX)?;
+        count.ok_or_else(|| ApiError::invalid(format!("edits.{name} is required")))
+    };
+    Ok(Some(EditedMessage { place: needed("place")?, of: needed("of")? }))
 }
 
 fn history(params: &Params<'_>) -> Result<Option<Vec<HistoryMessage>>, ApiError> {

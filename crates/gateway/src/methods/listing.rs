@@ -2,12 +2,16 @@
 //! here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use agent::tools::canonical_builtin;
 use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
 use domain::hook::{Family, Hook, Scope};
 use domain::json::{Value, json};
 use domain::roster::Roster;
 use host::Host;
+use host::config::FlowConfig;
+use rules::admin::ChainQuery;
 
 use crate::Shared;
 use crate::error::ApiError;
@@ -31,6 +35,59 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Who would be asked at an event: the rules, and beside them everybody else, each with whether it would run.
+    pub(super) async fn hooks_chain(&self, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let caller = who.caller();
+        let mut asked = self.rule_admin.call(&caller, "hooks.chain", params).await?;
+        let text = |name: &str| params[name].as_str().filter(|text| !text.is_empty());
+        let Some(event) = text("event").and_then(CheckpointKind::named) else { return Ok(asked) };
+        let asking = ChainQuery {
+            event,
+            agent: text("agentId"),
+            tool: text("toolName"),
+            input: params["toolInput"].as_object(),
+        };
+        let agent = self.rule_admin.meant_agent(&caller, asking.agent)?;
+        let host = self.host.read().await;
+        let roster = roster(&host);
+        let hooks: Vec<Arc<Hook>> = roster.at(event).iter().map(|number| roster.hook(*number).clone()).collect();
+        let fates = self.rule_admin.fates(&caller, &asking, &hooks)?;
+        let standing = standing(&host);
+        let whole = caller.is_master();
+        let of_hooks = hooks.iter().zip(fates).filter_map(|(hook, fate)| {
+            let line = standing.get(hook.name.as_str())?;
+            // What is known not to work is asked all the same, and its fault counts.
+            Some(with_fate(shown(hook, event, line, whole), fate))
+        });
+        let planned = host.loaded.config.agents.get(agent.as_str()).is_some_and(|it| it.flow == FlowConfig::Planned);
+        let tool = asking.tool.map(|raw| (canonical_builtin(raw).unwrap_or(raw), raw));
+        let about = TextQuery { agent: agent.as_str(), planned, tool };
+        let texts = texts(&host);
+        let of_texts = texts.iter().filter(|text| text.kind == event);
+        let of_texts = of_texts.map(|text| with_fate(text.shown(whole), text.fate(&about)));
+        asked["configured"] = of_hooks.chain(of_texts).collect();
+        Ok(asked)
+    }
+}
+
+/// A line of a listing with whether it would run, and if not why.
+fn with_fate(mut line: Value, fate: Option<String>) -> Value {
+    line["wouldRun"] = json!(fate.is_none());
+    line["reason"] = json!(fate.unwrap_or_default());
+    line
+}
+
+/// The hooks of the configuration in running order.
+fn roster(host: &Host) -> Roster {
+    Roster::new(host.loaded.config.hooks.iter().map(|loaded| loaded.hook.clone()).collect())
+}
+
+/// How the hooks of the configuration stand.
+fn standing(host: &Host) -> BTreeMap<String, GuardLine> {
+    guards::configured(host).into_iter().map(|line| (line.name.clone(), line)).collect()
+}
+
 /// Which hooks of the configuration are wanted.
 struct ListedFilter {
     event: Option<CheckpointKind>,
@@ -49,9 +106,7 @@ impl ListedFilter {
 /// The hooks of the configuration, and the texts of skills, checkpoint by checkpoint in running order.
 fn configured(host: &Host, filter: &ListedFilter, who: &Principal) -> Vec<Value> {
     let whole = who.caller().is_master();
-    let standing: BTreeMap<String, GuardLine> =
-        guards::configured(host).into_iter().map(|line| (line.name.clone(), line)).collect();
-    let roster = Roster::new(host.loaded.config.hooks.iter().map(|loaded| loaded.hook.clone()).collect());
+    let (standing, roster) = (standing(host), roster(host));
     let texts = texts(host);
     let mut listed = Vec::new();
     for kind in CHECKPOINTS.iter().map(|row| row.kind) {
@@ -96,6 +151,17 @@ struct SkillText {
     kind: CheckpointKind,
     agents: Vec<String>,
     folder: String,
+    /// The tools that it is about; all where there are none.
+    tools: Vec<String>,
+}
+
+/// An event at which somebody wants to know which texts go in.
+struct TextQuery<'a> {
+    agent: &'a str,
+    /// Whether the agent plans.
+    planned: bool,
+    /// The tool, by its own name and as it was said.
+    tool: Option<(&'a str, &'a str)>,
 }
 
 /// The texts of the skills of all agents; one that several of them share stands there once.
@@ -109,7 +175,13 @@ fn texts(host: &Host) -> Vec<SkillText> {
             let (name, folder) = (hook.id().to_string(), skill.folder.display().to_string());
             match found.iter_mut().find(|text| (&text.name, text.kind, &text.folder) == (&name, kind, &folder)) {
                 Some(known) => known.agents.push(agent.clone()),
-                None => found.push(SkillText { name, kind, agents: vec![agent.clone()], folder }),
+                None => found.push(SkillText {
+                    name,
+                    kind,
+                    agents: vec![agent.clone()],
+                    folder,
+                    tools: hook.tool_filter.clone(),
+                }),
             }
         }
     }
@@ -117,6 +189,19 @@ fn texts(host: &Host) -> Vec<SkillText> {
 }
 
 impl SkillText {
+    /// Why it would not go in, if it would not.
+    fn fate(&self, about: &TextQuery<'_>) -> Option<String> {
+        if !self.agents.iter().any(|agent| agent == about.agent) {
+            return Some("about other agents".to_owned());
+        }
+        if self.kind == CheckpointKind::BeforePlanning && !about.planned {
+            return Some("the agent does not plan: its flow is direct".to_owned());
+        }
+        let (tool, raw) = about.tool.filter(|_| !self.tools.is_empty())?;
+        let wanted = |name: &String| *name == tool || *name == raw;
+        (!self.tools.iter().any(wanted)).then(|| format!("its tool_filter {:?} does not name {tool:?}", self.tools))
+    }
+
     fn shown(&self, whole: bool) -> Value {
         json!({
             "name": self.name,
@@ -139,6 +224,31 @@ impl SkillText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_goes_in_for_its_agents_where_they_plan_and_after_its_tools() {
+        let text = |kind, tools: &[&str]| SkillText {
+            name: "skill:s/t".to_owned(),
+            kind,
+            agents: vec!["main".to_owned()],
+            folder: String::new(),
+            tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        };
+        let (plan, call) = (CheckpointKind::BeforePlanning, CheckpointKind::AfterToolCall);
+        for (text, agent, planned, tool, goes) in [
+            (text(plan, &[]), "main", true, None, true),
+            (text(plan, &[]), "main", false, None, false),
+            (text(plan, &[]), "other", true, None, false),
+            (text(call, &[]), "main", false, Some(("exec", "Bash")), true),
+            (text(call, &["exec"]), "main", false, Some(("exec", "Bash")), true),
+            (text(call, &["Bash"]), "main", false, Some(("exec", "Bash")), true),
+            (text(call, &["read_file"]), "main", false, Some(("exec", "Bash")), false),
+            (text(call, &["read_file"]), "main", false, None, true),
+        ] {
+            let about = TextQuery { agent, planned, tool };
+            assert_eq!(text.fate(&about).is_none(), goes, "{:?} {agent} {planned} {tool:?}", text.tools);
+        }
+    }
 
     #[test]
     fn a_filter_is_about_the_checkpoint_and_whether_it_acts() {

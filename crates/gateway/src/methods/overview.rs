@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rules::admin::ListFilter;
 
 use crate::Shared;
-use crate::decisions::Decisions;
+use crate::decisions::{Decisions, at_checkpoints};
 use crate::error::ApiError;
 use crate::guards::{self, GuardLine, GuardState};
 use crate::params::Params;
@@ -74,6 +74,19 @@ impl Shared {
             "budget": budget,
             "changes": changes.lines,
         }))
+    }
+
+    /// What each hook did lately (`hooks.counts`): where, how often, with which answers, and how long it took.
+    pub(super) async fn hooks_counts(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        Params::of(params, &[])?;
+        let who = who.clone();
+        self.blocking(move |shared| {
+            let query = RecordQuery { tenant: Some(who.tenant.clone()), limit: MAX_EVENTS, ..RecordQuery::default() };
+            let events = shared.store.find(&query)?;
+            let own = events.iter().filter(|event| may_see(&who, &event.session_id));
+            Ok(json!({ "events": events.len(), "hooks": at_checkpoints(own) }))
+        })
+        .await
     }
 
     /// How every hook stands that `who` may see.

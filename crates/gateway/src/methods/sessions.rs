@@ -247,6 +247,9 @@ fn message(message: &Message) -> Value {
     if message.role == Role::Tool {
         shown["tool_call_id"] = json!(message.tool_call_id);
     }
+    if !message.media.is_empty() {
+        shown["media"] = json!(message.media);
+    }
     if message.origin == FROM_HOOK {
         shown["origin"] = json!(message.origin);
     }

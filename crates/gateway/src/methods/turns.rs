@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use agent::AgentSettings;
+use agent::driver::rehearsal::{RecordedTurn, Rehearsal};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::{SessionId, TurnId};
 use domain::json::{Value, json};
+use domain::skill::Skills;
 use domain::store::{ExecutionQuery, RecordQuery, SessionKey, SessionRow, TurnOutcome, TurnQuery, TurnRow, WhichTurns};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -16,7 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::session_name::own_part;
-use crate::turns::{Kept, TurnEnding, line, may_see, parent_of, waterfall};
+use crate::turns::{Kept, TurnEnding, line, may_see, parent_of, seen, waterfall};
 
 /// Turns in a page unless it is said, and most of them.
 const PAGE: usize = 50;
@@ -33,6 +36,9 @@ const MAX_EXECUTIONS: usize = 2000;
 
 /// Most turns of sub-agents that are shown with one turn.
 const MAX_SUB_TURNS: usize = 50;
+
+/// What stands for the model of an agent that is gone.
+const UNKNOWN_MODEL: &str = "unknown/unknown";
 
 /// How much earlier than its turn an execution is looked for: stores keep whole microseconds.
 const SLACK: SignedDuration = SignedDuration::from_millis(1);
@@ -95,11 +101,7 @@ impl Shared {
         let params = Params::of(params, &["turnId"])?;
         let (id, who) = (params.needed("turnId")?.to_lowercase(), who.clone());
         self.blocking(move |shared| {
-            let tenant = Some(who.tenant.clone());
-            let which = Some(WhichTurns::Turn(id.clone()));
-            let found = shared.store.turn_page(&TurnQuery { tenant, which, limit: 1, ..TurnQuery::default() })?;
-            let row = found.turns.into_iter().next().filter(|row| may_see(&who, &row.turn.session_id));
-            let row = row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))?;
+            let row = shared.turn_row(&who, &id)?;
             let below = shared.sub_turns(&who, &row)?;
             let all: Vec<TurnRow> = std::iter::once(row).chain(below).collect();
             let sessions = shared.sessions_of_open(&who, &all)?;
@@ -110,6 +112,49 @@ impl Shared {
             Ok(nested(&all, shown))
         })
         .await
+    }
+
+    pub(super) async fn turns_seen(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let params = Params::of(params, &["turnId", "round"])?;
+        let id = params.needed("turnId")?.to_lowercase();
+        let round = params.count("round", u32::MAX as usize)?;
+        let round = round.ok_or_else(|| ApiError::invalid("round is required"))?;
+        let round = u32::try_from(round).unwrap_or(u32::MAX);
+        let (reader, wanted) = (who.clone(), id.clone());
+        let row = self.blocking(move |shared| shared.turn_row(&reader, &wanted)).await?;
+        let tenant = who.tenant.clone();
+        let key = SessionKey { tenant: tenant.clone(), session: SessionId::new(row.turn.session_id.clone()) };
+        // The system text and the tools are those of now; of an agent that is gone there are none.
+        let agent = self.ready(&key, &row.turn.agent_id, None).await.ok();
+        self.blocking(move |shared| {
+            let gone = AgentSettings::new(&row.turn.agent_id, UNKNOWN_MODEL);
+            let settings = agent.as_ref().map_or(&gone, |agent| agent.settings());
+            let offered = agent.iter().flat_map(|agent| agent.tools().definitions()).cloned().collect();
+            let nowhere = || ApiError::new(ErrorCode::NotFound, format!("round {round} of turn {id} is not kept"));
+            let recorded = RecordedTurn::find(shared.sessions.journal(&key)?, &TurnId::new(id.clone()));
+            let recorded = recorded.ok_or_else(nowhere)?;
+            let went = Rehearsal::new(settings, offered, Skills::none()).replay(&recorded);
+            let query = RecordQuery {
+                tenant: Some(tenant),
+                turn: Some(id.clone()),
+                limit: MAX_EVENTS,
+                ..RecordQuery::default()
+            };
+            let mut events = shared.store.find(&query)?;
+            events.retain(|event| event.turn_id == id);
+            let call = seen(&went, round, &events).ok_or_else(nowhere)?;
+            Ok(json!({ "call": call }))
+        })
+        .await
+    }
+
+    /// The turn `id`, if `who` may see it. Blocks.
+    fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
+        let tenant = Some(who.tenant.clone());
+        let which = Some(WhichTurns::Turn(id.to_owned()));
+        let found = self.store.turn_page(&TurnQuery { tenant, which, limit: 1, ..TurnQuery::default() })?;
+        let row = found.turns.into_iter().next().filter(|row| may_see(who, &row.turn.session_id));
+        row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
     }
 
     /// The turns of sub-agents that worked for the turn of `row`, theirs included.

@@ -63,10 +63,12 @@ const METHODS: &[MethodRow] = &[
     method(
         "chat.send",
         "{ message: string, messageId?: string, agentId?: string, sessionKey?: string, stream?: boolean, media?: string[], modelOverride?: string, \
-         history?: HistoryMessage[], skills?: string[], enableTools?: boolean }",
+         history?: HistoryMessage[], edits?: { place: integer, of: integer }, skills?: string[], enableTools?: boolean }",
         "{ runId: string, content: string, usage: Usage, thinking?: string, media?: string[] } | \
          { injected: true, runId: string | null } | { cancelled: true } | { parked: true, approvalIds: string[] }",
-        "when the run ends; `parked` where the server goes away while a person is waited for",
+        "when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message \
+         takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its \
+         gates let it pass; what came after it leaves the conversation and stays in its journal",
     ),
     method(
         "chat.inject",
@@ -135,6 +137,14 @@ const METHODS: &[MethodRow] = &[
         "{ hookId: string, version: integer, warnings?: string[] }",
         "",
     ),
+    method(
+        "hooks.import",
+        "{ hooks: HookInput[], overwrite?: boolean, dryRun?: boolean }",
+        "{ hooks: ImportedHook[] }",
+        "all or none, in one transaction; a hook that has the scope, event and name of a record is that hook: with \
+         `overwrite` it becomes what the record says, and secrets whose mask the record has stay today's. `dryRun` \
+         writes nothing and says what would come of each",
+    ),
     method("hooks.delete", "{ hookId: string }", "{ hookId: string }", ""),
     method("hooks.toggle", "{ hookId: string, enabled: boolean }", "{ hookId: string, enabled: boolean }", ""),
     method(
@@ -165,8 +175,8 @@ const METHODS: &[MethodRow] = &[
     method(
         "hooks.chain",
         "{ event: CheckpointName, agentId?: string, toolName?: string, toolInput?: object }",
-        "{ chain: ChainLine[] }",
-        "nothing is run",
+        "{ chain: ChainLine[], configured: ConfiguredChainLine[] }",
+        "nothing is run; `configured` are the hooks of the configuration and the texts of skills at this checkpoint",
     ),
     method("hooks.budget.get", "{}", "Budget", ""),
     method("hooks.budget.set", "{ tenantId: string, budgetTotal: integer }", "Budget", ""),
@@ -261,8 +271,8 @@ const SHAPES: &[Row] = &[
     row(
         "ShownMessage",
         "{ role: MessageRole, content: string, thinking?: string, tool_calls?: ToolCallPart[], \
-         tool_call_id?: string, origin?: string, created_at?: string }",
-        "A message of a conversation.",
+         tool_call_id?: string, media?: string[], origin?: string, created_at?: string }",
+        "A message of a conversation; `media` are the files that came with it.",
     ),
     row(
         "HistoryMessage",
@@ -286,8 +296,15 @@ const SHAPES: &[Row] = &[
         "{ id: string, agent_id: string, session_id: string, turn_id: string, tool_call_id: string, tool: string, \
          arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
          again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, usable_seconds?: integer, \
-         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string }",
-        "A call that waits for a person, and what they said.",
+         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, shell?: ShellFacts }",
+        "A call that waits for a person, and what they said; `shell` comes with `approvals.get`.",
+    ),
+    row(
+        "ShellFacts",
+        "{ commands: { name: string, argv: string[], cwd: string, depth: integer }[], reads: string[], \
+         writes: string[], deletes: string[], urls: string[], outside: string[], pipes_to_interpreter: boolean, \
+         unknown: boolean, unknown_why: string }",
+        "What a shell text would do, as far as reading it tells.",
     ),
     row(
         "Hook",
@@ -298,6 +315,13 @@ const SHAPES: &[Row] = &[
          tripped_at: string | null, disabled_reason: string, metadata: object, created_by: string | null, \
          created_at: string, updated_at: string, trips?: { tenant_id: string, tripped_at: string }[] }",
         "A hook as it is kept, without secrets; `config` is hidden where it is not yours, `trips` are for owners.",
+    ),
+    row(
+        "ImportedHook",
+        "{ outcome: \"created\" | \"same\" | \"updated\" | \"refused\", name?: string, hookId?: string, \
+         differs?: string[], error?: string, warnings?: string[] }",
+        "What became of a record, or would: `differs` says in what the hook that is there is another one, `error` why \
+         the record is refused.",
     ),
     row(
         "HookSettings",

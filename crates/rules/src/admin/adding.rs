@@ -40,6 +40,8 @@ pub struct AddedRule {
     pub matcher: String,
     /// What was done.
     pub outcome: AddOutcome,
+    /// In what it differs from the hook that was there, in words.
+    pub differs: Vec<String>,
     /// Settings that are allowed and probably not meant.
     pub warnings: Vec<String>,
 }
@@ -76,6 +78,9 @@ pub enum WhereThere {
     Update,
 }
 
+/// What would become of one record: or why it cannot be taken.
+pub type AddTrial = Result<AddedRule, AdminError>;
+
 /// The changes of several records, so far.
 #[derive(Default)]
 struct Adding {
@@ -102,6 +107,31 @@ impl RuleAdmin {
         by.at_least(CallerRole::Admin, "create")?;
         let (by, records) = (by.clone(), records.to_vec());
         self.blocking(move |rule_admin| rule_admin.add_now(&by, &records, where_there)).await
+    }
+
+    /// What would become of each of `records` if all of them were added; nothing is written. A record that cannot be taken
+    /// is nothing to those behind it.
+    ///
+    /// # Errors
+    /// The rules cannot be read; or the caller may not.
+    pub async fn try_all(
+        &self,
+        by: &Caller,
+        records: &[Value],
+        where_there: WhereThere,
+    ) -> Result<Vec<AddTrial>, AdminError> {
+        by.at_least(CallerRole::Admin, "create")?;
+        let (by, records) = (by.clone(), records.to_vec());
+        self.blocking(move |rule_admin| {
+            let rules = rule_admin.freshest()?;
+            let mut adding = Adding { where_there, ..Adding::default() };
+            let tried = records.iter().map(|record| {
+                rule_admin.add_one(&by, (&rules, &mut adding), record)?;
+                adding.added.pop().ok_or_else(|| AdminError::invalid("invalid request: missing config payload"))
+            });
+            Ok(tried.collect())
+        })
+        .await
     }
 
     fn add_now(&self, by: &Caller, records: &[Value], where_there: WhereThere) -> Result<Vec<AddedRule>, AdminError> {
@@ -131,7 +161,8 @@ impl RuleAdmin {
         (rules, adding): (&StoredRules, &mut Adding),
         record: &Value,
     ) -> Result<(), AdminError> {
-        let ValidRecord { hook, warnings } = self.new_record(by, (rules, Some(&adding.beside)), record)?;
+        let record = self.with_kept_secrets(by, rules, record);
+        let ValidRecord { hook, warnings } = self.new_record(by, (rules, Some(&adding.beside)), &record)?;
         let twin = adding.read.iter().find(|read| is_one(read, &hook));
         if let Some(twin) = twin {
             let differs = differences((twin, twin), &hook);
@@ -140,20 +171,23 @@ impl RuleAdmin {
             }
         }
         let there = self.twin(rules, &hook)?;
-        let (id, outcome) = match (twin, &there) {
-            (Some(twin), _) => (twin.id.clone(), AddOutcome::Same),
+        let none = Vec::new();
+        let (id, outcome, differs) = match (twin, &there) {
+            (Some(twin), _) => (twin.id.clone(), AddOutcome::Same, none),
             (None, None) => {
                 *adding.beside.entry(hook.tenant_id.clone()).or_default() += 1;
                 adding.changes.push(RuleChange::Create(Box::new(self.sealed(hook.clone())?)));
-                (hook.id.clone(), AddOutcome::Created)
+                (hook.id.clone(), AddOutcome::Created, none)
             }
-            (None, Some(Twin { current, differs })) if differs.is_empty() => (current.id.clone(), AddOutcome::Same),
+            (None, Some(Twin { current, differs })) if differs.is_empty() => {
+                (current.id.clone(), AddOutcome::Same, none)
+            }
             (None, Some(Twin { current, differs })) => {
                 if adding.where_there == WhereThere::Refuse {
                     return Err(another(current, differs));
                 }
                 adding.changes.push(self.over(current, &hook)?);
-                (current.id.clone(), AddOutcome::Updated)
+                (current.id.clone(), AddOutcome::Updated, differs.clone())
             }
         };
         let (name, matcher) = (hook.name.clone(), hook.matcher.clone());
@@ -164,10 +198,35 @@ impl RuleAdmin {
             scope: hook.scope,
             matcher,
             outcome,
+            differs,
             warnings,
         });
         adding.read.push(Rule { id, ..hook });
         Ok(())
+    }
+
+    /// `record` with the secrets of the hook that has its place, where it has their masks: a file that was exported holds
+    /// no others.
+    fn with_kept_secrets(&self, by: &Caller, rules: &StoredRules, record: &Value) -> Value {
+        let mut record = record.clone();
+        let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (name, event, scope) = (text("name"), text("event"), text("scope"));
+        let home = if scope == HookScope::Global.word() { TenantId::sentinel() } else { by.tenant.clone() };
+        let is_its = |hook: &&Rule| {
+            !name.is_empty()
+                && hook.name == name
+                && hook.event.name() == event
+                && hook.scope.word() == scope
+                && hook.tenant_id == home
+                && hook.source == Source::User
+        };
+        if home != TenantId::sentinel() || by.is_master() {
+            let mut its = rules.hooks.iter().filter(is_its);
+            if let (Some(hook), None) = (its.next(), its.next()) {
+                record::with_kept_secrets(&self.opened(hook), &mut record);
+            }
+        }
+        record
     }
 
     /// The rule that `hook` is, of those that are kept.

@@ -8,14 +8,19 @@ use jiff::Timestamp;
 
 use super::chain::ChainQuery;
 use super::{
-    AdminError, Caller, CallerRole, HistoryQuery, INVALID_CURSOR, ListFilter, PAGE, RuleAdmin, Sample, TestTarget,
+    AddOutcome, AddTrial, AdminError, Caller, CallerRole, HistoryQuery, INVALID_CURSOR, ListFilter, PAGE, RuleAdmin,
+    Sample, TestTarget, WhereThere,
 };
 
+/// Most records that are taken at once: as many as a tenant may have.
+const MAX_IMPORTED: usize = crate::record::MAX_HOOKS;
+
 /// Every method, with who may at least use it. What is in no such list nobody may.
-pub const METHODS: [(&str, CallerRole); 16] = [
+pub const METHODS: [(&str, CallerRole); 17] = [
     ("hooks.list", CallerRole::Viewer),
     ("hooks.get", CallerRole::Viewer),
     ("hooks.create", CallerRole::Admin),
+    ("hooks.import", CallerRole::Admin),
     ("hooks.update", CallerRole::Admin),
     ("hooks.delete", CallerRole::Admin),
     ("hooks.toggle", CallerRole::Admin),
@@ -48,6 +53,7 @@ impl RuleAdmin {
                 let created = self.create(by, params).await?;
                 Ok(with_warnings(json!({ "hookId": created.id }), &created.warnings))
             }
+            "hooks.import" => self.call_import(by, params).await,
             "hooks.update" => self.call_update(by, params).await,
             "hooks.list" => self.call_list(by, params).await,
             "hooks.get" => {
@@ -107,6 +113,29 @@ impl RuleAdmin {
             enabled: params.flag("enabled")?,
         };
         Ok(json!({ "hooks": self.list(by, &filter).await? }))
+    }
+
+    async fn call_import(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
+        let params = Params::of(params, &["hooks", "overwrite", "dryRun"])?;
+        let Some(Value::Array(records)) =
+            params.get("hooks").filter(|it| it.as_array().is_some_and(|it| !it.is_empty()))
+        else {
+            return Err(params.wrong("hooks", "a list of records"));
+        };
+        if records.len() > MAX_IMPORTED {
+            let many = records.len();
+            return Err(AdminError::invalid(format!(
+                "hooks has {many} records; at most {MAX_IMPORTED} are taken at once"
+            )));
+        }
+        let overwrite = params.flag("overwrite")?.unwrap_or(false);
+        let where_there = if overwrite { WhereThere::Update } else { WhereThere::Refuse };
+        let dry = params.flag("dryRun")?.unwrap_or(false);
+        let tried = match dry {
+            true => self.try_all(by, records, where_there).await?,
+            false => self.add_all(by, records, where_there).await?.into_iter().map(Ok).collect(),
+        };
+        Ok(json!({ "hooks": tried.iter().map(|tried| imported(tried, dry)).collect::<Vec<_>>() }))
     }
 
     async fn call_update(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
@@ -187,6 +216,24 @@ impl RuleAdmin {
             input,
         };
         Ok(json!({ "chain": self.chain(by, asking).await? }))
+    }
+}
+
+/// What became of a record, or would.
+fn imported(tried: &AddTrial, dry: bool) -> Value {
+    match tried {
+        Err(error) => json!({ "outcome": "refused", "error": error.message }),
+        Ok(added) => {
+            let mut shown = json!({ "outcome": added.outcome.word(), "name": added.name });
+            // The id of one that is not made yet is nobody's.
+            if !dry || added.outcome != AddOutcome::Created {
+                shown["hookId"] = json!(added.id);
+            }
+            if !added.differs.is_empty() {
+                shown["differs"] = json!(added.differs);
+            }
+            with_warnings(shown, &added.warnings)
+        }
     }
 }
 

@@ -1,14 +1,17 @@
 //! Who would be asked about a call: for people who wonder.
 
+use std::sync::Arc;
+
 use domain::breaker;
 use domain::chain::wanted;
 use domain::checkpoint::{AgentInfo, CheckpointKind, Duty, EventContext, Facts};
 use domain::hook::{Hook, HookState};
-use domain::id::{AgentId, HookName, TurnId};
+use domain::id::{AgentId, HookName, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::record::NotRun;
 use domain::rule::Rule;
+use domain::shell::ShellFacts;
 
 use super::{AdminError, Caller, CallerRole, RuleAdmin};
 use engine::hook_set::HookSet;
@@ -33,34 +36,16 @@ impl RuleAdmin {
     /// `invalid agentId`; or no rules could ever be read.
     pub async fn chain(&self, by: &Caller, asking: ChainQuery<'_>) -> Result<Vec<Value>, AdminError> {
         by.at_least(CallerRole::Viewer, "chain")?;
-        let agents = (self.parts.agents)();
-        let agent = match asking.agent {
-            Some(named) => self.agent(&by.tenant, named)?.1.unwrap_or_else(|| AgentId::from(named)),
-            None => agents.first().cloned().unwrap_or_else(|| AgentId::from("")),
-        };
+        let setting = self.setting(by, &asking)?;
         let view = self.view(by).await?;
-        let known = (self.parts.known_of)(&by.tenant, &agent);
-        let raw = asking.tool.unwrap_or_default();
-        let canonical = known.meant(raw);
-        let empty = Object::new();
-        let facts = Facts {
-            tool: asking.tool.map(|raw| (canonical.as_str(), raw)),
-            input: asking.tool.map(|_| asking.input.unwrap_or(&empty)),
-            ..Facts::default()
-        };
-        let who = Identity {
-            tenant_id: by.tenant.clone(),
-            is_test: true,
-            ..Identity::top(agent.as_str(), "", TurnId::from(""))
-        };
-        let event_context = EventContext { who: &who, known: &*known };
+        let (facts, event_context) = (setting.facts(&asking), setting.event_context());
         // These are the hooks that are asked, not others made from the same rows.
         let live = self.parts.rule_cache.live().rules();
         let set = HookSet::of(live.of(&by.tenant).iter());
         let hooks = set.roster().at(asking.event).iter().map(|number| set.roster().hook(*number));
         let line = |hook: &std::sync::Arc<Hook>| {
             let row = view.rules.hooks.iter().find(|row| hook.stored.as_ref().is_some_and(|own| own.id == row.id))?;
-            let fate = fate(hook, row, asking.event, (&facts, event_context));
+            let fate = fate(hook, Some(row), asking.event, (&facts, event_context));
             Some(json!({
                 "hookId": row.id,
                 "name": row.name,
@@ -73,6 +58,81 @@ impl RuleAdmin {
         };
         Ok(hooks.filter_map(line).collect())
     }
+
+    /// Why each of `hooks`, which are no rules, would not run at such an event, or nothing if it would.
+    ///
+    /// # Errors
+    /// `invalid agentId`.
+    pub fn fates(
+        &self,
+        by: &Caller,
+        asking: &ChainQuery<'_>,
+        hooks: &[Arc<Hook>],
+    ) -> Result<Vec<Option<String>>, AdminError> {
+        by.at_least(CallerRole::Viewer, "chain")?;
+        let setting = self.setting(by, asking)?;
+        let about = (&setting.facts(asking), setting.event_context());
+        Ok(hooks.iter().map(|hook| fate(hook, None, asking.event, about)).collect())
+    }
+
+    /// What is known of the shell text that a call of `tool` by `agent` would run; nothing if it runs none.
+    pub fn shell_facts(
+        &self,
+        (tenant, agent): (&TenantId, &AgentId),
+        tool: &str,
+        arguments: &Object,
+    ) -> Option<Arc<ShellFacts>> {
+        let facts = (self.parts.known_of)(tenant, agent).shell(tool, arguments);
+        (*facts != ShellFacts::default()).then_some(facts)
+    }
+
+    /// The agent that is meant, and what is known of it.
+    fn setting(&self, by: &Caller, asking: &ChainQuery<'_>) -> Result<Setting, AdminError> {
+        let agent = self.meant_agent(by, asking.agent)?;
+        let known = (self.parts.known_of)(&by.tenant, &agent);
+        let canonical = known.meant(asking.tool.unwrap_or_default());
+        let who = Identity {
+            tenant_id: by.tenant.clone(),
+            is_test: true,
+            ..Identity::top(agent.as_str(), "", TurnId::from(""))
+        };
+        Ok(Setting { who, known, canonical, no_input: Object::new() })
+    }
+
+    /// The agent that somebody means: the host's first one unless it is said.
+    ///
+    /// # Errors
+    /// `invalid agentId`.
+    pub fn meant_agent(&self, by: &Caller, named: Option<&str>) -> Result<AgentId, AdminError> {
+        let first = || (self.parts.agents)().first().cloned().unwrap_or_else(|| AgentId::from(""));
+        match named {
+            Some(named) => Ok(self.agent(&by.tenant, named)?.1.unwrap_or_else(|| AgentId::from(named))),
+            None => Ok(first()),
+        }
+    }
+}
+
+/// What an event is compared with, beside its hooks.
+struct Setting {
+    who: Identity,
+    known: Arc<dyn AgentInfo>,
+    /// The name of its tool.
+    canonical: String,
+    no_input: Object,
+}
+
+impl Setting {
+    fn facts<'a>(&'a self, asking: &ChainQuery<'a>) -> Facts<'a> {
+        Facts {
+            tool: asking.tool.map(|raw| (self.canonical.as_str(), raw)),
+            input: asking.tool.map(|_| asking.input.unwrap_or(&self.no_input)),
+            ..Facts::default()
+        }
+    }
+
+    fn event_context(&self) -> EventContext<'_> {
+        EventContext { who: &self.who, known: &*self.known }
+    }
 }
 
 fn state(hook: &Hook) -> &'static str {
@@ -84,16 +144,18 @@ fn state(hook: &Hook) -> &'static str {
     }
 }
 
-/// Why the handler of `hook` would not run, if it would not.
+/// Why the handler of `hook` would not run, if it would not; `row` is what is kept of a rule.
 fn fate(
     hook: &Hook,
-    row: &Rule,
+    row: Option<&Rule>,
     event: CheckpointKind,
     (facts, event_context): (&Facts<'_>, EventContext<'_>),
 ) -> Option<String> {
     match &hook.state {
-        HookState::Disabled if row.disabled_reason.is_empty() => return Some("switched off".to_owned()),
-        HookState::Disabled => return Some(format!("switched off: {}", row.disabled_reason)),
+        HookState::Disabled => {
+            let reason = row.map(|row| row.disabled_reason.as_str()).filter(|reason| !reason.is_empty());
+            return Some(reason.map_or_else(|| "switched off".to_owned(), |reason| format!("switched off: {reason}")));
+        }
         HookState::Untrusted => return Some("not accepted by anybody".to_owned()),
         HookState::Armed | HookState::Tripped { .. } | HookState::Broken(_) => {}
     }
@@ -121,7 +183,9 @@ fn fate(
         Ok(None) => {}
     }
     match &hook.state {
-        HookState::Tripped { since } => Some(breaker::refusal(row.label(), row.id.as_str(), since, row.breaker)),
+        HookState::Tripped { since } => {
+            row.map(|row| breaker::refusal(row.label(), row.id.as_str(), since, row.breaker))
+        }
         HookState::Broken(fault) => Some(faulty(event, &fault.explained().to_string())),
         HookState::Armed | HookState::Disabled | HookState::Untrusted => None,
     }

@@ -117,6 +117,15 @@ pub(super) fn keep(current: &Rule, handler: HandlerType, config: &mut Object, at
     kept
 }
 
+/// Puts into `record` the secrets of `current`, which stand there in clear text, where it has their masks and its requests
+/// go to the same place.
+pub fn with_kept_secrets(current: &Rule, record: &mut Value) {
+    let handler = record.get("handler_type").and_then(Value::as_str).and_then(HandlerType::named);
+    if let (Some(handler), Some(Value::Object(config))) = (handler, record.get_mut("config")) {
+        keep(current, handler, config, true);
+    }
+}
+
 fn same_origin(a: &Object, b: &Object) -> bool {
     let origin = |config: &Object| {
         let url = config.get("url")?.as_str()?;

@@ -19,6 +19,18 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "all that records and the journal tell of one turn, with the turns of its sub-agents, oldest first",
     ),
     method(
+        "turns.seen",
+        "{ turnId: string, round: integer }",
+        "{ call: SeenCall }",
+        "what the model was sent in a round, 0 for the plan: made again from the journal and the records",
+    ),
+    method(
+        "hooks.counts",
+        "{}",
+        "{ events: integer, hooks: HookCountsAt[] }",
+        "what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions",
+    ),
+    method(
         "overview.get",
         "{ since?: string }",
         "{ since: string, until: string, guards: GuardsSummary, approvalsWaiting: integer | null, \
@@ -187,6 +199,31 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
          content?: string, result?: string, isError?: boolean, hooks?: TurnHook[] }",
         "A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are \
          milliseconds from the start of the turn; `call` are the arguments as the hooks left them.",
+    ),
+    row(
+        "SeenCall",
+        "{ round: integer, purpose: \"plan\" | \"step\" | \"last_words\", before: SeenRequest, \
+         after: SeenRequest | null, complete: boolean, changedBy: string[], notes: string[] }",
+        "A call of a model. `before` is the request that hooks were given, `after` what they made of it, null where they \
+         changed nothing; `complete` is false where the records do not keep all that they put there.",
+    ),
+    row("SeenRequest", "{ model: string, messages: SeenMessage[], tools: string[] }", "What a model is sent."),
+    row(
+        "SeenMessage",
+        "{ role: MessageRole, content: string, tool_calls?: ToolCallPart[], tool_call_id?: string, from: string, \
+         skill?: string, hook?: string, isNew: boolean, bytes?: integer }",
+        "A message that a model is sent, without secrets; `isNew` where no call before saw it, and in `after` where a \
+         hook put it there; `bytes` where only the beginning is shown.",
+    ),
+    row(
+        "HookCountsAt",
+        "{ ...HookCounts, event: CheckpointName, lastAt: string | null }",
+        "What a hook did at a checkpoint, and when it ran last.",
+    ),
+    row(
+        "ConfiguredChainLine",
+        "{ ...ConfiguredHook, wouldRun: boolean, reason: string }",
+        "A hook of the configuration or a text of a skill at an event: whether it would run, and if not why.",
     ),
     row(
         "TurnCall",

@@ -1,7 +1,6 @@
 //! The messages of a call, each with what is known of it.
 
-use agent::driver::rehearsal::{CallPurpose, ModelCall, RehearsedTurn, TextFate};
-use domain::json::Rendered;
+use agent::driver::rehearsal::{CallPurpose, RehearsedTurn, TextFate};
 use domain::ledger::{MessageSource, Provenance};
 use domain::message::Message;
 
@@ -29,8 +28,7 @@ pub(super) fn rows(went: &RehearsedTurn, at: usize) -> Vec<Row<'_>> {
     let messages = call.request.messages.iter().enumerate();
     messages
         .map(|(index, message)| {
-            let first = went.calls[..at].iter().find(|earlier| holds(earlier, message));
-            let (since, new) = (first.map_or(call.round, |first| first.round), first.is_none());
+            let (since, new) = went.since(at, message);
             let message = message.get();
             let from = message.provenance();
             let fate = from.msg_id.map(|id| went.fate(id));
@@ -39,20 +37,6 @@ pub(super) fn rows(went: &RehearsedTurn, at: usize) -> Vec<Row<'_>> {
             Row { index, message, tokens: cost::of_message(message), new, since, plan, fate, from }
         })
         .collect()
-}
-
-/// Whether the list of `call` holds exactly this message.
-fn holds(call: &ModelCall, message: &Rendered<Message>) -> bool {
-    let id = message.get().id();
-    // The system text is rendered anew for each call, and is the same in all of them.
-    let system = |message: &Message| {
-        let from = message.provenance();
-        from.origin == MessageSource::Builtin && from.prompt.is_none()
-    };
-    call.request.messages.iter().any(|other| match id {
-        Some(_) => other.get().id() == id,
-        None => other.is(message) || (system(message.get()) && other == message),
-    })
 }
 
 impl Row<'_> {

@@ -1,0 +1,176 @@
+import { readFileSync } from "node:fs";
+import { deflateSync } from "node:zlib";
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { DONE, Gateway, LISTS, Rig, rule, type Setting, signedIn } from "./rig.ts";
+
+let rig: Rig;
+let gateway: Gateway;
+
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+async function talking(setting: Setting, width = 1280): Promise<Page> {
+  gateway = await Gateway.start(setting);
+  const page = await signedIn(await rig.person({ viewport: { width, height: 800 } }), gateway, "/chat", "anna");
+  await page.getByRole("button", { name: "New" }).click();
+  return page;
+}
+
+/** Sends what is in the field, and waits until the agent said `answer`. */
+async function send(page: Page, answer: string): Promise<void> {
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("[data-kind=answer]").getByText(answer).last().waitFor();
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
+}
+
+const crcs = Array.from({ length: 256 }, (_, n) => Array.from({ length: 8 }).reduce<number>((sum) => (sum & 1 ? 0xedb88320 ^ (sum >>> 1) : sum >>> 1), n));
+function chunk(name: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(name, "latin1"), data]);
+  const crc = ~body.reduce((sum, byte) => (crcs[(sum ^ byte) & 255] as number) ^ (sum >>> 8), ~0) >>> 0;
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  sum.writeUInt32BE(crc);
+  return Buffer.concat([length, body, sum]);
+}
+
+/** A picture in one colour. */
+function png(side: number, colour: readonly number[]): Buffer {
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(side, 0);
+  head.writeUInt32BE(side, 4);
+  head.set([8, 2, 0, 0, 0], 8);
+  const line = Buffer.from([0, ...Array.from({ length: side }, () => colour).flat()]);
+  const data = deflateSync(Buffer.concat(Array.from({ length: side }, () => line)));
+  return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk("IHDR", head), chunk("IDAT", data), chunk("IEND", Buffer.alloc(0))]);
+}
+
+test("an earlier message is edited and sent again, and what came after it leaves the conversation", async () => {
+  const page = await talking({ replies: [{ text: "The first answer." }, { text: "The second answer." }, { text: "The answer to the edited one." }] });
+  await page.getByLabel("Message").fill("a first question");
+  await send(page, "The first answer.");
+  await page.getByLabel("Message").fill("a second question");
+  await send(page, "The second answer.");
+  await page.getByRole("button", { name: "Edit and retry: a first question" }).click();
+  await page.getByText("everything after it leaves the conversation").waitFor();
+  expect(await page.getByLabel("Message").inputValue()).toBe("a first question");
+  // Somebody may think better of it.
+  await page.getByRole("button", { name: "Cancel" }).click();
+  expect(await page.getByLabel("Message").inputValue()).toBe("");
+  await page.getByRole("button", { name: "Edit and retry: a first question" }).click();
+  await page.getByLabel("Message").fill("a better question");
+  await send(page, "The answer to the edited one.");
+  const said = (): Promise<string[]> => page.locator("[data-kind=asked], [data-kind=answer]").allInnerTexts();
+  await expect.poll(said).toEqual(["a better question", "The answer to the edited one."]);
+  await page.reload();
+  await expect.poll(said).toEqual(["a better question", "The answer to the edited one."]);
+});
+
+test("an edited message that a gate stops changes nothing", async () => {
+  const page = await talking({ replies: [{ text: "The first answer." }] });
+  await rule(page, { name: "no-secrets", event: "user_prompt_submit", handler_type: "script", scope: "tenant", config: { source: 'function handle(event) { return event.rawInput.includes("swordfish") ? { decision: "block", reason: "that is a secret" } : { decision: "allow" }; }' } });
+  await page.getByLabel("Message").fill("a question");
+  await send(page, "The first answer.");
+  await page.getByRole("button", { name: /^Edit and retry/ }).click();
+  await page.getByLabel("Message").fill("it is swordfish");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("[data-kind=blocked]").getByText("that is a secret").waitFor();
+  await page.reload();
+  await page.locator("[data-kind=answer]").waitFor();
+  expect(await page.locator("[data-kind=asked], [data-kind=answer]").allInnerTexts()).toEqual(["a question", "The first answer."]);
+});
+
+test("a message is edited as somebody saw it, or not at all", async () => {
+  const page = await talking({ replies: [{ text: "The first answer." }, { text: "The second answer." }] });
+  await page.getByLabel("Message").fill("a question");
+  await send(page, "The first answer.");
+  await page.getByLabel("Message").fill("and another one");
+  await send(page, "The second answer.");
+  // Over the socket, as a page would that heard nothing of the second question.
+  const refused = await page.evaluate(async () => {
+    const socket = new WebSocket(`${location.origin.replace("http", "ws")}/ws`);
+    const ask = (id: string, method: string, params: unknown): Promise<{ ok: boolean; error?: { message: string } }> =>
+      new Promise((done) => {
+        socket.addEventListener("message", (message) => {
+          const frame = JSON.parse(String(message.data)) as { id?: string; ok: boolean };
+          if (frame.id === id) done(frame);
+        });
+        socket.send(JSON.stringify({ type: "req", id, method, params }));
+      });
+    await new Promise((open) => socket.addEventListener("open", open));
+    await ask("1", "connect", { token: "a-token-of-this-journey", user_id: "anna" });
+    const sessionKey = decodeURIComponent(location.pathname.split("/chat/")[1] ?? "");
+    const edited = await ask("2", "chat.send", { sessionKey, message: "too late", edits: { place: 0, of: 2 } });
+    socket.close();
+    return edited.error?.message;
+  });
+  expect(refused).toContain("the conversation went on meanwhile");
+  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
+});
+
+test("files are attached, go with a message, come back with it, and what is not taken says why", async () => {
+  const page = await talking({ replies: [DONE, { text: "Another answer." }] });
+  const choose = page.locator("input[type=file]");
+  const picture = png(40, [200, 30, 30]);
+  await choose.setInputFiles([
+    { name: "red.png", mimeType: "image/png", buffer: picture },
+    { name: "notes.md", mimeType: "", buffer: Buffer.from("# notes\n") },
+    { name: "page.html", mimeType: "text/html", buffer: Buffer.from("<!doctype html><script>1</script>") },
+  ]);
+  await expect.poll(() => page.locator("[data-attached=kept]").count()).toBe(2);
+  await page.getByRole("alert").getByText('files of the type "text/html" are not taken').waitFor();
+  await page.getByLabel("Message").fill("look at these");
+  // What was not taken does not go along: somebody takes it away first.
+  expect(await page.getByRole("button", { name: "Send", exact: true }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Remove page.html" }).click();
+  await send(page, "All done.");
+  const mine = page.locator("[data-kind=asked]");
+  await mine.getByRole("img", { name: "Picture red.png" }).waitFor();
+  await mine.getByText("notes.md").waitFor();
+  await page.reload();
+  await mine.getByRole("img", { name: "Picture red.png" }).waitFor();
+  const drawn = (): Promise<number[]> => page.locator("canvas").evaluate((canvas) => [...((canvas as HTMLCanvasElement).getContext("2d")?.getImageData(5, 5, 1, 1).data ?? [])]);
+  await expect.poll(drawn).toEqual([200, 30, 30, 255]);
+  const [saved] = await Promise.all([page.waitForEvent("download"), mine.getByRole("button", { name: "Save red.png" }).click()]);
+  expect(readFileSync(await saved.path())).toEqual(picture);
+  // An edited message keeps its files.
+  await page.getByRole("button", { name: /^Edit and retry/ }).click();
+  await expect.poll(() => page.locator("[data-attached=kept]").count()).toBe(2);
+  await page.getByRole("button", { name: "Remove notes.md" }).waitFor();
+  await page.getByLabel("Message", { exact: true }).fill("look again");
+  await send(page, "Another answer.");
+  await mine.getByRole("img", { name: "Picture red.png" }).waitFor();
+  expect(await mine.allInnerTexts()).toHaveLength(1);
+});
+
+test("files are dropped and pasted, on a telephone too, and go with no message into a turn that runs", async () => {
+  const page = await talking({ replies: [{ ...LISTS, delay_ms: 1_500 }, DONE] }, 360);
+  const dropped = await page.evaluateHandle(() => {
+    const all = new DataTransfer();
+    all.items.add(new File(["one"], "one.txt", { type: "text/plain" }));
+    return all;
+  });
+  await page.getByLabel("Message").dispatchEvent("drop", { dataTransfer: dropped });
+  await expect.poll(() => page.locator("[data-attached=kept]").count()).toBe(1);
+  await page.getByLabel("Message").evaluate((field) => {
+    const all = new DataTransfer();
+    all.items.add(new File(["two"], "two.txt", { type: "text/plain" }));
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: all, bubbles: true }));
+  });
+  await expect.poll(() => page.locator("[data-attached=kept]").count()).toBe(2);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await page.getByLabel("Message").fill("here");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  expect(await page.getByRole("button", { name: "Attach files" }).isDisabled()).toBe(true);
+  await page.getByText("All done.").waitFor();
+  await page.locator("[data-kind=asked]").getByText("two.txt").waitFor();
+});

@@ -1,0 +1,38 @@
+import type { JsonObject } from "../wire/types.ts";
+
+/** The arguments that hold a command. */
+const COMMANDS = ["cmd", "command"];
+
+/** What a call would do, as a person reads it: a command, a change of a file, a new text of a file, or arguments. */
+export type CallPart =
+  | { readonly is: "command"; readonly text: string }
+  | { readonly is: "change"; readonly path: string; readonly before: string; readonly after: string }
+  | { readonly is: "file"; readonly path: string; readonly text: string }
+  | { readonly is: "rest"; readonly text: string };
+
+const texts = (input: JsonObject, ...names: readonly string[]): readonly string[] | undefined => {
+  const found = names.map((name) => input[name]);
+  return found.every((value): value is string => typeof value === "string") ? found : undefined;
+};
+
+const without = (input: JsonObject, ...names: readonly string[]): JsonObject => Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
+
+/** The parts of a call: nothing of its arguments is left out. Pure. */
+export function partsOf(input: JsonObject): readonly CallPart[] {
+  const rest = (left: JsonObject): readonly CallPart[] => (Object.keys(left).length === 0 ? [] : [{ is: "rest", text: JSON.stringify(left, null, 2) }]);
+  const command = COMMANDS.find((name) => typeof input[name] === "string");
+  if (command !== undefined) {
+    return [{ is: "command", text: input[command] as string }, ...rest(without(input, command))];
+  }
+  const change = texts(input, "path", "old_text", "new_text");
+  if (change !== undefined) {
+    const [path = "", before = "", after = ""] = change;
+    return [{ is: "change", path, before, after }, ...rest(without(input, "path", "old_text", "new_text"))];
+  }
+  const file = texts(input, "path", "content");
+  if (file !== undefined) {
+    const [path = "", text = ""] = file;
+    return [{ is: "file", path, text }, ...rest(without(input, "path", "content"))];
+  }
+  return [{ is: "rest", text: JSON.stringify(input, null, 2) }];
+}
