@@ -106,6 +106,28 @@ const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<v
     },
   ],
   ["chain", () => "/chain", async (page) => page.locator(".cm-content").first().waitFor()],
+  ["asked chain", () => "/chain?moment=call&tool=exec&input=%7B%7D", async (page) => page.locator("main ol li").first().waitFor()],
+  [
+    "model call",
+    () => "/turns",
+    async (page) => {
+      await page.locator("[data-row]").first().click();
+      await page.getByRole("treeitem").filter({ hasText: "scripted/test" }).first().click();
+      await page.getByTestId("seen").waitFor();
+    },
+  ],
+  [
+    "files beside a message",
+    () => "/chat/agent:main:ws:direct:another",
+    async (page) => {
+      await page.locator("input[type=file]").setInputFiles([
+        { name: "notes.md", mimeType: "text/markdown", buffer: Buffer.from("# notes\n") },
+        { name: "page.html", mimeType: "text/html", buffer: Buffer.from("<p>") },
+      ]);
+      await page.getByRole("alert").waitFor();
+      await page.locator("[data-attached=kept]").waitFor();
+    },
+  ],
   ["health", () => "/health", async (page) => page.getByTestId("budget").waitFor()],
   [
     "find",

@@ -74,6 +74,21 @@ test("an earlier message is edited and sent again, and what came after it leaves
   await expect.poll(said).toEqual(["a better question", "The answer to the edited one."]);
 });
 
+test("whoever opens a conversation later sees what was blocked in it, and comes to its turns", async () => {
+  const page = await talking({ replies: [LISTS, { text: "So be it." }] });
+  await rule(page, { name: "no-lists", event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^list_dir$", config: { source: 'function handle() { return { decision: "block", reason: "nobody looks" }; }' } });
+  await page.getByLabel("Message").fill("look around");
+  await send(page, "So be it.");
+  await page.reload();
+  const call = page.locator("[data-kind=call]");
+  await call.locator("p").getByText("nobody looks").waitFor();
+  expect(await call.innerText()).toMatch(/blocked[^]*no-lists: nobody looks/);
+  await page.getByText("What hooks did in this turn").click();
+  await page.getByRole("link", { name: "no-lists" }).last().waitFor();
+  await page.getByRole("link", { name: "Open the turn" }).first().click();
+  await page.getByRole("tree").waitFor();
+});
+
 test("an edited message that a gate stops changes nothing", async () => {
   const page = await talking({ replies: [{ text: "The first answer." }] });
   await rule(page, { name: "no-secrets", event: "user_prompt_submit", handler_type: "script", scope: "tenant", config: { source: 'function handle(event) { return event.rawInput.includes("swordfish") ? { decision: "block", reason: "that is a secret" } : { decision: "allow" }; }' } });

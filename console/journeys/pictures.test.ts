@@ -34,6 +34,22 @@ done
 
 /** A hook of the configuration. */
 const FREEZE = '\n[hooks.processes.freeze]\nenabled = true\ncommand = ["sh", "freeze.sh"]\nintercept = ["before_tool"]\nmatcher = "^write_file$"\n';
+const MASKS = '\n[hooks.processes.no-keys]\nenabled = true\ncommand = ["python3", "no-keys.py"]\nintercept = ["before_llm"]\n';
+
+/** Takes keys out of what the model is sent. */
+const TAKES = `import json, re, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    result = {}
+    if message["method"] == "hook.before_llm":
+        messages = [dict(one) for one in message["params"]["messages"]]
+        for one in messages:
+            one["content"] = re.sub(r"tok-[0-9]+", "[a key]", one["content"])
+        result = {"action": "modify", "request": {"messages": messages}}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+`;
 
 const SCRIPT = `function handle(event) {
   if (/push .*--force/.test(event.toolInput.command)) {
@@ -50,8 +66,9 @@ const RECORDS = JSON.stringify([record("no-force-push", {}), record("no-pipes-to
 test.runIf(wanted)("pictures of the pages", async () => {
   mkdirSync(FOLDER, { recursive: true });
   const rig = await Rig.start();
-  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE });
+  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE + MASKS });
   writeFileSync(`${gateway.root}/config/pintle/freeze.sh`, SHAKES);
+  writeFileSync(`${gateway.root}/config/pintle/no-keys.py`, TAKES);
   const desk = await rig.person({ viewport: { width: 1280, height: 760 } });
   const page = await signedIn(desk, gateway, "/hooks", "anna");
   const shot = (name: string, of: Page = page): Promise<Buffer> => of.screenshot({ path: `${FOLDER}/${name}.png` });
@@ -60,7 +77,7 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await rule(page, { name: "notify", event: "stop", handler_type: "http", scope: "tenant", config: { url: "https://notify.example.com/turns", headers: { Authorization: "Bearer x" } } });
   await page.getByRole("link", { name: "Chat", exact: true }).click();
   await page.getByRole("button", { name: "New" }).click();
-  await page.getByLabel("Message").fill("Push my branch, force it if you must");
+  await page.getByLabel("Message").fill("Push my branch with tok-4711, force it if you must");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("open a pull request").waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
@@ -94,6 +111,9 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await page.locator("[data-row]").nth(1).click();
   await page.getByTestId("detail").waitFor();
   await shot("turn");
+  await page.getByRole("treeitem").filter({ hasText: /Model/ }).first().click();
+  await page.getByRole("table", { name: /Changed by no-keys/ }).waitFor();
+  await shot("seen");
   await small.getByRole("link", { name: "Turns", exact: true }).click();
   await small.locator("[data-row]").nth(1).click();
   await small.getByTestId("detail").waitFor();

@@ -66,8 +66,8 @@ test("each model call shows what it was sent, what was new in it, and what a hoo
   await openedTurn(page);
   await chosen(page, /^Model/);
   const detail = page.getByTestId("detail");
-  await detail.getByText("What masks changed before it was sent").waitFor();
-  const rows = await detail.getByRole("table", { name: /What masks changed/ }).getByRole("row").allInnerTexts();
+  await detail.getByText("Changed by masks before it was sent").waitFor();
+  const rows = await detail.getByRole("table", { name: /Changed by masks/ }).getByRole("row").allInnerTexts();
   expect(rows.find((row) => row.includes("swordfish"))).toMatch(/the word is swordfish\s+.*the word is \[a word\]/s);
   // The second call: what the first saw is folded, the call and its result are new.
   await page.getByRole("treeitem").filter({ hasText: /^Model/ }).nth(1).click();
@@ -77,13 +77,13 @@ test("each model call shows what it was sent, what was new in it, and what a hoo
   expect(fresh).toContain("[tool]");
   // The same beside the hook that changed it.
   await chosen(page, /^masks/);
-  await detail.getByText("What masks changed before it was sent").waitFor();
+  await detail.getByText("Changed by masks before it was sent").waitFor();
 });
 
 test("what a hook changed of a call stands side by side, and what nobody keeps is said", async () => {
   gateway = await Gateway.start({ replies: [LISTS, DONE] });
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
-  await rule(page, scripted("elsewhere", "^list_dir$", { decision: "allow", updatedInput: { path: "./" } }, { may_rewrite: true }));
+  await rule(page, scripted("elsewhere", "^list_dir$", { decision: "allow", updatedInput: { toolInput: { path: "./" } } }, { may_rewrite: true }));
   await say(page, "look around");
   await openedTurn(page);
   const text = await chosen(page, /^elsewhere/);
@@ -102,7 +102,7 @@ test("the chain has all families in running order, for an event that is made up 
   await rule(page, scripted("looks", "^list_dir$", { decision: "allow" }));
   await say(page, "look around");
   await openedTurn(page);
-  await chosen(page, /^list_dir/);
+  await chosen(page, /list_dir/);
   await page.getByRole("link", { name: "What would run now?" }).click();
   const at = (name: string) => page.getByRole("region", { name, exact: true });
   await at("pre_tool_use").getByText("looks").waitFor();

@@ -146,9 +146,9 @@ test("somebody sees their devices and signs out one, and all", async () => {
   const here = await signedIn(one, gateway, "/settings", "dora");
   const there = await signedIn(two, gateway, "/settings", "dora");
   await here.reload();
-  await here.getByRole("button", { name: "Sign it out" }).click();
+  await here.getByRole("button", { name: "Sign this device out" }).click();
   await there.locator("input[name=token]").waitFor();
-  await here.getByRole("button", { name: "Sign it out" }).waitFor({ state: "detached" });
+  await here.getByRole("button", { name: "Sign this device out" }).waitFor({ state: "detached" });
   const again = await signedIn(await rig.person(), gateway, "/settings", "dora");
   await again.getByRole("button", { name: "Sign out everywhere" }).click();
   const sure = again.getByRole("dialog");

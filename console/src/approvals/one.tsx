@@ -81,7 +81,7 @@ function One({ approval }: { approval: Approval }) {
           <>
             <h2 className={label}>{words.where}</h2>
             <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
-              {approval.sessionKey}
+              {words.openConversation}
             </Link>{" "}
             <Link to="/turns/$id" params={{ id: approval.turn_id }} className="text-accent underline">
               {words.openTurn}

@@ -15,6 +15,7 @@ import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
 import { type Conversation, useConversation } from "./use-conversation.ts";
 import type { AttachedFile } from "./use-files.ts";
+import { useKnown } from "./use-known.ts";
 
 /** How near to the end somebody is who wants to stay there, in pixels. */
 const NEAR_PX = 80;
@@ -26,6 +27,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
   const conversation = useConversation(sessionKey);
   const { transcript, unreadable } = conversation;
+  const items = useKnown(sessionKey, transcript.items, !transcript.running);
   const place = useRef<HTMLDivElement>(null);
   const stays = useRef(true);
   useLayoutEffect(() => {
@@ -67,8 +69,8 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
         <div className="mx-auto flex max-w-190 flex-col gap-2 px-6 py-4 max-sm:px-4">
           {unreadable !== null && <Problem error={unreadable} />}
           {transcript.items.length === 0 && unreadable === null && <p className="text-muted">{words.empty}</p>}
-          {transcript.items.map((item, at) => (
-            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(transcript.items, at)} edit={mayTalk && !transcript.running ? conversation.edit : undefined} />
+          {items.map((item, at) => (
+            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(items, at)} edit={mayTalk && !transcript.running ? conversation.edit : undefined} />
           ))}
           {waiting.map(({ id, tool }) => (
             <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} />

@@ -2,7 +2,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import { ChooseAgent, ChooseHook, ChooseSession } from "../ui/choose.tsx";
-import { Select } from "../ui/field.tsx";
+import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
@@ -18,7 +18,7 @@ import { useLive } from "./use-live.ts";
 /** How many rows are fetched at first: more than one sees at once; and then: as many as the server gives. */
 const FIRST_PAGE = 50;
 const NEXT_PAGE = 200;
-const HEIGHT = { wide: 33, narrow: 61 };
+const HEIGHT = { wide: 33, narrow: 69 };
 
 type Query = Params<"hooks.history">;
 
@@ -70,16 +70,16 @@ function Filters({ hookId, query, span, to, params }: { hookId: string | undefin
   };
   return (
     <div className="mb-3 flex flex-wrap gap-2">
-      {hookId === undefined && <ChooseHook value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
+      {hookId === undefined && <ChooseHook className={FILTER} value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
       {hookId === undefined && (
-        <Select className="w-auto!" aria-label={words.hooks.fields.event} value={query.event ?? ""} onChange={(event) => set("event", event.target.value)}>
+        <Select className={FILTER} aria-label={words.hooks.fields.event} value={query.event ?? ""} onChange={(event) => set("event", event.target.value)}>
           <option value="">{words.hooks.anyEvent}</option>
           {EVENTS.map((event) => (
             <option key={event}>{event}</option>
           ))}
         </Select>
       )}
-      <Select className="w-auto!" aria-label={words.executions.decision} value={query.decision ?? ""} onChange={(event) => set("decision", event.target.value)}>
+      <Select className={FILTER} aria-label={words.executions.decision} value={query.decision ?? ""} onChange={(event) => set("decision", event.target.value)}>
         <option value="">{words.executions.anyDecision}</option>
         {DECISIONS.map((decision) => (
           <option key={decision} value={decision}>
@@ -87,9 +87,9 @@ function Filters({ hookId, query, span, to, params }: { hookId: string | undefin
           </option>
         ))}
       </Select>
-      <ChooseAgent by="uuid" value={query.agentId ?? ""} choose={(to) => set("agent", to)} />
-      <ChooseSession className="w-auto! max-w-52" value={query.sessionId ?? ""} choose={(to) => set("session", to)} />
-      <SpanSelect span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
+      <ChooseAgent by="uuid" className={FILTER} value={query.agentId ?? ""} choose={(to) => set("agent", to)} />
+      <ChooseSession className={FILTER} value={query.sessionId ?? ""} choose={(to) => set("session", to)} />
+      <SpanSelect className={FILTER} span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
     </div>
   );
 }

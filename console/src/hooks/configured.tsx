@@ -1,7 +1,7 @@
 import { GuardSign, useLack } from "../ui/guard-sign.tsx";
 import type { ConfiguredHook, HookCountsAt } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
-import { CELL, Did } from "./did.tsx";
+import { CELL, Did, FIRST_CELL } from "./did.tsx";
 
 /** A hook of the configuration, or a text of a skill: it is changed where it comes from. */
 export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCountsAt | undefined }) {
@@ -10,7 +10,7 @@ export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCo
   const family = words.rules.families[hook.family as keyof typeof words.rules.families] ?? hook.family;
   return (
     <tr data-configured={hook.name} className="border-t border-line max-sm:block max-sm:px-3 max-sm:py-2">
-      <td className={`${CELL} max-sm:block`}>
+      <td className={FIRST_CELL}>
         <span className="font-semibold wrap-anywhere">{hook.name}</span>
         <span className="block text-small text-muted">
           {words.rules.readOnly}

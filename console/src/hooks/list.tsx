@@ -4,7 +4,7 @@ import { Fragment } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
-import { Input, Select } from "../ui/field.tsx";
+import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -13,7 +13,7 @@ import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS,
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
-import { CELL, Did } from "./did.tsx";
+import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
 import { didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
@@ -105,19 +105,19 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
       <Input
         data-search
         type="search"
-        className="max-w-60"
+        className="max-w-60 max-sm:max-w-none"
         aria-label={words.hooks.search}
         placeholder={words.hooks.search}
         value={filter.text}
         onChange={(event) => set("q", event.target.value)}
       />
-      <Select className="w-auto!" aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
+      <Select className={FILTER} aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
         <option value="">{words.hooks.anyEvent}</option>
         {CHECKPOINTS.map((event) => (
           <option key={event}>{event}</option>
         ))}
       </Select>
-      <Select className="w-auto!" aria-label={words.hooks.fields.handler} value={filter.handler} onChange={(event) => set("handler", event.target.value)}>
+      <Select className={FILTER} aria-label={words.hooks.fields.handler} value={filter.handler} onChange={(event) => set("handler", event.target.value)}>
         <option value="">{words.hooks.anyHandler}</option>
         {HANDLERS.map((handler) => (
           <option key={handler}>{handler}</option>
@@ -128,7 +128,7 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
           </option>
         ))}
       </Select>
-      <Select className="w-auto!" aria-label={words.hooks.state} value={filter.state} onChange={(event) => set("state", event.target.value)}>
+      <Select className={FILTER} aria-label={words.hooks.state} value={filter.state} onChange={(event) => set("state", event.target.value)}>
         <option value="">{words.hooks.anyState}</option>
         {(["on", "off", "tripped", "edition", "agents"] as const).map((state) => (
           <option key={state} value={state}>
@@ -137,7 +137,7 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
         ))}
       </Select>
       {tenants.length > 1 && (
-        <Select className="w-auto!" aria-label={words.rules.tenant} value={everywhere ? "all" : ""} onChange={(event) => set("tenant", event.target.value)}>
+        <Select className={FILTER} aria-label={words.rules.tenant} value={everywhere ? "all" : ""} onChange={(event) => set("tenant", event.target.value)}>
           <option value="">{words.rules.thisTenant}</option>
           <option value="all">{words.rules.allTenants}</option>
         </Select>
@@ -209,7 +209,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
   const words = useWords().hooks;
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
-      <td className={`${CELL} max-sm:block`}>
+      <td className={FIRST_CELL}>
         <Link data-row to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
           {hook.name || hook.id}
         </Link>

@@ -7,12 +7,13 @@ import { causeOfState } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { ExecutionList } from "../executions/execution-list.tsx";
 import { Button } from "../ui/button.tsx";
+import { Code } from "../ui/code.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
-import { GATES, type Hook } from "../wire/types.ts";
+import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { EditHook } from "./edit.tsx";
@@ -213,14 +214,27 @@ function Overview({ hook }: { hook: Hook }) {
             {hook.config_hidden === true ? (
               words.hooks.hidden
             ) : (
-              <pre tabIndex={0} role="region" aria-label={words.hooks.settings} className="max-h-80 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
-                {JSON.stringify(hook.config, null, 2)}
-              </pre>
+              <Settings config={hook.config} />
             )}
           </dd>
         </dl>
       </Card>
       {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} what={() => ({ hookId: hook.id })} />}
+    </div>
+  );
+}
+
+/** The settings of a handler: texts with several lines, such as scripts, as they are, everything else as JSON. */
+function Settings({ config }: { config: JsonObject }) {
+  const words = useWords().hooks;
+  const texts = Object.entries(config).filter((entry): entry is [string, string] => typeof entry[1] === "string" && (entry[1].includes("\n") || entry[0] === "source"));
+  const rest = Object.fromEntries(Object.entries(config).filter(([name]) => !texts.some(([other]) => other === name)));
+  return (
+    <div className="flex flex-col gap-2">
+      {texts.map(([name, text]) => (
+        <Code key={name} text={text} language="plain" label={`${words.settings}: ${name}`} className="max-h-80" />
+      ))}
+      {(texts.length === 0 || Object.keys(rest).length > 0) && <Code text={JSON.stringify(rest, null, 2)} language="json" label={words.settings} className="max-h-80" />}
     </div>
   );
 }

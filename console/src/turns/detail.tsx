@@ -59,7 +59,7 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
         </>
       );
     case "hook":
-      return <Hook hook={of.hook} span={of.span} turn={turn} turnId={row.turnId} />;
+      return <Hook hook={of.hook} span={of.span} beside={of.beside} turn={turn} turnId={row.turnId} />;
     case "skipped":
       return (
         <ul className="flex flex-col gap-2">
@@ -151,9 +151,17 @@ function HookName({ hook }: { hook: TurnHook }) {
   );
 }
 
-function Hook({ hook, span, turn, turnId }: { hook: TurnHook; span: TurnSpan; turn: TurnLine; turnId: string }) {
+interface HookAt {
+  readonly hook: TurnHook;
+  readonly span: TurnSpan;
+  readonly beside: readonly TurnSpan[];
+  readonly turn: TurnLine;
+  readonly turnId: string;
+}
+
+function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const words = useWords().turns;
-  const both = sides(span, hook, words.notKept);
+  const both = sides(beside, hook, words.notKept);
   const isRequest = span.name === "before_llm";
   const places = both === undefined && !isRequest ? changedPlaces(hook.change) : [];
   const { execution } = hook;

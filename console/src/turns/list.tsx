@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
 import { ChooseAgent, ChooseSession } from "../ui/choose.tsx";
-import { Input, Select } from "../ui/field.tsx";
+import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
@@ -97,11 +97,10 @@ function Filters({ address }: { address: Address }) {
     void navigate({ to: "/turns", search: (before: Record<string, unknown>) => ({ ...before, ...(name === "span" ? { since: undefined, until: undefined } : {}), [name]: value === "" ? undefined : value }) as never, replace: true });
   };
   const all: readonly string[] = [...new Set(hooks.map(({ name, id }) => name || id))];
-  const one = "w-auto! max-sm:w-[calc(50%-4px)]! max-w-52";
   return (
     <div className="mb-3 flex flex-wrap gap-2" role="search">
       <Input data-search type="search" className="max-w-60 max-sm:max-w-none" aria-label={words.turns.search} placeholder={words.turns.search} value={address["q"] ?? ""} onChange={(event) => set("q", event.target.value)} />
-      <Select className={one} aria-label={words.executions.decision} value={address["decision"] ?? ""} onChange={(event) => set("decision", event.target.value)}>
+      <Select className={FILTER} aria-label={words.executions.decision} value={address["decision"] ?? ""} onChange={(event) => set("decision", event.target.value)}>
         <option value="">{words.turns.anyOutcome}</option>
         {OUTCOMES.map((outcome) => (
           <option key={outcome} value={outcome}>
@@ -109,16 +108,16 @@ function Filters({ address }: { address: Address }) {
           </option>
         ))}
       </Select>
-      <ChooseAgent by="id" className={one} value={address["agent"] ?? ""} choose={(to) => set("agent", to)} />
-      <ChooseSession className={one} value={address["session"] ?? ""} choose={(to) => set("session", to)} />
-      <Input className={one} list={list} aria-label={words.hooks.hook} placeholder={words.executions.anyHook} value={address["hook"] ?? ""} onChange={(event) => set("hook", event.target.value)} />
+      <ChooseAgent by="id" className={FILTER} value={address["agent"] ?? ""} choose={(to) => set("agent", to)} />
+      <ChooseSession className={FILTER} value={address["session"] ?? ""} choose={(to) => set("session", to)} />
+      <Input className={FILTER} list={list} aria-label={words.hooks.hook} placeholder={words.executions.anyHook} value={address["hook"] ?? ""} onChange={(event) => set("hook", event.target.value)} />
       <datalist id={list}>
         {all.map((name) => (
           <option key={name} value={name} />
         ))}
       </datalist>
-      <Input className={`${one} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
-      <SpanSelect className={one} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
+      <Input className={`${FILTER} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
+      <SpanSelect className={FILTER} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
     </div>
   );
 }

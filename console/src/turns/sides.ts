@@ -50,9 +50,12 @@ function undo(whole: unknown, { op, path }: Operation, unknown: string): void {
 
 const operations = ({ change }: TurnHook): readonly Operation[] => (Array.isArray(change) ? (change as unknown[]).filter(isOperation) : []);
 
-/** Both sides of what `hook` changed of the call at `span`; nothing where the call is not kept whole. */
-export function sides(span: TurnSpan, hook: TurnHook, unknown: string): Sides | undefined {
-  const { call, hooks = [], tool } = span;
+/** Both sides of what `hook` changed of a call that passes the checkpoints `beside`; nothing where the call is not kept whole. */
+export function sides(beside: readonly TurnSpan[], hook: TurnHook, unknown: string): Sides | undefined {
+  // The last one to keep it has it as all of them left it.
+  const kept = beside.findLast((span) => span.call !== undefined);
+  const hooks = beside.flatMap((span) => span.hooks ?? []);
+  const { call, tool } = kept ?? {};
   if (call?.arguments === undefined || operations(hook).length === 0) {
     return undefined;
   }

@@ -8,7 +8,8 @@ export type RowOf =
   | { readonly kind: "round" | "model" | "tool" | "checkpoint"; readonly span: TurnSpan }
   /** `decided` is the checkpoint that says what became of the call. */
   | { readonly kind: "call"; readonly span: TurnSpan; readonly decided: TurnSpan | undefined }
-  | { readonly kind: "hook"; readonly hook: TurnHook; readonly span: TurnSpan }
+  /** `beside` are the checkpoints that the same call passes one after another, this one among them. */
+  | { readonly kind: "hook"; readonly hook: TurnHook; readonly span: TurnSpan; readonly beside: readonly TurnSpan[] }
   | { readonly kind: "skipped"; readonly hooks: readonly TurnHook[]; readonly span: TurnSpan }
   | { readonly kind: "turn"; readonly detail: TurnDetail };
 
@@ -36,6 +37,9 @@ export interface Family {
   readonly turn: TurnDetail;
   readonly subAgents: readonly TurnDetail[];
 }
+
+/** The checkpoints that a call passes before it runs, in order. */
+const CLEARING: readonly string[] = ["before_tool", "pre_tool_use", "approve_tool"];
 
 const STOPS: readonly string[] = ["deny", "abort_turn", "hard_abort"];
 
@@ -83,6 +87,7 @@ class Builder {
   private readonly below = new Map<string | null, TurnSpan[]>();
   private readonly turns = new Map<string | null, TurnDetail[]>();
   private readonly turnId: string;
+  private readonly spans: readonly TurnSpan[];
 
   constructor(
     detail: TurnDetail,
@@ -92,6 +97,7 @@ class Builder {
     private readonly prefix: string,
   ) {
     this.turnId = detail.turn.turnId;
+    this.spans = detail.spans;
     const known = new Set(detail.spans.map(({ id }) => id));
     for (const span of detail.spans) {
       this.put(this.below, span.parentId !== null && known.has(span.parentId) ? span.parentId : null, span);
@@ -142,11 +148,18 @@ class Builder {
     return { id: child.turn.turnId, turnId: child.turn.turnId, of: { kind: "turn", detail: child }, sign, start: later, took: child.durationMs, children };
   }
 
+  /** The checkpoints that clear the call which `span` is about, in order. */
+  private clearing(span: TurnSpan): readonly TurnSpan[] {
+    const isOfCall = (one: TurnSpan): boolean => one.kind === "checkpoint" && one.round === span.round && one.toolCallId === span.toolCallId && CLEARING.includes(one.name);
+    return span.toolCallId !== undefined && CLEARING.includes(span.name) ? this.spans.filter(isOfCall).sort((one, two) => CLEARING.indexOf(one.name) - CLEARING.indexOf(two.name)) : [span];
+  }
+
   private hookRows(span: TurnSpan): Row[] {
+    const beside = this.clearing(span);
     const hooks = (span.hooks ?? []).map((hook, at): Row => ({
       id: `${this.prefix}${span.id}.${at}`,
       turnId: this.turnId,
-      of: { kind: "hook", hook, span },
+      of: { kind: "hook", hook, span, beside },
       sign: signOfHook(hook),
       start: (hook.startMs ?? span.startMs) + this.later,
       took: hook.durationMs ?? 0,

@@ -27,7 +27,7 @@ export const settingsEn = {
     current: "this one",
     unknown: "An unknown device",
     on: (browser: string, system: string) => `${browser} on ${system}`,
-    end: "Sign it out",
+    end: "Sign this device out",
     endAll: "Sign out everywhere",
     endAllTitle: "Sign out on every device?",
     endAllAbout: (n: number) => `All ${n} sessions end within a second, this one too. API keys stay.`,

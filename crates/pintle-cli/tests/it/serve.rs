@@ -1,6 +1,7 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod console;
 mod delivered;
 mod demo;
 mod deploy;
