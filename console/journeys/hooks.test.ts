@@ -66,7 +66,11 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("button", { name: "Switch off" }).click();
   const dialog = page.getByRole("dialog");
   expect(await dialog.innerText()).toContain("Calls that match ^list_dir$ are not held back by it any more");
+  // A gate is switched off for a reason, which stands beside it.
+  expect(await dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Reason").fill("it blocks too much");
   await dialog.getByRole("button", { name: "Switch off" }).click();
+  await page.getByText("Off because: it blocks too much").waitFor();
   await page.getByRole("button", { name: "Switch on" }).waitFor();
 
   await page.getByRole("link", { name: "Chat", exact: true }).click();

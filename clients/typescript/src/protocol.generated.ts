@@ -681,7 +681,7 @@ export type SeenRequest = {
   readonly tools: readonly string[];
 };
 
-/** A message that a model is sent, without secrets; `isNew` where no call before saw it, and in `after` where a hook put it there; `bytes` where only the beginning is shown. */
+/** A message that a model is sent, without secrets; `isNew` where no call before had it, `changed` in `after` where a hook changed it or put it there; `bytes` where only the beginning is shown. */
 export type SeenMessage = {
   readonly role: MessageRole;
   readonly content: string;
@@ -691,6 +691,7 @@ export type SeenMessage = {
   readonly skill?: string;
   readonly hook?: string;
   readonly isNew: boolean;
+  readonly changed?: true;
   readonly bytes?: number;
 };
 
@@ -994,9 +995,9 @@ export type Methods = {
     readonly params: { readonly hookId: string };
     readonly payload: { readonly hookId: string };
   };
-  /** Least role: admin. */
+  /** Least role: admin; `reason` says why somebody switches it off: it is kept as `disabled_reason` until it is on again. */
   readonly "hooks.toggle": {
-    readonly params: { readonly hookId: string; readonly enabled: boolean };
+    readonly params: { readonly hookId: string; readonly enabled: boolean; readonly reason?: string };
     readonly payload: { readonly hookId: string; readonly enabled: boolean };
   };
   /** Least role: admin; `tenantId` is for owners. */

@@ -128,7 +128,7 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
               <span className="font-semibold wrap-anywhere">{line.name || words.noName}</span>
             </Cell>
             <Cell name={words.event}>
-              <code>{line.event}</code>
+              <code className="whitespace-nowrap">{line.event}</code>
             </Cell>
             <Cell name={words.comes}>
               {taken?.has(line.number) === true ? (

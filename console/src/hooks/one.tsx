@@ -9,6 +9,7 @@ import { ExecutionList } from "../executions/execution-list.tsx";
 import { Button } from "../ui/button.tsx";
 import { Code } from "../ui/code.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { Field, Input } from "../ui/field.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
@@ -131,6 +132,7 @@ function Actions({ hook }: { hook: Hook }) {
   const mayChange = useMayChange(hook);
   const admin = useMay("admin");
   const [asks, setAsks] = useState<"off" | "delete">();
+  const [reason, setReason] = useState("");
   const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["hooks"] });
   const on = useMutation({ mutationFn: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
@@ -142,7 +144,7 @@ function Actions({ hook }: { hook: Hook }) {
       gate: words.offGate,
       observer: words.offObserver,
       action: words.switchOff,
-      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false }).then(fresh),
+      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, ...(reason.trim() === "" ? {} : { reason }) }).then(fresh),
     },
     delete: {
       title: words.deleteTitle,
@@ -171,7 +173,13 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} />
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} ready={asks !== "off" || !isGate || reason.trim() !== ""}>
+        {asks === "off" && (
+          <Field label={words.offReason} hint={isGate ? words.offReasonHint : words.offReasonObserver}>
+            {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
+          </Field>
+        )}
+      </Confirm>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { stateOf } from "./state.ts";
 
 /** Whether a hook acts. */
 export function StateSign({ hook }: { hook: Hook }) {
-  const words = useWords().hooks.states;
+  const { states: words, offBecause } = useWords().hooks;
   const state = stateOf(hook);
   if (state === "tripped" && hook.tripped_at !== null) {
     return (
@@ -18,5 +18,12 @@ export function StateSign({ hook }: { hook: Hook }) {
       </span>
     );
   }
-  return <Sign kind={state === "on" ? "allow" : "off"} word={words[state]} />;
+  // Why somebody switched it off; what Pintle itself says has a state of its own.
+  const reason = state === "off" && hook.disabled_reason !== "" && hook.disabled_reason !== "config" ? hook.disabled_reason : "";
+  return (
+    <>
+      <Sign kind={state === "on" ? "allow" : "off"} word={words[state]} />
+      {reason !== "" && <span className="block text-small font-normal text-muted wrap-anywhere">{offBecause(reason)}</span>}
+    </>
+  );
 }

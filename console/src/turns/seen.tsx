@@ -76,7 +76,7 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
 
 function Message({ message }: { message: SeenMessage }) {
   const words = useWords().turns.seen;
-  const { from, skill, hook, isNew, bytes } = message;
+  const { from, skill, hook, isNew, changed, bytes } = message;
   const source = words.sources[from as keyof typeof words.sources] ?? from;
   const name = [skill, hook].filter(Boolean).join("/");
   const head = name === "" ? source : `${source} ${name}`;
@@ -84,6 +84,7 @@ function Message({ message }: { message: SeenMessage }) {
     <li className="rounded border border-line">
       <p className="flex flex-wrap gap-x-2 border-b border-line bg-raised px-2 text-small">
         <span className="font-medium">{head}</span>
+        {changed === true && from !== "hook" && <span className="text-ask">{words.changedOne}</span>}
         {isNew && <span className="ml-auto text-accent">{words.isNew}</span>}
       </p>
       <pre tabIndex={0} role="region" aria-label={head} className="max-h-64 overflow-auto p-2 whitespace-pre-wrap">

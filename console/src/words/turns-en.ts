@@ -125,6 +125,7 @@ export const turns = {
     known: (n: number) => `${count(n, "message", "messages")} that an earlier call saw, too`,
     tools: "Tools, as they are now",
     isNew: "new",
+    changedOne: "changed by a hook",
     cut: (bytes: number) => `only the beginning of ${count(bytes, "byte", "bytes")}`,
     sources: { builtin: "agent", user: "user", steering: "user, while it worked", model: "model", tool: "tool", hook: "hook", hook_history: "hook, earlier", subagent: "sub-agent", rewriter: "hook" },
   },

@@ -125,6 +125,7 @@ export const turns: Words["turns"] = {
     known: (n) => `之前的调用已见过的 ${n} 条消息`,
     tools: "工具（按当前配置）",
     isNew: "新增",
+    changedOne: "由钩子修改",
     cut: (bytes) => `共 ${bytes} 字节，仅显示开头`,
     sources: { builtin: "智能体", user: "用户", steering: "用户（运行中）", model: "模型", tool: "工具", hook: "钩子", hook_history: "钩子（早先）", subagent: "子智能体", rewriter: "钩子" },
   },

@@ -146,7 +146,12 @@ const METHODS: &[MethodRow] = &[
          writes nothing and says what would come of each",
     ),
     method("hooks.delete", "{ hookId: string }", "{ hookId: string }", ""),
-    method("hooks.toggle", "{ hookId: string, enabled: boolean }", "{ hookId: string, enabled: boolean }", ""),
+    method(
+        "hooks.toggle",
+        "{ hookId: string, enabled: boolean, reason?: string }",
+        "{ hookId: string, enabled: boolean }",
+        "`reason` says why somebody switches it off: it is kept as `disabled_reason` until it is on again",
+    ),
     method(
         "hooks.reset",
         "{ hookId: string, tenantId?: string }",

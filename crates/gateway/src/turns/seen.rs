@@ -21,8 +21,9 @@ pub(crate) fn seen(went: &RehearsedTurn, round: u32, events: &[StoredEvent]) -> 
     let call = &went.calls[place];
     let request = Snapshot::Request(call.request.clone()).to_json();
     let sources: Vec<Value> = call.request.messages.iter().map(|message| json!(message.get().provenance())).collect();
-    let before_messages = listed(&request["messages"]).iter().zip(&sources).zip(&call.request.messages);
-    let before = before_messages.map(|((message, from), own)| shown(message, from, went.since(place, own).1));
+    let new: Vec<bool> = call.request.messages.iter().map(|own| went.since(place, own).1).collect();
+    let old = listed(&request["messages"]);
+    let before = old.iter().zip(&sources).zip(&new).map(|((message, from), new)| shown(message, from, *new));
     let mut patched = Patched::new(request.clone());
     let mut changed_by: Vec<&str> = Vec::new();
     let asked = events.iter().filter(|it| it.iteration == round && it.event == CheckpointKind::BeforeLlm.name());
@@ -35,11 +36,19 @@ pub(crate) fn seen(went: &RehearsedTurn, round: u32, events: &[StoredEvent]) -> 
         }
     }
     let after = (!changed_by.is_empty()).then(|| {
-        let old = listed(&request["messages"]);
-        let messages = listed(&patched.value["messages"]).iter().map(|message| {
-            let place = old.iter().position(|other| other == message);
-            let by_hook = json!({ "origin": "hook" });
-            shown(message, place.map_or(&by_hook, |place| &sources[place]), place.is_none())
+        let left = listed(&patched.value["messages"]);
+        let messages = left.iter().enumerate().map(|(at, message)| {
+            if let Some(place) = old.iter().position(|other| other == message) {
+                return shown(message, &sources[place], new[place]);
+            }
+            // One that stands in the place of another is that one, changed; any other is the hook's own.
+            let same = old.get(at).filter(|other| old.len() == left.len() && other["role"] == message["role"]);
+            let mut shown = match same {
+                Some(_) => shown(message, &sources[at], new[at]),
+                None => shown(message, &json!({ "origin": "hook" }), true),
+            };
+            shown["changed"] = json!(true);
+            shown
         });
         sent(&patched.value, messages.collect())
     });

@@ -66,10 +66,11 @@ impl RuleAdmin {
                 Ok(json!({ "hookId": id }))
             }
             "hooks.toggle" => {
-                let params = Params::of(params, &["hookId", "enabled"])?;
+                let params = Params::of(params, &["hookId", "enabled", "reason"])?;
                 let id = params.hook()?;
                 let enabled = params.flag("enabled")?.ok_or_else(|| AdminError::invalid("enabled is required"))?;
-                Ok(json!({ "hookId": id, "enabled": self.toggle(by, id, enabled).await? }))
+                let reason = params.text("reason", "invalid reason")?.unwrap_or_default();
+                Ok(json!({ "hookId": id, "enabled": self.switch(by, id, enabled, reason).await? }))
             }
             "hooks.reset" => {
                 let params = Params::of(params, &["hookId", "tenantId"])?;

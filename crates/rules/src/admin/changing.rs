@@ -25,6 +25,28 @@ pub struct UpdatedRule {
     pub warnings: Vec<String>,
 }
 
+/// The words with which a hook is off that nobody switched off.
+const OWN_REASONS: [&str; 4] = ["breaker", "config", "edition", "no_agents"];
+
+/// Longest reason, in characters: a line of a listing.
+const MAX_REASON_CHARS: usize = 255;
+
+/// Why a hook is off from now on; nothing where it is on.
+fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
+    let reason = reason.trim();
+    let length = reason.chars().count();
+    if length > MAX_REASON_CHARS {
+        return Err(AdminError::invalid(format!("reason exceeds {MAX_REASON_CHARS} characters (got {length})")));
+    }
+    if reason.chars().any(char::is_control) {
+        return Err(AdminError::invalid("reason has control characters"));
+    }
+    if OWN_REASONS.contains(&reason) {
+        return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
+    }
+    Ok(if enabled { String::new() } else { reason.to_owned() })
+}
+
 /// Why one attempt came to nothing.
 pub(super) enum Stop {
     /// It may not be.
@@ -75,9 +97,21 @@ impl RuleAdmin {
     /// # Errors
     /// There is none, it is no longer valid, it comes from a file; or the caller may not.
     pub async fn toggle(&self, by: &Caller, id: &str, enabled: bool) -> Result<bool, AdminError> {
+        self.switch(by, id, enabled, "").await
+    }
+
+    /// The same, and keeps why somebody switches it off: it stands beside its state until it is on again.
+    ///
+    /// # Errors
+    /// As [`toggle`](Self::toggle); or `reason` is too long, or a word with which Pintle itself says why a hook is off.
+    pub async fn switch(&self, by: &Caller, id: &str, enabled: bool, reason: &str) -> Result<bool, AdminError> {
         by.at_least(CallerRole::Admin, "toggle")?;
+        let reason = off_because(enabled, reason)?;
         let (by, id) = (by.clone(), hook_id(id)?);
-        self.blocking(move |rule_admin| rule_admin.until_settled(|| rule_admin.toggle_now(&by, &id, enabled))).await
+        self.blocking(move |rule_admin| {
+            rule_admin.until_settled(|| rule_admin.toggle_now(&by, &id, (enabled, &reason)))
+        })
+        .await
     }
 
     /// Tries until nobody else is faster.
@@ -134,7 +168,7 @@ impl RuleAdmin {
         self.in_force()
     }
 
-    fn toggle_now(&self, by: &Caller, id: &HookId, enabled: bool) -> Result<bool, Stop> {
+    fn toggle_now(&self, by: &Caller, id: &HookId, (enabled, reason): (bool, &str)) -> Result<bool, Stop> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         let is_others = current.scope == HookScope::Global && !by.is_master();
@@ -146,7 +180,7 @@ impl RuleAdmin {
             return Ok(enabled);
         }
         not_from_file(current)?;
-        let hook = Rule { enabled, tripped_at: None, disabled_reason: String::new(), ..current.clone() };
+        let hook = Rule { enabled, tripped_at: None, disabled_reason: reason.to_owned(), ..current.clone() };
         if enabled {
             self.fit(by, &view.rules, &hook)?;
         }

@@ -211,9 +211,9 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
     row(
         "SeenMessage",
         "{ role: MessageRole, content: string, tool_calls?: ToolCallPart[], tool_call_id?: string, from: string, \
-         skill?: string, hook?: string, isNew: boolean, bytes?: integer }",
-        "A message that a model is sent, without secrets; `isNew` where no call before saw it, and in `after` where a \
-         hook put it there; `bytes` where only the beginning is shown.",
+         skill?: string, hook?: string, isNew: boolean, changed?: true, bytes?: integer }",
+        "A message that a model is sent, without secrets; `isNew` where no call before had it, `changed` in `after` where \
+         a hook changed it or put it there; `bytes` where only the beginning is shown.",
     ),
     row(
         "HookCountsAt",

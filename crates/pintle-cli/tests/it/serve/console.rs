@@ -208,3 +208,22 @@ fn the_chain_has_hooks_of_the_configuration_too() {
     // Where it comes from is for those who run the host.
     assert_eq!(fits["origin"], Value::Null);
 }
+
+#[test]
+fn why_somebody_switched_a_hook_off_stands_beside_it_until_it_is_on() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let id = client.done("hooks.create", allows("noisy"))["hookId"].clone();
+    let toggle = |client: &mut Client, enabled: bool, reason: &str| {
+        client.call("hooks.toggle", json!({ "hookId": id, "enabled": enabled, "reason": reason }))
+    };
+    for bad in ["edition", "breaker", &"x".repeat(256), "a\u{1b}b"] {
+        assert_eq!(toggle(&mut client, false, bad)["error"]["code"], "INVALID_REQUEST", "{bad}");
+    }
+    let kept =
+        |client: &mut Client| client.done("hooks.get", json!({ "hookId": id }))["hook"]["disabled_reason"].clone();
+    assert_eq!(toggle(&mut client, false, " too noisy ")["ok"], true);
+    assert_eq!(kept(&mut client), "too noisy");
+    assert_eq!(toggle(&mut client, true, "")["ok"], true);
+    assert_eq!(kept(&mut client), "");
+}
