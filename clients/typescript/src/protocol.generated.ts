@@ -810,7 +810,7 @@ export type Methods = {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
     readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
   };
-  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates let it pass; what came after it leaves the conversation and stays in its journal. */
+  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates allow it; what came after it leaves the conversation and stays in its journal. */
   readonly "chat.send": {
     readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly edits?: { readonly place: number; readonly of: number }; readonly skills?: readonly string[]; readonly enableTools?: boolean };
     readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string; readonly media?: readonly string[] } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agent::Conversation;
 use domain::history::HistoryMessage;
 use domain::id::TurnId;
 use domain::json::{Rendered, json};
@@ -28,6 +29,13 @@ pub(crate) struct Errand {
     /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
     pub(crate) place: Option<Place>,
     pub(crate) whose: Whose,
+}
+
+/// Gives a session back, which takes as long as a commit.
+pub(crate) async fn let_go(conversation: Box<Conversation>) {
+    if tokio::task::spawn_blocking(move || drop(conversation)).await.is_err() {
+        tracing::error!("a session was not released properly");
+    }
 }
 
 /// A message of a conversation that somebody says anew: with it goes what followed.
@@ -79,6 +87,17 @@ impl Errand {
             resumes: true,
             place: None,
             whose: Whose::Nobody,
+        }
+    }
+
+    /// The session for a turn that begins in it: what is edited has to stand there still, else the session is given back.
+    pub(crate) async fn fresh(&self, conversation: Box<Conversation>) -> Result<Box<Conversation>, ApiError> {
+        match self.edits.map_or(Ok(()), |edited| edited.check(conversation.messages())) {
+            Ok(()) => Ok(conversation),
+            Err(error) => {
+                let_go(conversation).await;
+                Err(error)
+            }
         }
     }
 }

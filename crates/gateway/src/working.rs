@@ -16,7 +16,7 @@ use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
 
 use crate::Shared;
-use crate::errand::{Errand, Whose};
+use crate::errand::{Errand, Whose, let_go};
 use crate::error::{ApiError, ErrorCode, going_away, not_begun, went_on_elsewhere};
 use crate::heard::Heard;
 use crate::nodes::Ended;
@@ -190,7 +190,7 @@ impl Shared {
                     Ok(Begun::Over(RunOutcome::Elsewhere(None)))
                 }
                 Errand { resumes: true, .. } => Err(went_on_elsewhere()),
-                Errand { .. } => fresh(conversation, errand).await,
+                Errand { .. } => errand.fresh(conversation).await.map(Begun::Fresh),
             };
         };
         if errand.resumes {
@@ -208,7 +208,7 @@ impl Shared {
             return Err(ApiError::precondition("the session waits for an approval").with_details(details));
         }
         self.finish_left(run, errand, (&mut conversation, prompt)).await;
-        fresh(conversation, errand).await
+        errand.fresh(conversation).await.map(Begun::Fresh)
     }
 
     /// The session of a run for this node; where another one has it, what was said is left there.
@@ -467,24 +467,6 @@ impl Shared {
         let mut found = found?;
         found.state = found.state_at(jiff::Timestamp::now());
         (found.state != ApprovalState::Waiting).then_some(found)
-    }
-}
-
-/// A session in which nothing is open, for a turn that begins: what is edited there has to stand there still.
-async fn fresh(conversation: Box<Conversation>, errand: &Errand) -> Result<Begun, ApiError> {
-    match errand.edits.map_or(Ok(()), |edited| edited.check(conversation.messages())) {
-        Ok(()) => Ok(Begun::Fresh(conversation)),
-        Err(error) => {
-            let_go(conversation).await;
-            Err(error)
-        }
-    }
-}
-
-/// Gives a session back, which takes as long as a commit.
-async fn let_go(conversation: Box<Conversation>) {
-    if tokio::task::spawn_blocking(move || drop(conversation)).await.is_err() {
-        tracing::error!("a session was not released properly");
     }
 }
 

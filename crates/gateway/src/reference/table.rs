@@ -68,7 +68,7 @@ const METHODS: &[MethodRow] = &[
          { injected: true, runId: string | null } | { cancelled: true } | { parked: true, approvalIds: string[] }",
         "when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message \
          takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its \
-         gates let it pass; what came after it leaves the conversation and stays in its journal",
+         gates allow it; what came after it leaves the conversation and stays in its journal",
     ),
     method(
         "chat.inject",
