@@ -22,7 +22,7 @@ pub enum GuardCommand {
     Serve(serve::ServeArgs),
     /// Which coding agents are under guard, how far, and when they were last heard
     Status(status::StatusArgs),
-    /// Prove on this machine that an agent's calls come past the guard
+    /// Whether an agent's calls come past the guard: by what can be read, or proven on this machine with `--live`
     Doctor(doctor::DoctorArgs),
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct Place {
     pub(crate) workspace: PathBuf,
     /// Whether this is the session's first event here.
     pub(crate) is_new: bool,
+    /// Whether the session went on in another process than before.
+    pub(crate) is_moved: bool,
     /// Whether this is the first event of its turn here.
     pub(crate) is_new_turn: bool,
     /// Whether it is the first prompt of the session.
@@ -101,6 +103,7 @@ impl Sessions {
             oldest.map(|oldest| known.remove(&oldest));
         }
         let it = known.entry(session.clone()).or_insert_with(|| KnownSession::new(&session, event, parent, now));
+        let is_moved = it.follow(parent);
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
@@ -114,6 +117,7 @@ impl Sessions {
             call: event.tool().map(|tool| it.call(event, tool)),
             workspace: it.told.folder.clone(),
             is_new,
+            is_moved,
             is_new_turn,
             is_first_turn: begins && it.prompts == 1,
             turn_took: took,
@@ -171,6 +175,19 @@ impl KnownSession {
 
     fn of(told: HostSession) -> Self {
         Self { began: told.last, told, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
+    }
+
+    /// A session that somebody resumed has another process: who is below that one is below the agent. Whether it is so.
+    fn follow(&mut self, parent: Option<u32>) -> bool {
+        if self.told.runs() {
+            return false;
+        }
+        let process = parent.and_then(host_process);
+        let is_moved = process.is_some() && process != self.told.process;
+        if is_moved {
+            self.told.process = process;
+        }
+        is_moved
     }
 
     fn turn(&mut self, event: &HostEvent, begins: bool, now: Timestamp) -> String {
@@ -270,11 +287,23 @@ mod tests {
                 call: Some("c1".into()),
                 workspace: "/w".into(),
                 is_new: false,
+                is_moved: false,
                 is_new_turn: false,
                 is_first_turn: false,
                 turn_took: std::time::Duration::ZERO,
             }
         );
+    }
+
+    #[test]
+    fn a_session_that_goes_on_in_another_process_is_followed() {
+        let start = || event(None, None, HostWhat::SessionStart);
+        let mut gone = KnownSession::new("claude:s", &start(), None, Timestamp::UNIX_EPOCH).told;
+        gone.process = Some((std::process::id(), 0));
+        let sessions = Sessions::going_on(vec![gone]);
+        let at = || sessions.place(&start(), Some(std::process::id()), Timestamp::UNIX_EPOCH).is_moved;
+        assert_eq!((at(), at()), (true, false));
+        assert!(sessions.all()[0].runs());
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Desk {
 
     async fn work(&self, host: &'static GuardHost, event: &HostEvent, asked: Asked<'_>) -> Ruled {
         let place = self.sessions.place(event, asked.parent, Timestamp::now());
-        if (place.is_new || event.what == HostWhat::SessionEnd)
+        if (place.is_new || place.is_moved || event.what == HostWhat::SessionEnd)
             && let Err(error) = self.sessions.keep(&self.places)
         {
             tracing::warn!("what is known of sessions cannot be kept: {error}");

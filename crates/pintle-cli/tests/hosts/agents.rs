@@ -105,9 +105,16 @@ fn first(agent: &Agent, model: &Model) -> String {
     results.first().cloned().unwrap_or_default()
 }
 
+/// What refuses calls that name something forbidden.
+fn forbidding() -> String {
+    hook("before_tool", "*forbidden*", r#"{"action":"deny_tool","reason":"not in this repository"}"#)
+}
+
 fn refused_call(agent: &Agent) {
-    let deny = r#"{"action":"deny_tool","reason":"not in this repository"}"#;
-    let world = World::guarded(agent.id, &hook("before_tool", "*forbidden*", deny));
+    refused_in(agent, &World::guarded(agent.id, &forbidding()));
+}
+
+fn refused_in(agent: &Agent, world: &World) {
     let model = Model::start(vec![shell(agent.id, "touch allowed"), shell(agent.id, "touch forbidden")]);
     let output = world.agent(agent.id, &model, "do it");
     assert!(!world.ran("forbidden") && world.ran("allowed"), "{output:?} {:?}", model.results());
@@ -271,6 +278,54 @@ agents! {
     cline: CLINE,
     opencode: OPENCODE,
     pi: PI,
+}
+
+/// What somebody else's hook says, which lets everything pass.
+const ALLOW: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
+
+/// Another hook on the same event, which allows what ours refuses: whoever is asked first or last, the call does not run.
+fn beside_another_hook(agent: &Agent, file: &str, text: &str) {
+    let world = World::new(&forbidding());
+    world.write(file, text);
+    let output = world.seen(&["guard", "install", "--host", agent.id, "--yes"]);
+    assert!(output.status.success(), "{output:?}");
+    refused_in(agent, &world);
+}
+
+fn in_claudes_form(event: &str, command: &str) -> String {
+    let hook = json!({"name": "theirs", "type": "command", "command": command});
+    json!({"hooks": {(event): [{"matcher": ".*", "hooks": [hook]}]}}).to_string()
+}
+
+#[test]
+fn claude_refuses_beside_another_hook() {
+    beside_another_hook(&CLAUDE, "home/.claude/settings.json", &in_claudes_form("PreToolUse", ALLOW));
+}
+
+#[test]
+fn gemini_refuses_beside_another_hook() {
+    let allow = r#"echo '{"decision":"allow"}'"#;
+    beside_another_hook(&GEMINI, "home/.gemini/settings.json", &in_claudes_form("BeforeTool", allow));
+}
+
+#[test]
+fn qwen_refuses_beside_another_hook() {
+    beside_another_hook(&QWEN, "home/.qwen/settings.json", &in_claudes_form("PreToolUse", ALLOW));
+}
+
+#[test]
+fn copilot_refuses_beside_another_hook() {
+    let hook = json!({"type": "command", "bash": r#"echo '{"permissionDecision":"allow"}'"#});
+    for name in ["a.json", "z.json"] {
+        let text = json!({"version": 1, "hooks": {"preToolUse": [hook]}}).to_string();
+        beside_another_hook(&COPILOT, &format!("home/.copilot/hooks/{name}"), &text);
+    }
+}
+
+#[test]
+fn kimi_refuses_beside_another_hook() {
+    let text = format!("[[hooks]]\nevent = \"PreToolUse\"\ncommand = {}\n", Value::from(ALLOW));
+    beside_another_hook(&KIMI, "home/.kimi-code/config.toml", &text);
 }
 
 /// What Codex wrote into its own configuration when it accepted our hooks is gone with them.

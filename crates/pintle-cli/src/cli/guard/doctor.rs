@@ -20,7 +20,7 @@ use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::canary::{CanaryModel, CanaryResult};
-use crate::guard::installs::hosts;
+use crate::guard::installs::{found, hosts};
 use crate::guard::places::GuardPlaces;
 use crate::guard::proofs::{self, GuardProof};
 use crate::guard::versions::{self, HostVersion};
@@ -41,10 +41,10 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "HOST")]
     host: String,
     /// Run the agent, with its own settings and a model of ours on this machine, and let it make a call that does nothing
-    #[arg(long, required = true)]
+    #[arg(long)]
     live: bool,
     /// The program of the agent [default: the one on the path]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "live")]
     program: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -53,9 +53,31 @@ pub struct DoctorArgs {
 
 pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     let host = hosts(Some(&args.host))?[0];
-    let places = GuardPlaces::of(&Env::of_process()?, global.home.as_deref(), None)?;
-    terminal::runtime()?.block_on(prove(args, host, &places))
+    let env = Env::of_process()?;
+    let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
+    if args.live {
+        return terminal::runtime()?.block_on(prove(args, host, &places));
+    }
+    let installed = found(host, &env, &places);
+    let (word, detail) = match (installed.is_empty(), installed.iter().find_map(|it| it.flaw.clone())) {
+        (true, _) => ("unguarded", format!("nothing is installed: `pintle guard install --host {}`", host.id)),
+        (false, Some(flaw)) => ("broken", flaw),
+        (false, None) => (
+            ARMED,
+            "its entries are in place, and nothing that can be read turns them off; --live proves it".to_owned(),
+        ),
+    };
+    let is_armed = word == ARMED;
+    let text = match args.json {
+        true => format!("{}\n", json!({"host": host.id, "armed": is_armed, "proven": false, "detail": detail})),
+        false => format!("{}  {word}: {}\n", host.id, clean(&detail)),
+    };
+    terminal::say(&text)?;
+    Ok(if is_armed { 0 } else { UNGUARDED })
 }
+
+/// The word for a host whose entries are in place.
+const ARMED: &str = "armed";
 
 async fn prove(args: &DoctorArgs, host: &'static GuardHost, places: &GuardPlaces) -> Result<u8, CliError> {
     let failed = |error: io::Error| CliError::failed(format!("the canary cannot be made ready: {error}"));

@@ -118,6 +118,8 @@ fn all_agents_that_are_there_are_guarded_at_once() {
     for (id, path, _) in FILES {
         assert!(!file(&env, path).exists(), "{id}");
     }
+    let doctor = pintle(&env, &["guard", "doctor", "--host", "pi"]);
+    assert!(doctor.code == Some(5) && doctor.out.contains("nothing is installed"), "{doctor}");
 }
 
 #[test]
@@ -140,11 +142,15 @@ fn what_was_changed_or_is_not_accepted_guards_nothing() {
     let seen = pintle(&env, &["guard", "install", "--host", "all", "--yes"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     for (id, path, _) in FILES {
+        let doctor = pintle(&env, &["guard", "doctor", "--host", id]);
+        assert!(doctor.code == Some(0) && doctor.out.contains("armed"), "{id}: {doctor}");
         let file = file(&env, path);
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replacen("--event", "--evil", 1)).unwrap();
         let status = pintle(&env, &["guard", "status", "--host", id]);
         assert!(status.code == Some(5) && status.out.contains("broken"), "{id}: {status}");
+        let doctor = pintle(&env, &["guard", "doctor", "--host", id]);
+        assert!(doctor.code == Some(5) && doctor.out.contains("broken"), "{id}: {doctor}");
         std::fs::write(&file, text).unwrap();
         let status = pintle(&env, &["guard", "status", "--host", id]);
         assert_eq!(status.code, Some(0), "{id}: {status}");

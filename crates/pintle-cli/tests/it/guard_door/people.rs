@@ -37,3 +37,25 @@ fn an_agent_under_guard_cannot_answer_for_itself() {
     let seen = door.env.on_terminal("", &["approvals", "approve", "0"]);
     assert_eq!(seen.code, Some(2), "{seen}");
 }
+
+#[test]
+fn an_agent_under_guard_takes_no_hooks_out() {
+    let env = TestEnv::new();
+    let door = Door::open(env);
+    let payload = door.event("SessionStart", &json!({"source": "startup"})).to_string();
+    let folder = door.folder();
+    let hook = [
+        hook_program().display().to_string(),
+        "--host\tclaude\t--event\tSessionStart\t--deadline\t60000".into(),
+        format!("--socket\t{}", folder.join("guard.sock").display()),
+        format!("--key-file\t{}", folder.join("key").display()),
+    ]
+    .join("\t");
+    for command in ["install", "uninstall"] {
+        let mut host = door.env.command("python3");
+        // No terminal, and nobody is asked.
+        host.args(["-c", HOST, &hook, &payload, PINTLE, "guard", command, "--host", "claude", "--yes", "--force"]);
+        let seen = door.env.run(&mut host, "");
+        assert!(seen.code == Some(5) && seen.err.contains("`claude` that is under guard"), "{command}: {seen}");
+    }
+}
