@@ -31,6 +31,7 @@ const WITH_THEIR_PARTS: &[&str] = &[
     "crates/domain/src/record.rs",
     "crates/domain/src/turn.rs",
     "crates/egress/src/lib.rs",
+    "crates/guard/src/trial.rs",
     "crates/host/src/config.rs",
     "crates/host/src/config/resolve.rs",
     "crates/host/src/config/trust.rs",

@@ -117,7 +117,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     }
     for (host, changes) in &changes {
         settle(consent, &places, changes)?;
-        let accepted = accept((host, scope), (&env, &places), (consent, changes))?;
+        let accepted = accept((host, scope), Around { env: &env, places: &places, consent }, changes)?;
         let is_new = accepted || changes.iter().any(|change| change.before != change.after);
         if is_new && consent != Consent::DryRun {
             terminal::say(&format!("{}  guarded\n", host.id))?;
@@ -180,11 +180,19 @@ fn installed(
     Ok(Change { host, file: file.to_owned(), before, after: Some(text), kept: Some(kept), executable: event.is_some() })
 }
 
+/// Where an installation happens, and what its person agrees to.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    env: &'a Env,
+    places: &'a GuardPlaces,
+    consent: Consent,
+}
+
 /// Has the host accept what `changes` put into its files, where it wants that; whether it had not before.
 fn accept(
     (host, scope): (&'static GuardHost, InstallScope),
-    (env, places): (&Env, &GuardPlaces),
-    (consent, changes): (Consent, &[Change]),
+    Around { env, places, consent }: Around<'_>,
+    changes: &[Change],
 ) -> Result<bool, CliError> {
     let HookAcceptance::AppServer { state } = host.config.acceptance else { return Ok(false) };
     if scope == InstallScope::System {
