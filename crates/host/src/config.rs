@@ -139,6 +139,8 @@ pub struct Config {
     pub default_model: Option<NamedRef>,
     /// The collector that a file names.
     pub otlp_endpoint: Option<String>,
+    /// The vendors behind the model door, by wire; what is not said holds as usual.
+    pub model_doors: BTreeMap<String, ModelDoorConfig>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
 }
@@ -411,6 +413,20 @@ pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
     Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
 }
 
+/// The wires of the model door.
+pub const MODEL_DOORS: [&str; 2] = ["anthropic", "openai"];
+
+/// A vendor behind the model door.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelDoorConfig {
+    /// Where it is reached, if a file says it.
+    pub base_url: Option<String>,
+    /// Whether a sentence stands in the place of a refused call; otherwise the door answers the model.
+    pub deny_as_text: bool,
+    /// The tools that may run there.
+    pub hosted: Vec<String>,
+}
+
 impl Config {
     fn empty(home: PathBuf) -> Self {
         Self {
@@ -434,6 +450,7 @@ impl Config {
             secrets: BTreeSet::new(),
             default_model: None,
             otlp_endpoint: None,
+            model_doors: BTreeMap::new(),
             broken: BTreeMap::new(),
         }
     }

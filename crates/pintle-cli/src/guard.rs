@@ -5,7 +5,8 @@
 //! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
 //! the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be
 //! told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
-//! guarded, [`proofs`] what was proven; [`places`] says where all that lies. No rule is here.
+//! guarded, [`proofs`] what was proven; [`model_door`] is where agents without hooks ask their model; [`places`] says
+//! where all that lies. No rule is here.
 
 pub(crate) mod accepted;
 pub(crate) mod canary;
@@ -14,6 +15,7 @@ pub(crate) mod host_files;
 pub(crate) mod installs;
 pub(crate) mod known;
 pub(crate) mod listening;
+pub(crate) mod model_door;
 pub(crate) mod places;
 pub(crate) mod proofs;
 pub(crate) mod rulings;

@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "gateway",
             "guard",
+            "doors",
             "host",
             "agent",
             "dialects",
@@ -50,6 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/guard", &["domain", "shell"]),
+    ("crates/doors", &["domain", "egress", "engine"]),
     ("crates/pintle", &["domain", "egress", "engine", "process", "rule-runtime", "rules", "store"]),
     ("crates/rule-runtime", &["domain", "egress", "engine", "rules", "sandbox", "store"]),
     ("crates/rules", &["dialects", "domain", "egress", "engine", "process"]),

@@ -44,6 +44,8 @@ const WIDE: &[(&str, &str, &str)] = &[
     ("crates/host/src/config.rs", "AgentConfig", "one field for each key of the section"),
     ("crates/host/src/config/rules.rs", "RulesConfig", "one field for each key of the section"),
     ("crates/host/src/config.rs", "Config", "one field for each section"),
+    ("crates/host/src/config/found.rs", "OwnConfig", "one field for each section, as far as only the user says it"),
+    ("crates/host/src/config/raw.rs", "RawConfig", "one field for each section"),
     ("crates/host/src/config/raw.rs", "RawAgent", "one field for each key of the section"),
     ("crates/host/src/config/gateway.rs", "GatewayConfig", "one field for each key of the section"),
     ("crates/host/src/config/raw.rs", "RawGateway", "one field for each key of the section"),

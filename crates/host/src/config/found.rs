@@ -12,8 +12,8 @@ use domain::json::Value;
 
 use super::document::{NodeKind, TreeNode};
 use super::raw::{
-    RawAgent, RawAudit, RawConfig, RawExec, RawGateway, RawJudge, RawMcp, RawProvider, RawRules, RawSkills, RawStore,
-    RawTelemetry, RawTools, RawWebFetch, cached_schema,
+    RawAgent, RawAudit, RawConfig, RawDoors, RawExec, RawGateway, RawJudge, RawMcp, RawProvider, RawRules, RawSkills,
+    RawStore, RawTelemetry, RawTools, RawWebFetch, cached_schema,
 };
 
 /// What any configuration file may say. Of a found file this is all there is, and it counts as it was accepted.
@@ -55,6 +55,7 @@ pub(super) struct OwnConfig {
     pub(super) skills_dirs: Option<Vec<String>>,
     pub(super) background: RawJudge,
     pub(super) telemetry: RawTelemetry,
+    pub(super) doors: RawDoors,
     /// `stream_unreviewed` of agents, by name.
     pub(super) unreviewed: BTreeMap<String, bool>,
 }
@@ -74,6 +75,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         skills,
         background,
         telemetry,
+        doors,
     } = raw;
     let RawStore { url } = store.unwrap_or_default();
     let RawTools { exec, web_fetch } = tools.unwrap_or_default();
@@ -108,6 +110,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         skills_dirs,
         background: background.unwrap_or_default(),
         telemetry: telemetry.unwrap_or_default(),
+        doors: doors.unwrap_or_default(),
         unreviewed,
     };
     (found, own)
@@ -146,6 +149,7 @@ const OVER: &str = "laid over an agent of yours of that name";
 const KEPT_AS_YOURS: &str = "how long evidence is kept is yours to say";
 const WHO_JUDGES: &str = "would put another model in the place of your judges";
 const WHO_ENTERS: &str = "how a server is reached, and by whom, is yours to say";
+const WHO_SEES: &str = "what passes a door is yours to say";
 const OPENS: &str = "would open addresses that are out of reach";
 
 /// Every key of the configuration.
@@ -188,6 +192,9 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("audit.durability", "how durable evidence is is yours to say"),
     never("background.model", WHO_JUDGES),
     never("background.provider", WHO_JUDGES),
+    never("doors.model.*.base_url", "would send keys and conversations elsewhere"),
+    never("doors.model.*.deny", WHO_SEES),
+    never("doors.model.*.hosted", WHO_SEES),
     never("gateway.allowed_origins", "would let pages of others in"),
     never("gateway.approval_wait_s", WHO_ENTERS),
     never("gateway.drain_delay_s", WHO_ENTERS),

@@ -40,6 +40,28 @@ pub struct RawConfig {
     pub background: Option<RawJudge>,
     /// Who is told what hooks do and how long they take.
     pub telemetry: Option<RawTelemetry>,
+    /// Doors through which agents of others come.
+    pub doors: Option<RawDoors>,
+}
+
+/// Doors through which agents of others come.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawDoors {
+    /// The vendors of models behind `pintle guard serve --http`, by the wire that they speak: `anthropic` or `openai`.
+    pub model: Option<BTreeMap<String, RawModelDoor>>,
+}
+
+/// A vendor of models behind the model door.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawModelDoor {
+    /// Where it is reached, as its own libraries write it. Default: the vendor's own address.
+    pub base_url: Option<String>,
+    /// How a refused call is told: `answer` (default): the door answers the model; `text`: a sentence in its place.
+    pub deny: Option<String>,
+    /// The tools that may run at the vendor, where no hook sees their calls, such as `web_search`. Default: none.
+    pub hosted: Option<Vec<String>>,
 }
 
 /// Who is told what hooks do and how long they take. Nothing is sent unless an address is named.

@@ -1,6 +1,7 @@
 //! Layers into one configuration: every reference looked up, every default filled in.
 
 mod agents;
+mod doors;
 mod flow;
 mod gateway;
 mod hooks;

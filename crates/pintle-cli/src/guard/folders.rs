@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::id::{TenantId, agent_uuid};
 use engine::Engine;
 use host::changes::Changes;
-use host::config::Env;
+use host::config::{Env, ModelDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
 use host::{Host, HostError};
@@ -44,15 +44,25 @@ pub(crate) struct InForce {
     pub(crate) agent_uuid: String,
     /// The files and folders of Pintle's that are in use: no agent under guard may change them.
     pub(crate) own: Vec<String>,
+    /// The vendors behind the model door.
+    pub(crate) model_doors: BTreeMap<String, ModelDoorConfig>,
 }
 
 impl InForce {
     fn of(host: &Host) -> Self {
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
+        let model_doors = host.loaded.config.model_doors.clone();
         let protected = host.protected();
         let own = protected.files.iter().chain(&protected.dirs).filter_map(|path| Some(path.to_str()?.to_owned()));
-        Self { engine: host.engine.clone(), store: host.store.clone(), agent, agent_uuid, own: own.collect() }
+        Self {
+            engine: host.engine.clone(),
+            store: host.store.clone(),
+            agent,
+            agent_uuid,
+            own: own.collect(),
+            model_doors,
+        }
     }
 }
 

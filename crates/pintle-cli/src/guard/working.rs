@@ -42,7 +42,7 @@ const CHANNEL: &str = "guard";
 
 /// Works events.
 pub(crate) struct Desk {
-    folders: Folders,
+    folders: Arc<Folders>,
     sessions: Sessions,
     places: GuardPlaces,
     /// The home folder of the person.
@@ -63,7 +63,7 @@ pub(crate) struct Asked<'a> {
 
 impl Desk {
     /// A desk that asks the hooks of `folders`, for the person whose home folder is `home`.
-    pub(crate) fn new(folders: Folders, places: GuardPlaces, home: String) -> Self {
+    pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, home: String) -> Self {
         let sessions = Sessions::going_on(kept(&places));
         Self { folders, sessions, places, home }
     }

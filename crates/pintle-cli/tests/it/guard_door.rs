@@ -6,4 +6,6 @@ mod door;
 mod every_agent;
 mod faults;
 mod install;
+mod models;
 mod people;
+mod upstream;

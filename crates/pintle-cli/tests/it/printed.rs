@@ -64,6 +64,7 @@ pages! {
     import_goclaw = "docs/guide/import-goclaw.md",
     mcp = "docs/guide/mcp.md",
     media = "docs/guide/media.md",
+    model_door = "docs/guide/model-door.md",
     models = "docs/guide/models.md",
     observability = "docs/guide/observability.md",
     plugin_tools = "docs/guide/plugin-tools.md",
@@ -114,6 +115,7 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/guard.md: not here: it needs Claude Code and a model; `./pintle test --hosts` has it
     docs/guide/guard.md: only shown: a call that is held has to wait somewhere
     docs/guide/guard.md: not here: it needs Claude Code; `./pintle test --hosts` has it
+    docs/guide/model-door.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/observability.md: not here: it needs the network and a container engine
     docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs
     docs/guide/skills.md: only shown: the files of a skill; blocks below write them

@@ -9,7 +9,7 @@ use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
-use super::{LeftOut, Trusted, gateway};
+use super::{LeftOut, Trusted, doors, gateway};
 use crate::config::found::{OwnConfig, can_count};
 use crate::config::places::Env;
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
@@ -92,6 +92,7 @@ fn own_settings(config: &mut Config, own: &OwnConfig) -> Vec<EntryProblem> {
     problems.extend(edition(config, own.gateway.edition.as_deref()));
     lay_over(&mut config.agent_hooks.background, own.background.clone());
     problems.extend(collector(config, own.telemetry.otlp_endpoint.clone()));
+    problems.extend(doors::add(config, own.doors.clone()));
     problems
 }
 

@@ -24,6 +24,7 @@ const BUILTIN: &str = "[hooks.builtins.redact]\nenabled = true\n@\n";
 const PROCESS: &str = "[hooks.processes.h]\nenabled = true\ncommand = ['h']\nintercept = ['before_tool']\n@\n";
 const LIMITS: &str = "hooks.defaults = { @ }\n[hooks.processes.h]\nenabled = true\ncommand = ['h']\nobserve = ['turn_end']\n\
                       intercept = ['before_tool', 'approve_tool']\n";
+const DOOR: &str = "[doors.model.openai]\n@\n";
 const SERVER: &str = "[mcp.servers.s]\ncommand = ['./serve.sh']\n@\n";
 const PROVIDER: &str = "[providers.p]\nkind = 'openai'\n@\n";
 
@@ -69,6 +70,9 @@ const TRIALS: &[Trial] = &[
     trial("audit.durability", "[audit]\n@\n", "durability = 'before_effect'"),
     trial("background.model", "[background]\n@\n", "model = 'm'"),
     trial("background.provider", "[background]\n@\n", "provider = 'p'"),
+    trial("doors.model.*.base_url", DOOR, "base_url = 'http://127.0.0.1:1'"),
+    trial("doors.model.*.deny", DOOR, "deny = 'text'"),
+    trial("doors.model.*.hosted", DOOR, "hosted = ['web_search']"),
     trial("gateway.allowed_origins", "[gateway]\n@\n", "allowed_origins = ['https://a.example']"),
     trial("gateway.approval_wait_s", "[gateway]\n@\n", "approval_wait_s = 1"),
     trial("gateway.drain_delay_s", "[gateway]\n@\n", "drain_delay_s = 1"),

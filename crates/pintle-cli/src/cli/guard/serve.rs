@@ -1,5 +1,6 @@
 //! `pintle guard serve`: the daemon.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::folders::Folders;
 use crate::guard::listening::Listening;
+use crate::guard::model_door::{self, OpenDoor};
 use crate::guard::places::GuardPlaces;
 use crate::guard::working::Desk;
 
@@ -26,6 +28,9 @@ pub struct ServeArgs {
     /// Where to listen [default: guard.sock in $XDG_RUNTIME_DIR/pintle, or in the home folder]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Where agents ask their model through the door, such as 127.0.0.1:8787; only addresses of this machine
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
     /// A hook started it: it ends when none asks for long
     #[arg(long, hide = true)]
     by_hook: bool,
@@ -47,6 +52,7 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
 }
 
 async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
+    args.http.map_or(Ok(()), model_door::check)?;
     let env = Env::of_process()?;
     let mut stops = Stops::listen(false)?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), args.socket.as_deref())?;
@@ -59,17 +65,38 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         ))
     })?;
     let home = env.text("HOME").unwrap_or("/").to_owned();
-    let folders = Folders::new(env, global.config.clone(), global.home.clone());
+    let folder = env.cwd.clone();
+    let folders = Arc::new(Folders::new(env, global.config.clone(), global.home.clone()));
+    let door = match args.http {
+        Some(address) => Some(OpenDoor::open(address, folders.clone(), (folder, home.clone())).await?),
+        None => None,
+    };
     let desk = Arc::new(Desk::new(folders, places.clone(), home));
     terminal::note(&format!("guarding at {}", places.socket.display()));
-    let stop = CancellationToken::new();
+    let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
+    if let Some(door) = &door {
+        terminal::note(&format!("model door at http://{}/door", door.address));
+    }
     let served = listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE)));
     tokio::pin!(served);
-    tokio::select! {
-        () = &mut served => return Ok(0),
-        _ = stops.next() => {}
+    let work = async {
+        let is_idle = tokio::select! {
+            () = &mut served => true,
+            _ = stops.next() => false,
+        };
+        door_stop.cancel();
+        is_idle
+    };
+    let doors = async {
+        if let Some(door) = door {
+            door.serve(door_stop.clone()).await;
+        }
+    };
+    // Answers of the door that are under way have the hooks that they began with: these end after them.
+    let (is_idle, ()) = tokio::join!(work, doors);
+    if !is_idle {
+        stop.cancel();
+        served.await;
     }
-    stop.cancel();
-    served.await;
     Ok(0)
 }

@@ -52,22 +52,38 @@ pub(super) fn refusing(env: &TestEnv, pattern: &str) {
 
 impl Door {
     pub(super) fn open(env: TestEnv) -> Self {
+        Self::serving(env, &[]).0
+    }
+
+    /// With a model door besides, and where that is.
+    pub(super) fn with_models(env: TestEnv) -> (Self, String) {
+        let (door, address) = Self::serving(env, &["--http", "127.0.0.1:0"]);
+        (door, address.expect("the model door says where it is"))
+    }
+
+    fn serving(env: TestEnv, more: &[&str]) -> (Self, Option<String>) {
         let mut command = env.command(PINTLE);
-        command.args(["guard", "serve"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(["guard", "serve"]).args(more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut door = Self { env, daemon: command.spawn().unwrap() };
+        let has_models = !more.is_empty();
         let stderr = BufReader::new(door.daemon.stderr.take().unwrap());
         let (listens, heard) = mpsc::channel();
         // What it says is read to its end: nobody who is not heard goes on.
         thread::spawn(move || {
+            let mut is_heard = false;
             for line in stderr.lines().map_while(Result::ok) {
                 println!("daemon: {line}");
-                if line.contains("guarding at") {
-                    listens.send(()).ok();
+                if let Some((_, address)) = line.split_once("model door at http://") {
+                    listens.send(address.strip_suffix("/door").map(str::to_owned)).ok();
+                }
+                if line.contains("guarding at") && !has_models && !is_heard {
+                    is_heard = true;
+                    listens.send(None).ok();
                 }
             }
         });
-        heard.recv_timeout(PATIENCE).expect("the daemon listens");
-        door
+        let address = heard.recv_timeout(PATIENCE).expect("the daemon listens");
+        (door, address)
     }
 
     pub(super) fn folder(&self) -> PathBuf {

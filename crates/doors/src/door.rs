@@ -1,0 +1,229 @@
+//! The door: its vendors, what it keeps, and the sessions whose hooks it asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use domain::checkpoint::CheckpointKind;
+use domain::id::CallId;
+use domain::json::Object;
+use domain::ruling::Aborted;
+use domain::tool::ToolCall;
+use engine::{Clearance, Dispatcher, Stopped};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::answer::{CallRuling, DenyMode};
+use crate::keeper::{Keeper, Visited, session_name};
+use crate::request::SeenRequest;
+use crate::upstream::{Upstream, UpstreamError};
+use crate::wire::Wire;
+
+/// Names the space of ids of turns.
+const TURNS: Uuid = Uuid::from_u128(0x2a3c_7e10_9d4b_5f6a_8b1e_64d0_95c7_1f33);
+
+/// What is set of one vendor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VendorSettings {
+    /// Where it is reached; its own address where nothing is said.
+    pub base_url: Option<String>,
+    /// How calls are refused.
+    pub deny: DenyMode,
+    /// The tools that may run there.
+    pub hosted: BTreeSet<String>,
+}
+
+/// Who speaks to a door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoorVisit {
+    /// The wire.
+    pub wire: Wire,
+    /// The session, by its name here.
+    pub session: String,
+    /// The turn.
+    pub turn: String,
+    /// How the client calls itself: a guess is made of it, and nothing depends on it but names of tools.
+    pub user_agent: String,
+}
+
+/// Whose hooks are asked.
+#[async_trait]
+pub trait DoorHost: Send + Sync {
+    /// The hooks for a visit: with what is known of the tools, and where persons are asked.
+    ///
+    /// # Errors
+    /// There are none, in words for the client.
+    async fn hooks(&self, visit: &DoorVisit) -> Result<Dispatcher, String>;
+
+    /// Why a call must not run, whatever hooks say.
+    async fn protects(&self, visit: &DoorVisit, call: &ToolCall) -> Option<String>;
+
+    /// The client as it is guessed from `user_agent`, for records.
+    fn guessed(&self, user_agent: &str) -> String;
+}
+
+struct Vendor {
+    upstream: Upstream,
+    settings: VendorSettings,
+}
+
+/// A model door.
+pub struct ModelDoor {
+    host: Arc<dyn DoorHost>,
+    vendors: BTreeMap<Wire, Vendor>,
+    keeper: Arc<Mutex<Keeper>>,
+}
+
+impl ModelDoor {
+    /// A door with `settings` of each vendor that has some.
+    ///
+    /// # Errors
+    /// An address is none, or no client can be made.
+    pub fn new(host: Arc<dyn DoorHost>, mut settings: BTreeMap<Wire, VendorSettings>) -> Result<Self, UpstreamError> {
+        let vendor = |wire: Wire| {
+            let settings = settings.remove(&wire).unwrap_or_default();
+            let base = settings.base_url.as_deref().unwrap_or(wire.vendor());
+            Ok((wire, Vendor { upstream: Upstream::new(base)?, settings }))
+        };
+        let vendors = Wire::ALL.into_iter().map(vendor).collect::<Result<_, UpstreamError>>()?;
+        Ok(Self { host, vendors, keeper: Arc::default() })
+    }
+
+    /// The vendor of a wire.
+    pub(crate) fn upstream(&self, wire: Wire) -> &Upstream {
+        &self.vendors[&wire].upstream
+    }
+
+    /// The session that `request` belongs to.
+    pub(crate) async fn session(
+        &self,
+        wire: Wire,
+        request: &SeenRequest,
+        (claim, user_agent): (Option<&str>, &str),
+    ) -> Result<Session, String> {
+        let name = session_name(wire.name(), claim, request);
+        let turn = request.turn();
+        let visited = lock(&self.keeper).visit(&name, turn, Timestamp::now());
+        let turn = Uuid::new_v5(&TURNS, format!("{name}/{turn}").as_bytes()).to_string();
+        let visit = DoorVisit { wire, session: name.clone(), turn, user_agent: user_agent.to_owned() };
+        let hooks = self.host.hooks(&visit).await?;
+        let settings = &self.vendors[&wire].settings;
+        Ok(Session {
+            wire,
+            name,
+            visit,
+            visited,
+            hooks,
+            host: self.host.clone(),
+            keeper: self.keeper.clone(),
+            hosted: settings.hosted.clone(),
+            deny: settings.deny,
+        })
+    }
+}
+
+fn lock(keeper: &Mutex<Keeper>) -> std::sync::MutexGuard<'_, Keeper> {
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One request of a session, with the hooks that it is put to.
+#[derive(Clone)]
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
+    /// Its name.
+    pub(crate) name: String,
+    pub(crate) visit: DoorVisit,
+    pub(crate) visited: Visited,
+    pub(crate) hooks: Dispatcher,
+    host: Arc<dyn DoorHost>,
+    keeper: Arc<Mutex<Keeper>>,
+    pub(crate) hosted: BTreeSet<String>,
+    pub(crate) deny: DenyMode,
+}
+
+/// What became of a call, and what else is to be kept of it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ruled {
+    pub(crate) ruling: CallRuling,
+    /// A text that stands behind its result.
+    pub(crate) note: Option<String>,
+    /// What the door could not express.
+    pub(crate) degraded: Option<&'static str>,
+}
+
+impl Session {
+    /// Asks the keeper, or tells it.
+    pub(crate) fn kept<T>(&self, work: impl FnOnce(&mut Keeper) -> T) -> T {
+        work(&mut lock(&self.keeper))
+    }
+
+    /// A call of the engine's: with the name that rules know.
+    pub(crate) fn call(&self, id: &str, native: &str, arguments: Object) -> ToolCall {
+        let tool = self.hooks.known().meant(native);
+        ToolCall { id: CallId::new(id), tool, raw_tool: native.to_owned(), arguments }
+    }
+
+    /// Keeps who executes, once a turn: their permits bind nobody, because the client runs the tools.
+    pub(crate) fn note_turn(&self) {
+        let client = self.host.guessed(&self.visit.user_agent);
+        let text = format!("door: model, {}; executor: host, guessed {client}; bound: no", self.wire.name());
+        self.hooks.noted(CheckpointKind::UserPromptSubmit, &text);
+    }
+
+    /// Keeps that a ruling was made stricter.
+    pub(crate) fn degraded(&self, kind: CheckpointKind, what: &str) {
+        let text = format!("degraded: {what}, because the wire {} can express no more", self.wire.name());
+        self.hooks.noted(kind, &text);
+    }
+
+    /// Why `call` must not run, whatever hooks say.
+    pub(crate) async fn protects(&self, call: &ToolCall) -> Option<String> {
+        self.host.protects(&self.visit, call).await
+    }
+}
+
+/// What the client is told of a call that was cleared.
+pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
+    let ruled = |ruling| Ruled { ruling, note: None, degraded: None };
+    match clearance {
+        Clearance::Run(permit, left) => {
+            // The client runs the tool: the permit ends here.
+            let call = permit.into_call();
+            if call.tool != asked.tool {
+                let reason =
+                    format!("a hook made it a call of `{}`, and only the model can call another tool", call.tool);
+                return Ruled { degraded: Some("modify→deny"), ..ruled(CallRuling::Denied(reason)) };
+            }
+            let notes: Vec<&str> = left.notes.iter().map(|note| note.text.as_str()).collect();
+            let ruling = match call.arguments == asked.arguments {
+                true => CallRuling::Allowed,
+                false => CallRuling::Rewritten(call.arguments),
+            };
+            Ruled { note: (!notes.is_empty()).then(|| notes.join("\n\n")), ..ruled(ruling) }
+        }
+        Clearance::Substituted { output, by, .. } => {
+            let reason = format!("hook \"{by}\" answered in its place: {}", output.for_llm);
+            Ruled { degraded: Some("respond→deny"), ..ruled(CallRuling::Denied(reason)) }
+        }
+        Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(format!(
+            "this call needs a person's approval, which is number {}; nobody has answered yet. Once they have approved it, \
+             exactly the same call runs",
+            approval.id
+        ))),
+        Clearance::Refused { text, .. } => ruled(CallRuling::Denied(text)),
+        Clearance::Abort { aborted, .. } => ruled(CallRuling::Aborted(abort_text(&aborted))),
+    }
+}
+
+fn abort_text(aborted: &Aborted) -> String {
+    aborted.text()
+}
+
+/// What the client is told of something that goes no further.
+pub(crate) fn stopped_text(stopped: &Stopped) -> String {
+    match stopped {
+        Stopped::Denied(denied) => denied.text(),
+        Stopped::Aborted(aborted) => abort_text(aborted),
+        Stopped::Cancelled => "the hooks did not rule in time, so it is refused".into(),
+    }
+}

@@ -1,0 +1,281 @@
+//! What became of what was said before: clients send everything again each time, and it leaves in the same bytes.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::answer::Exchange;
+use crate::request::{SeenMessage, SeenRequest, Speaker};
+use crate::spans::{Edits, Kind};
+
+/// How long a session is kept that nobody speaks in. Source: the specification of the door.
+pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// Most sessions that are kept; the one that was silent for longest is forgotten first.
+pub const MAX_SESSIONS: usize = 1000;
+
+/// Most texts, and most exchanges, of one session: a conversation of ten thousand messages fills every window.
+pub const MAX_PER_SESSION: usize = 20_000;
+
+/// What stands in the place of a message that was refused.
+pub const WITHHELD: &str = "[A message stood here that was refused.]";
+
+/// What became of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptText {
+    /// It goes on as it is.
+    AsItWas,
+    /// This goes on in its place.
+    Changed(String),
+    /// It goes no further.
+    Refused,
+}
+
+/// What names a text in its session: where it stands and what it is.
+pub type TextKey = [u8; 32];
+
+/// The key of what a user said, as the prompt number `ordinal` of the session.
+pub fn prompt_key(ordinal: usize, text: &str) -> TextKey {
+    key(&["prompt", &ordinal.to_string(), text])
+}
+
+/// The key of the result of the call `call`.
+pub fn result_key(call: &str, text: &str) -> TextKey {
+    key(&["result", call, text])
+}
+
+/// A digest of `parts`, each of which keeps its bounds.
+pub fn key(parts: &[&str]) -> TextKey {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+/// What is kept of all sessions.
+#[derive(Debug, Default)]
+pub struct Keeper(BTreeMap<String, KeptSession>);
+
+#[derive(Debug)]
+struct KeptSession {
+    last: Timestamp,
+    turn: usize,
+    texts: BTreeMap<TextKey, KeptText>,
+    exchanges: Vec<Exchange>,
+    /// Texts that stand behind results, by calls.
+    notes: BTreeMap<String, String>,
+}
+
+/// What is new about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visited {
+    /// Its session was not known.
+    pub is_new: bool,
+    /// Its turn was not known.
+    pub is_new_turn: bool,
+}
+
+impl Keeper {
+    /// Takes notice of a request of `session` in its turn number `turn`.
+    pub fn visit(&mut self, session: &str, turn: usize, now: Timestamp) -> Visited {
+        self.0.retain(|_, kept| now.duration_since(kept.last) < KEPT_FOR);
+        let is_new = !self.0.contains_key(session);
+        if is_new && self.0.len() >= MAX_SESSIONS {
+            let oldest = self.0.iter().min_by_key(|(_, kept)| kept.last).map(|(name, _)| name.clone());
+            oldest.map(|oldest| self.0.remove(&oldest));
+        }
+        let kept = self.session(session, now);
+        let is_new_turn = is_new || kept.turn != turn;
+        (kept.last, kept.turn) = (now, turn);
+        Visited { is_new, is_new_turn }
+    }
+
+    fn session(&mut self, session: &str, now: Timestamp) -> &mut KeptSession {
+        let new = || KeptSession {
+            last: now,
+            turn: 0,
+            texts: BTreeMap::new(),
+            exchanges: Vec::new(),
+            notes: BTreeMap::new(),
+        };
+        self.0.entry(session.to_owned()).or_insert_with(new)
+    }
+
+    /// What became of a text.
+    pub fn text(&self, session: &str, key: &TextKey) -> Option<KeptText> {
+        self.0.get(session)?.texts.get(key).cloned()
+    }
+
+    /// Keeps what became of a text.
+    pub fn keep_text(&mut self, session: &str, key: TextKey, became: KeptText) {
+        let Some(kept) = self.0.get_mut(session) else { return };
+        if kept.texts.len() >= MAX_PER_SESSION {
+            // Lost, hooks are asked again.
+            kept.texts.clear();
+        }
+        kept.texts.insert(key, became);
+    }
+
+    /// The text that stands behind the result of a call.
+    pub fn note(&self, session: &str, call: &str) -> Option<String> {
+        self.0.get(session)?.notes.get(call).cloned()
+    }
+
+    /// Keeps a text that is to stand behind the result of a call.
+    pub fn keep_note(&mut self, session: &str, call: &str, note: String) {
+        if let Some(kept) = self.0.get_mut(session).filter(|kept| kept.notes.len() < MAX_PER_SESSION) {
+            kept.notes.insert(call.to_owned(), note);
+        }
+    }
+
+    /// The exchanges of a session, the oldest first.
+    pub fn exchanges(&self, session: &str) -> Vec<Exchange> {
+        self.0.get(session).map(|kept| kept.exchanges.clone()).unwrap_or_default()
+    }
+
+    /// Keeps an exchange.
+    pub fn keep_exchange(&mut self, session: &str, exchange: Exchange) {
+        let Some(kept) = self.0.get_mut(session) else { return };
+        if kept.exchanges.len() >= MAX_PER_SESSION {
+            kept.exchanges.remove(0);
+        }
+        kept.exchanges.push(exchange);
+    }
+}
+
+/// How a wire puts calls and results of refused calls into a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    /// Calls and results are parts of messages.
+    Parts,
+    /// Calls are a member of a message, results messages.
+    Messages,
+}
+
+/// Puts the exchanges back into `request`: what the model said and was told stands there again, in the same bytes.
+pub fn put_back(request: &SeenRequest, exchanges: &[Exchange], how: PutBack, edits: &mut Edits) {
+    let mut left: Vec<&Exchange> = exchanges.iter().collect();
+    for (place, message) in request.messages.iter().enumerate() {
+        if message.speaker != Speaker::Assistant {
+            continue;
+        }
+        // Each is put back once: a model may say the same words again, and ids of calls stand for one call.
+        let Some(at) = left.iter().position(|exchange| is_of(exchange, message)) else { continue };
+        let exchange = left.remove(at);
+        let next = request.messages.get(place + 1);
+        let mut own = Edits::default();
+        let Some(stays) = without_lead(message, exchange, &mut own) else { continue };
+        if !put_denied(message, next, (exchange, how), &mut own) {
+            continue;
+        }
+        let before = exchange.before.join(",");
+        match (stays, before.is_empty()) {
+            (false, _) => edits.replace(message.node.span.clone(), before),
+            (true, is_empty) => {
+                if !is_empty {
+                    let at = message.node.span.start;
+                    edits.replace(at..at, format!("{before},"));
+                }
+                edits.join(own);
+            }
+        }
+    }
+}
+
+/// Whether `message` is what the client got of `exchange`.
+fn is_of(exchange: &Exchange, message: &SeenMessage) -> bool {
+    let calls: Vec<&str> = message.calls.iter().map(|call| call.id.as_str()).collect();
+    if !exchange.calls.is_empty() || !calls.is_empty() {
+        return exchange.calls == calls;
+    }
+    let text: String = message.texts.iter().map(|text| text.text.as_str()).collect();
+    let (text, got) = (text.trim(), exchange.text.trim());
+    !got.is_empty() && text == got
+}
+
+/// Takes out of `message` what stands in the messages before it. Says whether anything is left; nothing where it cannot
+/// be found.
+fn without_lead(message: &SeenMessage, exchange: &Exchange, edits: &mut Edits) -> Option<bool> {
+    if exchange.before.is_empty() || (exchange.lead_text.is_empty() && exchange.lead_parts == 0) {
+        return Some(true);
+    }
+    let content = message.node.get("content")?;
+    let lead = exchange.lead_text.as_str();
+    if let Kind::Array(parts) = &content.kind
+        && exchange.lead_parts > 0
+    {
+        let first = message.texts.iter().filter(|text| text.part.is_some_and(|part| part < exchange.lead_parts));
+        let said: String = first.map(|text| text.text.as_str()).collect();
+        if said == lead && parts.len() >= exchange.lead_parts {
+            edits.remove_items(content, &(0..exchange.lead_parts).collect::<Vec<_>>());
+            return Some(parts.len() > exchange.lead_parts);
+        }
+    }
+    // One text for all rounds.
+    let [text] = message.texts.as_slice() else { return None };
+    let rest = text.text.strip_prefix(lead).or_else(|| (text.text.trim() == lead.trim()).then_some(""))?;
+    match (rest.trim().is_empty(), text.part) {
+        (false, _) => edits.text(&text.node, rest),
+        (true, _) if message.calls.is_empty() => return Some(false),
+        (true, Some(part)) => edits.remove_items(content, &[part]),
+        (true, None) => edits.replace(content.span.clone(), "null"),
+    }
+    Some(true)
+}
+
+/// Puts calls that were refused beside others, and their results, where these stand.
+fn put_denied(
+    message: &SeenMessage,
+    next: Option<&SeenMessage>,
+    (exchange, how): (&Exchange, PutBack),
+    edits: &mut Edits,
+) -> bool {
+    if exchange.denied.is_empty() {
+        return true;
+    }
+    match how {
+        PutBack::Parts => {
+            let results = next.filter(|next| !next.results.is_empty()).and_then(|next| next.node.get("content"));
+            let (Some(content), Some(results)) = (message.node.get("content"), results) else { return false };
+            for denied in &exchange.denied {
+                edits.push_item(content, &denied.call);
+                let at = results.span.start + 1;
+                edits.replace(at..at, format!("{},", denied.result));
+            }
+        }
+        PutBack::Messages => {
+            let Some(calls) = message.node.get("tool_calls").filter(|calls| calls.is_array()) else { return false };
+            for denied in &exchange.denied {
+                edits.push_item(calls, &denied.call);
+                let at = message.node.span.end;
+                edits.replace(at..at, format!(",{}", denied.result));
+            }
+        }
+    }
+    true
+}
+
+/// `body` with `messages` behind its conversation.
+pub fn with_messages(request: &SeenRequest, messages: &[String]) -> String {
+    let mut edits = Edits::default();
+    for message in messages {
+        edits.push_item(&request.list, message);
+    }
+    edits.apply(&request.document.text)
+}
+
+/// The name of a session, of what tells it apart.
+pub fn session_name(wire: &str, claim: Option<&str>, request: &SeenRequest) -> String {
+    let of = |speaker: Speaker| {
+        let message = request.messages.iter().find(|message| message.speaker == speaker && !message.texts.is_empty());
+        message.map(|message| message.texts.iter().map(|text| text.text.as_str()).collect::<String>())
+    };
+    let (system, user) = (of(Speaker::System).unwrap_or_default(), of(Speaker::User).unwrap_or_default());
+    let own = [wire, claim.unwrap_or_default(), request.claim.as_deref().unwrap_or_default(), &system, &user];
+    let digest = key(&own);
+    let hex: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{wire}:{hex}")
+}

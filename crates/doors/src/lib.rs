@@ -1,0 +1,25 @@
+//! The model door: what any agent asks of a model, and every call that the model wants, passes hooks.
+//!
+//! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, [`request`] is what an
+//! agent asks and [`answer`] how an answer is worked, both in one form for all wires; [`anthropic`] and [`openai`] are the
+//! wires, [`wire`] their table; [`keeper`] knows what became of what was said before.
+//!
+//! Effects: [`door`] knows vendors and sessions, [`upstream`] asks a vendor, `inbound` puts to the hooks what a request
+//! brings, `talk` works an answer, [`serve`] is all of it over HTTP.
+
+pub mod anthropic;
+pub mod answer;
+pub mod door;
+mod inbound;
+pub mod keeper;
+pub mod openai;
+pub mod request;
+pub mod serve;
+pub mod spans;
+pub mod sse;
+mod talk;
+pub mod upstream;
+pub mod wire;
+
+pub use door::{DoorHost, DoorVisit, ModelDoor, VendorSettings};
+pub use wire::Wire;

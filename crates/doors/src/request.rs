@@ -1,0 +1,227 @@
+//! What an agent asks of a model, in one form for all wires, with the place of all that hooks may change.
+
+use std::ops::Range;
+
+use domain::json::Object;
+
+use crate::spans::{Edits, JsonDocument, Node, NotRead};
+
+/// A request that a door cannot let pass, because it cannot see what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadRequest {
+    /// The body is no JSON.
+    #[error("the body cannot be read: {0}")]
+    NotRead(#[from] NotRead),
+    /// A member that is not as the wire has it.
+    #[error("`{place}` is not what the door knows: {why}")]
+    Member {
+        /// Where it stands.
+        place: String,
+        /// What is expected.
+        why: &'static str,
+    },
+}
+
+impl BadRequest {
+    pub(crate) fn member(place: impl Into<String>, why: &'static str) -> Self {
+        Self::Member { place: place.into(), why }
+    }
+}
+
+/// Who speaks in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The operator.
+    System,
+    /// A person, or the agent in their name. Results of tools may stand there, too.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+/// A text and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenText {
+    /// The text.
+    pub text: String,
+    /// The JSON text that holds it.
+    pub node: Node,
+    /// Its place among the parts of the message; none where the message is the text.
+    pub part: Option<usize>,
+}
+
+/// A call that a model made earlier, as the agent says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenCall {
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments; what is no object stands in the member `input`.
+    pub arguments: Object,
+}
+
+/// The result of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenResult {
+    /// The call that it is of.
+    pub call: String,
+    /// Its text.
+    pub text: String,
+    /// Whether the agent calls it a failure.
+    pub is_error: bool,
+    /// The part or message that it is.
+    pub whole: Node,
+    /// Its content, if it has any.
+    pub content: Option<Node>,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenMessage {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// The message.
+    pub node: Node,
+    /// The texts in it.
+    pub texts: Vec<SeenText>,
+    /// The calls in it.
+    pub calls: Vec<SeenCall>,
+    /// The results in it.
+    pub results: Vec<SeenResult>,
+}
+
+/// A tool that runs at the vendor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostedTool {
+    /// Its name: what `hosted` allows.
+    pub name: String,
+    /// Its definition.
+    pub arguments: Object,
+}
+
+/// A tool that the agent offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientTool {
+    /// Its name.
+    pub name: String,
+    /// Its definition.
+    pub node: Node,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenRequest {
+    /// The body.
+    pub document: JsonDocument,
+    /// The model that is asked.
+    pub model: String,
+    /// Whether the answer is to come as events.
+    pub streams: bool,
+    /// What the client says that tells its sessions apart, if it does.
+    pub claim: Option<String>,
+    /// Text that stands before all messages.
+    pub system: Vec<SeenText>,
+    /// The conversation.
+    pub messages: Vec<SeenMessage>,
+    /// The place of the conversation.
+    pub list: Node,
+    /// The tools that the agent runs.
+    pub tools: Vec<ClientTool>,
+    /// The tools that run at the vendor.
+    pub hosted: Vec<HostedTool>,
+}
+
+/// What a user says in one message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The place of the message.
+    pub message: usize,
+    /// How many prompts stand before it.
+    pub ordinal: usize,
+    /// Its texts, joined by line breaks.
+    pub text: String,
+    /// Whether the model has not answered it yet, and nothing newer stands behind it.
+    pub is_newest: bool,
+}
+
+impl SeenRequest {
+    /// All that users say, in order.
+    pub fn prompts(&self) -> Vec<Prompt> {
+        let mut prompts: Vec<Prompt> = Vec::new();
+        for (message, seen) in self.messages.iter().enumerate() {
+            if seen.speaker != Speaker::User || seen.texts.is_empty() {
+                continue;
+            }
+            let texts: Vec<&str> = seen.texts.iter().map(|text| text.text.as_str()).collect();
+            prompts.push(Prompt { message, ordinal: prompts.len(), text: texts.join("\n"), is_newest: false });
+        }
+        let answered = self.messages.iter().rposition(|seen| seen.speaker == Speaker::Assistant);
+        if let Some(last) = prompts.last_mut() {
+            last.is_newest = answered.is_none_or(|answered| answered < last.message);
+        }
+        prompts
+    }
+
+    /// The call with the id `id` that stands before the message at `before`.
+    pub fn call(&self, id: &str, before: usize) -> Option<&SeenCall> {
+        let earlier = self.messages[..before].iter().rev();
+        earlier.flat_map(|message| &message.calls).find(|call| call.id == id)
+    }
+
+    /// How often a person spoke in it; a message that only brings results is none of theirs.
+    pub fn turn(&self) -> usize {
+        let spoke =
+            |seen: &&SeenMessage| seen.speaker == Speaker::User && !seen.texts.is_empty() && seen.results.is_empty();
+        self.messages.iter().filter(spoke).count()
+    }
+
+    /// Puts `text` in the place of all texts of the message at `place`.
+    pub fn say(&self, edits: &mut Edits, place: usize, text: &str) {
+        let message = &self.messages[place];
+        let Some((last, others)) = message.texts.split_last() else { return };
+        edits.text(&last.node, text);
+        let others: Vec<usize> = others.iter().filter_map(|text| text.part).collect();
+        if let Some(content) = message.node.get("content") {
+            edits.remove_items(content, &others);
+        }
+    }
+
+    /// Puts `text` in the place of a result.
+    pub fn result(edits: &mut Edits, result: &SeenResult, text: &str) {
+        match &result.content {
+            Some(content) => edits.text(content, text),
+            None => edits.put_member(&result.whole, "content", &domain::json::Value::from(text).to_string()),
+        }
+    }
+
+    /// The bytes of the conversation.
+    pub fn conversation(&self) -> Range<usize> {
+        self.list.span.clone()
+    }
+}
+
+/// The text of a content that is one text or a list of parts, with the places of the texts.
+pub(crate) fn texts(document: &JsonDocument, content: &Node, kinds: &[&str]) -> Vec<SeenText> {
+    if let Some(text) = document.string(content) {
+        return vec![SeenText { text, node: content.clone(), part: None }];
+    }
+    let part = |(place, part): (usize, &Node)| {
+        let kind = document.text_at(part, "type")?;
+        let node = part.get("text").filter(|_| kinds.contains(&kind.as_str()))?;
+        Some(SeenText { text: document.string(node)?, node: node.clone(), part: Some(place) })
+    };
+    content.items().iter().enumerate().filter_map(part).collect()
+}
+
+/// What hooks read of the content of a result: its texts, or all of it where it holds anything else.
+pub(crate) fn result_text(document: &JsonDocument, content: Option<&Node>, kinds: &[&str]) -> String {
+    let Some(content) = content else { return String::new() };
+    let texts = texts(document, content, kinds);
+    match texts.len() == content.items().len().max(1) {
+        true => texts.into_iter().map(|text| text.text).collect::<Vec<_>>().join("\n"),
+        false => document.value(content).to_string(),
+    }
+}

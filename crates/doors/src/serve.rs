@@ -1,0 +1,223 @@
+//! The door over HTTP.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use bytes::Bytes;
+use domain::checkpoint::ObservedEvent;
+use futures_util::stream;
+
+use crate::door::ModelDoor;
+use crate::inbound::{self, Refused};
+use crate::talk::{Asked, Talk};
+use crate::upstream::coming;
+use crate::wire::Wire;
+
+/// Largest request: what vendors take, and some.
+const MAX_BODY_BYTES: usize = 64 << 20;
+
+/// Header in which a client names its session.
+const SESSION: &str = "x-pintle-session";
+
+/// Longest name of a session in that header, in bytes.
+const MAX_SESSION_NAME: usize = 200;
+
+/// What is served for `door`, to clients of this machine.
+pub fn router(door: Arc<ModelDoor>) -> Router {
+    Router::new()
+        .route("/door/anthropic/v1/messages", post(messages))
+        .route("/door/anthropic/v1/messages/count_tokens", post(count_tokens))
+        .route("/door/openai/v1/chat/completions", post(completions))
+        .route("/door/openai/v1/models", get(models))
+        .fallback(nothing_here)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(door)
+}
+
+async fn nothing_here(request: Request) -> Response {
+    let path = request.uri().path();
+    let wire = if path.starts_with("/door/anthropic/") { Wire::Anthropic } else { Wire::OpenAi };
+    let hint = "expected a base URL that ends with /door/anthropic or /door/openai/v1";
+    refusal(wire, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+}
+
+async fn messages(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    talk(door, (Wire::Anthropic, "/v1/messages", true), request).await
+}
+
+async fn count_tokens(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    talk(door, (Wire::Anthropic, "/v1/messages/count_tokens", false), request).await
+}
+
+async fn completions(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    talk(door, (Wire::OpenAi, "/chat/completions", true), request).await
+}
+
+async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    if let Err((status, why)) = entered(request.headers()) {
+        return refusal(Wire::OpenAi, status, &why);
+    }
+    let path = with_query("/models", &request);
+    let (parts, _) = request.into_parts();
+    let asked = door.upstream(Wire::OpenAi).ask((Method::GET, &path), &parts.headers, String::new()).await;
+    match asked {
+        Ok(answer) => through(answer),
+        Err(error) => refusal(Wire::OpenAi, StatusCode::BAD_GATEWAY, &error.to_string()),
+    }
+}
+
+/// A path with the query of a request.
+fn with_query(path: &str, request: &Request) -> String {
+    request.uri().query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+}
+
+/// Whether a request may enter: a page in a browser may not, whatever name it has for this machine; what is compressed
+/// cannot be read.
+fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
+    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_owned());
+    if let Some(origin) = text(header::ORIGIN) {
+        let why = format!("pages in a browser have no door here (`Origin: {origin}`)");
+        return Err((StatusCode::FORBIDDEN, why));
+    }
+    let named = text(header::HOST).unwrap_or_default();
+    if !is_this_machine(&named) {
+        let why = format!("`Host: {named}` is no name of this machine; expected 127.0.0.1 or localhost");
+        return Err((StatusCode::FORBIDDEN, why));
+    }
+    if let Some(encoding) = text(header::CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
+        let why = format!("the body is compressed ({encoding}); send it as it is");
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+    }
+    Ok(())
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, bool), request: Request) -> Response {
+    if let Err((status, why)) = entered(request.headers()) {
+        return refusal(wire, status, &why);
+    }
+    let path = with_query(path, &request);
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_BODY_BYTES).await else {
+        let why = format!("the body is larger than {MAX_BODY_BYTES} bytes, or was cut off");
+        return refusal(wire, StatusCode::PAYLOAD_TOO_LARGE, &why);
+    };
+    let Ok(body) = String::from_utf8(body.into()) else {
+        return refusal(wire, StatusCode::BAD_REQUEST, "the body is not UTF-8");
+    };
+    let seen = match wire.read(body) {
+        Ok(seen) => seen,
+        Err(error) => return refusal(wire, StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let claim = header(SESSION).filter(|name| name.len() <= MAX_SESSION_NAME);
+    let session = match door.session(wire, &seen, (claim, header("user-agent").unwrap_or_default())).await {
+        Ok(session) => session,
+        Err(why) => return refusal(wire, StatusCode::FORBIDDEN, &why),
+    };
+    if session.visited.is_new {
+        session.hooks.tell(ObservedEvent::SessionStart);
+    }
+    if session.visited.is_new_turn {
+        session.note_turn();
+    }
+    let body = match inbound::pass(&session, &seen).await {
+        Ok(body) => body,
+        Err(Refused(why)) => return refusal(wire, StatusCode::FORBIDDEN, &why),
+    };
+    let asked = door.upstream(wire).ask((Method::POST, &path), &parts.headers, body.clone()).await;
+    let response = match asked {
+        Ok(response) => response,
+        Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
+    };
+    if !wants_answer || !response.status().is_success() {
+        return through(response);
+    }
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let streams = kind.starts_with("text/event-stream");
+    let head = coming(response.headers());
+    let asked = Asked { path, headers: parts.headers, body };
+    let talk = Talk::new((door, session), asked, (response, streams));
+    if streams && !talk.is_reviewed() {
+        return with_head(
+            head,
+            Body::from_stream(stream::unfold(talk, |mut talk| async move {
+                let bytes = talk.next().await?;
+                Some((Ok::<Bytes, Infallible>(bytes), talk))
+            })),
+        );
+    }
+    at_once(wire, head, talk).await
+}
+
+/// An answer that begins when all of it is known.
+async fn at_once(wire: Wire, head: HeaderMap, mut talk: Talk) -> Response {
+    let all = talk.whole().await;
+    if let Some(why) = &talk.broken {
+        return refusal(wire, StatusCode::BAD_GATEWAY, why);
+    }
+    if talk.is_reviewed()
+        && let Err(why) = talk.review().await
+    {
+        return refusal(wire, StatusCode::FORBIDDEN, &why);
+    }
+    with_head(head, Body::from(all))
+}
+
+fn with_head(head: HeaderMap, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.headers_mut() = head;
+    response
+}
+
+/// An answer that nobody here needs to understand.
+fn through(answer: reqwest::Response) -> Response {
+    let (status, head) = (answer.status(), coming(answer.headers()));
+    let mut response = with_head(head, Body::from_stream(answer.bytes_stream()));
+    *response.status_mut() = status;
+    response
+}
+
+fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
+    let mut response = Response::new(Body::from(wire.error(status.as_u16(), why)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // Whoever asks again is answered the same.
+    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_let_in() {
+        for (host, is_known) in [
+            ("127.0.0.1:8080", true),
+            ("localhost", true),
+            ("[::1]:80", true),
+            ("127.9.9.9", true),
+            ("rebound.example:8080", false),
+            ("localhost.example", false),
+            ("10.0.0.1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_this_machine(host), is_known, "{host}");
+        }
+    }
+}

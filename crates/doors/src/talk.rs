@@ -1,0 +1,261 @@
+//! One request to a model and its answer, worked: the machine of the wire says what is next, this does it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method};
+use bytes::Bytes;
+use domain::checkpoint::runtime::TurnStatus;
+use domain::checkpoint::{AfterLlm, CheckpointKind, ObservedEvent, RuntimeEvent};
+use domain::id::CallId;
+use domain::json::Value;
+use domain::llm::{LlmReply, Usage};
+use domain::message::{CallPart, FunctionPart};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{Stream, StreamExt as _};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{AnswerMachine, AnswerStep, CallRuling, WantedCall};
+use crate::door::{ModelDoor, Ruled, Session, ruling_of, stopped_text};
+use crate::inbound::waits;
+use crate::keeper::with_messages;
+
+/// How often a connection is kept awake while a person thinks: well within the patience of every client seen.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How long a person has to answer. Source: the longest that clients of models wait by default.
+const HOLD: Duration = Duration::from_secs(600);
+
+/// How long a vendor may say nothing in the middle of an answer.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// The bytes of a vendor's answer.
+type AnswerBytes = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
+
+/// A request that left, to be made again with more behind it.
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+/// An answer under way.
+pub(crate) struct Talk {
+    pub(crate) door: Arc<ModelDoor>,
+    pub(crate) session: Session,
+    asked: Asked,
+    answer: Box<dyn AnswerMachine>,
+    bytes: AnswerBytes,
+    clearing: Option<(WantedCall, BoxFuture<'static, Ruled>)>,
+    /// Why nothing more may run in this answer.
+    aborted: Option<String>,
+    passed: Vec<CallPart>,
+    /// Why it could not be worked to its end.
+    pub(crate) broken: Option<String>,
+    is_over: bool,
+}
+
+impl Talk {
+    pub(crate) fn new(
+        (door, session): (Arc<ModelDoor>, Session),
+        asked: Asked,
+        (response, streams): (reqwest::Response, bool),
+    ) -> Self {
+        let answer = session.wire.answer(streams, session.deny);
+        Self {
+            door,
+            session,
+            asked,
+            answer,
+            bytes: Box::pin(response.bytes_stream()),
+            clearing: None,
+            aborted: None,
+            passed: Vec::new(),
+            broken: None,
+            is_over: false,
+        }
+    }
+
+    /// The next bytes for the client; nothing at the end.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        while !self.is_over {
+            if let Some((call, clearing)) = &mut self.clearing {
+                let call = call.clone();
+                tokio::select! {
+                    ruled = clearing => self.ruled(call, ruled),
+                    () = tokio::time::sleep(KEEP_ALIVE) => {
+                        if let Some(bytes) = self.answer.keep_alive() {
+                            return Some(Bytes::from_static(bytes));
+                        }
+                    }
+                }
+                continue;
+            }
+            match self.answer.next() {
+                Some(AnswerStep::Send(bytes)) => return Some(bytes.into()),
+                Some(AnswerStep::Rule(call)) => self.rule(call),
+                Some(AnswerStep::GoOn(messages)) => {
+                    if let Err(why) = self.ask_again(&messages).await {
+                        return self.fail(&why);
+                    }
+                }
+                Some(AnswerStep::Done(exchange)) => {
+                    if let Some(exchange) = exchange {
+                        self.session.kept(|keeper| keeper.keep_exchange(&self.session.name, exchange));
+                    }
+                    self.ended();
+                }
+                Some(AnswerStep::Broken(why)) => {
+                    tracing::warn!("{}: {why}", self.session.wire.name());
+                    (self.broken, self.is_over) = (Some(why), true);
+                }
+                None => match tokio::time::timeout(SILENCE, self.bytes.next()).await {
+                    Ok(Some(Ok(bytes))) => self.answer.feed(&bytes),
+                    // What is missing is noticed by the machine, which knows what belongs to an answer.
+                    Ok(Some(Err(_)) | None) | Err(_) => self.answer.end(),
+                },
+            }
+        }
+        None
+    }
+
+    fn fail(&mut self, why: &str) -> Option<Bytes> {
+        tracing::warn!("{}: {why}", self.session.wire.name());
+        (self.broken, self.is_over) = (Some(why.to_owned()), true);
+        self.answer.keep_alive().map(|_| self.session.wire.error_event(why).into())
+    }
+
+    fn rule(&mut self, call: WantedCall) {
+        if let Some(why) = &self.aborted {
+            return self.answer.rule(CallRuling::Aborted(why.clone()));
+        }
+        let clearing = Box::pin(clear(self.session.clone(), call.clone()));
+        self.clearing = Some((call, clearing));
+    }
+
+    fn ruled(&mut self, wanted: WantedCall, ruled: Ruled) {
+        self.clearing = None;
+        if let Some(what) = ruled.degraded {
+            self.session.degraded(CheckpointKind::PreToolUse, what);
+        }
+        if let Some(note) = ruled.note {
+            self.session.kept(|keeper| keeper.keep_note(&self.session.name, &wanted.id, note));
+        }
+        let arguments = match &ruled.ruling {
+            CallRuling::Allowed => Some(&wanted.arguments),
+            CallRuling::Rewritten(arguments) => Some(arguments),
+            CallRuling::Denied(_) => None,
+            CallRuling::Aborted(why) => {
+                self.aborted = Some(why.clone());
+                None
+            }
+        };
+        if let Some(arguments) = arguments {
+            self.passed.push(CallPart {
+                id: wanted.id.clone(),
+                kind: "function".into(),
+                function: FunctionPart {
+                    name: wanted.name.clone(),
+                    arguments: Value::Object(arguments.clone()).to_string(),
+                    thought_signature: String::new(),
+                },
+                extra_content: None,
+            });
+        }
+        self.answer.rule(ruled.ruling);
+    }
+
+    /// Makes the request again, with what the model said and was told behind it.
+    async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
+        let request = self.session.wire.read(self.asked.body.clone()).map_err(|error| error.to_string())?;
+        let body = with_messages(&request, messages);
+        let upstream = self.door.upstream(self.session.wire);
+        let place = (Method::POST, self.asked.path.as_str());
+        let response =
+            upstream.ask(place, &self.asked.headers, body.clone()).await.map_err(|error| error.to_string())?;
+        if !response.status().is_success() {
+            return Err(format!("the model was told that its calls were refused, and answered {}", response.status()));
+        }
+        self.asked.body = body;
+        self.bytes = Box::pin(response.bytes_stream());
+        Ok(())
+    }
+
+    fn ended(&mut self) {
+        self.is_over = true;
+        if !self.passed.is_empty() {
+            return;
+        }
+        let (reply, duration) = (self.answer.said(), Duration::ZERO);
+        let hooks = &self.session.hooks;
+        hooks.tell(RuntimeEvent::TurnEnd {
+            status: TurnStatus::Completed,
+            iterations: 0,
+            duration,
+            final_content_len: reply.len(),
+            user_message: String::new(),
+            final_content: reply.clone(),
+            tool_kinds: Vec::new(),
+            tool_executions: Vec::new(),
+        });
+        hooks.tell(ObservedEvent::Stop { reply, iterations: 0, usage: Usage::default(), duration });
+    }
+
+    /// All of the answer, for what is told at once.
+    pub(crate) async fn whole(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next().await {
+            all.extend_from_slice(&bytes);
+        }
+        all
+    }
+
+    /// Whether somebody wants to see the answer before the client does.
+    pub(crate) fn is_reviewed(&self) -> bool {
+        waits(&self.session.hooks, CheckpointKind::AfterLlm)
+    }
+
+    /// Shows the answer to the hooks that may change it. What they change cannot be told on this wire: it is refused.
+    pub(crate) async fn review(&mut self) -> Result<(), String> {
+        let response = match self.passed.as_slice() {
+            [] => LlmReply::text(self.answer.said()),
+            calls => LlmReply { content: self.answer.said(), ..LlmReply::calls(calls.to_vec()) },
+        };
+        let subject = AfterLlm { model: self.session.wire.name().into(), response };
+        let before = subject.response.clone();
+        match self.session.hooks.pass(subject).await {
+            Err((_, stopped)) => Err(stopped_text(&stopped)),
+            Ok(left) if left.response.content == before.content && left.response.tool_calls == before.tool_calls => {
+                Ok(())
+            }
+            Ok(_) => {
+                self.session.degraded(CheckpointKind::AfterLlm, "modify→deny");
+                Err("a hook changed the answer of the model, which this door cannot send".into())
+            }
+        }
+    }
+}
+
+/// Clears one call, and waits for a person where one is asked, but not for ever.
+async fn clear(session: Session, call: WantedCall) -> Ruled {
+    let cancel = CancellationToken::new();
+    let mut hooks = session.hooks.clone().with_cancel(cancel.clone());
+    hooks.set_call(Some(CallId::new(call.id.as_str())));
+    let asked = session.call(&call.id, &call.name, call.arguments);
+    // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
+    if let Some(reason) = session.protects(&asked).await {
+        hooks.refused(CheckpointKind::PreToolUse, &reason);
+        return Ruled { ruling: CallRuling::Denied(reason), note: None, degraded: None };
+    }
+    let clearing = hooks.clear(asked.clone());
+    tokio::pin!(clearing);
+    let clearance = tokio::select! {
+        clearance = &mut clearing => clearance,
+        () = tokio::time::sleep(HOLD) => {
+            cancel.cancel();
+            clearing.await
+        }
+    };
+    ruling_of(clearance, &asked)
+}

@@ -1,0 +1,327 @@
+//! The model door: the built daemon between the vendors' own libraries and a vendor that does as it is told.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::door::{Door, wait_for};
+use super::upstream::{Vendor, said};
+use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
+
+/// The daemon with both of its doors, and the vendor behind it.
+struct Guarded {
+    door: Door,
+    vendor: Vendor,
+    address: String,
+}
+
+/// Hooks that refuse `forbidden`, change `change`, and take a word out of results; `ask_me` needs a person.
+fn guarded(more: &str) -> Guarded {
+    let (env, vendor) = (TestEnv::new(), Vendor::open());
+    let deny = r#"{"action":"deny_tool","reason":"not in this house"}"#;
+    let change = r#"{"action":"modify","call":{"tool":"change","arguments":{"amount":0}}}"#;
+    let redact = r#"{"action":"modify","result":{"result":{"for_llm":"[withheld]"}}}"#;
+    let mut config = "[agents.main]\nask = ['ask_me']\n".to_owned();
+    for (name, stage, script) in [
+        ("house", "before_tool", answering(&format!("{BEFORE_TOOL}forbidden*"), deny)),
+        ("safe", "before_tool", answering(&format!("{BEFORE_TOOL}'\"change\"'*"), change)),
+        ("redact", "after_tool", answering("*hunter2*", redact)),
+    ] {
+        let file = env.write(&format!("config/pintle/{name}.sh"), &script);
+        config += &format!(
+            "[hooks.processes.{name}]\nenabled = true\ncommand = ['sh', '{}']\nintercept = ['{stage}']\n",
+            file.display()
+        );
+    }
+    for wire in ["anthropic", "openai"] {
+        config += &format!("[doors.model.{wire}]\nbase_url = 'http://{}'\n{more}\n", vendor.address);
+    }
+    env.user_config(&config);
+    let (door, address) = Door::with_models(env);
+    Guarded { door, vendor, address }
+}
+
+impl Guarded {
+    /// Sends a request and takes the whole answer: status, head and body.
+    fn send(&self, line: &str, headers: &str, body: &str) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let head = format!(
+            "{line} HTTP/1.1\nHost: {}\nConnection: close\nContent-Type: application/json\n{headers}Content-Length: {}\n\n",
+            self.address,
+            body.len()
+        );
+        stream.write_all((head.replace('\n', "\r\n") + body).as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+        (status, head.to_lowercase(), if is_chunked { unchunked(body) } else { body.to_owned() })
+    }
+
+    /// Each scenario of a client and what came of it.
+    fn scenarios(&self, command: &mut Command, prompts: &[&str]) -> BTreeMap<String, String> {
+        let output = command.args(prompts).stdin(Stdio::null()).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{out}\n{err}");
+        let pair = |line: &str| line.split_once(": ").map(|(name, what)| (name.to_owned(), what.to_owned()));
+        out.lines().filter_map(pair).collect()
+    }
+}
+
+fn unchunked(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        if size == 0 {
+            break;
+        }
+        whole += &rest[..size];
+        body = &rest[size + 2..];
+    }
+    whole
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/door").join(name)
+}
+
+fn libraries() -> PathBuf {
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/sdk");
+    let node = sdk.join("node/node_modules/openai");
+    assert!(node.exists(), "the libraries of the vendors are not installed: run `./pintle test` once, which does it");
+    sdk
+}
+
+const ANTHROPIC: &str = "POST /door/anthropic/v1/messages";
+const OPENAI: &str = "POST /door/openai/v1/chat/completions";
+const PROMPTS: [&str; 6] =
+    ["hello", "call lookup", "call forbidden", "call forbidden lookup", "call change lookup", "too much"];
+
+/// What each prompt comes to: text, calls, whether the model wants tools, and how often it was asked.
+fn expected(prompt: &str, refused: &str) -> (String, Vec<(&'static str, &'static str)>, u64) {
+    match prompt {
+        "hello" => ("I read: hello".into(), vec![], 1),
+        "call lookup" => ("Let me see.".into(), vec![("lookup", "1.5")], 1),
+        "call forbidden" => (format!("Let me see.|I read: {refused}"), vec![], 2),
+        "call forbidden lookup" => ("Let me see.".into(), vec![("lookup", "1.5")], 1),
+        _ => ("Let me see.".into(), vec![("change", "0"), ("lookup", "1.5")], 1),
+    }
+}
+
+/// The words that the door really said, which name the hook.
+fn refusal_in(vendor: &Vendor) -> String {
+    let came = vendor.came();
+    let body =
+        came.iter().map(|came| &came.body).find(|body| body.contains("did not run")).expect("a refusal was told");
+    let body: Value = serde_json::from_str(body).unwrap();
+    let last = body["messages"].as_array().unwrap().last().unwrap().clone();
+    let content = &last["content"];
+    content.as_str().or(content[0]["content"].as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn the_libraries_for_python_read_what_may_go_on() {
+    let guarded = guarded("");
+    let mut python = Command::new(libraries().join("venv/bin/python"));
+    python.arg(fixture("client.py")).arg(format!("http://{}/door", guarded.address));
+    let found = guarded.scenarios(&mut python, &PROMPTS);
+    let refused = refusal_in(&guarded.vendor);
+    assert!(refused.contains("not in this house") && refused.contains("house"), "{refused}");
+    for (wire, words) in [("anthropic", ("end_turn", "tool_use")), ("openai", ("stop", "tool_calls"))] {
+        for kind in ["whole", "stream"] {
+            for prompt in &PROMPTS[..5] {
+                let (text, calls, rounds) = expected(prompt, &refused);
+                let call = |(name, amount): &(&str, &str)| format!("('{name}', '{{\"amount\": {amount}}}')");
+                let calls: Vec<String> = calls.iter().map(call).collect();
+                let stop = if calls.is_empty() { words.0 } else { words.1 };
+                let quote = if text.contains('\'') { '"' } else { '\'' };
+                let text = format!("{quote}{text}{quote}");
+                let expected = format!("({text}, [{}], '{stop}', {}, {})", calls.join(", "), 10 * rounds, 5 * rounds);
+                assert_eq!(found[&format!("{wire} {kind} {prompt}")], expected, "{wire} {kind} {prompt}");
+            }
+            assert_eq!(found[&format!("{wire} {kind} too much")], "('RateLimitError', 429)");
+        }
+    }
+    assert_eq!((found["count"].as_str(), found["models"].as_str()), ("7", "['m']"));
+    for came in guarded.vendor.came() {
+        let key = came.header("x-api-key").or(came.header("authorization")).unwrap();
+        assert!(key.ends_with("sk-of-the-client"), "the client's own key: {key}");
+    }
+    let denied = guarded.door.env.pintle(&["why", "--denied"]);
+    assert!(denied.out.contains("forbidden") && denied.out.contains("not in this house"), "{denied}");
+}
+
+#[test]
+fn the_libraries_for_node_read_what_may_go_on() {
+    let guarded = guarded("");
+    let mut node = Command::new("node");
+    node.arg(fixture("client.mjs")).arg(format!("http://{}/door", guarded.address)).arg(libraries().join("node"));
+    let found = guarded.scenarios(&mut node, &PROMPTS);
+    let refused = refusal_in(&guarded.vendor);
+    let made = |(name, amount): &(&str, &str)| {
+        let amount: Value = serde_json::from_str(amount).unwrap();
+        json!([name, {"amount": amount}])
+    };
+    for (wire, words) in [("anthropic", ("end_turn", "tool_use")), ("openai", ("stop", "tool_calls"))] {
+        for kind in ["whole", "stream"] {
+            for prompt in &PROMPTS[..5] {
+                let (text, calls, rounds) = expected(prompt, &refused);
+                let calls: Vec<Value> = calls.iter().map(made).collect();
+                let stop = if calls.is_empty() { words.0 } else { words.1 };
+                let found: Value = serde_json::from_str(&found[&format!("{wire} {kind} {prompt}")]).unwrap();
+                let read = if wire == "anthropic" && kind == "stream" && rounds > 1 {
+                    found[3].clone()
+                } else {
+                    json!(10 * rounds)
+                };
+                assert_eq!(found, json!([text, calls, stop, read, 5 * rounds]), "{wire} {kind} {prompt}");
+            }
+            assert_eq!(found[&format!("{wire} {kind} too much")], r#"["RateLimitError",429]"#);
+        }
+    }
+}
+
+#[test]
+fn what_no_hook_changes_passes_in_the_same_bytes() {
+    let guarded = guarded("");
+    for (line, streams) in [(ANTHROPIC, false), (ANTHROPIC, true), (OPENAI, false), (OPENAI, true)] {
+        let body = format!(
+            "{{ \"model\" : \"m\",\n \"stream\": {streams}, \"x\": 1.0e0,\n \"messages\": [ {{\"role\":\"user\",\"content\":\"call lookup\\u0020lookup\"}} ] }}"
+        );
+        let (status, head, answer) = guarded.send(line, "X-Api-Key: k\nCookie: c=1\nX-Pintle-Session: a b\n", &body);
+        let came = guarded.vendor.came().pop().unwrap();
+        assert_eq!((status, &came.body), (200, &body), "{answer}");
+        assert_eq!(answer, said(&came).2);
+        assert!(head.contains("request-id: r") && !head.contains("set-cookie"), "{head}");
+        assert_eq!(came.header("x-api-key"), Some("k"));
+        for hidden in ["cookie", "x-pintle-session"] {
+            assert_eq!(came.header(hidden), None, "{hidden}");
+        }
+    }
+}
+
+#[test]
+fn a_sentence_stands_in_the_place_of_a_call_where_that_is_wanted() {
+    let guarded = guarded("deny = 'text'");
+    for line in [ANTHROPIC, OPENAI] {
+        let body = json!({"model": "m", "messages": [{"role": "user", "content": "call forbidden"}]});
+        let (status, _, answer) = guarded.send(line, "", &body.to_string());
+        assert_eq!(status, 200);
+        assert!(answer.contains("[The call of `forbidden` was refused and did not run: "), "{answer}");
+        assert!(!answer.contains("tool_use") && !answer.contains("call_1_0"), "{answer}");
+    }
+    assert_eq!(guarded.vendor.came().len(), 2);
+}
+
+#[test]
+fn a_result_leaves_as_hooks_made_it_each_time_and_they_are_asked_once() {
+    let guarded = guarded("");
+    let call = json!({"type": "tool_use", "id": "t1", "name": "lookup", "input": {"amount": 1}});
+    let mut messages = vec![
+        json!({"role": "user", "content": "go"}),
+        json!({"role": "assistant", "content": [call]}),
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "key=hunter2"}]}),
+    ];
+    for _ in 0..2 {
+        let body = json!({"model": "m", "messages": messages}).to_string();
+        assert_eq!(guarded.send(ANTHROPIC, "", &body).0, 200);
+        let came = guarded.vendor.came().pop().unwrap().body;
+        assert_eq!(came, body.replace("key=hunter2", "[withheld]"));
+        messages.push(json!({"role": "assistant", "content": "ok"}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+    }
+}
+
+#[test]
+fn a_refused_prompt_does_not_leave_and_does_not_block_what_comes_after_it() {
+    let guarded = guarded("");
+    let rule = "[[hook]]\nname = 'gate'\nevent = 'user_prompt_submit'\nhandler_type = 'script'\nscope = 'tenant'\n\
+                [hook.config]\nsource = '''function handle(e) { return e.rawInput.includes('secret') ? { decision: 'block', reason: 'no secrets' } : { decision: 'allow' } }'''\n";
+    let file = guarded.door.env.write("rules.toml", rule);
+    let added = guarded.door.env.on_terminal("", &["hooks", "add", file.to_str().unwrap()]);
+    assert_eq!(added.code, Some(0), "{added}");
+    let ask = |messages: &Value| {
+        let body = json!({"model": "m", "messages": messages}).to_string();
+        guarded.send(OPENAI, "", &body)
+    };
+    // Until the daemon has heard of the rule, what is said passes, and is not asked about again.
+    let mut tries = 0;
+    let (secret, refused) = wait_for(|| {
+        tries += 1;
+        let secret = json!({"role": "user", "content": format!("{tries}: the secret is 42")});
+        let (status, _, answer) = ask(&json!([secret]));
+        (status == 403).then_some((secret, answer))
+    });
+    assert!(refused.contains("no secrets") && refused.contains("hook_blocked"), "{refused}");
+    let before = guarded.vendor.came().len();
+    let (status, _, answer) = ask(&json!([secret, {"role": "user", "content": "something else"}]));
+    assert_eq!(status, 200, "{answer}");
+    let came = guarded.vendor.came();
+    assert_eq!(came.len(), before + 1);
+    let last = &came.last().unwrap().body;
+    assert!(!last.contains("42") && last.contains("was refused"), "{last}");
+}
+
+#[test]
+fn a_call_that_needs_a_person_waits_for_them() {
+    let guarded = guarded("");
+    std::thread::scope(|scope| {
+        let answer = scope.spawn(|| {
+            let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "call ask_me"}]});
+            guarded.send(ANTHROPIC, "", &body.to_string()).2
+        });
+        let id = wait_for(|| {
+            let output = guarded.door.env.command(PINTLE).args(["approvals", "list", "--json"]).output().unwrap();
+            let list: Value = serde_json::from_slice(&output.stdout).ok()?;
+            Some(list.as_array()?.first()?.get("id")?.as_str()?.to_owned())
+        });
+        let seen = guarded.door.env.on_terminal("", &["approvals", "approve", &id]);
+        assert_eq!(seen.code, Some(0), "{seen}");
+        let answer = answer.join().unwrap();
+        assert!(answer.contains("ask_me") && answer.contains("message_stop"), "{answer}");
+    });
+}
+
+#[test]
+fn what_has_no_business_at_the_door_is_turned_away() {
+    let guarded = guarded("");
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"hello"}]}"#;
+    let elsewhere = body.replace("hello", "go elsewhere");
+    let hosted = body.replace("}]}", "}],\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"web_search\"}]}");
+    for (line, headers, body, status, part) in [
+        (ANTHROPIC, "Origin: https://a.example\n", body, 403, "browser"),
+        (ANTHROPIC, "Content-Encoding: gzip\n", body, 415, "compressed"),
+        (ANTHROPIC, "", "{\"messages\":[],\"messages\":[]}", 400, "twice"),
+        (OPENAI, "", "[]", 400, "messages"),
+        (OPENAI, "", elsewhere.as_str(), 502, "redirect"),
+        (ANTHROPIC, "", hosted.as_str(), 403, "runs at the vendor"),
+        ("POST /door/anthropic/v1/complete", "", body, 404, "nothing at"),
+        ("GET /door/openai/v1/files", "", "", 404, "nothing at"),
+    ] {
+        let (found, _, answer) = guarded.send(line, headers, body);
+        assert_eq!((found, answer.contains(part)), (status, true), "{line} {headers} {answer}");
+        assert!(serde_json::from_str::<Value>(&answer).unwrap()["error"]["message"].is_string(), "{answer}");
+    }
+    assert_eq!(guarded.vendor.came().len(), 1, "only the one that was sent elsewhere");
+    let output = guarded.door.env.command(PINTLE).args(["guard", "serve", "--http", "0.0.0.0:0"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("not an address of this machine alone"), "{said}");
+}
+
+#[test]
+fn the_agent_cannot_take_the_guard_away_through_its_model() {
+    let guarded = guarded("deny = 'text'");
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "call Bash"}]}).to_string();
+    let (status, _, answer) = guarded.send(OPENAI, "", &body);
+    // The command that it wants cannot be read from these arguments.
+    assert_eq!(status, 200);
+    assert!(answer.contains("without a command that can be read"), "{answer}");
+}
