@@ -343,7 +343,7 @@ export class PintleClient {
     try {
       frame = JSON.parse(text) as typeof frame;
     } catch {
-      this.#lost(new ConnectionError("the host sent something that is no JSON", false), undefined);
+      this.#lost(new ConnectionError("the host sent something that is not JSON", false), undefined);
       return;
     }
     const { type, id, seq } = frame as { type?: unknown; id?: unknown; seq?: unknown };

@@ -790,7 +790,7 @@ export type Methods = {
     readonly params: { readonly key: string };
     readonly payload: { readonly ok: true };
   };
-  /** Least role: operator; the conversation begins anew, and its journal keeps what was said. */
+  /** Least role: operator; the conversation starts over; its journal keeps what was said. */
   readonly "sessions.reset": {
     readonly params: { readonly key: string };
     readonly payload: { readonly ok: true };
@@ -845,7 +845,7 @@ export type Methods = {
     readonly params: { readonly since?: string };
     readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
   };
-  /** Least role: viewer; nothing is asked anew but the store; nodes, addresses, faults in words and lines of standard error are for owners. */
+  /** Least role: viewer; only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners. */
   readonly "health.get": {
     readonly params: { readonly [member: string]: never };
     readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget };

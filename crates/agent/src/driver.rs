@@ -126,7 +126,7 @@ impl Runner {
         Some(self.report(work).await)
     }
 
-    /// Runs one call of somebody who is no model, past everything that a call of a model passes. It is no part of the
+    /// Runs one call of somebody who is no model, past everything that a call of a model passes. It is not part of the
     /// conversation, and a question for a person that nobody answers here refuses it.
     pub async fn call(
         &self,

@@ -26,7 +26,7 @@ pub trait UserOutput: Send + Sync {
     fn delta(&self, text: &str);
 
     /// What the model thought before the answer that comes now, or before the calls that it asks for: told once, whole,
-    /// and under the same conditions as [`UserOutput::delta`]. It is no part of the answer.
+    /// and under the same conditions as [`UserOutput::delta`]. It is not part of the answer.
     fn thought(&self, _text: &str) {}
 
     /// An answer as its hooks left it, or the text beside calls of tools: told once, whole, where nothing is shown in

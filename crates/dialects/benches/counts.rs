@@ -131,7 +131,7 @@ fn changed(bytes: usize) -> Answered<BeforeTool> {
 
 /// The line, read as the answer to the question.
 fn heard<C: Checkpoint>(asked: &Asked<C>, params: &[u8], line: Vec<u8>) -> Reply {
-    let Incoming::Reply(reply) = read_line(line) else { panic!("the line is no reply") };
+    let Incoming::Reply(reply) = read_line(line) else { panic!("the line is not a reply") };
     hear(asked.subject.subject(), params, &reply, true).expect("the reply is an answer")
 }
 

@@ -26,7 +26,7 @@ pub struct Account {
     pub stderr: Option<String>,
     /// The status of the HTTP response.
     pub http_status: Option<u16>,
-    /// Whether the response was no JSON.
+    /// Whether the response was not JSON.
     pub non_json: bool,
     /// Whether the answer is an earlier one.
     pub cached: bool,

@@ -242,6 +242,11 @@ impl Reply {
         of_each!(self, heard => heard.verdict.told().0)
     }
 
+    /// The reason that was given with it, if any.
+    pub fn reason(&self) -> Option<&str> {
+        of_each!(self, heard => heard.verdict.told().1.map(crate::reason::Reason::as_str))
+    }
+
     /// The likely mistakes that it was read with.
     pub fn warnings(&self) -> &[String] {
         of_each!(self, heard => &heard.warnings)

@@ -28,13 +28,17 @@ pub enum Fault {
     Killed {
         /// The signal's number.
         signal: i32,
+        /// The last lines that it wrote to its standard error, if any.
+        cause: Option<Cause>,
     },
     /// The handler left without an answer.
     BadExit {
         /// Its exit status.
         status: i32,
+        /// The last lines that it wrote to its standard error, if any.
+        cause: Option<Cause>,
     },
-    /// The answer is no JSON, or has a wrong type in a known member.
+    /// The answer is not JSON, or has a wrong type in a known member.
     Unreadable {
         /// What is wrong.
         cause: Cause,
@@ -106,6 +110,27 @@ pub enum FaultKind {
 }
 
 impl Fault {
+    /// A handler that left with `status`, and wrote nothing before.
+    pub fn exited(status: i32) -> Self {
+        Self::BadExit { status, cause: None }
+    }
+
+    /// A handler that `signal` ended, and that wrote nothing before.
+    pub fn killed(signal: i32) -> Self {
+        Self::Killed { signal, cause: None }
+    }
+
+    /// The same fault of a handler that wrote `words` to its standard error before its end.
+    #[must_use]
+    pub fn with_last_words(mut self, words: Option<Cause>) -> Self {
+        if let Self::BadExit { cause, .. } | Self::Killed { cause, .. } = &mut self
+            && cause.is_none()
+        {
+            *cause = words;
+        }
+        self
+    }
+
     /// A fault for an answer that is not allowed.
     pub fn broke(cause: impl Into<Cause>) -> Self {
         Self::Protocol(ProtocolBreach::Broke(cause.into()))
@@ -134,12 +159,8 @@ impl Fault {
                 | ProtocolBreach::Threw(cause)
                 | ProtocolBreach::Respond(cause),
             ) => Some(cause),
-            Self::TimedOut { .. }
-            | Self::Killed { .. }
-            | Self::BadExit { .. }
-            | Self::TooLarge { .. }
-            | Self::Panicked
-            | Self::Cancelled => None,
+            Self::Killed { cause, .. } | Self::BadExit { cause, .. } => cause.as_ref(),
+            Self::TimedOut { .. } | Self::TooLarge { .. } | Self::Panicked | Self::Cancelled => None,
         }
     }
 
@@ -170,6 +191,29 @@ impl Fault {
 }
 
 impl FaultKind {
+    /// Whether this word is that of a program which ended by itself or was ended: its cause is the last lines that it
+    /// wrote.
+    pub fn is_of_an_end(word: &str) -> bool {
+        [Self::Killed, Self::BadExit].iter().any(|kind| kind.word() == word)
+    }
+
+    /// What of `cause` stands on the line of the fault: of the last words of a program the last line, which says what the
+    /// lines above it lead to.
+    pub fn brief(self, cause: &str) -> &str {
+        match self {
+            Self::Killed | Self::BadExit => cause.trim_end().lines().next_back().unwrap_or_default().trim_start(),
+            Self::CannotStart
+            | Self::TimedOut
+            | Self::Unreadable
+            | Self::TooLarge
+            | Self::ProtocolError
+            | Self::Panicked
+            | Self::Cancelled
+            | Self::ConditionFailed
+            | Self::Unavailable => cause,
+        }
+    }
+
     /// The word as it stands in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -200,8 +244,8 @@ impl Phrase {
         Self(match fault {
             Fault::CannotStart { .. } => "could not start".into(),
             Fault::TimedOut { after } => format!("timed out after {} ms", after.as_millis()).into(),
-            Fault::Killed { signal } => format!("was killed by signal {signal}").into(),
-            Fault::BadExit { status } => format!("exited with status {status}").into(),
+            Fault::Killed { signal, .. } => format!("was killed by signal {signal}").into(),
+            Fault::BadExit { status, .. } => format!("exited with status {status}").into(),
             Fault::Unreadable { .. } => "sent an unreadable reply".into(),
             Fault::TooLarge { way: Direction::Reply, limit } => format!("sent a reply above {limit} bytes").into(),
             Fault::TooLarge { way: Direction::Call, limit } => format!("cannot take a call above {limit} bytes").into(),
@@ -235,7 +279,7 @@ impl<'a> Explained<'a> {
 impl fmt::Display for Explained<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.cause() {
-            Some(cause) => write!(f, "{}: {}", self.0.phrase(), cause.shown()),
+            Some(cause) => write!(f, "{}: {}", self.0.phrase(), self.0.kind().brief(&cause.shown())),
             None => write!(f, "{}", self.0.phrase()),
         }
     }
@@ -266,6 +310,17 @@ mod tests {
             assert_eq!(one.phrase(), other.phrase());
             assert!(!one.phrase().to_string().contains(':'), "{one:?}");
         }
+    }
+
+    #[test]
+    fn of_last_words_the_last_line_stands_beside_the_fault() {
+        let words = || Some(Cause::from("Traceback:\n  File \"g.py\"\nKeyError: 'x'\n"));
+        let crashed = Fault::exited(1).with_last_words(words());
+        assert_eq!(crashed.explained().to_string(), "exited with status 1: KeyError: 'x'");
+        assert_eq!(crashed.phrase(), Fault::exited(1).phrase());
+        assert!(crashed.cause().unwrap().shown().starts_with("Traceback"));
+        assert_eq!(Fault::killed(9).with_last_words(None).explained().to_string(), "was killed by signal 9");
+        assert_eq!(Fault::Panicked.with_last_words(words()), Fault::Panicked);
     }
 
     #[test]

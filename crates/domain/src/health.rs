@@ -118,11 +118,9 @@ impl Health {
             (HookState::Untrusted, _) => {
                 return Some(Self::unproven(Step::Trust, "nobody accepted it; see `pintle trust`"));
             }
-            (HookState::Broken(fault), _) => {
-                return Some(Self::unproven(Step::Configuration, fault.explained().to_string()));
-            }
+            (HookState::Broken(fault), _) => return Some(Self::unproven(Step::Configuration, misconfigured(fault))),
             (HookState::Tripped { since }, _) => {
-                return Some(Self::unproven(Step::Breaker, format!("its circuit breaker is open since {since}")));
+                return Some(Self::unproven(Step::Breaker, format!("its circuit breaker tripped at {since}")));
             }
             (HookState::Armed, None) => return None,
             (HookState::Armed, Some(fault)) => fault,
@@ -166,9 +164,20 @@ impl Health {
                 format!("{} (proven {})", refusal.words(), ago(*at, now))
             }
             Self::Disabled => "disabled".to_owned(),
+            // Nobody tried to prove these: what is to be done is not to mend them.
+            Self::Unproven { step: Step::Trust, why } => format!("untrusted: {why}"),
+            Self::Unproven { step: Step::Configuration, why } => format!("broken: {why}"),
             Self::Unproven { why, .. } => format!("unproven: {why}"),
         }
     }
+}
+
+/// What is wrong with an entry that never got as far as a start, which its fault is named after.
+fn misconfigured(fault: &Fault) -> String {
+    if let Fault::CannotStart { cause } = fault {
+        return format!("its configuration is wrong: {}", cause.shown());
+    }
+    fault.explained().to_string()
 }
 
 impl CanaryRefusal {
@@ -225,11 +234,16 @@ mod tests {
         assert_eq!(standing(&HookState::Armed, None), None);
         // In the order of their severity.
         let table = [
-            (standing(&HookState::Untrusted, None).unwrap(), "unproven: nobody accepted it; see `pintle trust`", true),
-            (standing(&HookState::Broken(Fault::broke("x")), None).unwrap(), "unproven: broke the protocol: x", true),
+            (standing(&HookState::Untrusted, None).unwrap(), "untrusted: nobody accepted it; see `pintle trust`", true),
+            (standing(&HookState::Broken(Fault::broke("x")), None).unwrap(), "broken: broke the protocol: x", true),
+            (
+                standing(&HookState::Broken(down("no command").unwrap()), None).unwrap(),
+                "broken: its configuration is wrong: no command",
+                true,
+            ),
             (
                 standing(&HookState::Tripped { since: "noon".into() }, None).unwrap(),
-                "unproven: its circuit breaker is open since noon",
+                "unproven: its circuit breaker tripped at noon",
                 true,
             ),
             (standing(&HookState::Armed, down("no program")).unwrap(), "unproven: could not start: no program", true),

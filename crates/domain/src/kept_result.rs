@@ -52,7 +52,7 @@ impl ResultPlace {
         let rest = path.strip_prefix(SCHEME)?;
         let (id, at) = rest.split_once('#').unwrap_or((rest, "0"));
         let place = id.parse().ok().zip(at.parse().ok()).map(|(id, at)| Self { id, at });
-        Some(place.ok_or_else(|| format!("`{path}` is no result: expected `{SCHEME}ID` or `{SCHEME}ID#BYTE`")))
+        Some(place.ok_or_else(|| format!("`{path}` is not a result: expected `{SCHEME}ID` or `{SCHEME}ID#BYTE`")))
     }
 }
 
@@ -100,7 +100,7 @@ impl KeptResults {
     pub fn page(&self, place: ResultPlace, lines: LineRange) -> Result<String, String> {
         let reference = format!("{SCHEME}{}", place.id);
         let Some(text) = self.texts.get(&place.id) else {
-            return Err(format!("`{reference}` is no result of this session, or it had to give way to newer ones"));
+            return Err(format!("`{reference}` is not a result of this session, or it had to give way to newer ones"));
         };
         let from = text.floor_char_boundary(place.at);
         let skipped = match lines.offset.unwrap_or(1).saturating_sub(1) {
@@ -239,9 +239,9 @@ mod tests {
         assert_eq!(page("result://2#6", None, None).unwrap(), "d");
         assert_eq!(page("result://2", Some(9), None).unwrap_err(), "`result://2` ends before that: it has 7 bytes");
         assert_eq!(page("result://2#7", None, None).unwrap_err(), "`result://2` ends before that: it has 7 bytes");
-        let unknown = "`result://3` is no result of this session, or it had to give way to newer ones";
+        let unknown = "`result://3` is not a result of this session, or it had to give way to newer ones";
         assert_eq!(page("result://3", None, None).unwrap_err(), unknown);
-        let malformed = "`result://x#y` is no result: expected `result://ID` or `result://ID#BYTE`";
+        let malformed = "`result://x#y` is not a result: expected `result://ID` or `result://ID#BYTE`";
         assert_eq!(page("result://x#y", None, None).unwrap_err(), malformed);
         assert_eq!(ResultPlace::of("results.txt"), None);
     }

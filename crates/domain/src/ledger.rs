@@ -234,7 +234,7 @@ impl Ledger {
         }
     }
 
-    /// Whether it will take `message` out: it is no part of what is said in the conversation.
+    /// Whether it will take `message` out: it is not part of what is said in the conversation.
     pub fn holds(&self, message: &Message) -> bool {
         let Some(id) = message.id() else { return false };
         let placed = self.placed.iter().any(|placed| placed.it.id == id && !placed.persistent);

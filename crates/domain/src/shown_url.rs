@@ -3,7 +3,7 @@
 /// Longest URL that is shown, in characters: enough to find its place, too short to flood a log.
 const MAX_CHARS: usize = 300;
 
-/// `url` without user, password, query and fragment, in one short line. Of a text that is no URL nothing is left that
+/// `url` without user, password, query and fragment, in one short line. Of a text that is not a URL nothing is left that
 /// could be a name or a password.
 pub fn shown_url(url: &str) -> String {
     let is_scheme = |text: &str| {

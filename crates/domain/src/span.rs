@@ -58,7 +58,7 @@ pub struct Span {
 pub enum SpanStatus {
     /// As it should.
     Completed,
-    /// It did not happen, or nobody knows how it ended; that is no fault.
+    /// It did not happen, or nobody knows how it ended; that is not a fault.
     Open(&'static str),
     /// It failed; redacted and cut where somebody said why.
     Error(Option<String>),
@@ -193,7 +193,7 @@ pub fn of_hook(event: &EventRecord, record: &Record, start: Timestamp) -> Option
     let at = if record.checkpoint == CheckpointKind::Runtime { event.kind } else { None };
     let at = at.unwrap_or(record.checkpoint.name());
     let decision = ended.decision.word();
-    // A span leaves for a collector, which is no person.
+    // A span leaves for a collector, which is not a person.
     let error = match &record.outcome {
         HookOutcome::Failed { fault, .. } => Some(fault.phrase().to_string()),
         HookOutcome::NotRun(NotRun::Dropped) => Some(QUEUE_FULL.to_owned()),

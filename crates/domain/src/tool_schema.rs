@@ -239,7 +239,7 @@ fn within(count: u64) -> Result<u64, SchemaRefusal> {
     if count > MAX_SCHEMAS { Err(SchemaRefusal::TooLarge) } else { Ok(count) }
 }
 
-/// A fragment without its percent signs; what is no text then is left as it is.
+/// A fragment without its percent signs; what is not text then is left as it is.
 fn decoded(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

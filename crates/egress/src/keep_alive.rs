@@ -158,7 +158,7 @@ impl KeepAlive {
         while let Some(mut connection) = self.kept(&outgoing) {
             match connection.send(request).await {
                 Ok(response) => return Ok(self.answer(outgoing, connection, response)),
-                // The server had let go of it: this was no attempt.
+                // The server had let go of it: this was not an attempt.
                 Err(NoResponse::Unsent(unsent)) => request = *unsent,
                 Err(NoResponse::Lost(error)) => return Err(outgoing.lost(error)),
             }

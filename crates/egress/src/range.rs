@@ -79,7 +79,7 @@ pub fn classify(ip: IpAddr) -> Reach {
 /// The v4 addresses to which a translator or a tunnel could take a NAT64 or 6to4 address.
 ///
 /// In the local part of NAT64 the last octets always count; the other places only when something stands there:
-/// the zeros of another division are no address.
+/// the zeros of another division are not an address.
 pub(super) fn embedded_v4(ip: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
     let octets = match ip {
         IpAddr::V4(_) => [0; 16],

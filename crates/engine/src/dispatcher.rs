@@ -283,7 +283,7 @@ impl Dispatcher {
                 return Err(Fault::Unavailable { cause: "nobody accepted its configuration".into() });
             }
             HookState::Tripped { since } => {
-                return Err(Fault::Unavailable { cause: format!("its circuit breaker is open since {since}").into() });
+                return Err(Fault::Unavailable { cause: format!("its circuit breaker tripped at {since}").into() });
             }
         }
         let Some(stage) = hook.stages.get(subject.kind()) else {

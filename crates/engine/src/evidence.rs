@@ -38,6 +38,8 @@ pub trait Watcher: Send + Sync {
     /// A model gave no answer, and the next one is asked. Only watchers are told: the events that hooks hear of are a
     /// closed list, and this is none of them.
     fn switched(&self, _who: &Identity, _switch: &ModelSwitch<'_>) {}
+    /// A model gave no answer, and is not asked again. Only watchers are told, for the same reason.
+    fn model_failed(&self, _who: &Identity, _failure: &ModelFailure<'_>) {}
     /// A call of a model cost this, as its provider tells. Only watchers are told, right then: what hooks hear at the end
     /// of a turn is the sum, and only of a turn that completed.
     fn used(&self, _who: &Identity, _usage: Usage) {}
@@ -51,6 +53,17 @@ pub struct ModelSwitch<'a> {
     /// The one that is asked now.
     pub to: &'a str,
     /// Why there was no answer so far.
+    pub why: &'a str,
+}
+
+/// A model that gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelFailure<'a> {
+    /// The model, as the configuration names it.
+    pub model: &'a str,
+    /// The class of what went wrong: a reason why trying again may help, `final`, or `unknown_model`.
+    pub class: &'a str,
+    /// In words, without the provider's key.
     pub why: &'a str,
 }
 
@@ -131,6 +144,10 @@ impl Evidence {
 
     pub(crate) fn switched(&self, who: &Identity, switch: &ModelSwitch<'_>) {
         self.watchers.iter().for_each(|watcher| watcher.switched(who, switch));
+    }
+
+    pub(crate) fn model_failed(&self, who: &Identity, failure: &ModelFailure<'_>) {
+        self.watchers.iter().for_each(|watcher| watcher.model_failed(who, failure));
     }
 
     pub(crate) fn used(&self, who: &Identity, usage: Usage) {

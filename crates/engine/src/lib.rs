@@ -23,7 +23,7 @@ pub use deadlines::Deadlines;
 pub use dispatcher::{AsNamed, Clearance, Dispatcher, FileSink, Stopped};
 pub use domain;
 pub use engine::Engine;
-pub use evidence::{ModelSwitch, NullStore, Watcher};
+pub use evidence::{ModelFailure, ModelSwitch, NullStore, Watcher};
 pub use hook_set::Mount;
 pub use native::{HookCx, HookError, NativeAnswer, NativeHook};
 pub use permit::Permit;

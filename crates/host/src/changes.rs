@@ -1,4 +1,4 @@
-//! Changes of configuration files, of files with rules, and of skills, while a program goes on.
+//! Changes of configuration files, of files with rules or scripted replies, and of skills, while a program goes on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,10 +34,13 @@ impl Changes {
         let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect()
         };
+        let scripts = host.loaded.config.providers.values().filter_map(|provider| provider.script().cloned());
+        let scripts = absolute(&scripts.collect::<Vec<_>>());
         let rules = host.loaded.config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone());
         let rules = absolute(&rules.collect::<Vec<_>>());
         // A folder with rules that is not there yet is seen when it comes.
-        let files: Vec<PathBuf> = absolute(&host.loaded.files).into_iter().chain(rules.clone()).collect();
+        let files: Vec<PathBuf> =
+            absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone()).collect();
         let skills = absolute(&host.skills.folders());
         let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
         let folders: BTreeSet<PathBuf> =

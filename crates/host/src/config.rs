@@ -339,7 +339,7 @@ pub struct LoadedHook {
 
 impl LoadedHook {
     /// The digest of everything that its child is made of now: its entry, its program, and the files that its command
-    /// names. None where it is no child.
+    /// names. None where it is not a child.
     pub fn digest(&self, search_path: Option<&OsStr>, hashes: &mut FileHashes) -> Option<String> {
         Some(covers_by(self.content.as_ref()?, search_path, hashes).digest)
     }

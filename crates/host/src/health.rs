@@ -47,12 +47,12 @@ struct KeptHealth {
     /// When it answered well last, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answered: Option<String>,
-    /// How it did not come up, if that was later.
+    /// How it did not come up or crashed, if that was later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fell: Option<Fall>,
 }
 
-/// A hook that did not come up.
+/// A hook that did not come up, or crashed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fall {
     /// When, RFC 3339.
@@ -132,8 +132,11 @@ impl HealthFile {
 
     fn kept_of(&self, name: &str, digest: Option<&str>) -> Health {
         let kept = digest.and_then(|digest| self.kept.hooks.get(&key(name, digest)));
-        if let Some(fall) = kept.and_then(|kept| kept.fell.as_ref()) {
-            return Health::unproven(Step::Hello, fall.why.clone());
+        if let Some(KeptHealth { answered, fell: Some(fall) }) = kept {
+            return match answered {
+                Some(_) => Health::unproven(Step::Answer, format!("it answered, then {}", fall.why)),
+                None => Health::unproven(Step::Hello, fall.why.clone()),
+            };
         }
         let answered = kept.and_then(|kept| kept.answered.as_ref()?.parse().ok());
         match answered {

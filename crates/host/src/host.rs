@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
 use domain::approval::ApprovalMode;
-use domain::fault::Fault;
+use domain::fault::{Fault, FaultKind};
 use domain::health::Health;
 use domain::history::HistoryKey;
 use domain::hook::{HookState, OBSERVER_TIMEOUT};
@@ -244,7 +244,7 @@ impl Host {
         standing.collect()
     }
 
-    /// Keeps which process hooks answered well, and which did not come up. Makes no home where there is none: who only
+    /// Keeps which process hooks answered well, which did not come up, and which crashed and are down. Makes no home where there is none: who only
     /// tries a hook leaves nothing behind.
     pub fn keep_health(&self) {
         if !self.loaded.config.home.is_dir() {
@@ -258,6 +258,11 @@ impl Host {
             let Some(content) = content else { continue };
             let status = process.status();
             match (status.answered_ago, &status.fault) {
+                (Some(ago), Some(fault)) if FaultKind::is_of_an_end(fault.kind().word()) => {
+                    let stderr = process.stderr_tail();
+                    kept.answered((name, content), now.checked_sub(ago).unwrap_or(now));
+                    kept.fell(name, content, FailedStart { at: now, fault, stderr: &stderr });
+                }
                 (Some(ago), _) => kept.answered((name, content), now.checked_sub(ago).unwrap_or(now)),
                 // One that is only told things has proven all that it can.
                 (None, _) if status.up && process.spec().modes == ["observe"] => kept.answered((name, content), now),

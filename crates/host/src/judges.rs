@@ -167,7 +167,7 @@ impl ModelJudges {
         let first = self.served.iter().find_map(|served| Some(Chosen { served, model: own(served)? }));
         first.ok_or_else(|| {
             format!(
-                "hook resolver: nobody says which model is to judge in place of `{}`; \
+                "hook resolver: no model is configured to judge in place of `{}`; \
                  set `agent_hooks.prompt.provider` and `agent_hooks.prompt.model`",
                 wanted.model
             )
@@ -266,7 +266,7 @@ impl Evaluator for ModelJudges {
 impl Served {
     fn no_model(&self) -> String {
         format!(
-            "hook resolver: nobody says which model of the provider `{}` is to judge; name it in the hook's `model`",
+            "hook resolver: no model of the provider `{}` is configured to judge; name one in the hook's `model`",
             self.name
         )
     }

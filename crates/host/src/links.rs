@@ -40,7 +40,7 @@ fn told(path: &Path, does: &str) -> String {
     let (word, new) = (word(&shown.to_string()), word(&format!("{shown}.new")));
     format!(
         "`{shown}` has a second name (a hard link), by which a command of an agent {does} it past the sandbox: find it \
-         with `find / -xdev -samefile {word}` and remove it, or give the file an own copy: `cp -p {word} {new} && mv \
+         with `find / -xdev -samefile {word}` and remove it, or give the file a copy of its own: `cp -p {word} {new} && mv \
          {new} {word}`"
     )
 }

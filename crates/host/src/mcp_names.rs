@@ -18,7 +18,7 @@ pub fn names_mcp(pattern: &str) -> bool {
 /// An entry of `agents.NAME.tools` about tools of MCP servers.
 ///
 /// # Errors
-/// It is no glob: why.
+/// It is not a glob: why.
 pub fn mcp_glob(entry: &str) -> Result<GlobMatcher, String> {
     Glob::new(entry).map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }

@@ -32,7 +32,7 @@ pub fn read(folder: &RuleFolder) -> Result<Vec<RuleFile>, String> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let read = match is_readable(path) {
             true => RecordsFile::open(path),
-            false => Err(RecordsError::new(path, "is no regular file")),
+            false => Err(RecordsError::new(path, "is not a regular file")),
         };
         RuleFile { name, read }
     };

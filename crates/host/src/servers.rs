@@ -263,7 +263,7 @@ pub fn is_wanted(name: &str, wanted: Option<&[String]>) -> bool {
     wanted.is_none_or(|wanted| wanted.iter().any(|entry| is_mcp(entry) && matches(entry, name)))
 }
 
-/// What is no glob was reported with the configuration, and means nothing.
+/// What is not a glob was reported with the configuration, and means nothing.
 fn matches(entry: &str, name: &str) -> bool {
     mcp_glob(entry).is_ok_and(|glob| glob.is_match(name))
 }

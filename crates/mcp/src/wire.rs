@@ -28,7 +28,7 @@ pub(crate) use self::side::{Side, no_answer};
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 /// Lines that may wait for a peer that reads slowly; senders wait beyond it.
 const MAX_QUEUED_LINES: usize = 64;
-/// How much of a line that is no message is logged, in characters.
+/// How much of a line that is not a message is logged, in characters.
 const SHOWN_CHARS: usize = 200;
 
 /// A line to be written, and who waits for it.
@@ -92,7 +92,7 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
         }
     }
 
-    /// Bytes that are no text have become replacement characters: within a string they harm nobody.
+    /// Bytes that are not text have become replacement characters: within a string they harm nobody.
     fn read(&mut self, line: &str) -> Result<Option<RxJsonRpcMessage<S>>, UnreadableMessage> {
         match domain::json::parse(line) {
             Ok(value) => S::read(&mut self.side, value),

@@ -138,7 +138,7 @@ fn memory_kib(pid: u32) -> anyhow::Result<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let kib = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().with_context(|| format!("{name} is no number"))
+        line.trim().trim_end_matches(" kB").parse::<u64>().with_context(|| format!("{name} is not a number"))
     };
     Ok((kib("VmRSS:")?, kib("VmHWM:")?))
 }

@@ -11,7 +11,7 @@ pub fn moment(at: Timestamp) -> String {
     at.strftime("%F %R UTC").to_string()
 }
 
-/// A moment that is kept as a text; one that is no time stays what it is.
+/// A moment that is kept as a text; one that is not a time stays what it is.
 pub fn moment_of(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), moment)
 }
@@ -32,7 +32,7 @@ pub(crate) fn when(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp, 
     let ago = text.parse::<Span>().ok().filter(|span| !span.is_negative());
     let before = ago.and_then(|ago| now.to_zoned(TimeZone::UTC).checked_sub(ago).ok());
     before.map(|at| at.timestamp()).ok_or_else(|| {
-        CliError::usage(format!("{flag}: \"{text}\" is no time"))
+        CliError::usage(format!("{flag}: \"{text}\" is not a time"))
             .hint("write 2026-11-22T06:44:00Z, 2026-11-22, or how long ago, such as 2h or 3d")
     })
 }
@@ -51,7 +51,7 @@ mod tests {
         check("90m", "2026-11-22T05:14:00Z");
         check("3d", "2026-11-19T06:44:00Z");
         for text in ["", "yesterday", "-2h", "99999999999y"] {
-            assert_eq!(when("--since", text, now).unwrap_err().message, format!("--since: \"{text}\" is no time"));
+            assert_eq!(when("--since", text, now).unwrap_err().message, format!("--since: \"{text}\" is not a time"));
         }
     }
 

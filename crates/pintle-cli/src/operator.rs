@@ -25,7 +25,7 @@ const REFUSED: u8 = 5;
 /// The controlling terminal of this process.
 const TERMINAL: &str = "/dev/tty";
 
-/// How many ancestors are looked at: a chain that is longer is no person's.
+/// How many ancestors are looked at: a chain that is longer is not a person's.
 const MAX_ANCESTORS: usize = 1000;
 
 /// Longest environment of an ancestor that is searched for the mark, in bytes; the kernel allows a quarter of the

@@ -19,7 +19,7 @@ const UNITS: [&str; 22] = [
     "calls", "turn", "turns", "hook", "hooks", "text", "texts",
 ];
 
-/// The width of what is no terminal: a line stays a line, for whoever searches in it.
+/// The width of what is not a terminal: a line stays a line, for whoever searches in it.
 pub(crate) const UNBOUNDED: usize = usize::MAX;
 
 /// The narrowest width that is believed: in fewer columns nothing is readable.
@@ -217,8 +217,9 @@ pub(crate) struct Table {
 }
 
 enum TableLine {
-    /// Cells; the last one has the rest of the line.
-    Row(Vec<String>),
+    /// Cells; the last one has the rest of the line. Where too little of it is left, these lines stand below the others
+    /// in its place, on one if they have room there.
+    Row(Vec<String>, Vec<String>),
     /// A heading, or what belongs to the row above; what follows its first line is indented by so much.
     Text(String, usize),
 }
@@ -231,7 +232,18 @@ impl Table {
 
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.lines.push(TableLine::Row(cells.into_iter().collect()));
+        let cells: Vec<String> = cells.into_iter().collect();
+        let below = cells.last().cloned().into_iter().collect();
+        self.lines.push(TableLine::Row(cells, below));
+    }
+
+    /// Adds a row whose last cell is these lines where it stands below the others, or one of all of them.
+    pub(crate) fn row_or_below(
+        &mut self,
+        cells: impl IntoIterator<Item = String>,
+        below: impl IntoIterator<Item = String>,
+    ) {
+        self.lines.push(TableLine::Row(cells.into_iter().collect(), below.into_iter().collect()));
     }
 
     /// Adds a line between rows; what does not fit is indented by `hang`.
@@ -246,8 +258,8 @@ impl Table {
         let below = columns.saturating_sub(lead) < LEAST_CELL;
         let shown = self.lines.iter().map(|line| match line {
             TableLine::Text(text, hang) => folded(text, columns, *hang),
-            TableLine::Row(cells) if below => self.stacked(cells, &widths, columns),
-            TableLine::Row(cells) => fold(&self.side_by_side(cells, &widths), columns, lead),
+            TableLine::Row(cells, lines) if below => self.stacked((cells, lines), &widths, columns),
+            TableLine::Row(cells, _) => fold(&self.side_by_side(cells, &widths), columns, lead),
         });
         shown.map(|line| format!("{}\n", line.trim_end())).collect()
     }
@@ -256,7 +268,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = Vec::new();
         for line in &self.lines {
-            let TableLine::Row(cells) = line else { continue };
+            let TableLine::Row(cells, _) = line else { continue };
             let leading = cells.len().saturating_sub(1);
             widths.resize(widths.len().max(leading), 0);
             for (widest, cell) in widths.iter_mut().zip(&cells[..leading]) {
@@ -279,14 +291,19 @@ impl Table {
     }
 
     /// The last cell below the others: too little is left beside them.
-    fn stacked(&self, cells: &[String], widths: &[usize], columns: usize) -> String {
-        let Some((last, leading)) = cells.split_last() else { return String::new() };
+    fn stacked(&self, (cells, below): (&[String], &[String]), widths: &[usize], columns: usize) -> String {
+        let Some((_, leading)) = cells.split_last() else { return String::new() };
         let hang = self.indent + BELOW;
         let head = fold(&self.side_by_side(leading, widths), columns, hang);
-        if last.is_empty() {
+        let below: Vec<&str> = below.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+        if below.is_empty() {
             return head;
         }
-        format!("{}\n{}", head.trim_end(), fold(&format!("{:hang$}{last}", ""), columns, hang))
+        let together = below.join("  ");
+        let fits = hang + width(&together) <= columns;
+        let lines = if fits { vec![together.as_str()] } else { below };
+        let folded = lines.iter().map(|line| fold(&format!("{:hang$}{line}", ""), columns, hang));
+        folded.fold(head.trim_end().to_owned(), |text, line| text + "\n" + line.trim_end())
     }
 }
 

@@ -31,6 +31,9 @@ pub(crate) fn short_id(id: &str) -> String {
 /// The characters of an id that stand for it, with the hyphen of a UUID.
 const SHORT_ID: usize = 13;
 
+/// What to do about a hook that may answer before others are asked, and never does.
+pub(crate) const SHADOW_CURE: &str = "`respond = []` in the entry of a hook says that it never answers";
+
 /// The most names that a line shows of many.
 const MAX_NAMES: usize = 5;
 

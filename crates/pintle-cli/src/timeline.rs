@@ -233,7 +233,8 @@ fn hook_line(record: &Record) -> String {
         }
         HookOutcome::Failed { fault, became, took } => {
             let phrase = fault.phrase().to_string();
-            let said = fault_said(&phrase, fault.cause().map(Cause::shown).as_deref());
+            let said =
+                fault_said(&phrase, fault.cause().map(Cause::shown).as_deref().map(|cause| fault.kind().brief(cause)));
             let text = word_and_time(record, BAD, fault_word(fault.kind().word(), &phrase), *took);
             line(&format!("{text}  {} → {}{again}", clean(&said), became.as_str()))
         }
@@ -304,7 +305,7 @@ pub(crate) fn not_run(why: &NotRun, is_text: bool) -> String {
         NotRun::OutOfScope => "out of scope".into(),
         NotRun::Matcher { pattern, value } => mismatch(is_text, pattern, value),
         NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
-        NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
+        NotRun::BreakerOpen { since } => format!("its circuit breaker tripped at {since}"),
         NotRun::Decided { by } => format!("`{by}` stopped the chain"),
         NotRun::Untrusted => "untrusted".into(),
         NotRun::ChainTimeSpent { ms } => format!("the hooks before it took all of the {ms} ms of the chain"),

@@ -71,7 +71,7 @@ pub struct Ruled {
     pub stderr: Vec<u8>,
 }
 
-/// Why bytes are no frame.
+/// Why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFrame {
     /// They begin otherwise.
@@ -87,7 +87,7 @@ pub enum BadFrame {
 impl std::fmt::Display for BadFrame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NotOurs => f.write_str("it is no frame of Pintle"),
+            Self::NotOurs => f.write_str("it is not a frame of Pintle"),
             Self::Version(other) => write!(f, "it has version {other}, and this program has {VERSION}"),
             Self::Malformed => f.write_str("it is malformed"),
             Self::Forged => f.write_str("its code is wrong"),
@@ -148,7 +148,7 @@ impl Question {
     /// From bytes.
     ///
     /// # Errors
-    /// They are no question.
+    /// They are not a question.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, BadFrame> {
         let mut rest = Rest::of(bytes)?;
         let nonce = rest.array()?;
@@ -183,7 +183,7 @@ impl DaemonAnswer {
     /// From bytes, if `key` made their code for `question`, which is a question's bytes.
     ///
     /// # Errors
-    /// They are no answer to it.
+    /// They are not an answer to it.
     pub fn of_bytes(bytes: &[u8], key: &[u8], question: &[u8]) -> Result<Self, BadFrame> {
         // The version first: of a daemon that is newer nothing else may be known.
         Rest::of(bytes)?;

@@ -13,7 +13,7 @@ pub const KEY_BYTES: usize = 32;
 /// Reads the key in `file`.
 ///
 /// # Errors
-/// It cannot be read, is no key, or is not this user's alone.
+/// It cannot be read, is not a key, or is not this user's alone.
 pub fn read(file: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let mut opened = own(file)?;
     let mut key = [0; KEY_BYTES];

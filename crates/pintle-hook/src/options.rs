@@ -50,12 +50,12 @@ impl Options {
 
 fn absolute(flag: &str, value: String) -> Result<PathBuf, String> {
     let path = PathBuf::from(value);
-    if path.is_absolute() { Ok(path) } else { Err(format!("`{flag}` is no path from the root")) }
+    if path.is_absolute() { Ok(path) } else { Err(format!("`{flag}` is not a path from the root")) }
 }
 
 fn milliseconds(value: &str) -> Result<Duration, String> {
     let number = value.parse().ok().filter(|number| *number > 0);
-    number.map(Duration::from_millis).ok_or_else(|| "`--deadline` is no number of milliseconds".to_owned())
+    number.map(Duration::from_millis).ok_or_else(|| "`--deadline` is not a number of milliseconds".to_owned())
 }
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
         for (words, why) in [
             ("--host", "`--host` needs a value"),
             ("--host claude", "`--event` is missing"),
-            ("--socket s", "`--socket` is no path from the root"),
-            ("--deadline 0", "`--deadline` is no number of milliseconds"),
+            ("--socket s", "`--socket` is not a path from the root"),
+            ("--deadline 0", "`--deadline` is not a number of milliseconds"),
             ("--home /x", "`--home` is unknown"),
         ] {
             assert_eq!(parse(words), Err(why.to_owned()), "{words}");

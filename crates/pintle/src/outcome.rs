@@ -95,7 +95,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal by `by`, or by the host's own rule, of something that is no call.
+    /// A refusal by `by`, or by the host's own rule, of something that is not a call.
     pub(crate) fn new(text: impl Into<String>, by: Option<HookName>) -> Self {
         Self { text: text.into(), by, call: None, rewritten: false, ran: false }
     }

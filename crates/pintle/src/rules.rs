@@ -121,7 +121,7 @@ impl Rules {
     /// Sets what judges may cost this tenant in a month, in tokens.
     ///
     /// # Errors
-    /// It is no number of tokens, or the store cannot be written.
+    /// It is not a number of tokens, or the store cannot be written.
     pub async fn set_budget(&self, tokens: i64) -> Result<(), RuleError> {
         // The host itself owns all of its tenants; whoever it hands these rules to does not.
         let owner = Caller { role: CallerRole::Owner, ..self.by.clone() };

@@ -97,7 +97,7 @@ fn has_password(value: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match authority.rsplit_once('@') {
         Some((user, _)) => user.split_once(':').is_some_and(|(_, password)| !password.is_empty()),
-        // `user:pass/word@host`: what follows the colon is no port.
+        // `user:pass/word@host`: what follows the colon is not a port.
         None => {
             let port = authority.rsplit_once(':').map(|(_, port)| port);
             let odd = port.is_some_and(|port| !port.ends_with(']') && !port.chars().all(|c| c.is_ascii_digit()));

@@ -57,10 +57,10 @@ impl ChildGuard {
     /// The same as a fault. A child whose end nobody saw was killed.
     pub(crate) fn fault(&self) -> Fault {
         match self.status().map(|status| (status.code(), status.signal())) {
-            Some((Some(status), _)) => Fault::BadExit { status },
-            Some((None, Some(signal))) => Fault::Killed { signal },
-            Some((None, None)) => Fault::BadExit { status: -1 },
-            None => Fault::Killed { signal: Kill::SIGKILL as i32 },
+            Some((Some(status), _)) => Fault::exited(status),
+            Some((None, Some(signal))) => Fault::killed(signal),
+            Some((None, None)) => Fault::exited(-1),
+            None => Fault::killed(Kill::SIGKILL as i32),
         }
     }
 

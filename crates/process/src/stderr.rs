@@ -1,7 +1,7 @@
 //! What a child writes to its standard error: logged, and the end of it kept.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::id::HookName;
 use tokio::io::AsyncReadExt as _;
@@ -15,28 +15,72 @@ const LINE_BYTES: usize = 8 << 10;
 /// How much of the end is kept for reports of faults: a long stack trace.
 const KEPT_BYTES: usize = 64 << 10;
 
+/// Most lines that are the last words of a child: a stack trace's place and error.
+const LAST_LINES: usize = 12;
+/// Longest last words, in bytes: less than what is shown of the cause of a fault.
+const LAST_BYTES: usize = 1500;
+
 /// The end of what was written.
 #[derive(Debug, Default)]
-pub(super) struct Tail(Mutex<VecDeque<u8>>);
+pub(super) struct Tail(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// How many of the bytes are of the child that runs now, or ran last.
+    own: usize,
+}
 
 impl Tail {
+    /// Another child begins to write.
+    pub(super) fn begin(&self) {
+        self.kept().own = 0;
+    }
+
     fn push(&self, piece: &[u8]) {
         let piece = &piece[piece.len().saturating_sub(KEPT_BYTES)..];
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let surplus = (kept.len() + piece.len()).saturating_sub(KEPT_BYTES);
-        kept.drain(..surplus);
-        kept.extend(piece);
+        let mut kept = self.kept();
+        let surplus = (kept.bytes.len() + piece.len()).saturating_sub(KEPT_BYTES);
+        kept.bytes.drain(..surplus);
+        kept.bytes.extend(piece);
+        kept.own = (kept.own + piece.len()).min(KEPT_BYTES);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the child of now wrote, as far as it is kept.
+    fn own(&self) -> String {
+        let mut kept = self.kept();
+        let own = kept.own;
+        let bytes = kept.bytes.make_contiguous();
+        String::from_utf8_lossy(&bytes[bytes.len() - own..]).into_owned()
+    }
+
+    /// The last lines that the child of now wrote.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let text = self.own();
+        let text = text.trim_end();
+        let mut from = text.len().saturating_sub(LAST_BYTES);
+        if from > 0 {
+            // A line that is cut says nothing; one that is longer than all of it is cut all the same.
+            let rest = &text[text.ceil_char_boundary(from)..];
+            from = text.len() - rest.split_once('\n').map_or(rest, |(_, whole)| whole).len();
+        }
+        let lines: Vec<&str> = text[from..].lines().map(str::trim_end).collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        (!last.is_empty()).then_some(last)
     }
 
     /// The text that is kept, cleaned of invalid bytes.
     pub(super) fn text(&self) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+        String::from_utf8_lossy(self.kept().bytes.make_contiguous()).into_owned()
     }
 
-    /// The last line that says something.
+    /// The last line of the child of now that says something.
     pub(super) fn last_line(&self) -> Option<String> {
-        let text = self.text();
+        let text = self.own();
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 }
@@ -113,6 +157,25 @@ mod tests {
         assert_eq!((text.len(), &text[..2], &text[text.len() - 5..]), (KEPT_BYTES, "yy", "ylast"));
         tail.push(b"\nNameError: x\n \n");
         assert_eq!((tail.last_line().as_deref(), Tail::default().last_line()), (Some("NameError: x"), None));
+    }
+
+    #[test]
+    fn last_words_are_those_of_the_child_of_now() {
+        let tail = Tail::default();
+        assert_eq!(tail.last_words(), None);
+        tail.push(b"Traceback:\n  File \"g.py\"\nKeyError: 'x'\n\n");
+        assert_eq!(tail.last_words().as_deref(), Some("Traceback:\n  File \"g.py\"\nKeyError: 'x'"));
+        tail.begin();
+        assert_eq!((tail.last_words(), tail.last_line()), (None, None), "what another child said explains nothing");
+        assert!(tail.text().contains("KeyError"), "and it is kept");
+        let many: Vec<String> = (0..100).map(|number| format!("line {number}")).collect();
+        tail.push(many.join("\n").as_bytes());
+        assert_eq!(tail.last_words().unwrap().lines().count(), LAST_LINES);
+        tail.begin();
+        tail.push(format!("short\n{}\nend", "ä".repeat(LAST_BYTES)).as_bytes());
+        assert_eq!(tail.last_words().as_deref(), Some("end"), "a line that is cut is left out");
+        tail.push("ö".repeat(LAST_BYTES).as_bytes());
+        assert!(tail.last_words().unwrap().len() <= LAST_BYTES, "one that is too long is cut");
     }
 
     #[test]

@@ -23,7 +23,7 @@
 //! * The blocks of an earlier answer that carry signed thoughts go back unchanged and in their order, as long as the
 //!   text and the calls around them are still those of the answer; otherwise the thoughts go first. Thoughts that nobody
 //!   signed, or that end a message, stay here.
-//! * Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there. Names of tools,
+//! * Arguments that are not a JSON object are sent as `{"invalid_json": TEXT}`; an object must stand there. Names of tools,
 //!   ids of calls and schemas that this wire does not take get a form that it does.
 //! * `data:` URLs of images and PDF files become blocks, of a tool inside its result; without `vision` they do not.
 //!   A note names any medium that is not sent and that its text does not name.

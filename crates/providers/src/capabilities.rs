@@ -190,7 +190,7 @@ impl Overrides {
 /// The fault of a table or an override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapabilityError {
-    /// The file is no table.
+    /// The file is not a table.
     #[error("{0}; expected entries `[[model]]`")]
     NoTable(String),
     /// An entry cannot be read.
@@ -273,7 +273,7 @@ fn entry(number: usize, mut keys: toml::Table) -> Result<(GlobMatcher, Capabilit
     if pattern.is_empty() {
         return Err(wrong("`match` is missing; expected a pattern over PROVIDER/MODEL, such as `local/*`".into()));
     }
-    let glob = globset::Glob::new(&pattern).map_err(|e| wrong(format!("`match` is no pattern: {}", e.kind())))?;
+    let glob = globset::Glob::new(&pattern).map_err(|e| wrong(format!("`match` is not a pattern: {}", e.kind())))?;
     let said = Overrides::deserialize(keys).map_err(|e| wrong(e.message().to_owned()))?;
     said.check().map_err(|e| wrong(e.to_string()))?;
     let strictest = Capabilities { entry: pattern.clone(), ..Capabilities::default() };
@@ -360,7 +360,7 @@ mod tests {
             ),
             (
                 "[[model]]\nmatch = \"a/[\"",
-                "`[[model]]` number 1 (`a/[`): `match` is no pattern: unclosed character class; missing ']'",
+                "`[[model]]` number 1 (`a/[`): `match` is not a pattern: unclosed character class; missing ']'",
             ),
             (
                 "[[model]]\nmatch = \"a/*\"\n[[model]]\nmatch = \"b/*\"\nmid_system = \"some\"",

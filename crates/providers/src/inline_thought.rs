@@ -1,7 +1,7 @@
 //! Thoughts that stand in the text of an answer: `<think>…</think>` before what the model says. Servers that do not know
 //! the template of a model leave them there.
 //!
-//! They are no part of the answer. What the provider wrote is kept beside the message, and goes back to that provider as
+//! They are not part of the answer. What the provider wrote is kept beside the message, and goes back to that provider as
 //! it came: some models are trained on seeing it again.
 
 use std::borrow::Cow;

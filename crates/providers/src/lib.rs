@@ -45,7 +45,7 @@ pub(crate) static WIRES: [wire::WireRow; 3] = [openai::ROW, anthropic::ROW, scri
 /// A service that answers requests to models.
 pub trait Provider: Send + Sync {
     /// Sends `request` to `model` and waits for the whole answer. Pieces reach `on_delta` as they arrive.
-    /// Dropping the future ends the request. For everything that is no call of a turn with texts in it: such a request
+    /// Dropping the future ends the request. For everything that is not a call of a turn with texts in it: such a request
     /// stands for itself.
     fn call<'a>(
         &'a self,

@@ -8,7 +8,7 @@
 //! attachments are the host's. A `data:` URL of an image becomes an `image_url` part; images of tool results follow
 //! in one user message `[Loaded image from tool result above]` behind the results, since a tool message only takes
 //! text. Without `vision` no image is sent. A note names any medium that is not sent and that its text does not name.
-//! Arguments that are no JSON object are sent as `{"invalid_json": TEXT}`; names of tools, ids of calls and schemas that
+//! Arguments that are not a JSON object are sent as `{"invalid_json": TEXT}`; names of tools, ids of calls and schemas that
 //! vendors do not take get a form that they do. What a provider added to a call goes back to that provider only.
 //! Where roles must alternate, neighbours of one role are one message; nothing empty is sent.
 //! `max_tokens` goes out under the name that the model takes; see [`quirks`](crate::quirks).

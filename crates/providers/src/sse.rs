@@ -210,7 +210,7 @@ impl Events {
                 Err(EventStreamError::Transport(error)) => return Err(error),
                 Err(EventStreamError::Utf8(_)) => return Err(ProviderError::fatal("the answer is not UTF-8")),
                 Err(EventStreamError::Parser(_)) => {
-                    return Err(ProviderError::fatal("the answer is no event stream; check `base_url`"));
+                    return Err(ProviderError::fatal("the answer is not an event stream; check `base_url`"));
                 }
             };
             if !data.trim().is_empty() {

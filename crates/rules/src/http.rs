@@ -37,7 +37,7 @@ pub struct HttpSpec {
     pub headers: Vec<(String, String)>,
     /// `whsec_…`: signs each request by Standard Webhooks.
     pub signing_secret: Option<String>,
-    /// Whether a reply that is no JSON is a fault. For the reader of the reply; the exchange is the same.
+    /// Whether a reply that is not JSON is a fault. For the reader of the reply; the exchange is the same.
     pub strict: bool,
 }
 

@@ -91,9 +91,10 @@ pub fn of_notice(notice: &Notice) -> Option<Vec<u8>> {
 /// which only scripts have: what a shell would do with the text of a call.
 ///
 /// # Errors
-/// The payload is no JSON object.
+/// The payload is not a JSON object.
 pub fn for_script(payload: &[u8], shell: &ShellFacts) -> Result<String, String> {
-    let Members(members) = serde_json::from_slice(payload).map_err(|error| format!("the event is no JSON: {error}"))?;
+    let Members(members) =
+        serde_json::from_slice(payload).map_err(|error| format!("the event is not JSON: {error}"))?;
     let mut out = Json::with_capacity(payload.len());
     let mut before = "{";
     let mut put = |name: &str, member: &str| {

@@ -125,7 +125,7 @@ pub enum ReplyFault {
         /// Its length, in bytes.
         got: usize,
     },
-    /// The reply is no JSON, or a known member of it is not what it must be.
+    /// The reply is not JSON, or a known member of it is not what it must be.
     #[error("{0}")]
     Unreadable(String),
 }

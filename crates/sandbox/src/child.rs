@@ -97,7 +97,7 @@ impl Child {
             Err(error) => return Err(self.end(&error).await),
         };
         self.answered += 1;
-        frame::decode_reply(&bytes).ok_or_else(|| "it answered something that is no answer".to_owned())
+        frame::decode_reply(&bytes).ok_or_else(|| "it answered something that is not an answer".to_owned())
     }
 
     async fn read(&mut self) -> io::Result<Vec<u8>> {
@@ -147,7 +147,7 @@ impl Child {
     /// How it ended, when its pipe failed with `error`.
     async fn end(&mut self, error: &io::Error) -> String {
         if error.kind() == io::ErrorKind::InvalidData {
-            return "it answered something that is no answer".to_owned();
+            return "it answered something that is not an answer".to_owned();
         }
         match self.process.kill().await.and(self.process.wait().await) {
             Ok(status) => ending(status),

@@ -56,7 +56,7 @@ pub struct ScriptOutput {
     pub returned: Result<json::Object, ScriptFault>,
     /// What the script wrote to its console: lines that begin with `log:` or `error:`. Empty after a timeout.
     pub log: String,
-    /// How long it waited for its slot, which is no part of its own time.
+    /// How long it waited for its slot, which is not part of its own time.
     pub waited: Duration,
 }
 

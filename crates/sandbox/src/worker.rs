@@ -43,7 +43,7 @@ fn serve() -> io::Result<()> {
             return Ok(());
         }
         let Some(request) = frame::decode_request(&bytes) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a request that is none"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an invalid request"));
         };
         let reply = answer(&stage, request);
         replies.write_all(&reply.encode())?;

@@ -59,7 +59,7 @@ pub(crate) enum List {
 /// Reads `text` whole.
 pub(crate) fn facts(text: ShellText<'_>) -> ShellFacts {
     let (Some(cwd), Some(workspace)) = (text.cwd.to_str(), text.workspace.to_str()) else {
-        return refused("the folder of the command is no text");
+        return refused("the folder of the command is not text");
     };
     let (Some(cwd), Some(workspace)) = (paths::resolve(cwd, Some("/")), paths::resolve(workspace, Some("/"))) else {
         return refused("the folder of the command is not named");

@@ -15,7 +15,7 @@ use domain::skill::seal::SkillSeal;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-/// Most entries of a folder that are looked at where names are listed: a folder of more is no folder of texts.
+/// Most entries of a folder that are looked at where names are listed: a folder of more is not a folder of texts.
 const MAX_LISTED: usize = 4096;
 
 /// Most files of a skill that are named: what a model chooses from.
@@ -27,7 +27,7 @@ pub(super) const BODY: &str = "SKILL.md";
 /// The folder of hooks in that of a skill: their texts go in by themselves.
 pub(super) const HOOKS: &str = "hooks";
 
-/// Most files of a skill that can be accepted: a folder of more is no skill.
+/// Most files of a skill that can be accepted: a folder of more is not a skill.
 const MAX_FILES: usize = 2048;
 
 /// Most bytes of a skill that can be accepted, all files together: far more than models read.
@@ -113,7 +113,7 @@ impl<'a> SkillFolder<'a> {
                     folders.push(path);
                     continue;
                 }
-                // What is no file, or leads out, is never read either.
+                // What is not a file, or leads out, is never read either.
                 if !self.dir.metadata(&path).is_ok_and(|of| of.is_file()) {
                     continue;
                 }
@@ -185,7 +185,7 @@ impl<'a> SkillFolder<'a> {
     /// What `path` holds, at most `max_bytes` of it.
     ///
     /// # Errors
-    /// It is not there, leads out of the folder, is no regular file, is larger, is hidden or not what was accepted, or
+    /// It is not there, leads out of the folder, is not a regular file, is larger, is hidden or not what was accepted, or
     /// the system refuses.
     pub fn read(&self, path: &Path, max_bytes: usize) -> Result<Vec<u8>, SkillFileError> {
         // A device acts already when it is opened, so what is none is sorted out first.
@@ -251,7 +251,7 @@ impl<'a> SkillFolder<'a> {
             let detail = if link { "it is a link to nothing" } else { "" };
             SkillFileError::new(FileRefusal::Missing, detail)
         } else if error.kind() == io::ErrorKind::NotADirectory {
-            SkillFileError::new(FileRefusal::Missing, "a part of the path is no folder")
+            SkillFileError::new(FileRefusal::Missing, "a part of the path is not a folder")
         } else {
             SkillFileError::new(FileRefusal::Unreadable, error.to_string())
         }

@@ -83,7 +83,7 @@ fn entry<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| rest.trim())
 }
 
-/// A text without the quotes around it; nothing of what is no text.
+/// A text without the quotes around it; nothing of what is not text.
 fn unquoted(text: &str) -> Option<&str> {
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote) {

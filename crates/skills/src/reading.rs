@@ -79,7 +79,7 @@ fn absent(wanted: SkillSelection<'_>, name: &str, error: &io::Error) -> Finding 
     } else if is(io::ErrorKind::NotFound) {
         format!("there is no folder {}", path.display())
     } else if is(io::ErrorKind::NotADirectory) {
-        format!("{} is no folder", path.display())
+        format!("{} is not a folder", path.display())
     } else {
         format!("{} cannot be opened: {error}", path.display())
     };

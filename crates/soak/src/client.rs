@@ -46,7 +46,7 @@ impl Client {
                 Message::Text(text) => return Ok(Some(text.to_string())),
                 Message::Ping(_) | Message::Pong(_) => {}
                 Message::Close(_) => return Ok(None),
-                Message::Binary(_) | Message::Frame(_) => bail!("the server sent what is no text"),
+                Message::Binary(_) | Message::Frame(_) => bail!("the server sent what is not text"),
             }
         }
     }

@@ -16,7 +16,7 @@ pub(crate) async fn serve(model: String, listens: impl FnOnce(&str)) -> Result<(
         "/ws",
         get(move |upgrade: WebSocketUpgrade| async move {
             upgrade.on_upgrade(move |socket| async move {
-                // A client that goes is no fault.
+                // A client that goes is not a fault.
                 drop(converse(socket, &model).await);
             })
         }),

@@ -175,7 +175,7 @@ fn resident_of_another(file: &Path) -> anyhow::Result<u64> {
     let output = Command::new(env::current_exe()?).env(FILE, file).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the process with the store failed: {}", output.status);
     let said = String::from_utf8(output.stdout)?;
-    said.trim().parse().with_context(|| format!("`{said}` is no number"))
+    said.trim().parse().with_context(|| format!("`{said}` is not a number"))
 }
 
 /// That process: it lists, loads one, and says what it holds then.

@@ -252,7 +252,7 @@ impl AnchorFile {
                  with `pintle store restore FILE`, or take this one with `pintle store accept`"
             )),
             AnchorStanding::Rewritten(why) => Some(format!(
-                "the end of the audit chain of the store at {shown} was written anew by something other than Pintle: \
+                "the end of the audit chain of the store at {shown} was rewritten by something other than Pintle: \
                  {why}; every gate stays shut: put the store back as it was with `pintle store restore FILE`, or take it \
                  so with `pintle store accept`"
             )),

@@ -124,7 +124,7 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
             None
         }
         AnchorStanding::Rewritten(why) => {
-            taken.push(format!("an audit chain whose end was written anew: {why}"));
+            taken.push(format!("an audit chain whose end was rewritten: {why}"));
             None
         }
         AnchorStanding::Renamed(why) => {

@@ -41,7 +41,7 @@ pub(crate) enum Cell<'a> {
     Int(i64),
     /// Yes or no.
     Flag(bool),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Bytes(Cow<'a, [u8]>),
 }
 

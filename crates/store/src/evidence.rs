@@ -253,7 +253,7 @@ fn uuid(id: String, what: &str) -> Result<String, StoreError> {
     if is_canonical_uuid(&id) {
         return Ok(id);
     }
-    let parsed = Uuid::parse_str(&id).map_err(|_| unkeepable(&format!("the {what} id {id:?} is no UUID")))?;
+    let parsed = Uuid::parse_str(&id).map_err(|_| unkeepable(&format!("the {what} id {id:?} is not a UUID")))?;
     Ok(parsed.to_string())
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn trips_itself(hook: &Rule) -> bool {
 fn spelled(hook: Rule) -> Result<Rule, StoreError> {
     let what = format!("hook `{}`", hook.id);
     let id = |name: &str, text: &str| {
-        uuid(text).ok_or_else(|| unkeepable(&what, &format!("its {name} `{}` is no UUID", text.escape_debug())))
+        uuid(text).ok_or_else(|| unkeepable(&what, &format!("its {name} `{}` is not a UUID", text.escape_debug())))
     };
     let since = |name: &str, text: &String| {
         let at: Timestamp = text.parse().map_err(|e| unkeepable(&what, &format!("its {name}: {e}")))?;
@@ -212,7 +212,7 @@ fn spelled(hook: Rule) -> Result<Rule, StoreError> {
 pub(crate) fn tenant(tenant: &Tenant) -> Result<Tenant, StoreError> {
     let what = format!("tenant `{}`", tenant.slug);
     let id = uuid(tenant.id.as_str())
-        .ok_or_else(|| unkeepable(&what, &format!("its id `{}` is no UUID", tenant.id.as_str().escape_debug())))?;
+        .ok_or_else(|| unkeepable(&what, &format!("its id `{}` is not a UUID", tenant.id.as_str().escape_debug())))?;
     let at: Timestamp = tenant.created_at.parse().map_err(|e| unkeepable(&what, &format!("its created_at: {e}")))?;
     Ok(Tenant { id: TenantId::new(id), created_at: moment(at), ..tenant.clone() })
 }

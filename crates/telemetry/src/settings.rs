@@ -43,7 +43,7 @@ pub enum CollectorSettingsError {
         why: String,
     },
     /// The headers cannot be read. What is written there is a secret, so only the place is named.
-    #[error("{HEADERS}: entry {number} is no header; expected `NAME=VALUE`, several with `,` between")]
+    #[error("{HEADERS}: entry {number} is not a header; expected `NAME=VALUE`, several with `,` between")]
     Header {
         /// Which one, from 1.
         number: usize,
@@ -116,7 +116,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
 fn base(address: &str) -> Result<Url, String> {
     let wrong = |why: String| {
         let address = shown_url(address);
-        format!("`{address}` is no address of a collector: {why}; expected something like `http://localhost:4318`")
+        format!("`{address}` is not an address of a collector: {why}; expected something like `http://localhost:4318`")
     };
     let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
     if !["http", "https"].contains(&url.scheme()) {
@@ -207,19 +207,19 @@ mod tests {
             Some("localhost:4318"),
             &[],
             &format!(
-                "telemetry.otlp_endpoint: `localhost:4318` is no address of a collector: it begins with `localhost:`{like}"
+                "telemetry.otlp_endpoint: `localhost:4318` is not an address of a collector: it begins with `localhost:`{like}"
             ),
         );
         check(
             None,
             &[(ENDPOINT, "http://u:s3cret@c")],
             &format!(
-                "{ENDPOINT}: `http://c` is no address of a collector: it has a name or a password in it, which \
+                "{ENDPOINT}: `http://c` is not an address of a collector: it has a name or a password in it, which \
                  belong into {HEADERS}{like}"
             ),
         );
         let no_header = |number: usize| {
-            format!("{HEADERS}: entry {number} is no header; expected `NAME=VALUE`, several with `,` between")
+            format!("{HEADERS}: entry {number} is not a header; expected `NAME=VALUE`, several with `,` between")
         };
         for (text, number) in
             [("s3cret", 1), ("a=b,s3cret", 2), ("a=%zz", 1), ("a=%2", 1), ("a b=c", 1), ("a=%0a", 1), ("a=%é", 1)]

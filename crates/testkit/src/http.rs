@@ -103,7 +103,7 @@ pub struct ReceivedRequest {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
-    /// The same as it came, for a body that is no text.
+    /// The same as it came, for a body that is not text.
     pub bytes: Vec<u8>,
 }
 

@@ -41,7 +41,7 @@ impl Work<'_> {
         match part.arguments() {
             Ok(arguments) => call.arguments = arguments,
             Err(why) => {
-                // Nobody denied it: it is no call.
+                // Nobody denied it: it is not a call.
                 self.pass_over(place, &call, format!("the tool did not run: {why}"), None);
                 return None;
             }
@@ -62,7 +62,7 @@ impl Work<'_> {
                 let named = Self::named_by_hooks(&done.output, None);
                 self.settle(place, done, (Vec::new(), named)).await;
             }
-            // A hook that was cancelled refuses too, but that is no verdict: the call is left to the turn's end.
+            // A hook that was cancelled refuses too, but that is not a verdict: the call is left to the turn's end.
             Clearance::Refused { .. } | Clearance::Waiting { .. } if self.hooks.cancel().is_cancelled() => {}
             Clearance::Waiting { approval, .. } if self.kept => return Some(approval),
             Clearance::Waiting { approval, .. } => {

@@ -21,7 +21,7 @@ impl Work<'_> {
         }
         if output.response_handled && unusable.is_empty() && !output.media.is_empty() {
             match self.turn_env.user_output.folder() {
-                // A channel without files is no failure: the model goes on with what it got.
+                // A channel without files is not a failure: the model goes on with what it got.
                 None => output.response_handled = false,
                 Some(folder) => unusable = self.hand_over(&output.media, folder).await,
             }

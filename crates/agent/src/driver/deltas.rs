@@ -54,7 +54,7 @@ impl<'a> Deltas<'a> {
         Self { hooks, user_output, plan, waiting: Mutex::default() }
     }
 
-    /// A model is asked: what came of an earlier attempt is no part of its answer.
+    /// A model is asked: what came of an earlier attempt is not part of its answer.
     pub(super) fn begin(&self) {
         let mut waiting = self.lock();
         waiting.stripper = self.plan.then(TagStripper::default);

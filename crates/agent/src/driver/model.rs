@@ -8,7 +8,7 @@ use domain::id::HookName;
 use domain::llm::{LlmReply, LlmRequest, OddEnd};
 use domain::planning::stripped;
 use domain::turn::Fact;
-use engine::{ModelSwitch, Stopped};
+use engine::{ModelFailure, ModelSwitch, Stopped};
 use providers::retry::{RetryPolicy, in_words};
 use providers::{CallKind, Provider, ProviderError, TurnPosition};
 
@@ -18,6 +18,15 @@ use super::work::Work;
 
 /// What the model reads behind an answer of its own that was stopped.
 const STOPPED_HERE: &str = "[This answer was stopped here.]";
+
+/// A model that is asked.
+struct AskedModel<'a> {
+    provider: &'a dyn Provider,
+    /// As the configuration names it.
+    model: &'a str,
+    /// As its provider does.
+    name: &'a str,
+}
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
@@ -47,7 +56,7 @@ pub(super) struct CheckedAnswer {
 }
 
 impl CheckedAnswer {
-    /// Why it is no answer, if it is none. What hooks took out of an answer was one.
+    /// Why it is not an answer, if it is none. What hooks took out of an answer was one.
     pub(super) fn lacks(&self) -> Option<String> {
         let odd = self.odd_end.filter(|_| !self.reply.says_something())?;
         Some(odd.failure(&self.model))
@@ -165,7 +174,7 @@ impl Work<'_> {
         Ok(CheckedAnswer { reply, model, odd_end, owners: before.owners })
     }
 
-    /// What a request or an answer leaves that hooks stopped. What was not reviewed is no answer; whoever cancelled may
+    /// What a request or an answer leaves that hooks stopped. What was not reviewed is not an answer; whoever cancelled may
     /// have ordered more than that: the next poll looks, and finds the turn still in its round.
     fn no_answer(&mut self, stopped: Stopped) -> NoAnswer {
         match stopped {
@@ -250,7 +259,9 @@ impl Work<'_> {
             let (provider, name) = match self.runner.models.resolve(model) {
                 Ok(found) => found,
                 Err(unknown) => {
-                    failures.push((model, unknown.to_string()));
+                    let why = unknown.to_string();
+                    self.hooks.show_failure(&ModelFailure { model, class: "unknown_model", why: &why });
+                    failures.push((model, why));
                     too_long = false;
                     continue;
                 }
@@ -259,7 +270,7 @@ impl Work<'_> {
                 let (from, why) = (&*request.model, &*told(&failures));
                 self.hooks.show_switch(&ModelSwitch { from, to: model, why });
             }
-            let answered = self.ask((&*provider, name), request, asking, &deltas).await;
+            let answered = self.ask(&AskedModel { provider: &*provider, model, name }, request, asking, &deltas).await;
             deltas.end(answered.is_ok());
             match answered {
                 Ok(reply) => return Ok((reply, model.clone(), deltas.seen())),
@@ -282,7 +293,7 @@ impl Work<'_> {
     /// Asks one model, again after a pause where that may help and nothing was shown yet.
     async fn ask(
         &self,
-        (provider, model): (&dyn Provider, &str),
+        asked: &AskedModel<'_>,
         request: &LlmRequest,
         asking: ModelRequest,
         deltas: &Deltas<'_>,
@@ -293,8 +304,8 @@ impl Work<'_> {
             deltas.begin();
             let take = |delta: providers::Delta<'_>| deltas.take(delta);
             let calling = match turn {
-                Some(turn) => provider.call_in_turn(model, request, turn, &take),
-                None => provider.call(model, request, &take),
+                Some(turn) => asked.provider.call_in_turn(asked.name, request, turn, &take),
+                None => asked.provider.call(asked.name, request, &take),
             };
             let called = tokio::select! {
                 biased;
@@ -315,6 +326,11 @@ impl Work<'_> {
                 let asks = policy.asks_too_much(&error).map(in_words);
                 let asks = asks.map(|wait| format!("; it asks to come back in {wait}")).unwrap_or_default();
                 let text = format!("{error}{asks}");
+                let class = match &error {
+                    ProviderError::Transient { reason, .. } => reason.word(),
+                    ProviderError::Final { .. } => "final",
+                };
+                self.hooks.show_failure(&ModelFailure { model: asked.model, class, why: &text });
                 return Err(if too_long { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) });
             };
             self.tell(RuntimeEvent::LlmRetry {

@@ -119,7 +119,8 @@ fn redirect(response: &Response) -> Result<Option<Url>, String> {
     let Some(target) = header(response, LOCATION) else {
         return Err(format!("status {} without a location", response.status().as_u16()));
     };
-    let joined = response.url().join(&target).map_err(|e| format!("a redirect to `{target}`, which is no URL: {e}"))?;
+    let joined =
+        response.url().join(&target).map_err(|e| format!("a redirect to `{target}`, which is not a URL: {e}"))?;
     Ok(Some(joined))
 }
 

@@ -164,7 +164,7 @@ fn render(taken: &Taken, first: u64, bytes: u64) -> String {
         note(format!("[cut after line {}; the file has {bytes} bytes; go on with offset {next}]", next - 1));
     }
     if lossy {
-        note("[not UTF-8: bytes that are no text are shown as \u{fffd}]".into());
+        note("[not UTF-8: bytes that are not text are shown as \u{fffd}]".into());
     }
     out
 }

@@ -63,7 +63,7 @@ pub enum SandboxError {
 /// Confines the calling thread, and all that it starts, away from what is protected; there is no way back.
 ///
 /// # Errors
-/// When the kernel has Landlock and refuses the rules. Where it has none, that is no error but told in the result.
+/// When the kernel has Landlock and refuses the rules. Where it has none, that is not an error but told in the result.
 pub fn confine(protected: &Protected) -> Result<Confinement, SandboxError> {
     confine_by(Plan::new(protected))
 }

@@ -195,7 +195,7 @@ fn real_path(open: &impl AsFd, otherwise: impl FnOnce() -> PathBuf) -> PathBuf {
     std::fs::read_link(link).unwrap_or_else(|_| otherwise())
 }
 
-/// The name of a kind of thing that is no regular file.
+/// The name of a kind of thing that is not a regular file.
 pub(super) fn kind(of: FileType) -> &'static str {
     if of.is_dir() {
         "folder"

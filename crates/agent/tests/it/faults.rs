@@ -79,7 +79,7 @@ fn refusal(place: Place, row: &Row, phrase: Option<&str>) -> Option<String> {
             let what = if phrase == TIMED_OUT { "timed out" } else { "failed" };
             Some(format!("Tool execution denied by approval hook: tool approval hook \"h\" {what}"))
         }
-        // An empty answer is no fault, but no approval either.
+        // An empty answer is not a fault, but no approval either.
         (Place::Stage("approve_tool", _), None) if row.name == "empty reply" => {
             Some("Tool execution denied by approval hook (hook \"h\")".into())
         }

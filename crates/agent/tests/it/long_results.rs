@@ -60,7 +60,7 @@ async fn a_model_gets_64_kib_and_pages_through_the_rest() {
     let (page, note) = second.rsplit_once("[bytes ").unwrap();
     assert!(all[at..].starts_with(page) && second.len() <= MAX_RESULT_BYTES && page.len() > 60_000, "{note}");
     assert_eq!(host.result("end"), "line 19999\nline 20000\n");
-    assert_eq!(host.result("no"), "`result://2` is no result of this session, or it had to give way to newer ones");
+    assert_eq!(host.result("no"), "`result://2` is not a result of this session, or it had to give way to newer ones");
     for n in 0..host.model.count() {
         for message in &host.model.request(n).messages {
             assert!(message.get().content.len() <= MAX_RESULT_BYTES);

@@ -277,7 +277,7 @@ async fn after_a_compaction_the_wire_begins_anew() {
     assert_eq!(host.turn("U1").await.reply, "A3");
     // Before: everything that was sent once. Thoughts of an earlier turn go with it.
     assert_eq!(server.told(4), "U0 tone old A0 U1 tone P0 check goal FIRST th1 read_file T1 trunc cite check LOOP");
-    // What is asked aside is no part of the turn.
+    // What is asked aside is not part of the turn.
     let aside = server.told(5);
     assert!(aside.starts_with("user: U0\n") && !aside.contains("check"), "{aside}");
     let after = server.told(6);

@@ -94,7 +94,7 @@ pub struct ManifestPlace {
     pub pointer: String,
 }
 
-/// What is said of a text that is no JSON, with what people put there who know its laxer kin.
+/// What is said of a text that is not JSON, with what people put there who know its laxer kin.
 fn not_json(why: &str) -> String {
     let lax = matches!(why, "expected value" | "key must be a string" | "trailing comma");
     let hint = if lax { " (no comments, no trailing commas, strings in double quotes)" } else { "" };

@@ -117,7 +117,7 @@ fn read(bytes: &[u8]) -> Result<AuditLine, String> {
     }
     let text = std::str::from_utf8(bytes).map_err(|e| format!("byte {} is not UTF-8", e.valid_up_to() + 1))?;
     if !text.trim_ascii_start().starts_with('{') {
-        return Err("it is no JSON object".into());
+        return Err("it is not a JSON object".into());
     }
     // The type is read first, so that everything after it is read with one known shape.
     match from_json::<Tag>(text)?.r#type {

@@ -104,8 +104,8 @@ fn bad_lines_are_named_with_what_is_wrong() {
     let change = |from: &str, to: &str| good.replacen(from, to, 1);
     let cases = [
         ("{".into(), "EOF while parsing an object at column 1"),
-        ("[\"entry\"]".into(), "it is no JSON object"),
-        ("oops".into(), "it is no JSON object"),
+        ("[\"entry\"]".into(), "it is not a JSON object"),
+        ("oops".into(), "it is not a JSON object"),
         ("{}".into(), "missing field `type` at column 2"),
         (change("entry", "row"), "unknown variant `row`, expected `entry` or `checkpoint` at column 13"),
         (change("entry", "checkpoint"), "unknown field `kind`, expected one of"),
@@ -129,7 +129,7 @@ fn bad_lines_are_named_with_what_is_wrong() {
     }
     let error = read_line(2, b"{\"type\":\"\xff\"}").unwrap_err();
     assert_eq!(error.to_string(), "line 2: byte 10 is not UTF-8");
-    // Depth costs nothing: what is no member of a line is not entered.
+    // Depth costs nothing: what is not a member of a line is not entered.
     let deep = format!("{{\"x\":{}", "[".repeat(1_000_000));
     assert_eq!(read_line(1, deep.as_bytes()).unwrap_err().why, "EOF while parsing a list at column 1000005");
 }

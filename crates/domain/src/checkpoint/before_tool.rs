@@ -72,14 +72,16 @@ impl CallPatch {
     /// Applies the patch to `call`, which is to run.
     ///
     /// # Errors
-    /// The new name is no tool of this agent.
+    /// The new name is not a tool of this agent.
     pub fn apply(self, call: &mut ToolCall, known: &dyn AgentInfo) -> Result<Vec<String>, String> {
         self.put(call, |name| {
-            known.tool(name).ok_or_else(|| format!("result.call.tool names \"{name}\", which is no tool of this agent"))
+            known
+                .tool(name)
+                .ok_or_else(|| format!("result.call.tool names \"{name}\", which is not a tool of this agent"))
         })
     }
 
-    /// Applies the patch to `call`, which a hook answered. Nothing runs for it, so it need be no tool of this agent; the
+    /// Applies the patch to `call`, which a hook answered. Nothing runs for it, so it need not be a tool of this agent; the
     /// gates rule on the name that is meant.
     ///
     /// # Errors

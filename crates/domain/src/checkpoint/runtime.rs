@@ -195,6 +195,19 @@ pub enum RetryReason {
     ContextLimit,
 }
 
+impl RetryReason {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Network => "network",
+            Self::RateLimit => "rate_limit",
+            Self::ServerError => "server_error",
+            Self::ContextLimit => "context_limit",
+        }
+    }
+}
+
 /// Why the oldest messages gave way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

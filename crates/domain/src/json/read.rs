@@ -1,6 +1,6 @@
 //! A reader of JSON text that keeps every digit, and knows no member names of its own.
 //!
-//! It only says that a text is no JSON; what to tell people is found out by serde_json, which reads the text once more.
+//! It only says that a text is not JSON; what to tell people is found out by serde_json, which reads the text once more.
 
 use serde::Deserialize as _;
 use serde::de::IgnoredAny;
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str, levels: usize) -> Result<Value, Flaw> {
 /// Why a text is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Flaw {
-    /// It is no JSON.
+    /// It is not JSON.
     Syntax,
     /// It is nested deeper than this.
     Depth(usize),
@@ -57,7 +57,7 @@ impl Flaw {
     }
 }
 
-/// The words of serde_json about a text that is no JSON.
+/// The words of serde_json about a text that is not JSON.
 fn told_by_serde(text: &str) -> String {
     let Err(error) = serde_json::from_str::<serde_json::Value>(text) else { return "not understood".to_owned() };
     let said = error.to_string();

@@ -2,7 +2,7 @@
 //!
 //! serde has no words for the digits of a number. Of serde_json, and of nothing else, a value asks for the raw text
 //! instead, in the way in which its `RawValue` does. What buffers in between, such as `flatten`, `untagged` and
-//! internal tags, and what is no JSON, hands over numbers of the machine.
+//! internal tags, and what is not JSON, hands over numbers of the machine.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -44,7 +44,7 @@ pub enum FindingCode {
     F2,
     /// It is not UTF-8 or not JSON.
     F3,
-    /// It is no object with an array of hooks.
+    /// It is not an object with an array of hooks.
     F4,
     /// It is in the event-keyed form of other agents.
     F5,
@@ -54,7 +54,7 @@ pub enum FindingCode {
     F8,
     /// A key stands twice in an object.
     F9,
-    /// An entry is no object.
+    /// An entry is not an object.
     E1,
     /// It lacks fields.
     E2,

@@ -16,7 +16,7 @@ use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Never;
 
 use super::Dispatcher;
-use crate::evidence::ModelSwitch;
+use crate::evidence::{ModelFailure, ModelSwitch};
 
 /// The text in the place of a result when the turn was cancelled before every hook had seen it: what they would remove
 /// reaches nobody.
@@ -48,7 +48,7 @@ impl Dispatcher {
         let (subject, ruling) = self.check(subject).await;
         match ruling {
             Ruling::Abort(aborted) => Err((subject, Stopped::Aborted(aborted))),
-            // What hooks say when they are cancelled is no verdict.
+            // What hooks say when they are cancelled is not a verdict.
             Ruling::Proceed | Ruling::Deny(_) if self.is_cut_off::<C>() => Err((subject, Stopped::Cancelled)),
             Ruling::Proceed => Ok(subject),
             Ruling::Deny(denied) => Err((subject, Stopped::Denied(denied))),
@@ -70,7 +70,7 @@ impl Dispatcher {
         let (submitted, ruling, notes) = self.consult(subject).await;
         match ruling {
             Ruling::Proceed => Ok((submitted.prompt, notes)),
-            // A gate that was cancelled refuses too, but that is no verdict on the message.
+            // A gate that was cancelled refuses too, but that is not a verdict on the message.
             Ruling::Deny(denied) if denied.ground == DenialGround::Fault && self.cancel.is_cancelled() => {
                 Err(Stopped::Cancelled)
             }
@@ -120,6 +120,11 @@ impl Dispatcher {
     /// Shows whoever watches that another model is asked.
     pub fn show_switch(&self, switch: &ModelSwitch<'_>) {
         self.evidence.switched(&self.who, switch);
+    }
+
+    /// Shows whoever watches that a model gave no answer.
+    pub fn show_failure(&self, failure: &ModelFailure<'_>) {
+        self.evidence.model_failed(&self.who, failure);
     }
 
     /// Shows whoever watches what a call of a model cost.

@@ -55,7 +55,7 @@ const KNOWN: [Known; 2] = [
 /// Adds the first provider that the surroundings offer, if any, and the model that it is used with.
 ///
 /// # Errors
-/// The address in the environment is no URL: its key must not go anywhere else.
+/// The address in the environment is not a URL: its key must not go anywhere else.
 pub(super) fn add(config: &mut Config, env: &Env, probe: Option<&Probe<'_>>) -> Result<(), HostError> {
     let found = match KNOWN.iter().find(|known| env.text(known.key).is_some()) {
         Some(known) => Some(known.provider(env)?),

@@ -216,7 +216,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, HostError> {
     let at_once = nix::fcntl::OFlag::O_NONBLOCK.bits();
     let open = File::options().read(true).custom_flags(at_once).open(file).map_err(|why| refused(&why))?;
     if !open.metadata().map_err(|why| refused(&why))?.is_file() {
-        return Err(refused(&"it is no regular file").hint("write the configuration to a file, and name that"));
+        return Err(refused(&"it is not a regular file").hint("write the configuration to a file, and name that"));
     }
     let mut bytes = Vec::new();
     open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|why| refused(&why))?;

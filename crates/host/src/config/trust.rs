@@ -147,7 +147,7 @@ fn surveyed(env: &Env, named: Option<&Path>) -> Result<PathBuf, HostError> {
     Ok(file)
 }
 
-/// What `layer` names and what is not loaded, since it leads out of the folder or is no skill that anybody could accept.
+/// What `layer` names and what is not loaded, since it leads out of the folder or is not a skill that anybody could accept.
 pub(super) fn refused(layer: &Layer, skills: &FoundSkills) -> Vec<String> {
     let rules = layer.raw.rules_dir.as_ref().map(|dir| RuleFolder::found(layer.folder.join(dir), &layer.folder));
     let rules = rules.map(|rules| rules.refused()).unwrap_or_default();

@@ -148,7 +148,7 @@ fn without_its_vendor_a_hook_takes_what_is_set_each_with_its_own_model() {
     let bare = judges(one);
     assert_eq!(
         chosen(&bare, "haiku", &JudgeSettings::default()),
-        "hook resolver: nobody says which model is to judge in place of `haiku`; \
+        "hook resolver: no model is configured to judge in place of `haiku`; \
          set `agent_hooks.prompt.provider` and `agent_hooks.prompt.model`"
     );
     assert_eq!(chosen(&judges(""), "a:b", &JudgeSettings::default()), NOBODY);

@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to the server at `url`, which is not made before the first message.
 pub(super) fn open(url: &str) -> Result<StreamableHttpClientTransport<Exact>, String> {
-    let parsed = Url::parse(url).map_err(|error| format!("`{}` is no URL: {error}", shown_url(url)))?;
+    let parsed = Url::parse(url).map_err(|error| format!("`{}` is not a URL: {error}", shown_url(url)))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
         return Err(format!("`{}` cannot be reached: expected `http://…` or `https://…`", shown_url(url)));
     }
@@ -39,6 +39,6 @@ mod tests {
         let check = |url: &str| open(url).err().unwrap_or_default();
         assert_eq!(check("http://127.0.0.1:9/mcp"), "");
         assert_eq!(check("ftp://host/"), "`ftp://host/` cannot be reached: expected `http://…` or `https://…`");
-        assert_eq!(check("host"), "`host` is no URL: relative URL without a base");
+        assert_eq!(check("host"), "`host` is not a URL: relative URL without a base");
     }
 }

@@ -43,7 +43,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &Arc<Shared>) -> Resul
         let mut page = page(peer, cursor.take()).await?;
         match page.get_mut("tools").map(Value::take) {
             Some(Value::Array(tools)) => found.extend(tools),
-            _ => return Err(Trouble::Refused("its list of tools is none: expected an array `tools`".into())),
+            _ => return Err(Trouble::Refused("its list of tools is invalid: expected an array `tools`".into())),
         }
         cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         if cursor.is_none() || found.len() > MAX_TOOLS {

@@ -6,7 +6,7 @@ use domain::tool::ToolOutput;
 /// What a block of unknown kind of data is called.
 const ANY_BYTES: &str = "application/octet-stream";
 
-/// A text of this length without a blank is no word and no key, but a file as base64.
+/// A text of this length without a blank is not a word and no key, but a file as base64.
 const UNREADABLE_BYTES: usize = 4096;
 
 /// Reads a result block by block; what is no block leaves a note, and spoils nothing else.

@@ -165,7 +165,7 @@ impl Shared {
                 Ok(Err(error @ ServiceError::TransportSend(_))) => {
                     line.trouble.cancel();
                     self.leaves(line.life, deadline).await;
-                    // Half a line is no call. What an HTTP server has read of one is not known.
+                    // Half a line is not a call. What an HTTP server has read of one is not known.
                     if matches!(self.spec.transport, Transport::Http { .. }) {
                         return Err(Unanswered::Lost(undelivered(&error)));
                     }

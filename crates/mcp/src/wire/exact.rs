@@ -27,7 +27,7 @@ pub(crate) fn meta(value: &impl ToString) -> MetaObject {
 /// A message as it is written: what has a text beside it is replaced by that.
 ///
 /// # Errors
-/// It is no JSON, in rmcp's words, or a text beside it is none.
+/// It is not JSON, in rmcp's words, or a text beside it is none.
 pub(crate) fn written(message: &impl Serialize) -> Result<Value, serde_json::Error> {
     let mut value = to_value(message)?;
     if let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) {
@@ -67,7 +67,7 @@ pub(crate) fn noted(result: &mut Value) {
     meta[KEY] = text.into();
 }
 
-/// A whole message with the text of its result, if it has one, beside that; nothing if it is no JSON.
+/// A whole message with the text of its result, if it has one, beside that; nothing if it is not JSON.
 pub(crate) fn noted_text(message: &str) -> Option<String> {
     let mut value = parse(message).ok()?;
     noted(value.get_mut("result")?);
@@ -86,7 +86,7 @@ pub(crate) fn notice(message: &str) -> Option<String> {
 /// A result as it was written.
 ///
 /// # Errors
-/// It is no JSON, in words.
+/// It is not JSON, in words.
 pub(crate) fn result(result: ServerResult) -> Result<Value, String> {
     let value = to_value(result).map_err(|error| error.to_string())?;
     match value.get("_meta").and_then(|meta| meta.get(KEY)).and_then(Value::as_str) {

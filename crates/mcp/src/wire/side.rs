@@ -46,7 +46,7 @@ pub(crate) trait Side: ServiceRole {
     /// Reads a message, with every number as it is written; nothing for one that nobody here needs.
     fn read(memory: &mut Self::Memory, value: Value) -> Result<Option<RxJsonRpcMessage<Self>>, UnreadableMessage>;
 
-    /// What stands for a message that is no JSON, or nested too deep, if its top tells whom it answers or who waits for
+    /// What stands for a message that is not JSON, or nested too deep, if its top tells whom it answers or who waits for
     /// an answer.
     fn unread(
         memory: &mut Self::Memory,
@@ -428,7 +428,7 @@ mod tests {
         let mut client = PendingRequests::default();
         RoleClient::sent(&mut client, &call(7));
         let top = |id: i64, has_method| Outline { id: Some(json!(id)), has_method };
-        assert!(RoleClient::unread(&mut client, top(7, true), "deep".into()).is_err(), "it is no answer");
+        assert!(RoleClient::unread(&mut client, top(7, true), "deep".into()).is_err(), "it is not an answer");
         assert!(RoleClient::unread(&mut client, top(8, false), "deep".into()).is_err(), "nobody asked");
         let Ok(error) = RoleClient::unread(&mut client, top(7, false), "deep".into()) else { panic!("it was asked") };
         let error = domain::json::to_value(error).unwrap();

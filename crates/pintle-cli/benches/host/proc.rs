@@ -10,7 +10,7 @@ use anyhow::Context as _;
 pub(crate) fn status(folder: &Path, name: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string(folder.join("status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
-    line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is no number"))
+    line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is not a number"))
 }
 
 /// The names of what is in `folder`, as far as they are numbers.

@@ -132,7 +132,7 @@ fn say(numbers: &[u64]) -> anyhow::Result<()> {
 pub(crate) fn kib(name: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
-    line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is no number"))
+    line.trim().trim_end_matches(" kB").parse().with_context(|| format!("{name} is not a number"))
 }
 
 /// The most memory that this process had is what it has now.

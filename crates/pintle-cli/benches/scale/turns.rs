@@ -125,7 +125,7 @@ fn sqlite(stage: &Stage, report: &mut Report, durability: Durability) -> anyhow:
     let name = name("SQLite", durability);
     let mut bare = |calls| bare.insert(calls);
     compared(report, &name, &mut |calls| worked(calls), &mut bare)?;
-    // One round by itself: the syncs of opening and closing are no call's.
+    // One round by itself: the syncs of opening and closing are not a call's.
     rows::fresh(&blank, &ours)?;
     let store = stage.open(&url(&ours), durability)?;
     let before = syncs::so_far();
@@ -221,6 +221,6 @@ impl<'a> Databases<'a> {
     /// The syncs of the server's log so far.
     fn syncs(&self) -> anyhow::Result<u64> {
         let counted = self.server.execute("postgres", "SELECT wal_sync FROM pg_stat_wal");
-        counted.trim().parse().with_context(|| format!("`{counted}` is no number"))
+        counted.trim().parse().with_context(|| format!("`{counted}` is not a number"))
     }
 }

@@ -211,7 +211,7 @@ impl Chat<'_> {
             let what = if self.interactive {
                 "/resume goes on with it; a new message starts over"
             } else {
-                "a message begins anew"
+                "the next message starts over"
             };
             let prompt = clip(&open.prompt);
             self.console.note(&format!("the turn \"{prompt}\" {why}: {what}, and it ends as aborted"));

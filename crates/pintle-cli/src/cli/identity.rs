@@ -80,7 +80,7 @@ pub(super) fn lasting(text: &str, now: Timestamp) -> Result<Duration, CliError> 
     let until = span.and_then(|span| now.to_zoned(TimeZone::UTC).checked_add(span).ok());
     let lasts = until.and_then(|until| Duration::try_from(until.timestamp().duration_since(now)).ok());
     lasts.ok_or_else(|| {
-        CliError::usage(format!("--expires: \"{text}\" is no time")).hint("write how long, such as 90d or 12h")
+        CliError::usage(format!("--expires: \"{text}\" is not a time")).hint("write how long, such as 90d or 12h")
     })
 }
 

@@ -75,22 +75,32 @@ pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliErr
         let change = MemberChange { enabled: Some(enabled), ..MemberChange::default() };
         at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused).map(drop)
     };
+    let done = |user: &str, what: &str| terminal::note(&format!("{}: {what}", clean(user)));
     match command {
         MembersCommand::List(args) => return list(&open(global, args.tenant.as_deref())?, &args),
         MembersCommand::Add(args) => {
             let at = open(global, args.tenant.as_deref())?;
             at.admin.add_member(&at.by, &args.user, args.role, at.now).map_err(refused)?;
+            done(&args.user, &format!("added as {}", args.role));
         }
         MembersCommand::Set(args) => {
             let at = open(global, args.tenant.as_deref())?;
             let change = MemberChange { role: Some(args.role), ..MemberChange::default() };
             at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused)?;
+            done(&args.user, &format!("is now {}", args.role));
         }
-        MembersCommand::Disable(args) => change(&args, false)?,
-        MembersCommand::Enable(args) => change(&args, true)?,
+        MembersCommand::Disable(args) => {
+            change(&args, false)?;
+            done(&args.user, "disabled; their keys and sessions stop working within a second");
+        }
+        MembersCommand::Enable(args) => {
+            change(&args, true)?;
+            done(&args.user, "enabled");
+        }
         MembersCommand::Remove(args) => {
             let at = open(global, args.tenant.as_deref())?;
             at.admin.remove_member(&at.by, &args.user, at.now).map_err(refused)?;
+            done(&args.user, "removed, with their keys and sessions");
         }
     }
     Ok(0)

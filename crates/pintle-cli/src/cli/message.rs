@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The message that `given` on the command line makes with what stands on stdin.
 ///
 /// # Errors
-/// There is none, it is no text, or there is too much of it.
+/// There is none, it is not text, or there is too much of it.
 pub(super) fn of(given: Option<&str>, no_stdin: bool) -> Result<String, CliError> {
     let text = match given {
         Some(text) if text != "-" => beside(text, if no_stdin { None } else { piped_beside()? }.as_deref()),

@@ -62,13 +62,17 @@ pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliErr
                     error
                 }
             })?;
+            terminal::note(&format!("{}: created; its id:", clean(&tenant.slug)));
             terminal::say(&format!("{}\n", tenant.id))?;
         }
         TenantsCommand::Disable(args) => {
             at.admin.set_tenant(&at.by, &args.tenant, false, at.now).map_err(refused)?;
+            let what = "disabled; its connections and turns end, and its gates refuse everything";
+            terminal::note(&format!("{}: {what}", clean(&args.tenant)));
         }
         TenantsCommand::Enable(args) => {
             at.admin.set_tenant(&at.by, &args.tenant, true, at.now).map_err(refused)?;
+            terminal::note(&format!("{}: enabled", clean(&args.tenant)));
         }
     }
     Ok(0)

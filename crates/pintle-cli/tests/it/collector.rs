@@ -76,7 +76,7 @@ impl Collector {
 }
 
 fn int(value: Option<number_data_point::Value>) -> i64 {
-    let Some(number_data_point::Value::AsInt(number)) = value else { panic!("{value:?} is no whole number") };
+    let Some(number_data_point::Value::AsInt(number)) = value else { panic!("{value:?} is not a whole number") };
     number
 }
 
@@ -86,7 +86,7 @@ fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
         if let any_value::Value::IntValue(number) = value {
             return number.to_string();
         }
-        let any_value::Value::StringValue(text) = value else { panic!("{value:?} is no value of ours") };
+        let any_value::Value::StringValue(text) = value else { panic!("{value:?} is not a value of ours") };
         text
     };
     attributes.iter().map(|one| (one.key.clone(), text(one))).collect()

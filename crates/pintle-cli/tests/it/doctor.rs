@@ -48,7 +48,7 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ✓ guard          guard  before_tool answered continue in [time]
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
-    ! order          both   may answer for a tool before others that also match it are asked: guard
+    ! order          both   may answer for a tool before others that also match it are asked: guard; `respond = []` in the entry of a hook says that it never answers
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
@@ -78,7 +78,7 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     insta::assert_snapshot!(doctor(&env), @r#"
     exit 5
     ✗ configuration         [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
-    ✗ guard          bad    unproven at configuration: could not start: [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
+    ✗ guard          bad    unproven at configuration: its configuration is wrong: [root]/config/pintle/pintle.toml:41:14: hooks.processes.bad.intercept.0: unsupported intercept "before_tol"; did you mean "before_tool"?
     ✗ guard          blind  unproven at matcher: `writefile` matches no tool of any agent; did you mean `write_file`? ([root]/config/pintle/pintle.toml:32:11)
     ✗ guard          gone   unproven at spawn: could not start: program `no-such-guard` was not found through PATH
     ✗ guard          idle   unproven at matcher: `^web_fetch$` matches `web_fetch`, which no agent has; name it in `agents.NAME.tools`
@@ -86,10 +86,10 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     ✗ guard          odd    unproven at the canary: at before_tool it broke the protocol: unknown action "deny"; did you mean "deny_tool"?
     ✗ guard          rude   unproven at hello: could not start: exited with status 3 before it answered hook.hello
     ✗ guard          slow   unproven at the canary: at before_tool it timed out after [time]
-    ! order          gone   may answer for a tool before others that also match it are asked: idle, odd, rude, slow
-    ! order          idle   may answer for a tool before others that also match it are asked: odd, rude, slow
-    ! order          odd    may answer for a tool before others that also match it are asked: rude, slow
-    ! order          rude   may answer for a tool before others that also match it are asked: slow
+    ! order          gone   may answer for a tool before others that also match it are asked: idle, odd, rude, slow; `respond = []` in the entry of a hook says that it never answers
+    ! order          idle   may answer for a tool before others that also match it are asked: odd, rude, slow; `respond = []` in the entry of a hook says that it never answers
+    ! order          odd    may answer for a tool before others that also match it are asked: rude, slow; `respond = []` in the entry of a hook says that it never answers
+    ! order          rude   may answer for a tool before others that also match it are asked: slow; `respond = []` in the entry of a hook says that it never answers
     ✓ store                 sqlite://pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]

@@ -39,7 +39,7 @@ fn a_stored_guard_that_answers_the_canary_is_armed() {
     ];
     insta::assert_snapshot!(doctor(&with_rules(&rules.concat())), @"
     exit 0
-    ! guard          no-rm  armed, denies the canary (pre_tool_use answered deny in [time])
+    ! guard          no-rm  armed, denies the canary: pintle_canary (pre_tool_use answered deny in [time])
     ✓ guard          any    user_prompt_submit answered continue in [time]
     ✓ guard          spawn  subagent_start answered continue in [time]
     ✓ hook           told   it is in force
@@ -101,7 +101,7 @@ fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
     store.trip(&web.id, &web.tenant_id, &by).unwrap();
     drop(store);
     let seen = doctor(&first);
-    let said = "unproven at breaker: its circuit breaker is open since";
+    let said = "unproven at breaker: its circuit breaker tripped at";
     assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
 }
 

@@ -70,7 +70,7 @@ fn the_older_layout_is_taken_over_once() {
       agent_hooks "judge": it is off, as it was
       agent_hooks "told": it is about fewer agents: agent "gone" is not configured here
       agent_hooks "told": it observes: what it adds (`additionalContext`) lands nowhere, and what it changes neither
-      quality gate 1 of main: it is asked before the task is given away, and no more about its result
+      quality gate 1 of main: it is asked before the task is delegated, and no longer about its result
       quality gate 1 of main: nothing is tried again: a block is the end of it
       hook_executions: 2 rows of history stay where they are
     "#);
@@ -161,7 +161,7 @@ fn what_is_no_source_says_what_is() {
     check("letter.txt", 2, "neither a database of SQLite nor JSON");
     check("empty.json", 2, "holds nothing of GoClaw");
     check("table.json", 2, "`hooks` is {\"name\":\"guard\"}; expected a list of rows");
-    check("latin.json", 2, "neither a database of SQLite nor JSON: it is no UTF-8");
+    check("latin.json", 2, "neither a database of SQLite nor JSON: it is not UTF-8");
     check("mysql://ada:secret@db/x", 2, "unknown scheme `mysql`");
     check("sqlite://none.db", 1, "there is no file");
     let seen = env.pintle(&["import", "goclaw", "empty.json"]);
@@ -218,7 +218,7 @@ fn what_cannot_be_read_is_named_and_no_default_takes_its_place() {
       hooks "36": its scope is "planet"; expected global, tenant or agent
       hooks "copy": another record has its id, [id], and was imported first
       hooks row 10: handler_type, event, and scope are required
-      hooks row 11: it is no object with a hook's settings
+      hooks row 11: it is not an object with a hook's settings
       quality gates of writer: its quality_gates is {"type":"agent","agent":"qa"}; expected a JSON list
       quality gates of cut: its other_config is "{\"quality_gates\":["; expected a JSON object
     to know:

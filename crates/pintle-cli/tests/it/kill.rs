@@ -137,7 +137,7 @@ impl Life<'_> {
                 resumed.wait().unwrap();
                 self.check_evidence();
             }
-            // There may be no session yet, or nothing open in it.
+            // There may be not a session yet, or nothing open in it.
             self.done(&["sessions", "resume", "--quiet", "s"], &[0, 1, 2]);
         }
         self.done(&["run", "--quiet", "--session", "s", "again"], &[0]);

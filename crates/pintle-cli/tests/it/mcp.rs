@@ -260,7 +260,8 @@ fn a_listing_knows_that_hooks_meet_at_the_tools_of_a_server() {
         )
     };
     let env = with_own(DONE, &[("a", "'one'")], &(hook("answers", 1) + &hook("guards", 2)));
-    let warning = "warning: `answers` may answer for a tool before others that also match it are asked: guards\n";
+    let warning = "warning: `answers` may answer for a tool before others that also match it are asked: guards; `respond = []` in the \
+                   entry of a hook says that it never answers\n";
     assert!(env.pintle(&["hooks", "list"]).out.ends_with(warning));
     assert_eq!(env.pintle(&["hooks", "lint"]).code, Some(0));
 }

@@ -144,11 +144,11 @@ fn wrong(page: &str) -> String {
 fn what_a_page_gets_wrong_is_found() {
     let cases = [
         ("```toml\n[agents.main]\n```\n", "page.md:1: say what this block is for"),
-        ("<!-- test: fil x -->\n```toml\n```\n", "page.md:1: `fil x` is no word of pages"),
+        ("<!-- test: fil x -->\n```toml\n```\n", "page.md:1: `fil x` is not a word of pages"),
         ("<!-- test: file x -->\n\nText\n", "page.md:1: no block follows"),
         ("<!-- test: file x\n", "page.md:1: the comment does not end"),
         ("```console\n$ true\n", "page.md:1: the block does not end"),
-        ("<!-- test: not here: -->\n```sh\n```\n", "page.md:1: `not here:` is no word of pages"),
+        ("<!-- test: not here: -->\n```sh\n```\n", "page.md:1: `not here:` is not a word of pages"),
         ("```console\nhello\n```\n", "page.md:1: `hello` stands before the first command"),
         ("<!-- test: exits 0 1 -->\n```console\n$ true\n```\n", "page.md:2: 2 exit codes for 1 commands"),
         ("```console\n$ false\n```\n", "page.md:1: `false` ended with 1 and not with 0"),

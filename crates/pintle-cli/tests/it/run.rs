@@ -89,7 +89,7 @@ fn a_message_that_is_too_long_is_refused_and_not_cut() {
 fn a_configuration_that_is_a_pipe_is_not_waited_for() {
     let env = TestEnv::new();
     nix::unistd::mkfifo(&env.path("here/pipe.toml"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    for (file, why) in [("pipe.toml", "it is no regular file"), (".", "it is no regular file")] {
+    for (file, why) in [("pipe.toml", "it is not a regular file"), (".", "it is not a regular file")] {
         let seen = env.pintle(&["-c", file, "run", "hello"]);
         assert_eq!((seen.code, seen.out.as_str()), (Some(2), ""));
         assert!(seen.err.contains(&format!("cannot be read: {why}")), "{}", seen.err);

@@ -172,14 +172,14 @@ fn a_row_in_the_middle_that_was_altered_is_told_by_doctor_too() {
 fn a_newest_row_that_was_written_anew_is_no_older_copy() {
     let (_model, env) = guarded();
     tell(&env, "UPDATE audit_log SET hash = prev WHERE seq = (SELECT max(seq) FROM audit_log)");
-    let written = "was written anew by something other than Pintle: row ";
+    let written = "was rewritten by something other than Pintle: row ";
     let seen = turn(&env, "go");
     assert!(seen.err.contains("the end of the audit chain of the store at ") && seen.err.contains(written), "{seen}");
     assert!(!seen.err.contains("older copy") && !env.path("here/made").exists(), "{seen}");
     let (verify, doctor) = looked_at(&env);
     assert!(verify.out.contains(written) && doctor.out.contains(written), "{verify}{doctor}");
     let seen = env.on_terminal("", &["store", "accept"]);
-    assert!(seen.code == Some(0) && seen.out.contains("accepted: an audit chain whose end was written anew"), "{seen}");
+    assert!(seen.code == Some(0) && seen.out.contains("accepted: an audit chain whose end was rewritten"), "{seen}");
 }
 
 /// Says something else in the first row of the chain, hashes all rows behind it anew, and takes the signatures.

@@ -131,7 +131,7 @@ const PLAYED: &str = "[providers.play]\nkind = 'scripted'\nscript = 'script.json
 const EYE: &str = r#"read -r hello; echo '{"id":1,"result":{}}'
 n=2; while read -r line; do printf '%s\n' "$line" >>results; echo "{\"id\":$n,\"result\":{}}"; n=$((n+1)); done"#;
 
-/// The agent gives itself a terminal, hides where it comes from, and still is no person.
+/// The agent gives itself a terminal, hides where it comes from, and still is not a person.
 #[test]
 fn the_agent_cannot_accept_anything() {
     let env = TestEnv::new();

@@ -130,7 +130,7 @@ fn a_pipe_in_a_folder_of_rules_is_not_waited_for() {
     env.found_config("");
     env.user_config("[agents.main]\n[agent_hooks]\ndir = 'hooks.d'\n");
     let seen = env.pintle(&["hooks", "list"]);
-    assert!(seen.err.contains("pipe.toml:1:1: is no regular file"), "{seen}");
+    assert!(seen.err.contains("pipe.toml:1:1: is not a regular file"), "{seen}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ impl Turn {
                 let done = done(FinishedCall { call, output, by: Some(by), took }, gate_notes);
                 Ok(Cleared::Done(self.settled(&hooks, done, took).await))
             }
-            // A hook that was cancelled refuses too, but that is no verdict.
+            // A hook that was cancelled refuses too, but that is not a verdict.
             Clearance::Refused { .. } | Clearance::Waiting { .. } if self.cancel().is_cancelled() => {
                 Err(self.cut_off())
             }

@@ -172,6 +172,6 @@ impl Ears {
 
 /// The runtime event of `notice`.
 pub(crate) fn event(notice: &Notice) -> &pintle::checkpoint::RuntimeEvent {
-    let ObservedEvent::Runtime(event) = &notice.what else { panic!("{notice:?} is no runtime event") };
+    let ObservedEvent::Runtime(event) = &notice.what else { panic!("{notice:?} is not a runtime event") };
     event
 }

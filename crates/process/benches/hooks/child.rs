@@ -39,7 +39,7 @@ impl Answers {
         let (mut line, mut reply) = (Vec::new(), Vec::new());
         while lines.read_until(b'\n', &mut line)? > 0 {
             reply.clear();
-            self.answer(&line, &mut reply).context("a line that is no call")?;
+            self.answer(&line, &mut reply).context("a line that is not a call")?;
             out.write_all(&reply)?;
             out.flush()?;
             line.clear();

@@ -109,8 +109,8 @@ impl RunningCommand {
         // Where nothing is left, as usual, this is over at once; else it goes on in the background.
         let alone = body.child_guard.end_all(TERM_GRACE).now_or_never().is_some();
         let end = match body.child_guard.fault() {
-            Fault::Killed { signal } => CommandEnd::Signal(signal),
-            Fault::BadExit { status } => CommandEnd::Exit(status),
+            Fault::Killed { signal, .. } => CommandEnd::Signal(signal),
+            Fault::BadExit { status, .. } => CommandEnd::Exit(status),
             other @ (Fault::CannotStart { .. }
             | Fault::TimedOut { .. }
             | Fault::Unreadable { .. }

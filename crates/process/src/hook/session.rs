@@ -344,7 +344,7 @@ impl Session {
         let late = place.and_then(|at| state.withdrawn.remove(at)).is_some();
         drop(state);
         let (count, what) = match (known, late) {
-            (true, true) => (&self.tally.late_replies, "a reply to a call that nobody waits for any more"),
+            (true, true) => (&self.tally.late_replies, "a reply to a call that is no longer waiting"),
             (true, false) => (&self.tally.late_replies, "another reply to a call that was answered"),
             (false, _) => (&self.tally.unknown_replies, "a reply to a call that was never made"),
         };

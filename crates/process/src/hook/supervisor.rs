@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::fault::Fault;
+use domain::fault::{Cause, Fault, Phrase};
 use futures_util::FutureExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -39,8 +39,8 @@ pub(super) struct HookSupervisor {
     hook: Arc<Inner>,
     restarts: Restarts,
     was_up: bool,
-    /// The fault that was logged last, unless a child came up since.
-    told: Option<Fault>,
+    /// What was logged last of a fault, unless a child came up since.
+    told: Option<Phrase>,
 }
 
 /// How the use of a child ended.
@@ -72,7 +72,8 @@ impl Supervisor for HookSupervisor {
         match self.use_child(&mut child).await {
             ChildEnd::Left => {
                 child.drain().await;
-                let fault = self.named(child.child_guard.fault());
+                let words = self.hook.tail.last_words().map(Cause::from);
+                let fault = self.named(child.child_guard.fault()).with_last_words(words);
                 let due = Instant::now() + self.fell(&fault, Duration::ZERO);
                 child.reap(&fault).await;
                 Some(due)
@@ -162,15 +163,16 @@ impl HookSupervisor {
     /// Logs that the hook is down: once, not for every child that ends in the same way. Of the first start
     /// [`super::ProcessHook::ready`] tells, and who starts a hook says it in words of its own.
     fn tell(&mut self, fault: &Fault) {
-        let (name, text) = (&self.hook.spec.name, fault.phrase().to_string());
+        let (name, phrase) = (&self.hook.spec.name, fault.phrase());
+        let text = phrase.to_string();
         if !self.hook.child.has_begun() {
             tracing::info!(hook = %name, fault = ?text, "the hook did not start");
-        } else if self.told.as_ref() == Some(fault) {
+        } else if self.told.as_ref() == Some(&phrase) {
             tracing::debug!(hook = %name, fault = ?text, "the hook is still down");
         } else {
             tracing::warn!(hook = %name, fault = ?text, "the hook is down");
         }
-        self.told = Some(fault.clone());
+        self.told = Some(phrase);
     }
 }
 
@@ -205,6 +207,7 @@ impl Running {
         let reader = hook.tracker.spawn(async move { reader::read_on(&heard, &stop).await });
         let written = session.clone();
         let writer = hook.tracker.spawn(async move { written.write_on().await });
+        hook.tail.begin();
         let (tail, name, stop) = (hook.tail.clone(), hook.spec.name.clone(), stop_reading.clone());
         let pipe = spawned.stderr;
         let stderr = hook.tracker.spawn(async move { stderr::listen(pipe, name, &tail, &stop).await });

@@ -78,7 +78,7 @@ pub(super) fn items(messages: &[Rendered<Message>]) -> Vec<Item<'_>> {
     all
 }
 
-/// Whether there is nothing to send of `message`. Thoughts alone are no message to any server.
+/// Whether there is nothing to send of `message`. Thoughts alone are not a message to any server.
 pub(super) fn is_empty(message: &Message) -> bool {
     match message.role {
         Role::System => system_text(message).trim().is_empty(),

@@ -166,7 +166,7 @@ impl WireIds {
 pub(crate) fn object_text(call: &CallPart) -> Cow<'_, str> {
     let text = call.function.arguments.as_str();
     match call.arguments() {
-        // Chat templates parse the arguments, and an empty text is no JSON.
+        // Chat templates parse the arguments, and an empty text is not JSON.
         Ok(_) if text.trim().is_empty() => "{}".into(),
         Ok(_) => text.into(),
         Err(_) => Value::Object(no_object(text)).to_string().into(),
@@ -178,7 +178,7 @@ pub(crate) fn object(call: &CallPart) -> Object {
     call.arguments().unwrap_or_else(|_| no_object(&call.function.arguments))
 }
 
-/// What stands for arguments that are no object.
+/// What stands for arguments that are not an object.
 fn no_object(text: &str) -> Object {
     [("invalid_json".to_owned(), text.into())].into_iter().collect()
 }

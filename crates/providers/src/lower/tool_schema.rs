@@ -1,6 +1,6 @@
 //! Schemas of tools as every server takes them.
 //!
-//! One schema that a server cannot read has it refuse the whole request. So what is no schema there is left out: keywords
+//! One schema that a server cannot read has it refuse the whole request. So what is not a schema there is left out: keywords
 //! with values that they cannot have, anything at the top but an object with properties. A choice between objects at the
 //! top, which no vendor takes, becomes one object with the properties of all. What a schema said that went is only said to
 //! nobody: the tool gets what the model wrote, and judges it.

@@ -198,7 +198,7 @@ mod tests {
         };
         check(1, 0, 1, &["created 1"]);
         check(2, 1, 2, &["updated 2"]);
-        // What happened beside the row is no change of it.
+        // What happened beside the row is not a change of it.
         check(4, 1, 3, &["updated 2", "toggled 3"]);
         check(4, 0, 3, &["created 1", "updated 2", "toggled 3"]);
         check(5, 3, 0, &["deleted 0"]);

@@ -11,7 +11,7 @@ const ABOVE_INT: f64 = 9_223_372_036_854_775_808.0;
 /// Two to the 64th: the first double above every `uint`.
 const ABOVE_UINT: f64 = 18_446_744_073_709_551_616.0;
 
-/// The order of two numbers by value; nothing where either is no number or is NaN.
+/// The order of two numbers by value; nothing where either is not a number or is NaN.
 pub(super) fn order(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),

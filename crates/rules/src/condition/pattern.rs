@@ -116,7 +116,7 @@ impl Patterns {
     pub(super) fn get<'a>(&self, pattern: &str, meter: &mut Meter) -> Result<Arc<Pattern>, Fault<'a>> {
         if pattern.len() > MAX_MADE_PATTERN_BYTES {
             return Err(Fault::Told(format!(
-                "matches(): a pattern that is no literal may have {MAX_MADE_PATTERN_BYTES} bytes, got {}",
+                "matches(): a pattern that is not a literal may have {MAX_MADE_PATTERN_BYTES} bytes, got {}",
                 pattern.len()
             )));
         }

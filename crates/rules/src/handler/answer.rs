@@ -35,8 +35,8 @@ impl From<ReplyFault> for Failure {
     fn from(broken: ReplyFault) -> Self {
         let detail = Cause::from(broken.to_string());
         let fault = match (&broken, broken.kind()) {
-            (ReplyFault::Exited { code, .. }, _) => Fault::BadExit { status: *code },
-            (ReplyFault::Killed { signal, .. }, _) => Fault::Killed { signal: *signal },
+            (ReplyFault::Exited { code, .. }, _) => Fault::exited(*code),
+            (ReplyFault::Killed { signal, .. }, _) => Fault::killed(*signal),
             (ReplyFault::TooLarge { .. }, _) => {
                 Fault::TooLarge { way: Direction::Reply, limit: reply::MAX_REPLY_BYTES }
             }

@@ -39,7 +39,7 @@ impl RuleQuestion<'_> {
     /// Cache, cap, reserve, call, settle, cache.
     pub(super) async fn judge(&self, account: &mut Account) -> Result<HandlerReply, Failure> {
         let RuleRunner::Prompt { template, max_per_turn, on_injection, .. } = &self.about.runs else {
-            return Err(Failure::unavailable("it is no prompt hook"));
+            return Err(Failure::unavailable("it is not a prompt hook"));
         };
         let judges = &self.about.parts.judges;
         let key = self.cache_key();
@@ -111,7 +111,7 @@ impl RuleQuestion<'_> {
         sent: &QuestionSent,
     ) -> Result<Judgement, Failure> {
         let RuleRunner::Prompt { model, provider, .. } = &self.about.runs else {
-            return Err(Failure::unavailable("it is no prompt hook"));
+            return Err(Failure::unavailable("it is not a prompt hook"));
         };
         let parts = &self.about.parts;
         let Some(evaluator) = &parts.evaluator else {

@@ -328,7 +328,7 @@ impl ObserverPool {
             (Some(outbox), Some(lease)) if outbox.has_time(&lease) => Some((outbox, lease)),
             // It waited so long that somebody else may take it now.
             (Some(_), Some(_)) => {
-                tracing::debug!(hook_id = %about.id(), "a job waited too long for a worker and is taken anew");
+                tracing::debug!(hook_id = %about.id(), "a job waited too long for a worker and is queued again");
                 return;
             }
             (_, _) => None,

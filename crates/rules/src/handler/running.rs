@@ -62,7 +62,7 @@ pub enum RuleRunner {
         secret_headers: Vec<String>,
         /// As kept: encrypted.
         signing_secret: Option<String>,
-        /// Whether an answer that is no JSON is a fault.
+        /// Whether an answer that is not JSON is a fault.
         strict: bool,
     },
     /// A judge.
@@ -286,7 +286,7 @@ impl RuleQuestion<'_> {
     /// The request of this hook, its secrets decrypted.
     fn opened(&self) -> Result<HttpSpec, String> {
         let RuleRunner::Http { url, headers, secret_headers, signing_secret, strict } = &self.about.runs else {
-            return Err("it is no http hook".into());
+            return Err("it is not an http hook".into());
         };
         let (id, owner) = (self.about.id(), self.about.owner());
         let open = |path: &str, text: &str| self.about.parts.vault.open(&id, &owner, path, text);

@@ -39,7 +39,7 @@ pub struct ScriptResult {
     pub returned: Result<Object, ScriptFailure>,
     /// What it wrote to its console.
     pub log: String,
-    /// How long it waited for its slot, which is no part of its own time.
+    /// How long it waited for its slot, which is not part of its own time.
     pub waited: Duration,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), HttpFault> {
     })
 }
 
-/// The values of a header in lower case; bytes that are no text are shown as such.
+/// The values of a header in lower case; bytes that are not text are shown as such.
 fn texts(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = String> {
     headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).to_lowercase())
 }

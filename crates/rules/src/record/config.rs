@@ -158,7 +158,7 @@ pub struct HttpConfig {
     pub headers: Vec<(String, String)>,
     /// Names of headers whose values are secret, beyond those that always are.
     pub secret_headers: Vec<String>,
-    /// Whether an answer that is no JSON is a fault.
+    /// Whether an answer that is not JSON is a fault.
     pub strict: bool,
     /// Signs requests; a secret, as it is kept.
     pub signing_secret: Option<String>,

@@ -7,7 +7,7 @@ use super::{HandlerReply, ReplyFault};
 /// The reply that the body of a response gives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodyReply {
-    /// The reply; nothing, which allows, where the body is no JSON.
+    /// The reply; nothing, which allows, where the body is not JSON.
     pub said: HandlerReply,
     /// Whether it was empty or no JSON.
     pub non_json: bool,
@@ -16,7 +16,7 @@ pub struct BodyReply {
 /// Reads the body of a 2xx response. One that is empty or no JSON allows, unless the hook is `strict`.
 ///
 /// # Errors
-/// A fault for JSON that is no object, for a broken or encoded reply, and for all that `strict` does not let pass: no
+/// A fault for JSON that is not an object, for a broken or encoded reply, and for all that `strict` does not let pass: no
 /// JSON, members that are near a known one and none.
 pub fn body(bytes: &[u8], strict: bool) -> Result<BodyReply, ReplyFault> {
     let text = reply_text(bytes)?;

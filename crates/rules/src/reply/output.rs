@@ -19,17 +19,17 @@ const ALLOWS: i32 = 0;
 /// The exit code of a command that blocks.
 pub const BLOCKS: i32 = 2;
 
-/// Said of output that is no JSON object.
+/// Said of output that is not a JSON object.
 const NO_REPLY: &str =
-    "what it prints is no JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
+    "what it prints is not a JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
 
 /// The members that are known in a reply. Another one, such as any of the payload's own, is ignored.
 pub(super) const KNOWN: [&str; 5] = ["decision", "continue", "reason", "additionalContext", "updatedInput"];
 
 /// Reads the answer of a command that left with `exit`.
 ///
-/// With exit code 0 the whole of standard output is the reply or, if that is no JSON, its last non-empty line. A reply
-/// over several lines that other text precedes is found too. Text that is no reply says nothing, which allows. Exit
+/// With exit code 0 the whole of standard output is the reply or, if that is not JSON, its last non-empty line. A reply
+/// over several lines that other text precedes is found too. Text that is not a reply says nothing, which allows. Exit
 /// code 2 blocks, whatever is printed.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub fn is_json(stdout: &[u8]) -> bool {
     reply_text(stdout).is_ok_and(|text| is(&text) || text.lines().next_back().is_some_and(is))
 }
 
-/// The text of a reply without its margins. Bytes that are no text are shown as such, so that they hide nothing.
+/// The text of a reply without its margins. Bytes that are not text are shown as such, so that they hide nothing.
 pub(super) fn reply_text(bytes: &[u8]) -> Result<std::borrow::Cow<'_, str>, ReplyFault> {
     if bytes.len() > MAX_REPLY_BYTES {
         return Err(ReplyFault::TooLarge { got: bytes.len() });
@@ -134,12 +134,12 @@ fn said_by_output(printed: &str) -> Result<HandlerReply, ReplyFault> {
         return said(members);
     }
     if printed.starts_with('{') || last.starts_with('{') {
-        return Err(unreadable(format!("it begins with `{{` but is no JSON: {why}")));
+        return Err(unreadable(format!("it begins with `{{` but is not JSON: {why}")));
     }
     Ok(unsaid(printed))
 }
 
-/// The answer of text that is no reply: it says nothing, which allows. Whoever printed any may have meant a decision.
+/// The answer of text that is not a reply: it says nothing, which allows. Whoever printed any may have meant a decision.
 fn unsaid(printed: &str) -> HandlerReply {
     let warnings = if printed.is_empty() { Vec::new() } else { vec![NO_REPLY.to_owned()] };
     HandlerReply { warnings, ..HandlerReply::default() }

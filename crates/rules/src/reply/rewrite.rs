@@ -37,7 +37,7 @@ pub enum Rewrite {
 const TOOL_INPUT: &str = "toolInput";
 const RAW_INPUT: &str = "rawInput";
 
-/// Reads what `updated` changes in `current`. `None` is no change: an absent or empty one, one that leaves everything
+/// Reads what `updated` changes in `current`. `None` is not a change: an absent or empty one, one that leaves everything
 /// equal (members in any order, numbers in any spelling), and any at an event where nothing can be changed.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use super::{Decision, HandlerReply, ReplyFault, members, spelling, text};
 /// Reads what a script returned. A script that returned nothing returned `null`.
 ///
 /// # Errors
-/// A fault for what is no object with a decision, and for a known member of a wrong type.
+/// A fault for what is not an object with a decision, and for a known member of a wrong type.
 pub fn script(value: &Value) -> Result<HandlerReply, ReplyFault> {
     returned(value).map_err(|why| ReplyFault::Unreadable(format!("script return: {why}")))
 }

@@ -17,7 +17,7 @@ fn object(value: Value) -> Object {
     match value {
         Value::Object(members) => members,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            panic!("{value} is no object")
+            panic!("{value} is not an object")
         }
     }
 }

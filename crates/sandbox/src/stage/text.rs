@@ -10,12 +10,12 @@ pub(super) fn head(text: &str, max: usize) -> &str {
 /// At most about `max` bytes from the start of `string`; none when there is no memory for it.
 pub(super) fn read(string: &JsString<'_>, max: usize) -> Option<String> {
     let text = string.clone().to_cstring().ok()?;
-    // Halves of surrogate pairs come as bytes that are no UTF-8.
+    // Halves of surrogate pairs come as bytes that are not UTF-8.
     let bytes: &[u8] = text.as_ref();
     Some(String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned())
 }
 
-/// A value that is no object, or an error or a function, as text.
+/// A value that is not an object, or an error or a function, as text.
 pub(super) fn plain(value: &Value<'_>) -> Option<String> {
     let max = crate::limits::CONSOLE_BYTES + 1;
     if let Some(string) = value.as_string() {
@@ -43,7 +43,7 @@ pub(super) fn error(ctx: &Ctx<'_>, object: &Object<'_>, max: usize) -> String {
     match (member("name"), member("message")) {
         (Some(name), Some(message)) => format!("{name}: {message}"),
         (None, Some(text)) | (Some(text), None) => text,
-        (None, None) => "an object that is no error".to_owned(),
+        (None, None) => "an object that is not an error".to_owned(),
     }
 }
 

@@ -118,7 +118,7 @@ fn a_program_that_is_no_child_is_told() {
         assert!(text.starts_with("`/does/not/exist` could not be started: "), "{text}");
         let ran = run(&with("/bin/sh", &["-c", "exit 3"]), GOOD).await;
         assert_eq!(ran.returned, Err(ScriptFault::Ended("exit code 3".into())));
-        let nonsense = Err(ScriptFault::Ended("it answered something that is no answer".into()));
+        let nonsense = Err(ScriptFault::Ended("it answered something that is not an answer".into()));
         let ran = run(&with("/bin/sh", &["-c", "printf '\\377\\377\\377\\377'; cat"]), GOOD).await;
         assert_eq!(ran.returned, nonsense);
         let ran = run(&with("/bin/sh", &["-c", "printf '\\2\\0\\0\\0zz'; cat >&2"]), GOOD).await;

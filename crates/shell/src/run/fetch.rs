@@ -266,7 +266,7 @@ impl Reading<'_> {
             };
             let text = text.rsplit('@').next().unwrap_or(text);
             let text = text.split_once("://").map_or(text, |(_, rest)| rest);
-            // A port or a count is no address.
+            // A port or a count is not an address.
             let number = text.parse::<u64>().is_ok_and(|number| number <= 0xffff);
             let path = text.starts_with(['/', '.', '~']);
             if !number && !path && text.contains(|letter: char| letter.is_ascii_digit() || letter == '.') {

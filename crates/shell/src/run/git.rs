@@ -203,7 +203,7 @@ impl Reading<'_> {
                 .map_or(if others { "*" } else { "[^.]*" }, |field| field.text.as_str());
             return Output::Files(vec![Field { text: format!("./**/{pattern}"), certainty: Certainty::Glob }]);
         }
-        // The name of a branch is no option and leads nowhere else; it is not known all the same.
+        // The name of a branch is not an option and leads nowhere else; it is not known all the same.
         let text = words.iter().map(|field| field.text.as_str()).collect::<Vec<_>>().join(" ");
         let branch = match command {
             "branch" => text == "--show-current",

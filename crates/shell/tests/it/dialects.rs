@@ -91,7 +91,7 @@ fn a_text_that_both_read_alike_is_told_once() {
 
 #[test]
 fn dash_alone_is_not_told_what_it_does_not_do() {
-    // Words that are no command to dash stay words.
+    // Words that are not a command to dash stay words.
     for text in ["echo {rm,-rf,/x}", "echo $'rm'", "[ a = b ] && ls", "[[ $x == y ]] && ls"] {
         let facts = facts_as(ShellKind::Dash, text, WORKSPACE);
         assert!(!facts.unknown && facts.deletes.is_empty(), "{text}: {facts:?}");

@@ -156,7 +156,7 @@ const HOSTILE: [&str; 14] = [
     "plian",
 ];
 
-/// Everything that a folder of texts can hold and that is no text.
+/// Everything that a folder of texts can hold and that is not text.
 fn hostile(yard: &Yard) {
     fs::write(yard.at("canary.md"), CANARY).unwrap();
     fs::create_dir(yard.at("outside")).unwrap();
@@ -339,7 +339,7 @@ fn a_body_is_read_when_it_is_asked_for_and_only_from_inside() {
         ("out.md", "leads out of the folder of its skill"),
         ("reference", "is not a regular file (it is a folder)"),
         ("no.md", "is not there"),
-        ("SKILL.md/x", "is not there (a part of the path is no folder)"),
+        ("SKILL.md/x", "is not there (a part of the path is not a folder)"),
         ("binary", "holds a zero byte"),
         ("large.md", "is too large (262145 bytes, at most 262144 are read)"),
         ("", "is not there"),

@@ -59,15 +59,15 @@ pub enum SigningError {
     /// The file cannot be used.
     #[error("audit signing key: {0}")]
     File(#[from] FileError),
-    /// Its content is no key.
+    /// Its content is not a key.
     #[error(
         "audit signing key: `{}` does not hold `ed25519-seed:` and 64 hex digits; restore it from a backup, or move \
          it away and a new key is made", .0.display()
     )]
     Form(PathBuf),
-    /// What the variable holds is no key.
+    /// What the variable holds is not a key.
     #[error(
-        "audit signing key: {ENV_SIGNING_KEY} holds {0} bytes that are no key; expected 64 hex digits, such as `openssl \
+        "audit signing key: {ENV_SIGNING_KEY} holds {0} bytes that are not a key; expected 64 hex digits, such as `openssl \
          rand -hex 32` prints, or the line of `audit-signing.key`"
     )]
     Given(usize),
@@ -226,7 +226,7 @@ impl PublicKeys {
     /// Reads keys, one a line. Empty lines, and those that begin with `#`, are passed over.
     ///
     /// # Errors
-    /// A line is no key, or none is.
+    /// A line is not a key, or none is.
     pub fn parse(text: &str) -> Result<Self, PublicKeysError> {
         let mut keys = BTreeMap::new();
         for (i, line) in text.lines().enumerate() {

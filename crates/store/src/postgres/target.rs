@@ -50,8 +50,9 @@ impl Target {
         if !text.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//")) {
             return Err("the scheme is not followed by `//`".into());
         }
-        let mut url = Url::parse(text)
-            .map_err(|e| format!("it is no URL ({e}); a password with `@ : / ? # %` is written with percent signs"))?;
+        let mut url = Url::parse(text).map_err(|e| {
+            format!("it is not a URL ({e}); a password with `@ : / ? # %` is written with percent signs")
+        })?;
         let trust = take_trust(&mut url)?;
         let schema = take_schema(&mut url);
         let mut config = Config::from_str(url.as_str()).map_err(|e| reasons(&e))?;
@@ -137,7 +138,7 @@ impl Target {
         } else if *code == SqlState::INVALID_CATALOG_NAME {
             format!("`{name}`: {said}; make it with `createdb`, or name another one in {written}")
         } else if code.code().starts_with("28") {
-            format!("`{name}` lets nobody in: {said}; check user and password in {written}, and `pg_hba.conf`")
+            format!("`{name}` refused the connection: {said}; check user and password in {written}, and `pg_hba.conf`")
         } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
             format!("`{name}`: {said}; give the user the right to make tables there (GRANT CREATE ON SCHEMA)")
         } else if *code == SqlState::DUPLICATE_TABLE || *code == SqlState::DUPLICATE_FUNCTION {
@@ -203,7 +204,7 @@ fn name(config: &Config) -> Result<String, String> {
         .collect();
     // A password that was not written with percent signs ends up in a host.
     if hosts.iter().any(|host| host.contains(['@', '?', '#'])) {
-        return Err("its host is no name; a password with `@ : / ? # %` is written with percent signs".into());
+        return Err("its host is not a name; a password with `@ : / ? # %` is written with percent signs".into());
     }
     Ok(format!("postgres://{}/{database}", hosts.join(",")))
 }
@@ -254,10 +255,10 @@ mod tests {
         let percent = "a password with `@ : / ? # %` is written with percent signs";
         for (url, why) in [
             ("postgres:ada:secret", "the scheme is not followed by `//`".to_owned()),
-            ("postgres://ada:secret@/x", format!("it is no URL (empty host); {percent}")),
+            ("postgres://ada:secret@/x", format!("it is not a URL (empty host); {percent}")),
             ("postgres:///x", "it names no host".to_owned()),
             ("postgres://ada:secret@db", "it names no database".to_owned()),
-            ("postgres://ada:sec/ret@db/x", format!("it is no URL (invalid port number); {percent}")),
+            ("postgres://ada:sec/ret@db/x", format!("it is not a URL (invalid port number); {percent}")),
             (
                 "postgres://ada:secret@db/x?sslmode=maybe",
                 "unknown `sslmode`, expected disable, prefer, require, verify-ca or verify-full".to_owned(),

@@ -155,7 +155,7 @@ pub(crate) fn entries(db: &dyn Db, tenant: &TenantId, from_seq: u64, limit: usiz
 }
 
 fn at(row: &dyn Columns) -> Result<Timestamp, String> {
-    let at = row.text("at").map_err(|_| "`at` is no text")?;
+    let at = row.text("at").map_err(|_| "`at` is not text")?;
     at.parse().map_err(|_| format!("`at` is {at:?}"))
 }
 

@@ -143,7 +143,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// What is no UUID is nobody's id.
+    /// What is not a UUID is nobody's id.
     fn id(&mut self, column: &str, id: Option<&str>) {
         match id.map(Uuid::parse_str) {
             Some(Ok(id)) => self.is(&format!("{column} ="), Some(id.to_string().into())),

@@ -74,7 +74,7 @@ fn tenant_in(row: &dyn Columns) -> Result<TenantId, Failure> {
     row.string("tenant_id").map(TenantId::new)
 }
 
-/// An id as columns have it; nothing can be found under one that is no UUID.
+/// An id as columns have it; nothing can be found under one that is not a UUID.
 fn uuid(id: &str) -> Option<String> {
     rules::uuid(id)
 }

@@ -30,7 +30,7 @@ impl Job {
     pub(crate) fn of(job: &OutboxJob, sealing: &StoreKeys) -> Result<Self, StoreError> {
         let what = format!("job `{}`", job.id);
         let id = |name: &str, text: &str| {
-            let bad = || rules::unkeepable(&what, &format!("its {name} `{}` is no UUID", text.escape_debug()));
+            let bad = || rules::unkeepable(&what, &format!("its {name} `{}` is not a UUID", text.escape_debug()));
             rules::uuid(text).ok_or_else(bad)
         };
         let (own, tenant_id) = (id("id", &job.id)?, id("tenant_id", job.tenant_id.as_str())?);

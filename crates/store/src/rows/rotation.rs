@@ -93,7 +93,7 @@ fn place(what: SealedColumn, id: &str, tenant: &str) -> SealedPlace {
     }
 }
 
-/// Writes `config` into the row of `before`, if that still has the config that it had. It is no change of the rule: it
+/// Writes `config` into the row of `before`, if that still has the config that it had. It is not a change of the rule: it
 /// says the same as before, so its version, its history and its breaker stay. Who has it in memory reads it anew.
 pub(crate) fn config(db: &dyn Db, before: &Rule, config: &Object) -> Result<bool, Failure> {
     epoch::raise(db)?;

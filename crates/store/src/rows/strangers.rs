@@ -114,7 +114,7 @@ impl Stranger {
                 &format!("drop that {}", self.kind),
             ),
             "row security" => shut(&format!("the table `{table}` has row security"), "switch that off"),
-            _ => shut(&format!("`{table}` is no table any more"), "bring the right store back"),
+            _ => shut(&format!("`{table}` is not a table any more"), "bring the right store back"),
         }
     }
 }

@@ -198,6 +198,6 @@ fn foreign(what: &str, why: String) -> Failure {
 }
 
 fn uuid(text: &str) -> Result<String, Failure> {
-    let bad = || StoreError::Unavailable(format!("`{}` is no UUID", text.escape_debug()));
+    let bad = || StoreError::Unavailable(format!("`{}` is not a UUID", text.escape_debug()));
     rules::uuid(text).ok_or_else(|| Failure::Said(bad()))
 }

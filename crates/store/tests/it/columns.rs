@@ -189,7 +189,7 @@ const LEFT_OUT: [(&str, &str); 19] = [
     ("webhook_outbox", ""),
     ("webhook_cursor", ""),
     ("webhook_told", ""),
-    // Who may ask is no rule of what agents may do.
+    // Who may ask is not a rule of what agents may do.
     ("tenant_stops", ""),
     ("members", ""),
     ("removed_members", ""),

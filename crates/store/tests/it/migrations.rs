@@ -169,7 +169,11 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         };
         assert_eq!(store.approval("old"), Ok(Some(expected)), "it is about the same call, to the last digit");
         assert_eq!(store.ask(fresh, moment(2)), Ok(ApprovalStanding::Approved { id: "old".into() }), "and good for it");
-        assert_eq!(store.approval("forged").unwrap().unwrap().digest, "00", "what was no call's does not become one's");
+        assert_eq!(
+            store.approval("forged").unwrap().unwrap().digest,
+            "00",
+            "what was not a call's does not become one's"
+        );
         assert_eq!(store.approval("foreign").unwrap().unwrap().tenant_id, others.tenant_id);
         drop(store);
         database.migrate(2);

@@ -237,13 +237,13 @@ fn what_no_row_can_say_is_refused_in_words() {
         };
         let id = id(1);
         let bad = Rule { id: HookId::from("x\n"), ..hook(1) };
-        assert_eq!(refused(bad), "hook `x\n` cannot be kept: its id `x\\n` is no UUID");
+        assert_eq!(refused(bad), "hook `x\n` cannot be kept: its id `x\\n` is not a UUID");
         let bad = Rule { agent_ids: vec!["main".into()], ..hook(1) };
-        assert_eq!(refused(bad), format!("hook `{id}` cannot be kept: its agent_ids `main` is no UUID"));
+        assert_eq!(refused(bad), format!("hook `{id}` cannot be kept: its agent_ids `main` is not a UUID"));
         let bad = refused(Rule { created_at: "yesterday".into(), ..hook(1) });
         assert!(bad.starts_with(&format!("hook `{id}` cannot be kept: its created_at: ")), "{bad}");
         let bad = Rule { tenant_id: TenantId::from("ada"), ..hook(1) };
-        assert!(refused(bad).contains("its tenant_id `ada` is no UUID"));
+        assert!(refused(bad).contains("its tenant_id `ada` is not a UUID"));
         assert_eq!(store.hook(&HookId::from("x")), Ok(None));
         assert_eq!(store.rules().unwrap().hooks, []);
         let before = store.epoch().unwrap();

@@ -108,7 +108,7 @@ fn every_row_has_its_entry(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) 
     let rows = all(store);
     for (event, (kind, data)) in events.iter().zip(newest(store, DEFAULT_TENANT, 2)) {
         let row = rows.iter().find(|row| row.event_id == event.event_id.as_str()).expect("it is kept");
-        let Value::Object(mut data) = data else { panic!("{data} is no object") };
+        let Value::Object(mut data) = data else { panic!("{data} is not an object") };
         let detail = data.shift_remove("error_detail_sha256").expect("it says so in any case");
         assert_eq!((kind, json::canonical(&data.into())), (AuditKind::Record, json::canonical(&row.to_json().into())));
         match row.error {

@@ -222,7 +222,7 @@ fn whatever_does_not_fit_does_no_harm(store: &dyn EvidenceStore, make_hook: &Mak
     homeless.who.tenant_id = "nobody".into();
     let why = keep(store, vec![homeless]).map_err(|e| e.to_string());
     // Memory finds out when somebody looks.
-    let said = "the store is unavailable: audit record could not be written: the tenant id \"nobody\" is no UUID";
+    let said = "the store is unavailable: audit record could not be written: the tenant id \"nobody\" is not a UUID";
     assert!(why.is_ok() || why == Err(said.into()), "{why:?}");
     keep(store, vec![good.clone()]).expect("others are not harmed");
     assert_eq!(of_event(store, &good).len(), 1);

@@ -183,7 +183,7 @@ fn console_sessions_end(store: &(impl IdentityBackend + ?Sized), (own, other): (
     store.add_console_session(&two, &two_secrets).expect("kept");
     let found = store.console_session_of(&one_secrets.key).expect("read");
     assert_eq!(found, Some((one.clone(), one_secrets.cookie.clone())));
-    assert_eq!(store.console_session_of(&one_secrets.cookie).expect("read"), None, "a cookie is no key");
+    assert_eq!(store.console_session_of(&one_secrets.cookie).expect("read"), None, "a cookie is not a key");
     assert_eq!(store.console_session(other, &one.id).expect("read"), None);
     assert_eq!(store.console_sessions(own, "Zoë").expect("read"), [two.clone(), one.clone()], "newest first");
     assert_eq!(store.console_sessions(own, "ben").expect("read"), []);

@@ -218,12 +218,12 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     let before = json::parse(r#"{"n":1.10,"id":12345678901234567890123}"#).expect("JSON");
     let after = json::parse(r#"{"n":1.10,"id":12345678901234567890124}"#).expect("JSON");
     records[0].change = Some(Box::new(change(before, after)));
-    records[0].warnings = vec!["`decison` is no member".into()];
+    records[0].warnings = vec!["`decison` is not a member".into()];
     records[0].again = true;
     records[0].family = Family::Native;
     let patch = r#"[{"op":"replace","path":"/arguments/value/id","value":12345678901234567890124}]"#;
     expected[0].change = Some(json::parse(patch).expect("JSON"));
-    expected[0].warnings = vec!["`decison` is no member".into()];
+    expected[0].warnings = vec!["`decison` is not a member".into()];
     expected[0].again = true;
     expected[0].family = "native".into();
 

@@ -81,5 +81,5 @@ impl ExecutionStore for MemoryRules {
 }
 
 fn moment(text: &str) -> Result<Timestamp, StoreError> {
-    text.parse().map_err(|error| StoreError::Corrupt(format!("`{text}` is no moment: {error}")))
+    text.parse().map_err(|error| StoreError::Corrupt(format!("`{text}` is not a moment: {error}")))
 }

@@ -112,7 +112,7 @@ async fn a_redirect_passes_the_whole_guard() {
         ("file:///etc/passwd", "error: ssrf: scheme \"file\" not allowed (only http/https)"),
         ("http://user:pw@example.org/", "error: ssrf: credentials in url"),
         ("http://example.org:25/", "error: ssrf: port 25 not allowed"),
-        ("http://[", "error: a redirect to `http://[`, which is no URL: invalid IPv6 address"),
+        ("http://[", "error: a redirect to `http://[`, which is not a URL: invalid IPv6 address"),
     ] {
         let got = Site::new(vec![to(location)]).get().await;
         assert!(got.starts_with(text), "{location}: {got}");

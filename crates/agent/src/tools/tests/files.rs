@@ -86,7 +86,7 @@ fn huge_files_and_lines_are_cut_and_binary_files_refused() {
     fs::write(tree.at("ws/latin"), b"caf\xe9\n").unwrap();
     assert_eq!(
         read(&tree, "latin", None, None),
-        "caf\u{fffd}\n[not UTF-8: bytes that are no text are shown as \u{fffd}]"
+        "caf\u{fffd}\n[not UTF-8: bytes that are not text are shown as \u{fffd}]"
     );
 }
 

@@ -91,7 +91,7 @@ enum Place {
     Id,
     /// In any other value.
     Other,
-    /// After the end, or in a line that is no object.
+    /// After the end, or in a line that is not an object.
     Over,
 }
 

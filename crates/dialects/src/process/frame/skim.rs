@@ -1,7 +1,7 @@
 //! Cuts JSON text into its parts without parsing them.
 //!
-//! The text was validated when its line was read, so only brackets and quotes are followed. Text that is no JSON
-//! gives parts that are no JSON; it never panics.
+//! The text was validated when its line was read, so only brackets and quotes are followed. Text that is not JSON
+//! gives parts that are not JSON; it never panics.
 
 use std::borrow::Cow;
 
@@ -51,12 +51,12 @@ impl KnownList {
     }
 }
 
-/// The members of the object `text`, in order; `None` if it is no object.
+/// The members of the object `text`, in order; `None` if it is not an object.
 pub(crate) fn members<'a, 'k>(text: &'a str, known: &'k KnownList) -> Option<Members<'a, 'k>> {
     text.starts_with('{').then_some(Members { text, known, at: 1 })
 }
 
-/// The elements of the array `text`; `None` if it is no array.
+/// The elements of the array `text`; `None` if it is not an array.
 pub(crate) fn elements<'a>(text: &'a str, known: &KnownList) -> Option<Vec<&'a str>> {
     if !text.starts_with('[') {
         return None;

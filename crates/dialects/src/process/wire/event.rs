@@ -9,14 +9,14 @@ use super::{Meta, nanos, parent, path, time};
 use crate::process::config::EventForm;
 use crate::process::frame::escape;
 
-/// The params that tell of `notice`, in the form that the hook asked for; `None` if it is no runtime event.
+/// The params that tell of `notice`, in the form that the hook asked for; `None` if it is not a runtime event.
 ///
 /// `seq` counts the events of this hook, dropped ones too; only `hook.event` carries it.
 pub fn event_params(form: EventForm, notice: &Notice, seq: u64) -> Option<Vec<u8>> {
     Some(numbered(form, &event_view(form, notice)?, seq))
 }
 
-/// What all hooks of one form are told of `notice` alike, for [`numbered`]; `None` if it is no runtime event.
+/// What all hooks of one form are told of `notice` alike, for [`numbered`]; `None` if it is not a runtime event.
 pub fn event_view(form: EventForm, notice: &Notice) -> Option<Vec<u8>> {
     let ObservedEvent::Runtime(event) = &notice.what else { return None };
     let json = match form {

@@ -77,7 +77,7 @@ const APPROVE_TOOL: Shape<3> = Shape { names: ["approved", "reason", "action"], 
 /// Reads the body of a reply to the question about `subject`.
 ///
 /// # Errors
-/// Why it is no answer. With `strict`, any likely mistake is a fault.
+/// Why it is not an answer. With `strict`, any likely mistake is a fault.
 pub fn read(subject: Subject<'_>, body: &RpcBody, strict: bool) -> Result<Reply, Fault> {
     answer(subject, body, Reader::default(), strict)
 }
@@ -88,7 +88,7 @@ pub fn read(subject: Subject<'_>, body: &RpcBody, strict: bool) -> Result<Reply,
 /// `chat_id` are noticed.
 ///
 /// # Errors
-/// Why it is no answer. With `strict`, any likely mistake is a fault.
+/// Why it is not an answer. With `strict`, any likely mistake is a fault.
 pub fn hear(subject: Subject<'_>, params: &[u8], reply: &RpcReply, strict: bool) -> Result<Reply, Fault> {
     let reader = Reader { warnings: reply.warnings.clone(), sent: Some(params), ..Reader::default() };
     answer(subject, &reply.body, reader, strict)

@@ -157,9 +157,9 @@ impl fmt::Display for AuditFinding {
         match self {
             Self::Altered { seq, member } => write!(f, "row {seq}: {member} was altered"),
             Self::Renumbered { seq, shown } => write!(f, "row {seq}: `seq` was altered; it is shown as row {shown}"),
-            Self::Malformed { seq, why } => write!(f, "row {seq}: `body` is none: {why}"),
+            Self::Malformed { seq, why } => write!(f, "row {seq}: `body` is invalid: {why}"),
             Self::Unlinked { seq } if *seq <= 1 => {
-                write!(f, "row {seq}: `prev` is not 64 zeros; the chain was begun anew from somewhere else")
+                write!(f, "row {seq}: `prev` is not 64 zeros; the chain was restarted from somewhere else")
             }
             Self::Unlinked { seq } => {
                 write!(f, "row {seq}: it does not follow row {}; one of the two was rewritten", seq - 1)

@@ -137,14 +137,14 @@ fn told_by_parsing(body: &str) -> Result<ClaimedRow, String> {
     if json::canonical(&value) != body {
         return Err("it is not in the canonical form".into());
     }
-    let Value::Object(members) = value else { return Err("it is no object".into()) };
+    let Value::Object(members) = value else { return Err("it is not an object".into()) };
     if !members.keys().eq(MEMBERS) {
         return Err(format!("its members are not exactly {}", MEMBERS.join(", ")));
     }
     let seq = members.get("seq").and_then(Value::as_u64).filter(|seq| (1..=MAX_SEQ).contains(seq));
-    let seq = seq.ok_or("its `seq` is no number of a row")?;
+    let seq = seq.ok_or("its `seq` is not a number of a row")?;
     if !members.get("data").is_some_and(Value::is_object) {
-        return Err("its `data` is no object".into());
+        return Err("its `data` is not an object".into());
     }
     Ok(ClaimedRow {
         at: text(&members, "at")?,
@@ -156,5 +156,5 @@ fn told_by_parsing(body: &str) -> Result<ClaimedRow, String> {
 
 fn text(members: &Object, name: &str) -> Result<String, String> {
     let found = members.get(name).and_then(Value::as_str).filter(|text| text.len() <= MAX_WORD_BYTES);
-    found.map(str::to_owned).ok_or_else(|| format!("its `{name}` is no short text"))
+    found.map(str::to_owned).ok_or_else(|| format!("its `{name}` is not a short text"))
 }

@@ -202,7 +202,7 @@ fn lines_that_cannot_be_read_are_named() {
     verifier.line(read_line(3, b"oops"));
     let report = verifier.finish();
     assert!(!report.is_intact());
-    assert_eq!(report.to_string(), "line 3: it is no JSON object\n");
+    assert_eq!(report.to_string(), "line 3: it is not a JSON object\n");
 }
 
 #[test]
@@ -211,11 +211,11 @@ fn a_body_that_no_writer_makes_is_named_though_its_hash_fits() {
     for (body, why) in [
         ("{}", "its members are not exactly at, data, kind, seq, tenant_id"),
         ("[", "EOF"),
-        ("[]", "it is no object"),
+        ("[]", "it is not an object"),
         (&good.body.replace(":1,", ": 1,"), "it is not in the canonical form"),
-        (&good.body.replace(":1,", ":\"1\","), "its `seq` is no number of a row"),
-        (&good.body.replace("{\"text\":\"x\"}", "1"), "its `data` is no object"),
-        (&good.body.replace("\"record\"", "7"), "its `kind` is no short text"),
+        (&good.body.replace(":1,", ":\"1\","), "its `seq` is not a number of a row"),
+        (&good.body.replace("{\"text\":\"x\"}", "1"), "its `data` is not an object"),
+        (&good.body.replace("\"record\"", "7"), "its `kind` is not a short text"),
     ] {
         let hash = Hash::of(&Hash::ZERO, body);
         let found = findings(&[AuditLine::Entry(AuditEntry { body: body.into(), hash, ..good.clone() })]);

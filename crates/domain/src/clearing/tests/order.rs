@@ -32,7 +32,7 @@ fn whoever_refuses_first_ends_the_clearing() {
             "#,
     );
     Case::new(vec![before("a"), gate("b"), approver("c"), approver("d").state(HookState::Disabled)])
-        .script(Script::default().fails("b", AtPreToolUse, Fault::Killed { signal: 9 }))
+        .script(Script::default().fails("b", AtPreToolUse, Fault::killed(9)))
         .check(
             "exec",
             r#"

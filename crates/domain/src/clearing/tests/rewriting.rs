@@ -53,7 +53,7 @@ fn who_was_passed_over_is_asked_once_a_call_has_its_name() {
     };
     let refused = "Tool execution denied by hook: hooks kept rewriting the input (hook \"a\")";
     assert_eq!(outcome(deny_before()), "Tool execution denied by hook: no (hook \"a\")");
-    assert_eq!(outcome(modify("ls")), r#"run exec {"cmd":"ls"}"#, "the same call again is no change");
+    assert_eq!(outcome(modify("ls")), r#"run exec {"cmd":"ls"}"#, "the same call again is not a change");
     assert_eq!(outcome(modify("pwd")), refused);
     assert_eq!(outcome(respond(None)), refused);
     let abort = Abort { abort_scope: AbortScope::Turn, reason: "stop".into() };

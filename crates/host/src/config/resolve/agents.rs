@@ -99,7 +99,10 @@ fn check(trusted: &mut Trusted) {
     for (name, raw) in &raws {
         if let Err(bad) = ask::matcher(raw.ask.as_deref().unwrap_or_default()) {
             let place = bad.place.to_string();
-            layer.report(EntryProblem::new(&["agents", name, "ask", &place], format!("it is no glob: {}", bad.reason)));
+            layer.report(EntryProblem::new(
+                &["agents", name, "ask", &place],
+                format!("it is not a glob: {}", bad.reason),
+            ));
         }
         flow::problems(raw).into_iter().for_each(|problem| layer.report(problem.under(&["agents", name])));
         if raw.max_iterations == Some(0) {
@@ -137,7 +140,7 @@ fn check_means(trusted: &mut Trusted) {
 fn bad_tool(tool: &str) -> Option<EntryProblem> {
     if is_mcp(tool) {
         let why = mcp_glob(tool).err()?;
-        return Some(EntryProblem::new(&[], format!("it is no glob: {why}")));
+        return Some(EntryProblem::new(&[], format!("it is not a glob: {why}")));
     }
     if canonical_builtin(tool).is_some() {
         return None;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dialects::process::config::{EntryProblem, broken, builtin, idle, process};
+use dialects::process::config::{EntryContext, EntryProblem, broken, builtin, idle, process};
 use domain::hook::{Family, Hook, HookState};
 use domain::id::HookName;
-use domain::json::Value;
+use domain::json::{Value, from_value};
 use domain::nearest::nearest;
 
 use super::agents::is_gate_name;
@@ -190,11 +190,11 @@ impl One<'_> {
 
     fn resolve(&self, trusted: &Trusted, builtins: &[&str]) -> Result<LoadedHook, Vec<EntryProblem>> {
         let layer = &trusted.layer;
-        if layer.bad.contains_key(&self.path) {
-            return Err(Vec::new());
-        }
         let origin = self.origin(trusted);
         let around = layer.around(self.name, &origin);
+        if layer.bad.contains_key(&self.path) {
+            return Err(self.further_problems(layer, &around, builtins));
+        }
         // Only its own entry: of hundreds, all would be copied hundreds of times.
         let written = &layer.raw.hooks;
         let (hook, kind) = match self.family() {
@@ -213,6 +213,24 @@ impl One<'_> {
         let is_child = matches!(kind, HookKind::Process(_));
         let content = is_child.then(|| process_entry(dotted(&self.path), self.value(trusted), layer));
         Ok(LoadedHook { hook, kind, seal: trusted.seal(&dotted(&self.path)), content })
+    }
+
+    /// What else is wrong with an entry some members of which are known to be: those that are there and have the right
+    /// shape.
+    fn further_problems(&self, layer: &Layer, around: &EntryContext<'_>, builtins: &[&str]) -> Vec<EntryProblem> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let Some(node) = layer.document.root.at(&path).filter(|node| node.is_table()) else { return Vec::new() };
+        let known = |path: &[String]| layer.diagnostics.iter().any(|found| found.path == dotted(path));
+        let value = node.to_value(&mut self.path.clone(), &known);
+        let found = match self.family() {
+            Family::Native => from_value(value.clone()).ok().and_then(|raw| builtin(around, &raw, builtins).err()),
+            Family::Process | Family::Rule | Family::Skill => {
+                from_value(value.clone()).ok().and_then(|raw| process(around, &raw).err())
+            }
+        };
+        // What is absent may be what a misspelt key was meant to be.
+        let stands = |problem: &EntryProblem| problem.path.first().is_some_and(|member| value.get(member).is_some());
+        found.into_iter().flatten().filter(stands).collect()
     }
 
     /// The stub of an entry that has diagnostics; the first is its fault's detail.

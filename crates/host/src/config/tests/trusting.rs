@@ -406,7 +406,7 @@ fn where_a_folder_really_is_is_part_of_what_is_accepted() {
     assert_eq!(in_force(), (true, 1, true));
 }
 
-/// What an earlier program wrote when somebody accepted the file of `place`: places were no part of it.
+/// What an earlier program wrote when somebody accepted the file of `place`: places were not part of it.
 fn as_before(place: &Place) {
     trust(place);
     let file = place.path("home/trust.json");

@@ -1,4 +1,4 @@
-//! What can be typed in a conversation that is no message.
+//! What can be typed in a conversation that is not a message.
 
 const HELP: &str = "\
 /help    this
@@ -41,7 +41,7 @@ impl Command {
         if keys { HELP } else { HELP_BY_LINES }
     }
 
-    /// Reads a line; what is no command is a message. A path or a sentence is never taken for a command.
+    /// Reads a line; what is not a command is a message. A path or a sentence is never taken for a command.
     pub(super) fn read(line: &str) -> Option<Self> {
         let word = line.trim_end().strip_prefix('/')?;
         match word {

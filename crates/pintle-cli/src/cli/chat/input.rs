@@ -178,7 +178,7 @@ impl Keys {
             return self.show();
         }
         if what == InputPurpose::Answer {
-            // Half a message is no answer.
+            // Half a message is not an answer.
             self.draft = std::mem::take(&mut self.line);
         } else if self.awaited == InputPurpose::Answer {
             self.line = std::mem::take(&mut self.draft);

@@ -1,4 +1,4 @@
-//! What a terminal sends, byte by byte, as keys. Nothing that it sends is an error: what is no key is passed over.
+//! What a terminal sends, byte by byte, as keys. Nothing that it sends is an error: what is not a key is passed over.
 
 /// Longest control sequence of a terminal that is waited for to its end; real ones are a third of it.
 const MAX_SEQUENCE: usize = 32;

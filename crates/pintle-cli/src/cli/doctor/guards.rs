@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 use super::super::question::{Question, QuestionTexts};
 use super::canary::{CANARY, Reachable, answered, identity, refuses};
 use super::{Check, Proven, State, last_line, stored};
-use crate::text::few_names;
+use crate::text::{SHADOW_CURE, few_names};
 use host::health::standing;
 use host::host::Host;
 
@@ -51,7 +51,8 @@ pub(super) fn shadows(host: &Host) -> Vec<Check> {
     let set = dispatcher.set();
     let told = set.roster().shadowed(&tools).into_iter().map(|(first, later)| {
         let others = few_names(&later);
-        let message = format!("may answer for a tool before others that also match it are asked: {others}");
+        let message =
+            format!("may answer for a tool before others that also match it are asked: {others}; {SHADOW_CURE}");
         Check::new("order", first.name.as_str(), State::Note, message)
     });
     told.collect()
@@ -119,20 +120,23 @@ async fn canaries(
     guarded: &[CheckpointKind],
     records: &mut Vec<Record>,
 ) -> Result<Proven, Health> {
-    let (mut said, mut refused) = (Vec::new(), false);
+    let (mut said, mut refusal) = (Vec::new(), None);
     for kind in guarded {
         let began = Instant::now();
         let answer = canary(dispatcher, hook, *kind).await;
         let took = began.elapsed();
         let outcome = match &answer {
-            Ok(word) => HookOutcome::Said { word: *word, reason: None, took },
+            Ok(Answered { word, reason }) => HookOutcome::Said { word: *word, reason: reason.clone(), took },
             Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
         };
         records.push(Record::of(hook, *kind, outcome));
         match answer {
-            Ok(word) => {
+            Ok(Answered { word, reason }) => {
                 // An approver approves what it knows, so it is expected to say no.
-                refused |= *kind != CheckpointKind::ApproveTool && refuses(word);
+                if *kind != CheckpointKind::ApproveTool && refuses(word) {
+                    let said = reason.map(|reason| Cause::from(reason).shown());
+                    refusal.get_or_insert(CanaryRefusal { said });
+                }
                 said.push(answered(*kind, word, took));
             }
             Err(fault) => {
@@ -140,14 +144,20 @@ async fn canaries(
             }
         }
     }
-    Ok(Proven { answers: said.join(", "), refusal: refused.then_some(CanaryRefusal { said: None }) })
+    Ok(Proven { answers: said.join(", "), refusal })
 }
 
-async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<VerdictKind, Fault> {
+/// What a guard said of the canary.
+struct Answered {
+    word: VerdictKind,
+    reason: Option<String>,
+}
+
+async fn canary(dispatcher: &Dispatcher, hook: &Hook, kind: CheckpointKind) -> Result<Answered, Fault> {
     let call = ToolCall { id: "canary".into(), tool: CANARY.into(), raw_tool: CANARY.into(), arguments: Object::new() };
     let says = QuestionTexts { model: CANARY.to_owned(), text: CANARY.to_owned(), agent: CANARY.into() };
     let asked = kind.asked().unwrap_or(AskedKind::BeforeTool);
     let Ok(question) = Question::at(asked, says, || Ok::<_, Infallible>(call));
     let reply = dispatcher.probe(&hook.name, question.subject()).await;
-    reply.map(|reply| reply.word())
+    reply.map(|reply| Answered { word: reply.word(), reason: reply.reason().map(str::to_owned) })
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
 use domain::account::HandlerAnswer;
+use domain::breaker;
 use domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
@@ -112,7 +113,7 @@ fn whose(host: &Host, one: &InForce) -> String {
     whose.map(|tenant| format!(" (tenant {})", tenant.slug)).unwrap_or_default()
 }
 
-/// Switched off is a decision of its owner, and guards nothing. What is shipped switched off is no news.
+/// Switched off is a decision of its owner, and guards nothing. What is shipped switched off is not news.
 fn disabled(row: &Rule) -> Option<Check> {
     let message = match row.disabled_reason.as_str() {
         "" if row.source == Source::Builtin => return None,
@@ -132,7 +133,7 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
         HookState::Armed | HookState::Disabled => {}
         HookState::Untrusted => return Err(Health::unproven(Step::Trust, "nobody accepted it")),
         HookState::Tripped { since } => {
-            let why = format!("its circuit breaker is open since {since}; `pintle hooks reset` closes it");
+            let why = format!("{}; `pintle hooks reset` closes it", breaker::standing(since, row.on_trip));
             return Err(Health::unproven(Step::Breaker, why));
         }
         HookState::Broken(Fault::ConditionFailed { cause }) => {
@@ -186,11 +187,13 @@ async fn canary(one: &InForce, record: &mut Option<Record>) -> Result<Proven, He
         // The answer is the host's own: nobody was asked, so nothing is proven.
         return Err(Health::unproven(Step::Judge, not_run(why, false)));
     }
+    let reason = heard.as_ref().ok().and_then(|reply| reply.reason()).map(str::to_owned);
     let answer = heard.map(|reply| (reply.word(), reply.warnings().first().cloned()));
     let stderr = account.and_then(|account| account.stderr);
-    let said = stderr.and_then(|text| last_line(&text)).map(|line| Cause::from(line).shown());
+    let said =
+        stderr.and_then(|text| last_line(&text)).or_else(|| reason.clone()).map(|words| Cause::from(words).shown());
     let outcome = match &answer {
-        Ok((word, _)) => HookOutcome::Said { word: *word, reason: None, took },
+        Ok((word, _)) => HookOutcome::Said { word: *word, reason, took },
         Err(fault) => HookOutcome::Failed { fault: fault.clone(), became: VerdictKind::Deny, took },
     };
     *record = Some(Record::of(&one.mounted.hook, kind, outcome));

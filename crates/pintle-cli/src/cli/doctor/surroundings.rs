@@ -236,7 +236,7 @@ fn confinement(enforced: Enforced, is_unconfined: bool) -> Check {
         }
         Enforced::Not if is_unconfined => {
             let message = "this kernel has no Landlock, and `tools.exec.unconfined` is set: commands can reach the \
-                           configuration, what hooks run, and Pintle's own data, and a terminal is no proof of a person";
+                           configuration, what hooks run, and Pintle's own data, and a terminal is not proof of a person";
             Check::new("exec", "", State::Note, message)
         }
         Enforced::Not => {

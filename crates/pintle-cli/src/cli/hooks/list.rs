@@ -23,7 +23,7 @@ use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
-use crate::text::{counted, family_said, few_names, millis_said};
+use crate::text::{SHADOW_CURE, counted, family_said, few_names, millis_said};
 use host::config::Config;
 use host::config::trust::FileHashes;
 use host::health::{HealthFile, standing};
@@ -183,18 +183,13 @@ impl Listing {
             for (place, Row { name, family, priority, terms, origin }) in rows.into_iter().enumerate() {
                 let place = place + 1;
                 let name = format!("{place:>digits$}. {name}");
-                table.row([name, family_said(family).to_owned(), priority, format!("{terms}  {origin}")]);
+                let below = [terms.clone(), origin.clone()];
+                let cells = [name, family_said(family).to_owned(), priority, format!("{terms}  {origin}")];
+                table.row_or_below(cells, below);
             }
         }
-        for (first, later) in self.roster.shadowed(tools) {
-            table.line(
-                format!(
-                    "{NOTE}warning:{NOTE:#} `{}` may answer for a tool before others that also match it are asked: {}",
-                    clean(first.name.as_str()),
-                    few_names(&later),
-                ),
-                2,
-            );
+        if let Some(warning) = shadowing(&self.roster.shadowed(tools)) {
+            table.line(format!("{NOTE}warning:{NOTE:#} {warning}"), 2);
         }
         table.text(shown.columns)
     }
@@ -215,7 +210,7 @@ impl Listing {
     fn configured_row(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Row {
         let cost = timing(&self.timings, hook, kind).and_then(cost).unwrap_or_default();
         let health = self.standing(hook).map(|health| shown(&health));
-        let terms = kind.and_then(|kind| deadline(hook, kind)).into_iter().chain(health);
+        let terms: Vec<String> = health.into_iter().chain(kind.and_then(|kind| deadline(hook, kind))).collect();
         Row {
             name: clean(hook.name.as_str()),
             family: hook.family.word(),
@@ -224,7 +219,7 @@ impl Listing {
                 i32::MIN => "priority first".to_owned(),
                 priority => format!("priority {priority}"),
             },
-            terms: terms.collect::<Vec<_>>().join(", "),
+            terms: terms.join(", "),
             origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
         }
     }
@@ -265,6 +260,25 @@ impl Listing {
     }
 }
 
+/// What is to be said of hooks that may keep others from being asked: a line, however many they are.
+fn shadowing(shadowed: &[(&Hook, Vec<&Hook>)]) -> Option<String> {
+    match shadowed {
+        [] => None,
+        [(first, later)] => Some(format!(
+            "`{}` may answer for a tool before others that also match it are asked: {}; {SHADOW_CURE}",
+            clean(first.name.as_str()),
+            few_names(later),
+        )),
+        several => {
+            let first: Vec<&Hook> = several.iter().map(|(first, _)| *first).collect();
+            Some(format!(
+                "{} may each answer for a tool before others that also match it are asked; {SHADOW_CURE}",
+                few_names(&first),
+            ))
+        }
+    }
+}
+
 /// A hook in a listing.
 struct Row {
     name: String,
@@ -286,7 +300,7 @@ fn skill_row(row: &SkillRow) -> Row {
         name: clean(&row.name),
         family: Family::Skill.word(),
         priority: String::new(),
-        terms: format!("of agent {}, {}", clean(&row.agents.join(", ")), shown(&row.health)),
+        terms: format!("{}, of agent {}", shown(&row.health), clean(&row.agents.join(", "))),
         origin: format!("{DIM}{}{DIM:#}", clean(&row.origin)),
     }
 }

@@ -142,9 +142,8 @@ const TEXTS: [&str; 9] =
 impl<'a> Change<'a> {
     fn read(text: &'a str) -> Result<Self, CliError> {
         let Some((path, value)) = text.split_once('=').filter(|(path, _)| !path.is_empty()) else {
-            return Err(
-                CliError::usage(format!("\"{text}\" is no KEY=VALUE")).hint("such as priority=10, or matcher=^exec$")
-            );
+            return Err(CliError::usage(format!("\"{text}\" is not a KEY=VALUE"))
+                .hint("such as priority=10, or matcher=^exec$"));
         };
         // Names of headers have no dots in them, and nothing else goes deeper.
         let mut steps = path.split('.');
@@ -264,7 +263,7 @@ fn put(at: &mut Value, path: &[&str], change: &Change<'_>) -> Result<(), CliErro
     }
     let Some(members) = at.as_object_mut() else {
         let path = change.path();
-        return Err(CliError::usage(format!("{path}: what stands above `{step}` is no object")));
+        return Err(CliError::usage(format!("{path}: what stands above `{step}` is not an object")));
     };
     let step = same_name(members, step);
     if !rest.is_empty() {
@@ -338,8 +337,8 @@ mod tests {
     #[test]
     fn what_cannot_be_set_says_why() {
         let check = |change: &str, expected: &str| assert_eq!(set(&[change]).unwrap_err(), expected);
-        check("priority", "\"priority\" is no KEY=VALUE");
-        check("=5", "\"=5\" is no KEY=VALUE");
+        check("priority", "\"priority\" is not a KEY=VALUE");
+        check("=5", "\"=5\" is not a KEY=VALUE");
         check(".x=5", "a hook has no ``");
         check("priority=high", "priority: expected a whole number, got \"high\"");
         check("enabled=1", "enabled: expected true or false, got \"1\"");
@@ -349,7 +348,7 @@ mod tests {
         check("version=5", "`version` is kept by Pintle and cannot be set");
         check("name.x=5", "there is no member `name.x`");
         check("config.=5", "there is no member `config.`");
-        check("config.url.x=5", "config.url.x: what stands above `x` is no object");
+        check("config.url.x=5", "config.url.x: what stands above `x` is not an object");
         assert_eq!(set(&["priority=1", "name=n", "priority=2"]).unwrap_err(), "priority: it is set twice; say it once");
     }
 }

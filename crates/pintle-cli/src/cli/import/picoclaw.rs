@@ -50,9 +50,9 @@ pub(super) fn run(args: &PicoclawArgs) -> Result<u8, CliError> {
     if read as u64 > MAX_BYTES {
         return Err(CliError::usage(format!("{file} has more than {MAX_BYTES} bytes")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| CliError::usage(format!("{file} is no JSON: it is no UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|_| CliError::usage(format!("{file} is not JSON: it is not UTF-8")))?;
     let found = domain::json::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
-        .map_err(|why| CliError::usage(format!("{file} is no JSON: {why}")))?;
+        .map_err(|why| CliError::usage(format!("{file} is not JSON: {why}")))?;
     let Some(Value::Object(members)) = found.get("hooks") else {
         let message = format!("{file} has no object `hooks`, so there is nothing to import");
         return if is_goclaw(&found) { goclaw(message) } else { Err(CliError::usage(message)) };

@@ -57,7 +57,7 @@ fn chosen<'a>(config: &'a Config, name: Option<&str>) -> Result<Vec<&'a AgentCon
     let with: Vec<&AgentConfig> = config.agents.values().filter(|agent| !agent.skills.is_empty()).collect();
     match name {
         None if !with.is_empty() => Ok(with),
-        // Several agents, none of which is meant, are no mistake where nobody has skills.
+        // Several agents, none of which is meant, are not a mistake where nobody has skills.
         None => Ok(config.agent(None).into_iter().collect()),
         Some(_) => Ok(vec![config.agent(name)?]),
     }

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CheckpointKind, Duty};
+use domain::fault::FaultKind;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
@@ -183,6 +184,7 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
             });
         }
     }
+    lines.extend(last_words(hook).into_iter().map(|line| format!("{below}{line}")));
     lines.extend(hook.slot_wait_ms.map(|ms| format!("{below}{DIM}{}{DIM:#}", waited(ms))));
     lines.extend(hook.warnings.iter().map(|warning| format!("{below}warning: {}", indented(warning))));
     lines.extend(hook.dropped.iter().map(|what| format!("{below}dropped: {}", indented(what))));
@@ -194,8 +196,22 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     lines
 }
 
+/// Whether the program of a hook ended, by itself or not.
+fn is_end(hook: &StoredRecord) -> bool {
+    hook.fault.as_deref().is_some_and(FaultKind::is_of_an_end)
+}
+
+/// The last lines that the program of a hook wrote before its end, where [`fault_text`] has only the last of them.
+pub(super) fn last_words(hook: &StoredRecord) -> Vec<String> {
+    let lines: Vec<&str> =
+        hook.cause.as_deref().filter(|_| is_end(hook)).map(str::lines).into_iter().flatten().collect();
+    let several = lines.len() > 1;
+    lines.into_iter().filter(|_| several).map(|line| format!("{DIM}│ {}{DIM:#}", clean(line))).collect()
+}
+
 /// A fault in all the words that are kept of it, for a person.
 pub(super) fn fault_text(hook: &StoredRecord) -> Option<String> {
     let (phrase, cause) = (hook.fault_detail.as_deref(), hook.cause.as_deref());
+    let cause = cause.map(|cause| if is_end(hook) { FaultKind::BadExit.brief(cause) } else { cause });
     phrase.map(|phrase| fault_said(phrase, cause)).or_else(|| cause.map(str::to_owned))
 }

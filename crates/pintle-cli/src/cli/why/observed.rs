@@ -69,7 +69,7 @@ fn complete(hook: &mut StoredRecord, row: &Execution) {
     hook.slot_wait_ms = row.metadata.get("slot_wait_ms").and_then(|ms| ms.as_f64());
     match row.decision {
         Decision::Allow => hook.reason.clone_from(&row.reason),
-        // It decides nothing, so it is no verdict.
+        // It decides nothing, so it is not a verdict.
         Decision::Block | Decision::Ask => {
             let why = row.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             hook.reason = Some(format!("answered {}, which decides nothing here{why}", row.decision.word()));

@@ -11,6 +11,7 @@ use domain::verdict::VerdictKind;
 
 use super::detail::{
     BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_failure, is_of_the_host,
+    last_words,
 };
 use super::questions::Questions;
 use super::stopped::{LastWord, Stopped};
@@ -133,6 +134,14 @@ impl<'a> HooksRan<'a> {
 }
 
 /// The findings about one turn.
+/// How a hook failed.
+struct Failure {
+    text: String,
+    /// The last lines of its program.
+    words: Vec<String>,
+    times: usize,
+}
+
 #[derive(Default)]
 struct Summary<'a> {
     calls: BTreeMap<&'a str, usize>,
@@ -143,8 +152,8 @@ struct Summary<'a> {
     changed: BTreeMap<(&'a str, &'a str), Vec<&'a StoredEvent>>,
     /// Calls that a hook answered in the tool's place.
     answered: BTreeMap<&'a str, Vec<&'a StoredEvent>>,
-    /// Faults and what stood for hooks that did not run, by hook and word: the words, and how often.
-    failed: BTreeMap<(&'a str, &'a str), (String, usize)>,
+    /// Faults and what stood for hooks that did not run, by hook and word.
+    failed: BTreeMap<(&'a str, &'a str), Failure>,
     /// Likely mistakes in answers, and what of answers did not count: the hook, which of both, the words.
     warnings: BTreeMap<(&'a str, &'a str, &'a str), usize>,
     /// Texts of the host, by the event.
@@ -225,8 +234,8 @@ impl<'a> Summary<'a> {
     }
 
     fn fail(&mut self, hook: &'a StoredRecord, word: &'a str, text: String) {
-        let entry = self.failed.entry((&hook.hook, word)).or_insert((text, 0));
-        entry.1 += 1;
+        let failure = || Failure { text, words: last_words(hook), times: 0 };
+        self.failed.entry((&hook.hook, word)).or_insert_with(failure).times += 1;
     }
 
     fn look_near(&mut self, event: &'a StoredEvent, hook: &'a StoredRecord) {
@@ -270,9 +279,10 @@ impl<'a> Summary<'a> {
             lines.push(format!("{CHANGE}~{CHANGE:#} {} changed {} at {place}", clean(hook), self.about(events)));
         }
         more(&mut lines, self.changed.len(), MAX_LINES);
-        for ((hook, _), (text, times)) in self.failed.iter().take(MAX_LINES) {
+        for ((hook, _), Failure { text, words, times }) in self.failed.iter().take(MAX_LINES) {
             let times = if *times > 1 { format!(", {times} times") } else { String::new() };
             lines.push(format!("{BAD}!{BAD:#} {} {}{times}", clean(hook), whole(text)));
+            lines.extend(words.iter().map(|line| format!("    {line}")));
         }
         more(&mut lines, self.failed.len(), MAX_LINES);
         for (event, texts) in self.host.iter().take(MAX_LINES) {
@@ -317,7 +327,7 @@ impl<'a> Summary<'a> {
     fn sentence(&self) -> String {
         let stopped = |word| self.stopped.with(word).len();
         let changes = self.changed.values().map(Vec::len).sum();
-        let failures = self.failed.values().map(|(_, times)| times).sum();
+        let failures = self.failed.values().map(|failure| failure.times).sum();
         let counts = [
             (stopped(LastWord::Blocked), "blocked"),
             (stopped(LastWord::Waiting), "waiting for a person"),

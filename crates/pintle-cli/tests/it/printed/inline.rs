@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::env::TestEnv;
 
-/// What stands within the sentences of a page and is no command of the program.
+/// What stands within the sentences of a page and is not a command of the program.
 pub(crate) fn wrong(path: &str, prose: &[(usize, String)]) -> Vec<String> {
     let code = Regex::new(r"`(?:\./)?pintle ([^`…][^`]*)`").unwrap();
     let mut program = Program { env: TestEnv::new(), known: BTreeMap::new() };

@@ -205,7 +205,7 @@ fn used(path: &str, comments: Vec<(usize, Comment)>, language: &str) -> Result<O
         {
             commands.without = Some((command.to_owned(), reason.to_owned()));
         } else {
-            let word = whole(&head, text).ok_or_else(|| format!("{path}:{line}: `{head}` is no word of pages"))?;
+            let word = whole(&head, text).ok_or_else(|| format!("{path}:{line}: `{head}` is not a word of pages"))?;
             used = Some(word);
         }
     }

@@ -130,7 +130,7 @@ fn an_open_breaker_is_shown_and_reset() {
     add(&env, GUARD);
     assert_eq!(env.pintle(&["run", "--quiet", "push it"]).out, "I give up.\n");
     let list = env.pintle(&["hooks", "list"]).out;
-    assert!(list.contains("its circuit breaker is open since [at]"), "{list}");
+    assert!(list.contains("its circuit breaker tripped at [at] and refuses every matching call"), "{list}");
     let records = env.pintle(&["why", "-v"]).out;
     assert!(records.contains("re-enables it (pintle hooks reset [id])"), "{records}");
     let shown = env.pintle(&["hooks", "show", "no-force"]).out;

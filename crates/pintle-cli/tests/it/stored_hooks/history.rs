@@ -75,7 +75,7 @@ fn words_that_are_none_are_refused() {
 
     exit 2
     --- err
-    error: --since: "yesterday" is no time
+    error: --since: "yesterday" is not a time
       hint: write [at], 2026-11-22, or how long ago, such as 2h or 3d
 
     exit 2

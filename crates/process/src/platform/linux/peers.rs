@@ -11,7 +11,7 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType
 use super::super::{ADOPTER_NAME, PeerProcess};
 use super::processes::ProcessStat;
 
-/// How many ancestors are looked at: a chain that is longer is no person's.
+/// How many ancestors are looked at: a chain that is longer is not a person's.
 const MAX_ANCESTORS: usize = 1000;
 
 /// A question about one socket: the kernel's head of a message, and what it wants to know. Source: `linux/netlink.h`,

@@ -110,7 +110,7 @@ fn is_there(leader: &str) -> bool {
         group == leader && (parent == own || !matches!(state, "Z" | "X"))
     };
     let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path().join("stat"));
-    // Whoever is no process, or none any more, has nothing to read.
+    // Whoever is not a process, or none any more, has nothing to read.
     processes.filter_map(|stat| std::fs::read_to_string(stat).ok()).any(|stat| is_left(&stat))
 }
 

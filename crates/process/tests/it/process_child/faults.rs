@@ -90,11 +90,11 @@ async fn any_object_null_or_nothing_passes_the_handshake() {
 #[tokio::test]
 async fn what_a_child_does_instead_of_answering_is_a_fault_of_its_kind() {
     let table = [
-        ("exit 2", Fault::BadExit { status: 2 }),
-        ("exit 0", Fault::BadExit { status: 0 }),
-        ("kill -KILL $$", Fault::Killed { signal: 9 }),
-        ("kill -SEGV $$", Fault::Killed { signal: 11 }),
-        ("echo; exit 4", Fault::BadExit { status: 4 }),
+        ("exit 2", Fault::exited(2)),
+        ("exit 0", Fault::exited(0)),
+        ("kill -KILL $$", Fault::killed(9)),
+        ("kill -SEGV $$", Fault::killed(11)),
+        ("echo; exit 4", Fault::exited(4)),
         (r#"echo '{"id":2,"error":{"message":"boom"}}'"#, Fault::Protocol(ProtocolBreach::Returned("boom".into()))),
         ("exec >&-; exec sleep 1000", Fault::broke("closed its output and stayed")),
     ];

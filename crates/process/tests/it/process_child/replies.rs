@@ -118,7 +118,7 @@ async fn whoever_else_holds_the_output_open_does_not_hold_the_verdict() {
     let hook = stage.hook("exec 9>held; sleep 1000 & read -r line; exit 3").await;
     // The writer of the fifo is there once the call has been read, which its answer shows.
     let started = tokio::time::Instant::now();
-    assert_eq!(fault(ask(&hook).await), Fault::BadExit { status: 3 });
+    assert_eq!(fault(ask(&hook).await), Fault::exited(3));
     assert!(started.elapsed() < LONG / 4, "one second, and what a busy machine adds");
     // The one who held it was of the child's group and went with it.
     assert_eq!(held.rest().await, "");

@@ -24,10 +24,10 @@ async fn the_next_child_shakes_hands_anew_and_counts_from_one() {
         done"#;
     let hook = stage.start(stage.spec(&["sh", "-c", script]));
     within(hook.ready()).await.unwrap();
-    assert_eq!(fault(ask(&hook).await), Fault::BadExit { status: 3 });
-    assert_eq!(hook.status().fault, Some(Fault::BadExit { status: 3 }));
+    assert_eq!(fault(ask(&hook).await), Fault::exited(3));
+    assert_eq!(hook.status().fault, Some(Fault::exited(3)));
     // The restart is not due before this call's deadline, so it faults at once and names the last exit.
-    assert_eq!(fault(ask_about(&hook, 1, Duration::ZERO).await), Fault::BadExit { status: 3 });
+    assert_eq!(fault(ask_about(&hook, 1, Duration::ZERO).await), Fault::exited(3));
     assert!(continues(&ask(&hook).await), "a call with time waits for the restart");
     assert_eq!((hook.status().up, hook.status().restarts, hook.status().fault), (true, 1, None));
     let round = "\"id\":1,\"method\":\"hook.hello\"\n\"id\":2,\"method\":\"hook.before_tool\"\n";
@@ -47,7 +47,7 @@ async fn the_check_runs_before_every_start() {
     });
     let hook = stage.start(spec);
     within(hook.ready()).await.unwrap();
-    assert_eq!(fault(ask(&hook).await), Fault::BadExit { status: 3 });
+    assert_eq!(fault(ask(&hook).await), Fault::exited(3));
     let refused = Fault::CannotStart { cause: "changed since it was trusted".into() };
     within(async { while fault(ask_about(&hook, 1, Duration::from_millis(400)).await) != refused {} }).await;
     assert!(runs.load(Ordering::Relaxed) > 1);

@@ -35,7 +35,7 @@ pub struct TestResult {
     /// The status of an endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u16>,
-    /// `true` where the endpoint's answer is no JSON, which lets pass.
+    /// `true` where the endpoint's answer is not JSON, which lets pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_json: Option<bool>,
     /// Likely mistakes in how it answered.

@@ -22,7 +22,7 @@ function long(words, option, least) {
   });
 }
 
-// Whether one of the `letters` is a short option; what follows `-o`, `-m` and the like is no option.
+// Whether one of the `letters` is a short option; what follows `-o`, `-m` and the like is not an option.
 function letter(words, letters, valued) {
   return words.some((word, at) => {
     if (!/^-[A-Za-z]/.test(word) || (at > 0 && new RegExp(`^-[A-Za-z]*[${valued}]$`).test(words[at - 1]))) return false;

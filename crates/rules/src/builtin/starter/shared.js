@@ -30,7 +30,7 @@ function line(command) {
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }
 
-// Its arguments before `--`: what follows is no option, and often a command of somebody else.
+// Its arguments before `--`: what follows is not an option, and often a command of somebody else.
 function before(command) {
   const end = command.argv.indexOf("--");
   return command.argv.slice(1, end < 1 ? undefined : end);

@@ -28,16 +28,15 @@ fn exit_codes_and_signals() {
 
 #[test]
 fn the_whole_output_else_its_last_line() {
-    let broken = |why: &str| fault(&format!("reply: it begins with `{{` but is no JSON: {why}"));
+    let broken = |why: &str| fault(&format!("reply: it begins with `{{` but is not JSON: {why}"));
     let unsaid = || {
-        let warning =
-            "what it prints is no JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
+        let warning = "what it prints is not a JSON object, which allows; exit code 2 blocks, and so does {\"decision\":\"block\"}";
         warned(HandlerReply::default(), [warning])
     };
     let rows: [(&str, Told); 20] = [
         ("all is well", Ok(unsaid())),
         (" \n ", Ok(deciding(Decision::Allow))),
-        // JSON that is no object is text.
+        // JSON that is not an object is text.
         ("[1,2]", Ok(unsaid())),
         ("\"block\"", Ok(unsaid())),
         ("null", Ok(unsaid())),

@@ -151,7 +151,7 @@ fn costly_patterns() {
     assert!(made("(a{100}){100}").contains("exceeds size limit of 65536 bytes"), "{}", made("(a{100}){100}"));
     assert_eq!(
         made(&"a".repeat(1_025)),
-        "fault: matches(): a pattern that is no literal may have 1024 bytes, got 1025"
+        "fault: matches(): a pattern that is not a literal may have 1024 bytes, got 1025"
     );
     assert_eq!(made("^ex[a-f]c$"), "true");
 }

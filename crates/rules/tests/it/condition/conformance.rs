@@ -71,7 +71,7 @@ const HOLDS: &[&str] = &[
     "1.0 in {1: 2}",
     "[1, 2.0, 3u] == [1.0, 2u, 3]",
     "{'a': 1} == {'a': 1.0}",
-    // Values of different types are not equal, which is no error.
+    // Values of different types are not equal, which is not an error.
     "dyn(1) != 'a'",
     "!(dyn('1') == 1)",
     "dyn(null) != 0",

@@ -146,7 +146,7 @@ async fn only_calls_of_the_judge_count() {
     {
         assert_eq!(gate(&host, &turn, command).await, said, "{command}");
     }
-    assert_eq!(judge.0.load(Ordering::SeqCst), 2, "an answer that is known is no call");
+    assert_eq!(judge.0.load(Ordering::SeqCst), 2, "an answer that is known is not a call");
     let used = world.store.budget(&tenant, host.clock.now()).unwrap().used;
     assert_eq!(used, 200, "what was reserved and not spent is given back");
 }

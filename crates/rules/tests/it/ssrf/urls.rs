@@ -1,4 +1,4 @@
-//! URLs that are not what they seem: schemes, ports, users, names in other scripts, and what is no URL at all.
+//! URLs that are not what they seem: schemes, ports, users, names in other scripts, and what is not a URL at all.
 
 use super::Case;
 
@@ -49,7 +49,7 @@ const CLOSED_PORTS: &[u16] = &[
 
 const OPEN_PORTS: &[u16] = &[80, 443, 1024, 1718, 1721, 2048, 3000, 4046, 5432, 6001, 6670, 8080, 8443, 10081, 65535];
 
-/// What is no URL, or names no host that can be.
+/// What is not a URL, or names no host that can be.
 const UNREADABLE: &[&str] = &[
     "",
     " ",

@@ -173,6 +173,6 @@ fn a_key_that_is_given_goes_before_the_file_and_leaves_what_was_signed_before_pr
         assert_eq!(keys.verify(key.kid(), b"text", &key.sign(b"text")), Proof::Good);
     }
     let told = source("secret-text").key().unwrap_err().to_string();
-    assert!(told.contains("holds 11 bytes that are no key") && !told.contains("secret-text"), "{told}");
+    assert!(told.contains("holds 11 bytes that are not a key") && !told.contains("secret-text"), "{told}");
     assert!(!format!("{:?}", source(hex)).contains(hex));
 }

@@ -146,7 +146,7 @@ fn found(row: &dyn Columns, column: &str) -> Option<String> {
     repeats.then(|| format!("`{}`", text.escape_debug()))
 }
 
-/// What can be said of a row that is no rule, because of `why`: what it was to guard stays shut, as far as that can be
+/// What can be said of a row that is not a rule, because of `why`: what it was to guard stays shut, as far as that can be
 /// told.
 pub(super) fn odd(row: &dyn Columns, why: &Failure) -> RuleDoubt {
     let text = |column: &str| row.maybe_string(column).ok().flatten();

@@ -29,7 +29,7 @@ pub(crate) fn id_of(bytes: &[u8]) -> Result<String, String> {
     match bytes {
         [UUID, uuid @ ..] if let Ok(uuid) = Uuid::from_slice(uuid) => Ok(uuid.to_string()),
         [TEXT, text @ ..] if let Ok(text) = str::from_utf8(text) => Ok(text.to_owned()),
-        _ => Err(format!("the bytes {} are no id", hex(bytes))),
+        _ => Err(format!("the bytes {} are not an id", hex(bytes))),
     }
 }
 

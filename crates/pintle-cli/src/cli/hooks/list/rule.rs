@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
+use domain::breaker;
 use domain::checkpoint::CheckpointKind;
 use domain::health::{Health, Step};
-use domain::hook::HookState;
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
 use domain::json::{Value, json};
+use domain::rule::Fallback;
 use domain::store::Tenant;
 use jiff::Timestamp;
 use rules::condition;
@@ -152,7 +153,11 @@ pub(in super::super) fn state_word(hook: &Value) -> &'static str {
 /// do its work.
 fn standing(hook: &Value, blind: impl FnOnce() -> Option<Health>) -> Option<Health> {
     match state_word(hook) {
-        "tripped" => Health::standing(&HookState::Tripped { since: moment_of(text(hook, "tripped_at")) }, None),
+        "tripped" => {
+            let allows = text(hook, "on_trip") == Fallback::Allow.word();
+            let on_trip = if allows { Fallback::Allow } else { Fallback::Block };
+            Some(Health::unproven(Step::Breaker, breaker::standing(&moment_of(text(hook, "tripped_at")), on_trip)))
+        }
         "disabled" => Some(Health::Disabled),
         _ => match fault(hook) {
             Some(why) => Some(Health::unproven(Step::Condition, why)),
@@ -203,7 +208,11 @@ mod tests {
         check(json!({"enabled": false, "disabled_reason": "no_agents"}), "disabled", "off: no_agents");
         check(json!({"enabled": false, "disabled_reason": "edition"}), "disabled", "off: edition");
         let tripped = json!({"enabled": false, "disabled_reason": "breaker", "tripped_at": "2026-11-22T06:44:00Z"});
-        check(tripped, "tripped", "unproven: its circuit breaker is open since 2026-11-22 06:44 UTC");
+        let at = "unproven: its circuit breaker tripped at 2026-11-22 06:44 UTC";
+        check(tripped.clone(), "tripped", &format!("{at} and refuses every matching call"));
+        let mut passes = tripped;
+        passes["on_trip"] = json!("allow");
+        check(passes, "tripped", &format!("{at} and lets every matching call pass"));
         check(json!({"enabled": true, "trips": [{}]}), "armed", "on, tripped for 1 tenant");
         let broken = json!({"enabled": true, "if_expr": "size("});
         let health = standing(&broken, || None);

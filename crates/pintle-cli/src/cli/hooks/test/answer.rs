@@ -225,7 +225,7 @@ impl Answer {
                 }
             }
             NotRun::Condition { text } => format!("its condition `{text}` does not hold"),
-            NotRun::BreakerOpen { since } => format!("its circuit breaker is open since {since}"),
+            NotRun::BreakerOpen { since } => format!("its circuit breaker tripped at {since}"),
             NotRun::Disabled => "it is disabled".to_owned(),
             NotRun::Untrusted => "it is untrusted".to_owned(),
             NotRun::ChainTimeSpent { .. } => "the time of its chain is spent".to_owned(),

@@ -36,7 +36,7 @@ impl TestQuestion {
     /// The question that `args` ask for.
     ///
     /// # Errors
-    /// An event that is none or at which the hook does not act, or an input that is no JSON object.
+    /// An event that is none or at which the hook does not act, or an input that is not a JSON object.
     pub(super) fn new(args: &TestArgs, hook: &Hook, config: &Config) -> Result<Self, CliError> {
         let text = args.prompt.clone().unwrap_or_else(|| TEXT.to_owned());
         let kind = match args.event.as_deref() {

@@ -29,7 +29,7 @@ pub(super) fn gates(agent: &Object, edition: Edition) -> Result<Vec<Gate>, Strin
     let each = |(i, value): (usize, &Value)| match value {
         Value::Object(gate) => gate_of(i + 1, gate, edition),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Gate { number: i + 1, record: Err("it is no object".into()), notes: Vec::new() }
+            Gate { number: i + 1, record: Err("it is not an object".into()), notes: Vec::new() }
         }
     };
     Ok(listed.iter().enumerate().map(each).collect())
@@ -81,7 +81,7 @@ fn record(gate: &Object, edition: Edition, notes: &mut Vec<String>) -> Result<Va
         record["timeout_ms"] = wanted.min(longest).into();
     }
     if blocks {
-        notes.push("it is asked before the task is given away, and no more about its result".into());
+        notes.push("it is asked before the task is delegated, and no longer about its result".into());
     }
     if number(gate, "max_retries")?.is_some_and(|retries| retries > 0) {
         notes.push("nothing is tried again: a block is the end of it".into());
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn what_is_no_gate_says_why() {
         for (gate, why) in [
-            (json!(7), "it is no object"),
+            (json!(7), "it is not an object"),
             (json!({"event": "run.started", "type": "command"}), "its event \"run.started\" is unknown"),
             (json!({"type": "webhook"}), "its type \"webhook\" is unknown"),
             (json!({"type": "command"}), "it has no command"),

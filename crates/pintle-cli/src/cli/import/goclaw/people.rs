@@ -47,7 +47,7 @@ impl<'a> People<'a> {
             Ok(id) if !is_nobodys(&id) => id,
             Ok(_) => return Ok(TenantId::default_tenant()),
             Err(_) if id.is_empty() => return Ok(TenantId::default_tenant()),
-            Err(_) => return Err(format!("its tenant id \"{id}\" is no UUID")),
+            Err(_) => return Err(format!("its tenant id \"{id}\" is not a UUID")),
         };
         let row = self.source.table("tenants").iter().find(|row| text(row, &["id"]).eq_ignore_ascii_case(&id));
         let slug = row.map(|row| text(row, &["slug", "name"]).to_owned()).unwrap_or_default();

@@ -153,7 +153,7 @@ impl Planner<'_, '_> {
             (name, _) => format!("{table} \"{name}\""),
         };
         if row.is_empty() {
-            return self.leave(what, "it is no object with a hook's settings".into());
+            return self.leave(what, "it is not an object with a hook's settings".into());
         }
         if record::source(text(row, &["source"])) == Some(Origin::Builtin) {
             return self.shipped(what, row);

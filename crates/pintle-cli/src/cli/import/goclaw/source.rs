@@ -53,7 +53,7 @@ impl Source {
         };
         let cannot = |error: std::io::Error| {
             if error.kind() == ErrorKind::InvalidData {
-                return neither(&"it is no UTF-8");
+                return neither(&"it is not UTF-8");
             }
             CliError::usage(format!("{} cannot be read: {error}", file.display()))
         };

@@ -12,7 +12,7 @@ use super::cost::Cost;
 use super::row::{Row, rows};
 use crate::clean::clean;
 
-/// What is taken for the width of what is no terminal, in columns: wide enough for a row with all that belongs to it.
+/// What is taken for the width of what is not a terminal, in columns: wide enough for a row with all that belongs to it.
 const USUAL_COLUMNS: usize = 100;
 
 /// The widths that are believed: in fewer columns nothing is readable, and more of them nobody has.
