@@ -2,7 +2,7 @@
 //! ended elsewhere, and goes on with turns that others left.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::approval::{Approval, ApprovalState};
@@ -16,12 +16,13 @@ use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
 use domain::turn::Fact;
 
 use crate::Shared;
-use crate::errand::{Errand, Whose};
+use crate::errand::Errand;
 use crate::error::ApiError;
 use crate::frame;
 use crate::nodes::{Ended, lock};
+use crate::outage;
 use crate::outcome::RunOutcome;
-use crate::run::{Run, RunParts};
+use crate::run::{Asker, Run, RunParts};
 use crate::session_name::SessionName;
 
 /// How often it is looked for what notifications did not tell. Source: what is lost is found within 5 s.
@@ -46,12 +47,14 @@ impl Shared {
             });
             let me = shared.life.nodes.me(0);
             let cut = shared.store.join(&me)?;
+            // What a killed server left is told before anything goes on with it.
+            shared.left()?;
             shared.life.nodes.saw(shared.store.beat(&me)?);
             let seen = shared.life.nodes.seen();
             for line in me.keys.iter().flat_map(|own| other_keys(&seen, (&me.id, own))) {
                 tracing::warn!("gateway.other_keys: {line}");
             }
-            // What was told before is no news.
+            // What was told before is not news.
             *lock(&shared.life.nodes.heard) = shared.store.news()?.into_iter().map(|(seq, _)| seq).collect();
             Ok(cut)
         })
@@ -93,6 +96,10 @@ impl Shared {
     async fn look(self: &Arc<Self>, beats: bool, sweeps: bool) -> Result<(), ApiError> {
         let at_work = self.lanes.all().len();
         let found = self.blocking(move |shared| shared.looked(at_work, (beats, sweeps))).await?;
+        if sweeps {
+            // It was asked, and answered.
+            outage::answered();
+        }
         for letter in found.letters {
             self.deliver(letter).await;
         }
@@ -164,7 +171,12 @@ impl Shared {
         // Where it was only parked, its own node may have a client that waits for it.
         let (wait, now) = (if self.life.nodes.is_alone() { Duration::ZERO } else { FIRST_TRY }, Instant::now());
         left.retain(|turn| {
-            let since = *known.entry(turn.key.clone()).or_insert(now);
+            let since = *known.entry(turn.key.clone()).or_insert_with(|| {
+                if turn.died {
+                    tell_cut(turn);
+                }
+                now
+            });
             turn.died || since.elapsed() >= wait
         });
         Ok(left)
@@ -173,7 +185,7 @@ impl Shared {
     async fn take_over(self: &Arc<Self>, left: LeftTurn) {
         let Some(name) = SessionName::kept(left.key.session.as_str()) else { return };
         if self.life.nodes.may_have(&name, left.node.as_deref()).is_ok() {
-            self.work_alone(&left.key, Alone::Left).await;
+            self.work_alone(&left.key, Alone::Left(left.turn_id)).await;
         }
     }
 
@@ -190,7 +202,7 @@ impl Shared {
             tenant: key.tenant.clone(),
             prompt: what.prompt().to_owned(),
             stream: false,
-            origin: Weak::new(),
+            asker: Asker::Nobody,
             // A request that says the same finds it.
             is_heard: true,
             hub: self.hub.clone(),
@@ -205,11 +217,13 @@ impl Shared {
             return;
         }
         // Whoever asked without a session is gone, and nobody goes on with what they asked.
-        if matches!(what, Alone::Stopped) || run.name.is_once() {
+        if matches!(what, Alone::Stopped(_)) || run.name.is_once() {
             run.handle.cancel();
         }
-        let resumes = !matches!(what, Alone::Message(_));
-        let errand = Errand { resumes, whose: Whose::Nobody, ..Errand::resuming(agent) };
+        let errand = match what {
+            Alone::Message(_) => Errand { resumes: false, ..Errand::resuming(agent, TurnId::fresh()) },
+            Alone::Left(turn) | Alone::Stopped(turn) => Errand::resuming(agent, turn),
+        };
         self.start(run, errand);
     }
 
@@ -355,21 +369,34 @@ impl Shared {
     }
 }
 
+/// Tells once of a turn whose process died.
+fn tell_cut(turn: &LeftTurn) {
+    let once = SessionName::kept(turn.key.session.as_str()).is_some_and(|name| name.is_once());
+    // Whoever asked without a session is gone, and nobody goes on with what they asked.
+    let then = if once { "nobody can come back for it, so it ends here" } else { "it goes on" };
+    tracing::warn!(
+        session = %turn.key.session,
+        tenant = %turn.key.tenant,
+        turn = %turn.turn_id,
+        "gateway.turn_cut: the server that worked it ended in the middle; {then}"
+    );
+}
+
 /// What is worked for whom nobody waits.
 pub(crate) enum Alone {
     /// A message.
     Message(String),
     /// What was left of a turn.
-    Left,
+    Left(TurnId),
     /// The same, which is to be stopped.
-    Stopped,
+    Stopped(TurnId),
 }
 
 impl Alone {
     fn prompt(&self) -> &str {
         match self {
             Self::Message(text) => text,
-            Self::Left | Self::Stopped => "",
+            Self::Left(_) | Self::Stopped(_) => "",
         }
     }
 }

@@ -181,7 +181,7 @@ impl Door {
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or("what is no text"))
+    headers.get(name).map(|value| value.to_str().unwrap_or("what is not text"))
 }
 
 /// Whether a browser opens it in a window of its own, and no page reads the answer. A page that sends something, such as

@@ -22,7 +22,7 @@ pub(crate) struct Errand {
     pub(crate) edits: Option<EditedMessage>,
     /// The files that come with the prompt, as references.
     pub(crate) media: Vec<String>,
-    /// The id of its turn.
+    /// The id of its turn: the one that was left open, if it resumes.
     pub(crate) turn: TurnId,
     /// Whether it goes on with the turn that was left open in its session.
     pub(crate) resumes: bool,
@@ -74,8 +74,8 @@ pub(crate) enum Whose {
 }
 
 impl Errand {
-    /// Goes on with the turn that was left open.
-    pub(crate) fn resuming(agent: Arc<ReadyAgent>) -> Self {
+    /// Goes on with the turn `turn`, which was left open.
+    pub(crate) fn resuming(agent: Arc<ReadyAgent>, turn: TurnId) -> Self {
         Self {
             agent,
             skills: None,
@@ -83,7 +83,7 @@ impl Errand {
             history: None,
             edits: None,
             media: Vec::new(),
-            turn: TurnId::fresh(),
+            turn,
             resumes: true,
             place: None,
             whose: Whose::Nobody,

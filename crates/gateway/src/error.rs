@@ -4,6 +4,8 @@ use domain::json::{Value, json};
 use domain::store::StoreError;
 use rules::admin::{AdminError, AdminErrorCode};
 
+use crate::outage;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $word:literal, $status:literal;)*) => {
         /// The kind of a refusal. Source: the published protocol.
@@ -163,7 +165,7 @@ impl From<StoreError> for ApiError {
         };
         // Where the store is, and what to do about it, is the operator's.
         if code == ErrorCode::Unavailable {
-            tracing::warn!("{error}");
+            outage::failed(&error);
             return Self::new(code, "the store is unavailable; the server's log says why");
         }
         Self::new(code, error.to_string())

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::breaker;
 use domain::fault::Fault;
 use domain::health::{Health, Step};
 use domain::hook::Hook;
 use domain::json::{Value, json};
+use domain::rule::Fallback;
 use host::Host;
 use rules::condition;
 
@@ -119,7 +121,8 @@ pub(crate) fn stored(hook: &Value) -> GuardLine {
     let fault = bad(text("matcher"), text("if_expr"));
     let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
         (Some(since), ..) => {
-            (GuardState::Tripped, Some(Step::Breaker), Some(format!("its circuit breaker is open since {since}")))
+            let on_trip = if text("on_trip") == Fallback::Allow.word() { Fallback::Allow } else { Fallback::Block };
+            (GuardState::Tripped, Some(Step::Breaker), Some(breaker::standing(since, on_trip)))
         }
         (None, false, _) => (GuardState::Disabled, None, None),
         (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),

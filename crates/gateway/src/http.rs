@@ -39,6 +39,10 @@ const SOCKET_BUFFER: usize = 4 << 10;
 /// Longest refusal in plain text that is told on, in bytes: a sentence.
 const MAX_REFUSAL: usize = 1 << 10;
 
+/// The `X-Request-Id` of a request.
+#[derive(Clone)]
+struct RequestId(String);
+
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
     let (door, counted) = (Arc::new(door), shared.clone());
@@ -86,6 +90,7 @@ async fn enter(
     let mut response = match entered {
         Ok(visit) => {
             request.extensions_mut().insert(visit);
+            request.extensions_mut().insert(RequestId(id.clone()));
             with_code(next.run(request).await, &hint).await
         }
         Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN, &why),

@@ -46,6 +46,7 @@ mod media_type;
 mod methods;
 mod nodes;
 pub mod openapi;
+mod outage;
 mod outcome;
 mod params;
 mod places;

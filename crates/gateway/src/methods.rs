@@ -45,7 +45,7 @@ impl Shared {
             "sessions.compact" => self.sessions_forget(who, params, true).await,
             "chat.history" => self.chat_history(who, params).await,
             "chat.session.status" => self.chat_status(who, params).await,
-            "chat.send" => self.chat_send(connection, params).await,
+            "chat.send" => self.chat_send(connection, (&request.id, params)).await,
             "chat.inject" => self.chat_inject(who, params).await,
             "chat.abort" => self.chat_abort(who, params).await,
             "turns.list" => self.turns_list(who, params).await,

@@ -17,7 +17,7 @@ struct Operation {
     does: &'static str,
     /// What of the body is expected: a schema, or `*` for a file.
     takes: Option<&'static str>,
-    /// The statuses that are no refusals, each with its schema; `*` for what is no JSON.
+    /// The statuses that are no refusals, each with its schema; `*` for what is not JSON.
     gives: &'static [(u16, &'static str)],
     /// The schema of refusals, and their statuses.
     refuses: (&'static str, &'static [u16]),

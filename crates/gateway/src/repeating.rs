@@ -57,7 +57,7 @@ impl Shared {
                 return Ok(Standing::Works(run));
             }
             if self.is_left(&named.name.session, &earlier.turn_id).await? {
-                return Ok(Standing::Left);
+                return Ok(Standing::Left(earlier.turn_id));
             }
             if tokio::time::Instant::now() >= deadline {
                 return Err(ApiError::precondition(
@@ -110,14 +110,32 @@ impl Shared {
         if let Err(error) = self.begin_repeat(&named, &turn).await {
             tracing::warn!("a repeat of a pending request will not be recognised: {error}");
         }
-        // It may have ended meanwhile.
-        if let Some(outcome) = run.ended() {
-            self.end_repeats(run, &[turn], &outcome).await;
+        // It may have ended in the meantime.
+        if let Some(outcome) = run.settled() {
+            self.end_repeats(run, &[turn], outcome).await;
+            if run.ended() {
+                self.desk.repeats.over(run);
+            }
+        }
+    }
+
+    /// Keeps what came of `run`, before anybody hears it, if it has a name: its request came with one, or it goes on with a
+    /// turn whose request may have had one.
+    pub(crate) async fn keep_outcome(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        (turns, resumes): (&[TurnId], bool),
+        outcome: &RunOutcome,
+    ) {
+        // Whoever gives it a name from now on finds the outcome, and keeps it.
+        run.settle(outcome);
+        if resumes || self.desk.repeats.is_named(run) {
+            self.end_repeats(run, turns, outcome).await;
         }
     }
 
     /// Keeps what came of `run` for those who ask the same again. What failed without an effect may be tried again.
-    pub(crate) async fn end_repeats(self: &Arc<Self>, run: &Arc<Run>, turns: &[TurnId], outcome: &RunOutcome) {
+    async fn end_repeats(self: &Arc<Self>, run: &Arc<Run>, turns: &[TurnId], outcome: &RunOutcome) {
         let kept = match outcome {
             RunOutcome::Parked(_) => None,
             RunOutcome::Completed(_) => Some(true),
@@ -140,7 +158,6 @@ impl Shared {
                 tracing::warn!("the outcome of a request could not be stored: {error}");
             }
         }
-        self.desk.repeats.over(run);
     }
 }
 

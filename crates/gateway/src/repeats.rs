@@ -49,8 +49,8 @@ pub(crate) enum Standing {
     New,
     /// It is worked.
     Works(Arc<Run>),
-    /// Its turn was left open, and nobody here works it: it waits for a person, or its process died.
-    Left,
+    /// This turn of its was left open, and nobody here works it: it waits for a person, or its process died.
+    Left(TurnId),
     /// It is over.
     Over(Box<(TurnId, KeptOutcome)>),
 }
@@ -102,6 +102,11 @@ impl Repeats {
     /// The run that works the request here.
     pub(crate) fn run_of(&self, named: &Named) -> Option<Arc<Run>> {
         self.at_work().get(&named.name.digest()).cloned()
+    }
+
+    /// Whether a request that named itself waits for what comes of `run`.
+    pub(crate) fn is_named(&self, run: &Arc<Run>) -> bool {
+        self.at_work().values().any(|other| Arc::ptr_eq(other, run))
     }
 
     /// `run` is over.

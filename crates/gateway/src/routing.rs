@@ -48,7 +48,7 @@ impl Shared {
                     }
                     let key = SessionKey { tenant: meant.who.tenant.clone(), session: name.id() };
                     if row.held_by.is_none() {
-                        parked.push(key);
+                        parked.push((key, turn.clone()));
                     } else if !shared.store.post(&Letter { key, kind: LetterKind::Abort, body: String::new() })? {
                         continue;
                     }
@@ -58,8 +58,8 @@ impl Shared {
             })
             .await?;
         // Nobody works these now: whoever waits for them hears that they ended.
-        for key in parked {
-            self.work_alone(&key, Alone::Stopped).await;
+        for (key, turn) in parked {
+            self.work_alone(&key, Alone::Stopped(turn)).await;
         }
         Ok(stopped)
     }

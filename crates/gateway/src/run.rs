@@ -31,13 +31,14 @@ pub(crate) struct Run {
     pub(crate) handle: TurnHandle,
     /// Whether pieces of answers are wanted.
     pub(crate) stream: bool,
-    /// The connection that asked, which keeps the conversation.
-    origin: Weak<Connection>,
+    asker: Asker,
     /// What is heard of it over HTTP; nothing for whoever asked over the socket.
     log: Option<Mutex<HeardLog>>,
     hub: Arc<Hub>,
     id: OnceLock<TurnId>,
     state: Mutex<RunState>,
+    /// What came of it, before anybody hears it.
+    settled: OnceLock<RunOutcome>,
     outcome: watch::Sender<Option<RunOutcome>>,
 }
 
@@ -67,13 +68,28 @@ struct RunState {
     media: Vec<String>,
 }
 
+/// Who asked for a run.
+pub(crate) enum Asker {
+    /// A client of the socket, which keeps the conversation, by its request of this id.
+    Socket {
+        /// Its connection, as long as it has one.
+        connection: Weak<Connection>,
+        /// The id that the client gave its request.
+        request: String,
+    },
+    /// A request over HTTP, by its `X-Request-Id`.
+    Http(String),
+    /// Nobody who waits for it.
+    Nobody,
+}
+
 /// What a run is made of.
 pub(crate) struct RunParts {
     pub(crate) name: SessionName,
     pub(crate) tenant: TenantId,
     pub(crate) prompt: String,
     pub(crate) stream: bool,
-    pub(crate) origin: Weak<Connection>,
+    pub(crate) asker: Asker,
     /// Whether its answer is heard over HTTP.
     pub(crate) is_heard: bool,
     pub(crate) hub: Arc<Hub>,
@@ -85,18 +101,19 @@ impl Run {
     }
 
     fn made(parts: RunParts) -> Self {
-        let RunParts { name, tenant, prompt, stream, origin, is_heard, hub } = parts;
+        let RunParts { name, tenant, prompt, stream, asker, is_heard, hub } = parts;
         Self {
             key: SessionKey { tenant, session: name.id() },
             name,
             prompt,
             handle: TurnHandle::default(),
             stream,
-            origin,
+            asker,
             log: is_heard.then(Mutex::default),
             hub,
             id: OnceLock::new(),
             state: Mutex::default(),
+            settled: OnceLock::new(),
             outcome: watch::Sender::new(None),
         }
     }
@@ -108,6 +125,14 @@ impl Run {
         run.begins(&turn);
         run.outcome.send_replace(Some(outcome));
         Arc::new(run)
+    }
+
+    /// The id of the request that asked for it, for the log.
+    pub(crate) fn request(&self) -> Option<&str> {
+        match &self.asker {
+            Asker::Socket { request, .. } | Asker::Http(request) => Some(request),
+            Asker::Nobody => None,
+        }
     }
 
     /// Where those are who hear of it.
@@ -130,9 +155,19 @@ impl Run {
         })
     }
 
-    /// What came of it, once it is over.
-    pub(crate) fn ended(&self) -> Option<RunOutcome> {
-        self.outcome.borrow().clone()
+    /// `outcome` came of it, and is kept before anybody hears it.
+    pub(crate) fn settle(&self, outcome: &RunOutcome) {
+        self.settled.get_or_init(|| outcome.clone());
+    }
+
+    /// What came of it, once that is certain.
+    pub(crate) fn settled(&self) -> Option<&RunOutcome> {
+        self.settled.get()
+    }
+
+    /// Whether it is over, and whoever waited for it heard so.
+    pub(crate) fn ended(&self) -> bool {
+        self.outcome.borrow().is_some()
     }
 
     /// It is over.
@@ -350,7 +385,8 @@ impl Run {
             self.hears(Heard::Hook(hook));
             return true;
         }
-        let Some(origin) = self.origin.upgrade() else { return false };
+        let Asker::Socket { connection, .. } = &self.asker else { return false };
+        let Some(origin) = connection.upgrade() else { return false };
         hook.insert("sessionKey".to_owned(), json!(self.name.shown_to(&origin.who)));
         hook.insert("runId".to_owned(), json!(self.id.get_or_init(TurnId::fresh)));
         origin.hook(&hook)

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
+use domain::execution::masked;
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::{Value, json};
 use domain::llm::Usage;
 use domain::record::{EventRecord, HookOutcome, Record};
 use domain::verdict::VerdictKind;
-use engine::Watcher;
+use engine::{ModelFailure, Watcher};
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
@@ -19,6 +20,9 @@ use crate::run::Run;
 
 /// How much of the result of a tool clients are told, in characters. Source: the published protocol.
 const MAX_RESULT_CHARS: usize = 1000;
+
+/// How much of the id of a request the log shows, in bytes: more than two UUIDs.
+const MAX_ID_BYTES: usize = 80;
 
 /// The turns at work, those of sub-agents too.
 #[derive(Default)]
@@ -115,11 +119,31 @@ impl Watcher for Runs {
         }
     }
 
+    fn model_failed(&self, who: &Identity, failure: &ModelFailure<'_>) {
+        let run = self.of(who);
+        let why: String = masked(failure.why).chars().take(MAX_RESULT_CHARS).collect();
+        tracing::warn!(
+            model = failure.model,
+            class = failure.class,
+            agent = %who.agent_id,
+            user = run.as_ref().map(|run| &*run.name.user),
+            tenant = %who.tenant_id,
+            turn = %who.turn_id,
+            request = run.as_ref().and_then(|run| run.request()).map(beginning_of),
+            "model.failed: {why}"
+        );
+    }
+
     fn used(&self, who: &Identity, usage: Usage) {
         if let Some(run) = self.of(who) {
             run.used(usage);
         }
     }
+}
+
+/// As much of the id of a request as the log shows: clients of the socket give any.
+fn beginning_of(id: &str) -> &str {
+    &id[..id.floor_char_boundary(MAX_ID_BYTES)]
 }
 
 /// The agent and turn of a sub-agent.

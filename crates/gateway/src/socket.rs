@@ -44,7 +44,7 @@ struct Ending {
 }
 
 const GOING_AWAY: Ending = Ending { code: close_code::AWAY, why: "the server is going away" };
-const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "what is sent is not taken" };
+const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "the client reads too slowly" };
 const SILENT: Ending = Ending { code: close_code::POLICY, why: "nothing was said for 60 seconds" };
 const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are text" };
 const REVOKED: Ending = Ending { code: close_code::POLICY, why: "access was revoked" };

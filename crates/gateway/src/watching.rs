@@ -130,8 +130,13 @@ impl Shared {
 
     async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {
         let kept = self.blocking(move |shared| Ok(shared.store.keep_uses(&shared.guests.quotas.node, until)?)).await;
-        if let Err(error) = kept {
-            tracing::warn!(%error, "quota use of this node could not be renewed");
+        match kept {
+            Ok(()) => {}
+            // That is told of the store itself.
+            Err(error) if error.code == ErrorCode::Unavailable => {
+                tracing::debug!(%error, "quota use of this node could not be renewed");
+            }
+            Err(error) => tracing::warn!(%error, "quota use of this node could not be renewed"),
         }
     }
 

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::bad_settings::BadSettings;
+use crate::outage;
 
 mod endpoint;
 mod missed;
@@ -140,7 +141,7 @@ impl Webhooks {
                     }
                     return;
                 }
-                Ok(Err(error)) => tracing::warn!("webhook events could not be stored yet: {error}"),
+                Ok(Err(error)) => outage::told(&error, "webhook events could not be stored yet"),
                 Err(error) => return tracing::error!("webhooks.lost: {error}"),
             }
             if stop.is_cancelled() {
@@ -174,8 +175,8 @@ impl Webhooks {
                         self.ring();
                     }
                 }
-                Ok(Err(error)) => tracing::warn!("what others are to be told cannot be looked for: {error}"),
-                Err(error) => tracing::error!("what others are to be told cannot be looked for: {error}"),
+                Ok(Err(error)) => outage::told(&error, "webhook events could not be looked for"),
+                Err(error) => tracing::error!("webhook events could not be looked for: {error}"),
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Runs, worked to their ends whoever still listens.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::driver::TurnEnding;
-use agent::{Conversation, TextRequest, TurnReport};
+use agent::{Conversation, TextRequest};
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::history::{HistoryMessage, SignedContent};
 use domain::id::TurnId;
@@ -22,10 +22,14 @@ use crate::heard::Heard;
 use crate::nodes::Ended;
 use crate::outcome::RunOutcome;
 use crate::quotas::Place;
-use crate::run::{Run, RunParts};
+use crate::run::{Asker, Run, RunParts};
 use crate::run_output::RunOutput;
 use crate::webhooks::{FailedTurn, Happened};
 use crate::wire::content::Placed;
+
+mod ended;
+
+use ended::outcome;
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -87,6 +91,10 @@ impl Shared {
         let shared = self.clone();
         self.life.tasks.spawn(async move {
             let lane = shared.lanes.hold(run.key.clone());
+            if errand.resumes {
+                // What goes wrong before it goes on is told of it as well.
+                run.begins(&errand.turn);
+            }
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
             let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();
             drop((lane, errand.place));
@@ -95,10 +103,11 @@ impl Shared {
             }
             shared.runs.counters.turn(&outcome);
             shared.tell_failed(&run, &outcome);
+            // Kept before anybody hears it: whoever has the answer may ask again, whatever becomes of this process.
+            shared.keep_outcome(&run, (&turns, errand.resumes), &outcome).await;
             shared.tell_nodes(&run, &outcome);
-            run.end(outcome.clone());
-            // Whoever comes until this is kept finds the run itself.
-            shared.end_repeats(&run, &turns, &outcome).await;
+            run.end(outcome);
+            shared.desk.repeats.over(&run);
         });
     }
 
@@ -248,7 +257,7 @@ impl Shared {
             tenant: run.key.tenant.clone(),
             prompt,
             stream: false,
-            origin: Weak::new(),
+            asker: Asker::Nobody,
             is_heard: false,
             hub: run.hub(),
         });
@@ -467,27 +476,5 @@ impl Shared {
         let mut found = found?;
         found.state = found.state_at(jiff::Timestamp::now());
         (found.state != ApprovalState::Waiting).then_some(found)
-    }
-}
-
-/// What came of a run whose last turn ended so.
-fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOutcome, ApiError> {
-    match report.ending {
-        TurnEnding::Completed => Ok(RunOutcome::Completed(run.answer(report.turn_id, replies.join("\n\n")))),
-        TurnEnding::Cancelled => Ok(RunOutcome::Cancelled),
-        TurnEnding::Blocked(denied) => {
-            let details = json!({ "kind": "hook_blocked", "hook": denied.by, "runId": report.turn_id });
-            Err(ApiError::precondition(denied.text()).with_details(details))
-        }
-        TurnEnding::StoppedByHook(aborted) => {
-            let details = json!({ "kind": "hook_stopped", "hook": aborted.by, "runId": report.turn_id });
-            Err(ApiError::precondition(aborted.text()).with_details(details))
-        }
-        TurnEnding::Failed { stage, text } => {
-            let kind = if report.at_limit { "iteration_limit" } else { "failed" };
-            let details = json!({ "kind": kind, "stage": stage, "runId": report.turn_id, "effect": run.has_effect() });
-            Err(ApiError::new(ErrorCode::Unavailable, text).with_details(details))
-        }
-        TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
     }
 }

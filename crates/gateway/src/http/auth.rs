@@ -164,7 +164,7 @@ impl Shared {
     async fn begun(self: &Arc<Self>, fresh: FreshSession, visit: Visit) -> Result<Said, ApiError> {
         let FreshSession { session, key, cookie } = fresh;
         let cookie = set_cookie((&session.id, &cookie), LONGEST.as_secs(), visit);
-        // It is let in as any other request: what is not let in is no session.
+        // It is let in as any other request: what is not let in is not a session.
         let claim = Claim { console_key: Some(key.clone()), cookies: vec![value_of(&cookie)], ..Claim::default() };
         let who = self.known(claim, visit).await?;
         let body = json!({

@@ -32,8 +32,8 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
         return Err(ApiError::invalid(format!("expected a body of type application/json, got \"{kind}\"")));
     }
     let text =
-        std::str::from_utf8(body).map_err(|error| ApiError::invalid(format!("the body is no UTF-8: {error}")))?;
-    parse(text).map_err(|why| ApiError::invalid(format!("the body is no JSON: {why}")))
+        std::str::from_utf8(body).map_err(|error| ApiError::invalid(format!("the body is not UTF-8: {error}")))?;
+    parse(text).map_err(|why| ApiError::invalid(format!("the body is not JSON: {why}")))
 }
 
 impl Shared {

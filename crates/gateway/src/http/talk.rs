@@ -2,16 +2,18 @@
 //!
 //! The status of an answer waits for the gates of the prompt: what they refuse is no stream that breaks off.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Extension, Request, State};
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use axum::response::Response;
 use domain::id::TurnId;
 use domain::json::{Value, json};
 use domain::session::LONG_TEXT_BYTES;
 
+use super::RequestId;
 use super::body::whole;
 use super::dialect::Wire;
 use super::refused::Refused;
@@ -27,7 +29,7 @@ use crate::principal::Principal;
 use crate::repeating::LOOK_EVERY;
 use crate::repeats::{Named, Standing, digest_of};
 use crate::roles;
-use crate::run::{Run, RunParts};
+use crate::run::{Asker, Run, RunParts};
 use crate::session_name::{Channel, SessionName};
 use crate::wire::{Asked, anthropic, openai};
 
@@ -61,7 +63,7 @@ pub(crate) async fn messages(
 
 async fn talk(wire: Wire, shared: Arc<Shared>, visit: Visit, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let begun = match begin(wire, &shared, visit, (&head.headers, body)).await {
+    let begun = match begin(wire, &shared, visit, (&head, body)).await {
         Ok(begun) => begun,
         Err(refused) => return wire.refusal(&refused),
     };
@@ -87,6 +89,8 @@ struct Wanted {
     /// The digest of its prompt.
     prompt: String,
     turn: TurnId,
+    /// Its `X-Request-Id`.
+    request: String,
 }
 
 /// The body of a request, read.
@@ -113,7 +117,7 @@ fn read(wire: Wire, headers: &HeaderMap, body: &[u8]) -> Result<ReadBody, ApiErr
         Wire::OpenAi => openai::read(&body)?,
         Wire::Anthropic => anthropic::read(&body)?,
     };
-    // How an answer is told is no part of what is asked for.
+    // How an answer is told is not part of what is asked for.
     if let Some(body) = body.as_object_mut() {
         body.shift_remove("stream");
         body.shift_remove("stream_options");
@@ -132,18 +136,14 @@ enum Pending {
     None,
     /// It is worked.
     Works(Arc<Run>),
-    /// Its turn is open, and nobody works it.
-    Left,
+    /// This turn of it is open, and nobody works it.
+    Left(TurnId),
     /// It is over.
     Over(Box<(TurnId, KeptOutcome)>),
 }
 
-async fn begin(
-    wire: Wire,
-    shared: &Arc<Shared>,
-    visit: Visit,
-    (headers, body): (&HeaderMap, Body),
-) -> Result<Talk, Refused> {
+async fn begin(wire: Wire, shared: &Arc<Shared>, visit: Visit, (head, body): (&Parts, Body)) -> Result<Talk, Refused> {
+    let headers = &head.headers;
     let who = shared.signed_in(headers, visit).await?;
     roles::allow(&who, "chat.send")?;
     let body = whole(body, shared.desk.limits.max_body).await?;
@@ -151,7 +151,8 @@ async fn begin(
     let agent = named(&shared.host.read().await.loaded.config, Some(&asked.agent))?.name.clone();
     let turn = TurnId::fresh();
     let (name, kept) = session(headers, &who, &agent, &turn)?;
-    let wanted = Wanted { wire, who, name, kept, asked, prompt, turn };
+    let request = head.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
+    let wanted = Wanted { wire, who, name, kept, asked, prompt, turn, request };
     let repeat = wanted.repeat(headers, body)?;
     wanted.begin(shared, repeat).await
 }
@@ -182,20 +183,20 @@ impl Wanted {
     }
 
     /// Finds the run that works the request already, or begins one.
-    async fn begin(self, shared: &Arc<Shared>, repeat: Option<Named>) -> Result<Talk, Refused> {
+    async fn begin(mut self, shared: &Arc<Shared>, repeat: Option<Named>) -> Result<Talk, Refused> {
         let mut resumes = false;
         match self.pending(shared).await? {
             Pending::None => {}
             Pending::Works(run) => return Ok(Talk { joined: true, ..self.talk(shared, run) }),
             Pending::Over(over) => return Ok(self.was(shared, *over)),
-            Pending::Left => resumes = true,
+            Pending::Left(turn) => (self.turn, resumes) = (turn, true),
         }
         if let Some(named) = repeat.as_ref().filter(|_| !resumes) {
             match shared.begin_repeat(named, &self.turn).await? {
                 Standing::New => {}
                 Standing::Works(run) => return Ok(self.talk(shared, run)),
                 Standing::Over(over) => return Ok(self.was(shared, *over)),
-                Standing::Left => resumes = true,
+                Standing::Left(turn) => (self.turn, resumes) = (turn, true),
             }
         }
         let begun = self.begins(shared, resumes, repeat.as_ref()).await;
@@ -229,7 +230,7 @@ impl Wanted {
         let at_work = shared.lanes.of(&self.key()).filter(|run| run.id() == Some(&earlier.turn_id));
         match at_work {
             Some(run) => Ok(Pending::Works(run)),
-            None if shared.is_left(&self.key(), &earlier.turn_id).await? => Ok(Pending::Left),
+            None if shared.is_left(&self.key(), &earlier.turn_id).await? => Ok(Pending::Left(earlier.turn_id)),
             None => Ok(Pending::None),
         }
     }
@@ -292,7 +293,7 @@ impl Wanted {
             tenant: self.who.tenant.clone(),
             prompt: self.asked.prompt.clone(),
             stream: self.asked.stream,
-            origin: Weak::new(),
+            asker: Asker::Http(self.request.clone()),
             is_heard: true,
             hub: shared.hub.clone(),
         }

@@ -17,7 +17,7 @@ use crate::params::{Params, wrong};
 use crate::principal::Principal;
 use crate::repeats::{Named, Standing, digest_of};
 use crate::routing::Meant;
-use crate::run::{Run, RunParts};
+use crate::run::{Asker, Run, RunParts};
 use crate::session_name::SessionName;
 use crate::wire::content::{Attachment, REFERENCE};
 
@@ -52,7 +52,7 @@ impl Shared {
     pub(super) async fn chat_send(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        params: &Value,
+        (request, params): (&str, &Value),
     ) -> Result<Value, ApiError> {
         let known = Params::of(params, &SEND)?;
         let who = &connection.who;
@@ -63,17 +63,18 @@ impl Shared {
         if name.user != who.user {
             return Err(ApiError::unauthorized("permission denied: the conversation belongs to another user"));
         }
-        let Some(id) = known.text("messageId")? else { return self.send(connection, &known, (name, None)).await };
+        let Some(id) = known.text("messageId")? else {
+            return self.send((connection, request), &known, (name, None)).await;
+        };
         let mut asked = params.clone();
         if let Some(asked) = asked.as_object_mut() {
             asked.shift_remove("stream");
         }
         let named = Named::new(who, Some(&name), id, digest_of(&asked))?;
-        let turn = TurnId::fresh();
-        let mut resumes = false;
+        let (mut turn, mut resumes) = (TurnId::fresh(), false);
         match self.begin_repeat(&named, &turn).await? {
             Standing::New => {}
-            Standing::Left => resumes = true,
+            Standing::Left(left) => (turn, resumes) = (left, true),
             Standing::Works(run) => return answer(&run.outcome().await),
             Standing::Over(over) => {
                 let (_, kept) = *over;
@@ -84,7 +85,7 @@ impl Shared {
             }
         }
         let message = NamedMessage { named: &named, turn, resumes };
-        let sent = self.send(connection, &known, (name, Some(message))).await;
+        let sent = self.send((connection, request), &known, (name, Some(message))).await;
         if let Err(error) = &sent
             && error.kind().is_none()
             && !resumes
@@ -97,7 +98,7 @@ impl Shared {
     /// Sends a message for the first time: to the run that is under way, or as one of its own.
     async fn send(
         self: &Arc<Self>,
-        connection: &Arc<Connection>,
+        (connection, request): (&Arc<Connection>, &str),
         params: &Params<'_>,
         (name, named): (SessionName, Option<NamedMessage<'_>>),
     ) -> Result<Value, ApiError> {
@@ -114,7 +115,7 @@ impl Shared {
             tenant: who.tenant.clone(),
             prompt: message.to_owned(),
             stream: params.flag("stream")?.unwrap_or(false),
-            origin: Arc::downgrade(connection),
+            asker: Asker::Socket { connection: Arc::downgrade(connection), request: request.to_owned() },
             is_heard: false,
             hub: self.hub.clone(),
         });

@@ -94,7 +94,7 @@ pub struct BadNotation {
 }
 
 impl BadNotation {
-    /// A shape that is not there, or is no object where one is needed.
+    /// A shape that is not there, or is not an object where one is needed.
     pub(super) fn no_shape(name: &str) -> Self {
         Self { text: name.to_owned(), at: 0, expected: "the name of a shape" }
     }

@@ -45,7 +45,7 @@ const METHODS: &[MethodRow] = &[
         "sessions.reset",
         "{ key: string }",
         "{ ok: true }",
-        "the conversation begins anew, and its journal keeps what was said",
+        "the conversation starts over; its journal keeps what was said",
     ),
     method(
         "sessions.compact",

@@ -257,7 +257,7 @@ fn whoever_was_taken_out_is_nobody_until_they_are_added_again() {
         assert!(store.remove_member(&tenant, user, &by()).unwrap());
     }
     assert_eq!((role("carl"), shut_out("carl")), (Err(ErrorCode::TenantAccessRevoked), true));
-    assert_eq!((role("system"), shut_out("system")), (Ok(CallerRole::Owner), false), "an owner is no member");
+    assert_eq!((role("system"), shut_out("system")), (Ok(CallerRole::Owner), false), "an owner is not a member");
     assert_eq!((role("dora"), shut_out("dora")), (Ok(CallerRole::Admin), false), "nobody took them out");
     store.add_member(&member("carl")).unwrap();
     assert_eq!((role("carl"), shut_out("carl")), (Ok(CallerRole::Viewer), false));

@@ -36,7 +36,7 @@ pub(crate) struct Content {
 /// Reads a part of a message; `Ok(None)` for one that no message of this kind has.
 type ReadFile = fn(&Object, &str) -> Result<Option<Attachment>, ApiError>;
 
-/// The content of a message: a string, or parts. `file` reads the parts that are no text.
+/// The content of a message: a string, or parts. `file` reads the parts that are not text.
 pub(crate) fn content(value: Option<&Value>, at: &str, file: ReadFile) -> Result<Content, ApiError> {
     let parts = match value {
         None | Some(Value::Null) => return Ok(Content::default()),

@@ -44,7 +44,7 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "{}",
         "{ guards: GuardsSummary, providers: ProviderHealth[], store: StoreHealth, nodes: Node[], \
          processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], breakers: BreakerHealth[], budget: Budget }",
-        "nothing is asked anew but the store; nodes, addresses, faults in words and lines of standard error are for owners",
+        "only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners",
     ),
     method(
         "doctor.run",

@@ -64,7 +64,7 @@ pub(super) fn check_frame(frame: &Value, asked: Option<&(String, Value)>) {
             check(&format!("event.{}", frame["event"].as_str().unwrap()), &frame["payload"]);
         }
         "hook" => check("HookFrame", frame),
-        other => panic!("`{other}` is no type of a frame"),
+        other => panic!("`{other}` is not a type of a frame"),
     }
 }
 

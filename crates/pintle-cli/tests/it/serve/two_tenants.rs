@@ -73,7 +73,7 @@ fn things(people: &People, tenant: &str) -> Things {
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("{value} is not text")).to_owned()
 }
 
 /// Every way to ask for one thing by its id: the method, its params, and an id that is nowhere.

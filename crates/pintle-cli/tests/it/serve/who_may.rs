@@ -28,7 +28,7 @@ pub(super) fn methods() -> Vec<(String, String)> {
 }
 
 fn rank(role: &str) -> usize {
-    ROLES.iter().position(|known| *known == role).unwrap_or_else(|| panic!("{role} is no role"))
+    ROLES.iter().position(|known| *known == role).unwrap_or_else(|| panic!("{role} is not a role"))
 }
 
 /// The code of what is answered to params that nobody may send: nothing is done, whoever asks.

@@ -1,0 +1,73 @@
+//! What came of a run, from how its last turn ended.
+
+use agent::TurnReport;
+use agent::driver::TurnEnding;
+use domain::json::json;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::outcome::RunOutcome;
+use crate::run::Run;
+
+/// What came of a run whose last turn ended so.
+pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOutcome, ApiError> {
+    // Messages that came too late for its turn were worked in further ones: to clients all of that is one run.
+    let id = run.begins(&report.turn_id).clone();
+    match report.ending {
+        TurnEnding::Completed => Ok(RunOutcome::Completed(run.answer(id, replies.join("\n\n")))),
+        TurnEnding::Cancelled => Ok(RunOutcome::Cancelled),
+        TurnEnding::Blocked(denied) => {
+            let details = json!({ "kind": "hook_blocked", "hook": denied.by, "runId": id });
+            Err(ApiError::precondition(denied.text()).with_details(details))
+        }
+        TurnEnding::StoppedByHook(aborted) => {
+            let details = json!({ "kind": "hook_stopped", "hook": aborted.by, "runId": id });
+            Err(ApiError::precondition(aborted.text()).with_details(details))
+        }
+        TurnEnding::Failed { stage, text } => {
+            let kind = if report.at_limit { "iteration_limit" } else { "failed" };
+            let details = json!({ "kind": kind, "stage": stage, "runId": id, "effect": run.has_effect() });
+            Err(ApiError::new(ErrorCode::Unavailable, text).with_details(details))
+        }
+        TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use domain::id::{TenantId, TurnId};
+
+    use super::*;
+    use crate::run::{Asker, RunParts};
+    use crate::session_name::{Channel, SessionName};
+
+    #[test]
+    fn further_turns_of_a_run_are_the_run_that_clients_know() {
+        let [agent, user, conversation] = ["main", "anna", "trip"].map(str::to_owned);
+        let run = Run::new(RunParts {
+            name: SessionName { agent, channel: Channel::Socket, user, conversation },
+            tenant: TenantId::from("t"),
+            prompt: "go".into(),
+            stream: false,
+            asker: Asker::Nobody,
+            is_heard: false,
+            hub: Arc::default(),
+        });
+        run.begins(&TurnId::from("first"));
+        let report = |ending| TurnReport {
+            turn_id: TurnId::from("second"),
+            reply: "b".into(),
+            ending,
+            denials: Vec::new(),
+            at_limit: false,
+        };
+        let Ok(RunOutcome::Completed(answer)) = outcome(&run, report(TurnEnding::Completed), vec!["a".into()]) else {
+            panic!("it completed");
+        };
+        assert_eq!(answer.run_id, TurnId::from("first"));
+        let failed = TurnEnding::Failed { stage: "llm".into(), text: "no".into() };
+        let error = outcome(&run, report(failed), Vec::new()).unwrap_err();
+        assert_eq!(error.details.unwrap()["runId"], "first");
+    }
+}
