@@ -429,7 +429,7 @@ export type EventFrame = {
   readonly seq: number;
 };
 
-/** A text of a skill that stays: whoever keeps the conversation keeps it at its place. */
+/** A text of a skill that stays: the client that keeps the conversation keeps it in its place. */
 export type HookFrame = {
   readonly type: "hook";
   readonly name: string;

@@ -116,7 +116,7 @@ impl Health {
         let fault = match (state, down) {
             (HookState::Disabled, _) => return Some(Self::Disabled),
             (HookState::Untrusted, _) => {
-                return Some(Self::unproven(Step::Trust, "nobody accepted it; see `pintle trust`"));
+                return Some(Self::unproven(Step::Trust, "it has not been accepted; see `pintle trust`"));
             }
             (HookState::Broken(fault), _) => return Some(Self::unproven(Step::Configuration, misconfigured(fault))),
             (HookState::Tripped { since }, _) => {
@@ -234,7 +234,11 @@ mod tests {
         assert_eq!(standing(&HookState::Armed, None), None);
         // In the order of their severity.
         let table = [
-            (standing(&HookState::Untrusted, None).unwrap(), "untrusted: nobody accepted it; see `pintle trust`", true),
+            (
+                standing(&HookState::Untrusted, None).unwrap(),
+                "untrusted: it has not been accepted; see `pintle trust`",
+                true,
+            ),
             (standing(&HookState::Broken(Fault::broke("x")), None).unwrap(), "broken: broke the protocol: x", true),
             (
                 standing(&HookState::Broken(down("no command").unwrap()), None).unwrap(),

@@ -280,7 +280,7 @@ impl Dispatcher {
             HookState::Broken(fault) => return Err(fault.clone()),
             HookState::Disabled => return Err(Fault::Unavailable { cause: "it is disabled".into() }),
             HookState::Untrusted => {
-                return Err(Fault::Unavailable { cause: "nobody accepted its configuration".into() });
+                return Err(Fault::Unavailable { cause: "its configuration has not been accepted".into() });
             }
             HookState::Tripped { since } => {
                 return Err(Fault::Unavailable { cause: format!("its circuit breaker tripped at {since}").into() });

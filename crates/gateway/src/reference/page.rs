@@ -41,8 +41,8 @@ pub(super) fn of(protocol: &Protocol) -> String {
         put(&mut page, format_args!("| `{}` | {least} | {params} | {payload} | {} |\n", method.name, row.note));
     }
     page.push_str(
-        "\nWhoever did not say who they are, on their own machine, is an operator who answers no approvals and tries no \
-         rules out.\n\n## Events of a run\n\nEvent `agent`, to the connections of its user and to administrators. Its \
+        "\nA client on the same machine that does not sign in is an operator who cannot answer approvals or try rules \
+         out.\n\n## Events of a run\n\nEvent `agent`, to the connections of its user and to administrators. Its \
          payload has `type`, `payload` and these members, the last two of them of a sub-agent:\n\n",
     );
     put(&mut page, format_args!("{}\n\n| `type` | `payload` | |\n|---|---|---|\n", code(table::RUN_HEAD)));

@@ -433,7 +433,7 @@ const SHAPES: &[Row] = &[
         "HookFrame",
         "{ type: \"hook\", name: string, role: \"system\" | \"user\", content: string, skill: string, \
          timing: string, id: unknown, sig: string, sessionKey: string, runId: string, seq: integer }",
-        "A text of a skill that stays: whoever keeps the conversation keeps it at its place.",
+        "A text of a skill that stays: the client that keeps the conversation keeps it in its place.",
     ),
 ];
 

@@ -97,10 +97,12 @@ impl Search<'_> {
             [] => {}
             [file] => match self.read(file) {
                 Ok(layer) => all.layers.push(layer),
-                Err(error) => all.lines.push(format!("{}; nobody accepted it, and it does not count", error.message)),
+                Err(error) => {
+                    all.lines.push(format!("{}; it has not been accepted, so it does not count", error.message))
+                }
             },
             [first, second, ..] => all.lines.push(format!(
-                "{}, and nobody accepted either of them, so neither counts; remove one, or accept one with `pintle \
+                "{}, and neither has been accepted, so neither counts; remove one, or accept one with `pintle \
                  trust FILE`",
                 places::both(first, second).message
             )),

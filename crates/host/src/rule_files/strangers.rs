@@ -25,7 +25,7 @@ pub fn strangers(folders: &[RuleFolder]) -> Vec<Hook> {
     if found.len() > MAX_NAMED {
         let more = found.len() - MAX_NAMED;
         found.truncate(MAX_NAMED);
-        found.push(stranger(&format!("{more} more rules that nobody accepted"), "file:", &GATES, &Value::Null));
+        found.push(stranger(&format!("{more} more rules that have not been accepted"), "file:", &GATES, &Value::Null));
     }
     found
 }
@@ -127,6 +127,10 @@ mod tests {
         let many = "[[hook]]\nname = 'x'\nevent = 'stop'\n".repeat(MAX_NAMED + 7);
         let found = check(&[("a.toml", &many)]);
         assert_eq!(found.len(), MAX_NAMED + 1);
-        assert!(found[MAX_NAMED].starts_with("7 more rules that nobody accepted Untrusted"), "{}", found[MAX_NAMED]);
+        assert!(
+            found[MAX_NAMED].starts_with("7 more rules that have not been accepted Untrusted"),
+            "{}",
+            found[MAX_NAMED]
+        );
     }
 }

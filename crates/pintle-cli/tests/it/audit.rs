@@ -146,7 +146,7 @@ fn the_store_itself_is_verified_and_a_row_that_was_changed_in_it_is_named() {
       proven up to row 20: 20 rows
 
     --- err
-    the public key is the one of this machine, which whoever can write here could have replaced: `--key FILE` checks against a copy that you keep elsewhere
+    the public key is this machine's own, which anyone who can write here could have replaced: `--key FILE` checks against a copy that you keep elsewhere
     ");
     let changed = env.command("python3").args(["-c", CHANGE]).arg(env.path("data/pintle/pintle.db")).status().unwrap();
     assert!(changed.success());

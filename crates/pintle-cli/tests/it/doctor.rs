@@ -108,7 +108,7 @@ fn a_found_guard_is_untrusted() {
     insta::assert_snapshot!(doctor(&env), @"
     exit 5
     ! configuration        [root]/here/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
-    ✗ guard          g     unproven at trust: nobody accepted it; see `pintle trust`
+    ✗ guard          g     unproven at trust: it has not been accepted; see `pintle trust`
     ✓ store                sqlite://pintle.db
     ✓ audit                nothing is signed yet
     ✓ keys                 secrets are encrypted with the key [kid]

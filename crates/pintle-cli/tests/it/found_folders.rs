@@ -139,9 +139,9 @@ fn files_that_nobody_accepted_cost_one_line_and_no_turn() {
     };
     check("is not trusted; left out: agents.main (system)");
     env.write("here/pintle.json", "{\"agents\": {");
-    check("are there, and nobody accepted either of them, so neither counts");
+    check("are there, and neither has been accepted, so neither counts");
     std::fs::remove_file(env.path("here/pintle.toml")).unwrap();
-    check("nobody accepted it, and it does not count");
+    check("it has not been accepted, so it does not count");
 }
 
 #[test]

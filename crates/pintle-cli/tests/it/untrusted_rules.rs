@@ -49,7 +49,7 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
     let strict = env.pintle(&["run", "--quiet", "--strict", "hello"]);
     assert!(strict.code == Some(5) && strict.err.contains("guards that cannot work: guard (untrusted)"), "{strict}");
     let doctor = env.pintle(&["doctor"]);
-    let said = "unproven at trust: nobody accepted it; see `pintle trust`";
+    let said = "unproven at trust: it has not been accepted; see `pintle trust`";
     assert!(doctor.code == Some(5) && doctor.out.contains(said) && doctor.out.contains("armed 0/1"), "{doctor}");
 
     assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
@@ -72,7 +72,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     origin           file:rules.toml
     state            untrusted
     priority         0
-    health           unproven: nobody accepted it; see `pintle trust`
+    health           untrusted: it has not been accepted; see `pintle trust`
     at pre_tool_use  gate, [time], on failure block
 
     exit 5

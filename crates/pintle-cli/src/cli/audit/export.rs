@@ -45,7 +45,7 @@ pub(super) fn run(global: &Global, args: &ExportArgs) -> Result<u8, CliError> {
     // What is exported is the same all the same: whoever looks into the matter needs it.
     let doubts = in_question(&loaded.config, &*store).unwrap_or_else(|error| vec![error.to_string()]);
     if let Some(why) = doubts.first() {
-        terminal::note(&format!("what is exported is in question: {}", prose(why)));
+        terminal::note(&format!("the exported record is in doubt: {}", prose(why)));
     }
     let chains = chains(&*store, args.tenant.as_deref())?;
     let mut export = Export { store: &*store, since: args.since, until: args.until, rows: 0, points: 0 };

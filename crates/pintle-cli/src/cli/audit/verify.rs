@@ -165,7 +165,7 @@ fn of_store(global: &Global, args: &VerifyArgs) -> Result<(VerifyReport, Known),
         Some(file) => keys(file)?,
         None if own.is_file() => {
             terminal::note(
-                "the public key is the one of this machine, which whoever can write here could have replaced: `--key FILE` \
+                "the public key is this machine's own, which anyone who can write here could have replaced: `--key FILE` \
                  checks against a copy that you keep elsewhere",
             );
             keys(&own)?

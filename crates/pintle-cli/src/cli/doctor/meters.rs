@@ -63,7 +63,7 @@ fn left(name: &str, budget: &Budget) -> Check {
     let whose = if name.is_empty() { String::new() } else { format!(" --tenant {name}") };
     let raise = format!("`pintle budget set{whose} TOTAL` raises it");
     if *remaining <= 0 {
-        return Check::new("budget", name, State::Failed, format!("{left}: whatever they judge is refused; {raise}"));
+        return Check::new("budget", name, State::Failed, format!("{left}: everything they judge is refused; {raise}"));
     }
     // The same fifth at which it is logged.
     match remaining.saturating_mul(5) < *budget_total {
@@ -120,7 +120,7 @@ mod tests {
         check(1000, 1000, State::Ok, "1000 of 1000 tokens of judges are left in 2026-11");
         check(1000, 200, State::Ok, "200 of 1000");
         check(1000, 199, State::Note, "; `pintle budget set --tenant acme TOTAL` raises it");
-        check(1000, 0, State::Failed, "whatever they judge is refused");
+        check(1000, 0, State::Failed, "everything they judge is refused");
         check(1000, -5, State::Failed, "none of 1000");
         let budget = Budget { month_start: "2026-11-01".into(), budget_total: 9, used: 8, remaining: 1 };
         assert!(left("", &budget).message.ends_with("; `pintle budget set TOTAL` raises it"));
