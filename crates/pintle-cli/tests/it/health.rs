@@ -109,6 +109,28 @@ fn ten_hooks_that_cannot_come_up_hold_the_first_tool_for_the_longest_start_alone
 }
 
 #[test]
+fn a_crash_in_the_middle_has_its_last_words_in_why_and_the_last_of_them_in_lists() {
+    let env = writer(&hook("crashes", "['python3', 'crashes.py']", ""));
+    env.write(
+        "config/pintle/crashes.py",
+        "import json, sys\nfor line in sys.stdin:\n    call = json.loads(line)\n    if call['method'] != 'hook.hello':\n        \
+         raise KeyError('no path in ' + call['method'])\n    print(json.dumps({'jsonrpc': '2.0', 'id': call['id'], 'result': \
+         {}}), flush=True)\n",
+    );
+    let run = env.pintle(&["run", "go"]);
+    let last = "exited with status 1: KeyError: 'no path in hook.before_tool'";
+    assert!(run.err.contains(last) && !run.err.contains("Traceback"), "{run}");
+    for args in [&["why"][..], &["why", "-v"]] {
+        let why = env.pintle(args);
+        assert!(why.out.contains(last) && why.out.contains("│ Traceback (most recent call last):"), "{why}");
+    }
+    let list = env.pintle(&["hooks", "list"]);
+    assert!(list.out.contains(&format!("unproven: {last}")), "{list}");
+    let show = env.pintle(&["hooks", "show", "crashes"]);
+    assert!(show.out.contains(last), "{show}");
+}
+
+#[test]
 fn a_syntax_error_is_told_by_its_own_words_everywhere() {
     let env = writer(&hook("syntax", "['python3', 'broken.py']", ""));
     let run = env.pintle(&["-v", "run", "go"]);

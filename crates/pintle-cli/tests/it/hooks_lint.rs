@@ -27,6 +27,19 @@ fn a_file_of_rules_is_tried_and_not_looked_at() {
 }
 
 #[test]
+fn every_mistake_of_a_hook_is_shown_at_once() {
+    let env = TestEnv::new();
+    env.user_config(
+        "[hooks.processes.bad]\nenabled = true\ncommand = []\nintercept = ['befor_tool']\ntimeout_ms = 'x'\non_failure = 'maybe'\ncolour = 3\n",
+    );
+    let seen = env.pintle(&["hooks", "lint"]);
+    for member in ["command", "intercept.0", "timeout_ms", "on_failure", "colour"] {
+        assert!(seen.out.contains(&format!(": hooks.processes.bad.{member}: ")), "{member}: {seen}");
+    }
+    assert_eq!((seen.code, seen.out.lines().count()), (Some(2), 5), "{seen}");
+}
+
+#[test]
 fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
     let env = TestEnv::new();
     env.write("config/pintle/there.py", "");

@@ -1,10 +1,12 @@
-//! Runs that go on in another process, or in a further turn: to clients they are the run that they know.
+//! Runs that go on in another process: to clients they are the run that they know, and the log says that they were cut.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::server::{Client, Server, WITH_TOKEN};
+use super::http_client::{CHAT, content, post, says};
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
+use crate::env::PINTLE;
 use crate::run::scripted;
 
 const KEY: &str = "agent:main:ws:direct:trip";
@@ -39,4 +41,30 @@ fn a_turn_that_goes_on_after_a_kill_is_the_same_run() {
     let answer = anna.answer_of(&sent)["payload"].clone();
     assert_eq!((&answer["content"], &answer["runId"]), (&json!("All done."), &started), "{answer}");
     assert_eq!(runs(&anna, "main"), id(&started));
+}
+
+#[test]
+fn a_turn_that_a_kill_cut_is_told_at_the_next_start() {
+    let slow = r#"{"delay_ms": 60000, "text": "never"}"#;
+    let mut server = Server::start(scripted(slow, WITH_TOKEN));
+    let mut anna = server.admin("anna");
+    anna.ask("chat.send", json!({ "sessionKey": KEY, "message": "wait" }));
+    let started = anna.event("agent", |it| it["type"] == "run.started")["runId"].clone();
+    server.signal(nix::sys::signal::Signal::SIGKILL);
+    server.ended();
+    let env = server.into_env();
+    let mut command = env.command(PINTLE);
+    command.args(["serve", "--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
+    let (_server, seen) = Server::launch(env, command, "listening at http");
+    let line = seen.lines().find(|line| line.contains("gateway.turn_cut")).unwrap_or_else(|| panic!("{seen}"));
+    assert!(line.contains("it goes on") && line.contains(started.as_str().unwrap()), "{line}");
+}
+
+#[test]
+fn a_changed_script_is_taken_without_a_restart() {
+    let mut server = Server::start(scripted(r#"{"text": "old", "repeat": true}"#, ""));
+    assert_eq!(content(&post(&server, CHAT, "", &says("go"))), "old");
+    server.env.write("config/pintle/replies.json", r#"{"replies": [{"text": "new", "repeat": true}]}"#);
+    server.until("the new configuration is in force");
+    assert_eq!(content(&post(&server, CHAT, "", &says("go"))), "new");
 }

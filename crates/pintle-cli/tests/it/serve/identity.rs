@@ -133,6 +133,24 @@ fn the_edition_lite_has_one_tenant_and_says_so() {
 }
 
 #[test]
+fn what_was_done_with_members_and_tenants_is_said() {
+    let server = Server::start(scripted(DONE, "[gateway]\nedition = 'standard'\n"));
+    for (args, said) in [
+        (&["members", "add", "anna", "--role", "viewer"][..], "anna: added as viewer"),
+        (&["members", "set", "anna", "--role", "admin"], "anna: is now admin"),
+        (&["members", "disable", "anna"], "anna: disabled; their keys and sessions stop working within a second"),
+        (&["members", "enable", "anna"], "anna: enabled"),
+        (&["members", "remove", "anna"], "anna: removed, with their keys and sessions"),
+        (&["tenants", "create", "acme"], "acme: created; its id:"),
+        (&["tenants", "disable", "acme"], "acme: disabled; its connections and turns end"),
+        (&["tenants", "enable", "acme"], "acme: enabled"),
+    ] {
+        let shown = operator(&server.env, args);
+        assert!(shown.contains(said), "{args:?}: {shown}");
+    }
+}
+
+#[test]
 fn only_a_person_makes_keys_members_tenants_and_links() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     for args in [
