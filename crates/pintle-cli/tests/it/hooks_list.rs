@@ -39,11 +39,11 @@ fn hooks_that_act_nowhere_are_listed_and_no_name_moves_the_terminal() {
     user_prompt_submit
       1. pii-redactor  rule     priority 900  off, script, global, [time], version 1  builtin
     before_tool
-      1. no\u{1b}[2J   process  priority 0     unproven: has not answered yet, [time]  [root]/config/pintle/pintle.toml:1:18
+      1. no\u{1b}[2J   process  priority 0    unproven: has not answered yet, [time]  [root]/config/pintle/pintle.toml:1:18
     pre_tool_use
       1. pii-redactor  rule     priority 900  off, script, global, [time], version 1  builtin
     after_tool
-      1. no\u{1b}[2J   process  priority 0     unproven: has not answered yet, [time], paired  [root]/config/pintle/pintle.toml:1:18
+      1. no\u{1b}[2J   process  priority 0    unproven: has not answered yet, [time], paired  [root]/config/pintle/pintle.toml:1:18
     without a checkpoint
       1. bad           process  priority 0    broken: its configuration is wrong: [root]/config/pintle/pintle.toml:9:11: hooks.processes.bad.command: expected a list, got 5  [root]/config/pintle/pintle.toml:7:18
       2. off           process  priority 0    disabled  [root]/config/pintle/pintle.toml:5:18
