@@ -98,7 +98,7 @@ fn the_vendor_of_a_model_is_found_where_it_is_configured() {
         ("local:org/llama", "local org/llama"),
         (
             "vendor:haiku",
-            "hook resolver: nobody says which model of the provider `vendor` is to judge; name it in the hook's `model`",
+            "hook resolver: no model of the provider `vendor` is configured to judge; name one in the hook's `model`",
         ),
         (
             "nobody:haiku",
@@ -134,8 +134,8 @@ fn without_its_vendor_a_hook_takes_what_is_set_each_with_its_own_model() {
         (settings(Some("b"), None), "b small"),
         (
             settings(Some("a"), None),
-            "hook resolver: nobody says which model of the provider `a` is to judge; \
-             name it in the hook's `model`; see `agent_hooks.prompt`",
+            "hook resolver: no model of the provider `a` is configured to judge; name one in the hook's `model`; see \
+             `agent_hooks.prompt`",
         ),
         (
             settings(None, Some("c/x")),

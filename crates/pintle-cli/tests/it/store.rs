@@ -212,7 +212,7 @@ fn a_forged_chain_is_neither_signed_nor_exported_in_silence() {
     // However often something is written, it is told once that it stays unsigned.
     assert_eq!(seen.err.matches("security.audit.not_sealed: ").count(), 1, "{seen}");
     let seen = env.pintle(&["audit", "export", "-o", "audit.jsonl"]);
-    let warned = seen.err.lines().filter(|line| line.contains("what is exported is in question: ")).collect::<Vec<_>>();
+    let warned = seen.err.lines().filter(|line| line.contains("the exported record is in doubt: ")).collect::<Vec<_>>();
     assert!(seen.code == Some(0) && warned.len() == 1 && warned[0].contains("pintle store accept"), "{seen}");
     let key = env.path("data/pintle/audit-signing.pub");
     let proof = || env.pintle(&["audit", "verify", "audit.jsonl", "--key", key.to_str().unwrap()]);

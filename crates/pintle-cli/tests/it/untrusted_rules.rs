@@ -96,7 +96,7 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     family           rule
     origin           file:rules.toml
     state            broken
-    health           unproven: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
+    health           broken: is unavailable: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
     at pre_tool_use  gate, [time], on failure block
 
     --- err

@@ -200,7 +200,7 @@ fn what_cannot_be_used_is_named_without_the_password() {
     assert_eq!(
         refused(&at("ada:sesame", &database)),
         format!(
-            "the store is unavailable: `{name}` lets nobody in: password authentication failed for user \"ada\"; check \
+            "the store is unavailable: `{name}` refused the connection: password authentication failed for user \"ada\"; check \
              user and password in `store.url`, and `pg_hba.conf`"
         )
     );
