@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::fault::FaultKind;
+use domain::hook::Family;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
@@ -196,9 +197,9 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     lines
 }
 
-/// Whether the program of a hook ended, by itself or not.
+/// Whether the child of a process hook ended, by itself or not: its cause is what it wrote last.
 fn is_end(hook: &StoredRecord) -> bool {
-    hook.fault.as_deref().is_some_and(FaultKind::is_of_an_end)
+    hook.family == Family::Process.word() && hook.fault.as_deref().is_some_and(FaultKind::is_of_an_end)
 }
 
 /// The last lines that the program of a hook wrote before its end, where [`fault_text`] has only the last of them.
