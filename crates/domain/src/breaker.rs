@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::rule::Fallback;
-
 /// How many counted outcomes in a row open a breaker. Source: agent hooks, circuit breaker.
 pub const THRESHOLD: usize = 5;
 
@@ -143,16 +141,6 @@ pub fn refusal(label: &str, id: &str, since: &str, policy: BreakerPolicy) -> Str
          calls are refused until an administrator re-enables it (pintle hooks reset {id})",
         policy.counts()
     )
-}
-
-/// How a hook stands whose breaker tripped at `since`: what becomes of the calls that match it is more than that it does
-/// not run.
-pub fn standing(since: &str, on_trip: Fallback) -> String {
-    let what = match on_trip {
-        Fallback::Block => "refuses every matching call",
-        Fallback::Allow => "lets every matching call pass",
-    };
-    format!("its circuit breaker tripped at {since} and {what}")
 }
 
 #[cfg(test)]

@@ -289,6 +289,16 @@ impl Rights {
     }
 }
 
+/// How a hook stands whose breaker tripped at `since`: what becomes of the calls that match it is more than that it does
+/// not run.
+pub fn tripped(since: &str, on_trip: Fallback) -> String {
+    let what = match on_trip {
+        Fallback::Block => "refuses every matching call",
+        Fallback::Allow => "lets every matching call pass",
+    };
+    format!("its circuit breaker tripped at {since} and {what}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

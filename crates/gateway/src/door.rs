@@ -13,6 +13,10 @@ use url::{Host, Origin, Url};
 /// The word for why a request of another origin is refused.
 pub(crate) const FORBIDDEN_ORIGIN: &str = "forbidden_origin";
 
+/// The `X-Request-Id` of a request.
+#[derive(Clone)]
+pub(crate) struct RequestId(pub(crate) String);
+
 /// The headers of a proxy. Whoever sends one is not alone on this machine.
 const FORWARDED: [&str; 2] = ["forwarded", "via"];
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::breaker;
 use domain::fault::Fault;
 use domain::health::{Health, Step};
 use domain::hook::Hook;
 use domain::json::{Value, json};
-use domain::rule::Fallback;
+use domain::rule::{Fallback, tripped};
 use host::Host;
 use rules::condition;
 
@@ -122,7 +121,7 @@ pub(crate) fn stored(hook: &Value) -> GuardLine {
     let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
         (Some(since), ..) => {
             let on_trip = if text("on_trip") == Fallback::Allow.word() { Fallback::Allow } else { Fallback::Block };
-            (GuardState::Tripped, Some(Step::Breaker), Some(breaker::standing(since, on_trip)))
+            (GuardState::Tripped, Some(Step::Breaker), Some(tripped(since, on_trip)))
         }
         (None, false, _) => (GuardState::Disabled, None, None),
         (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),

@@ -29,7 +29,7 @@ use reply::{answer, refusal};
 
 use crate::Shared;
 use crate::claim::cookies;
-use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, TurnedAway, Visit};
+use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
@@ -38,10 +38,6 @@ const SOCKET_BUFFER: usize = 4 << 10;
 
 /// Longest refusal in plain text that is told on, in bytes: a sentence.
 const MAX_REFUSAL: usize = 1 << 10;
-
-/// The `X-Request-Id` of a request.
-#[derive(Clone)]
-struct RequestId(String);
 
 /// Everything that is served.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {

@@ -13,14 +13,13 @@ use domain::id::TurnId;
 use domain::json::{Value, json};
 use domain::session::LONG_TEXT_BYTES;
 
-use super::RequestId;
 use super::body::whole;
 use super::dialect::Wire;
 use super::refused::Refused;
 use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
-use crate::door::Visit;
+use crate::door::{RequestId, Visit};
 use crate::errand::{Errand, Whose};
 use crate::error::{ApiError, ErrorCode};
 use crate::methods::going_away;

@@ -39,6 +39,12 @@ const SEND: [&str; 11] = [
     "enableTools",
 ];
 
+/// Who sends a message, by which request.
+struct Sender<'a> {
+    connection: &'a Arc<Connection>,
+    request: &'a str,
+}
+
 /// A message that names itself.
 struct NamedMessage<'a> {
     named: &'a Named,
@@ -64,7 +70,7 @@ impl Shared {
             return Err(ApiError::unauthorized("permission denied: the conversation belongs to another user"));
         }
         let Some(id) = known.text("messageId")? else {
-            return self.send((connection, request), &known, (name, None)).await;
+            return self.send(Sender { connection, request }, &known, (name, None)).await;
         };
         let mut asked = params.clone();
         if let Some(asked) = asked.as_object_mut() {
@@ -85,7 +91,7 @@ impl Shared {
             }
         }
         let message = NamedMessage { named: &named, turn, resumes };
-        let sent = self.send((connection, request), &known, (name, Some(message))).await;
+        let sent = self.send(Sender { connection, request }, &known, (name, Some(message))).await;
         if let Err(error) = &sent
             && error.kind().is_none()
             && !resumes
@@ -98,7 +104,7 @@ impl Shared {
     /// Sends a message for the first time: to the run that is under way, or as one of its own.
     async fn send(
         self: &Arc<Self>,
-        (connection, request): (&Arc<Connection>, &str),
+        Sender { connection, request }: Sender<'_>,
         params: &Params<'_>,
         (name, named): (SessionName, Option<NamedMessage<'_>>),
     ) -> Result<Value, ApiError> {

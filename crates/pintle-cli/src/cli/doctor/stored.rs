@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use agent::tools::{DELEGATE, SPAWN};
 use domain::account::HandlerAnswer;
-use domain::breaker;
 use domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
@@ -16,7 +15,7 @@ use domain::id::{AgentId, EventId, TenantId};
 use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::{HookOutcome, Record};
-use domain::rule::{HookScope, Rule, RuleEvent, Source};
+use domain::rule::{HookScope, Rule, RuleEvent, Source, tripped};
 use domain::tool::ToolCall;
 use domain::verdict::VerdictKind;
 use engine::AsNamed;
@@ -133,7 +132,7 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
         HookState::Armed | HookState::Disabled => {}
         HookState::Untrusted => return Err(Health::unproven(Step::Trust, "nobody accepted it")),
         HookState::Tripped { since } => {
-            let why = format!("{}; `pintle hooks reset` closes it", breaker::standing(since, row.on_trip));
+            let why = format!("{}; `pintle hooks reset` closes it", tripped(since, row.on_trip));
             return Err(Health::unproven(Step::Breaker, why));
         }
         HookState::Broken(Fault::ConditionFailed { cause }) => {

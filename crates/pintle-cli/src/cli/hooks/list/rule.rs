@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use domain::breaker;
 use domain::checkpoint::CheckpointKind;
 use domain::health::{Health, Step};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
 use domain::json::{Value, json};
-use domain::rule::Fallback;
+use domain::rule::{Fallback, tripped};
 use domain::store::Tenant;
 use jiff::Timestamp;
 use rules::condition;
@@ -156,7 +155,7 @@ fn standing(hook: &Value, blind: impl FnOnce() -> Option<Health>) -> Option<Heal
         "tripped" => {
             let allows = text(hook, "on_trip") == Fallback::Allow.word();
             let on_trip = if allows { Fallback::Allow } else { Fallback::Block };
-            Some(Health::unproven(Step::Breaker, breaker::standing(&moment_of(text(hook, "tripped_at")), on_trip)))
+            Some(Health::unproven(Step::Breaker, tripped(&moment_of(text(hook, "tripped_at")), on_trip)))
         }
         "disabled" => Some(Health::Disabled),
         _ => match fault(hook) {
