@@ -60,6 +60,8 @@ struct RunState {
     activity: Option<Value>,
     /// The approval that it waits for.
     waits: Option<String>,
+    /// Whether a turn of it was worked here: what became of one that was not is for somebody else to say.
+    worked: bool,
     /// Whether a tool ran for it: asking again would run it again.
     effect: bool,
     /// Where files for the user stand that are not kept yet.
@@ -241,6 +243,16 @@ impl Run {
     /// The model ended an answer so.
     pub(crate) fn model_ended(&self, end: AnswerEnd) {
         self.state().end = end;
+    }
+
+    /// A turn of it is worked here.
+    pub(crate) fn is_worked(&self) {
+        self.state().worked = true;
+    }
+
+    /// Whether a turn of it was worked here.
+    pub(crate) fn was_worked(&self) -> bool {
+        self.state().worked
     }
 
     /// Whether a tool ran for it.

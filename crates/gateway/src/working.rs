@@ -29,7 +29,7 @@ use crate::wire::content::Placed;
 
 mod ended;
 
-use ended::outcome;
+use ended::{goes_on, outcome};
 
 /// How often the store is looked at for an answer that somebody gave elsewhere. Source: a decided turn goes on within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -103,9 +103,14 @@ impl Shared {
             }
             shared.runs.counters.turn(&outcome);
             shared.tell_failed(&run, &outcome);
-            // Kept before anybody hears it: whoever has the answer may ask again, whatever becomes of this process.
-            shared.keep_outcome(&run, (&turns, errand.resumes), &outcome).await;
-            shared.tell_nodes(&run, &outcome);
+            if errand.resumes && !run.was_worked() {
+                // What became of the turn that was left is for whoever works it to say.
+                run.settle(&outcome);
+            } else {
+                // Kept before anybody hears it: whoever has the answer may ask again, whatever becomes of this process.
+                shared.keep_outcome(&run, (&turns, errand.resumes), &outcome).await;
+                shared.tell_nodes(&run, &outcome);
+            }
             run.end(outcome);
             shared.desk.repeats.over(&run);
         });
@@ -128,6 +133,7 @@ impl Shared {
                     tracing::info!(session = %run.key.session, "gateway.turn_resumed: nobody worked its open turn");
                 }
                 self.tell_left(run, &conversation).await;
+                goes_on(run, &conversation);
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
                 (conversation, resumed.ok_or_else(went_on_elsewhere)?)
             }
@@ -156,10 +162,11 @@ impl Shared {
                 {
                     return Ok(RunOutcome::Parked(vec![approval.id.clone()]));
                 }
-                conversation = match self.gone_on(run, &report.turn_id).await? {
+                conversation = match self.gone_on(run, &report.turn_id, &replies).await? {
                     Left::Over(outcome) => return Ok(outcome),
                     Left::Ours(conversation) => conversation,
                 };
+                goes_on(run, &conversation);
                 let resumed = errand.agent.resume(&mut conversation, output.clone(), &run.handle).await;
                 report = resumed.ok_or_else(went_on_elsewhere)?;
                 continue;
@@ -285,7 +292,7 @@ impl Shared {
     }
 
     /// What becomes of the turn `turn` that this node let go of: somebody else ends it, or it is gone on with here.
-    async fn gone_on(self: &Arc<Self>, run: &Arc<Run>, turn: &TurnId) -> Result<Left, ApiError> {
+    async fn gone_on(self: &Arc<Self>, run: &Arc<Run>, turn: &TurnId, earlier: &[String]) -> Result<Left, ApiError> {
         loop {
             let rung = self.desk.answers.notified();
             if let Opened::Ours(conversation) = self.conversation(run).await? {
@@ -309,7 +316,8 @@ impl Shared {
                 return Ok(Left::Over(match ended {
                     Ended::Completed(reply) => {
                         run.catch_up(&reply);
-                        RunOutcome::Completed(run.answer(turn.clone(), reply))
+                        let replies = [earlier, &[reply]].concat().join("\n\n");
+                        RunOutcome::Completed(run.answer(run.begins(turn).clone(), replies))
                     }
                     Ended::Failed(why) => {
                         let details = json!({ "kind": "failed", "runId": turn, "effect": run.has_effect() });

@@ -129,6 +129,12 @@ impl Shared {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() });
         }
         if let Err(at_work) = self.lanes.take(&run) {
+            if let Some(NamedMessage { turn, resumes: true, .. }) = &named
+                && at_work.id() == Some(turn)
+            {
+                // Somebody went on with the turn that it began: what comes of it is the answer.
+                return answer(&at_work.outcome().await);
+            }
             if !files.is_empty() {
                 return Err(ApiError::precondition("the session is busy, and files cannot be added to a running turn"));
             }

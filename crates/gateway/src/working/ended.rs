@@ -1,12 +1,23 @@
-//! What came of a run, from how its last turn ended.
+//! What is known of a run before it goes on with a turn, and what came of it, from how its last turn ended.
 
-use agent::TurnReport;
 use agent::driver::TurnEnding;
+use agent::{Conversation, TurnReport};
 use domain::json::json;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::outcome::RunOutcome;
 use crate::run::Run;
+
+/// `run` goes on with the turn that is open in its session. What the turn did before may not be done again: its calls
+/// count as effects of the run.
+pub(super) fn goes_on(run: &Run, conversation: &Conversation) {
+    run.is_worked();
+    let Some(open) = conversation.open_turn() else { return };
+    let of_turn = open.turn.messages().get(open.turn.base()..).unwrap_or_default();
+    if of_turn.iter().any(|message| !message.get().tool_calls.is_empty()) {
+        run.had_effect();
+    }
+}
 
 /// What came of a run whose last turn ended so.
 pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Result<RunOutcome, ApiError> {

@@ -2,13 +2,14 @@
 //! model answers.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::journals::Journals;
-use super::pair::{Nodes, until};
+use super::pair::{Node, Nodes, until};
 
 /// Says that it is asked, and answers once the file is gone.
 const HOLDS: &str = r#"while IFS= read -r line; do
@@ -24,33 +25,77 @@ fn prompt(id: &str) -> Value {
     json!({ "sessionKey": "agent:main:ws:direct:anna", "message": format!("{id} run: echo {id} >>effects") })
 }
 
+/// A hook that holds every call as long as the file at `closed` is there.
+struct Holding {
+    closed: PathBuf,
+    asked: PathBuf,
+}
+
+impl Holding {
+    /// Two nodes that have it, closed.
+    fn two_nodes(nodes: &Nodes) -> (Self, [Node; 2]) {
+        let [closed, asked] = ["closed", "asked"].map(|name| nodes.env.path(name));
+        nodes.env.write("config/pintle/holds.sh", HOLDS);
+        let hook = format!(
+            "[hooks.processes.holds]\nenabled = true\ncommand = ['sh', 'holds.sh', '{}', '{}']\n\
+             intercept = ['before_tool']\n",
+            closed.display(),
+            asked.display()
+        );
+        let started = ["a", "b"].map(|name| nodes.start_at(name, &hook, &nodes.url));
+        fs::write(&closed, "").unwrap();
+        (Self { closed, asked }, started)
+    }
+
+    fn opens(&self) {
+        fs::remove_file(&self.closed).unwrap();
+    }
+
+    fn was_asked(&self, times: usize) -> Option<()> {
+        let lines = fs::read_to_string(&self.asked).unwrap_or_default().lines().count();
+        (lines == times).then_some(())
+    }
+}
+
+#[test]
+fn a_message_that_comes_again_elsewhere_while_it_is_worked_takes_nothing_of_it() {
+    let nodes = Nodes::new();
+    let (holding, [a, b]) = Holding::two_nodes(&nodes);
+    let mut message = prompt("anna-1");
+    message["messageId"] = json!("m1");
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    let sent = at_a.ask("chat.send", message.clone()).unwrap();
+    at_a.event("agent", |it| it["type"] == "run.started");
+    until("its hook is asked", || holding.was_asked(1));
+    for _ in 0..2 {
+        let refused = at_b.call("chat.send", message.clone()).unwrap();
+        assert_eq!((&refused["ok"], &refused["error"]["retryable"]), (&json!(false), &json!(true)), "{refused}");
+    }
+    holding.opens();
+    let first = at_a.answer(&sent).unwrap();
+    assert_eq!(first["ok"], true, "{first}");
+    // What came of it is known everywhere, under its own run.
+    let again = at_b.done("chat.send", message);
+    for member in ["runId", "content"] {
+        assert_eq!(again[member], first["payload"][member], "{again} {first}");
+    }
+    assert_eq!(holding.was_asked(1), Some(()), "the call ran once");
+}
+
 #[test]
 fn a_message_that_joins_a_turn_that_is_taken_over_is_read_with_its_prompt() {
     let nodes = Nodes::new();
-    let [closed, asked] = ["closed", "asked"].map(|name| nodes.env.path(name));
-    nodes.env.write("config/pintle/holds.sh", HOLDS);
-    let hook = format!(
-        "[hooks.processes.holds]\nenabled = true\ncommand = ['sh', 'holds.sh', '{}', '{}']\n\
-         intercept = ['before_tool']\n",
-        closed.display(),
-        asked.display()
-    );
-    let (a, b) = (nodes.start_at("a", &hook, &nodes.url), nodes.start_at("b", &hook, &nodes.url));
-    fs::write(&closed, "").unwrap();
-    let times_asked = |wanted: usize| {
-        let lines = fs::read_to_string(&asked).unwrap_or_default().lines().count();
-        (lines == wanted).then_some(())
-    };
+    let (holding, [a, b]) = Holding::two_nodes(&nodes);
     let mut at_a = a.client("anna");
     at_a.ask("chat.send", prompt("anna-1")).unwrap();
     at_a.event("agent", |it| it["type"] == "run.started");
-    until("its hook is asked", || times_asked(1));
+    until("its hook is asked", || holding.was_asked(1));
     a.signal(Signal::SIGKILL);
-    until("the other node goes on with the call", || times_asked(2));
+    until("the other node goes on with the call", || holding.was_asked(2));
     let mut at_b = b.client("anna");
     let joined = at_b.done("chat.send", prompt("anna-2"));
     assert_eq!(joined["injected"], true, "{joined}");
-    fs::remove_file(&closed).unwrap();
+    holding.opens();
     until("the turn is over", || {
         (nodes.ask("SELECT count(*) FROM sessions WHERE open_turn IS NOT NULL") == "0").then_some(())
     });
