@@ -131,6 +131,25 @@ test("a message is edited as somebody saw it, or not at all", async () => {
   expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
 });
 
+test("whoever edits while the conversation goes on keeps what they typed, and is told", async () => {
+  const page = await talking({ replies: [{ text: "The first answer." }, { text: "The second answer." }, { text: "The third answer." }] });
+  await page.getByLabel("Message").fill("a question");
+  await send(page, "The first answer.");
+  await page.getByRole("button", { name: "Edit and retry: a question" }).click();
+  await page.getByLabel("Message").fill("a better question");
+  // The same person, at another screen.
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByLabel("Message").fill("and another one");
+  await send(other, "The second answer.");
+  await page.getByText("The second answer.").waitFor();
+  await page.getByText("The conversation went on while you were editing").waitFor();
+  expect(await page.getByLabel("Message").inputValue()).toBe("a better question");
+  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
+  await send(page, "The third answer.");
+  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one", "a better question"]);
+});
+
 test("files are attached, go with a message, come back with it, and what is not taken says why", async () => {
   const page = await talking({ replies: [DONE, { text: "Another answer." }] });
   const choose = page.locator("input[type=file]");

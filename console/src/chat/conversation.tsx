@@ -87,7 +87,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
 
 function Composer({ conversation }: { conversation: Conversation }) {
   const words = useWords().chat;
-  const { draft, setDraft, files, editing, keep, sending, send, stop, transcript, error } = conversation;
+  const { draft, setDraft, files, editing, overtaken, keep, sending, send, stop, transcript, error } = conversation;
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
@@ -127,7 +127,12 @@ function Composer({ conversation }: { conversation: Conversation }) {
     >
       <div className="mx-auto max-w-190 px-6 py-3 max-sm:px-4">
         {error !== undefined && <Problem error={error} />}
-        {editing !== undefined && (
+        {overtaken && (
+          <p role="alert" className="mb-2 border-l-3 border-ask px-3">
+            {words.wentOn}
+          </p>
+        )}
+        {editing && (
           <p className="mb-2 flex flex-wrap items-center gap-x-3 border-l-3 border-ask px-3" role="status">
             <span className="mr-auto">{words.editing}</span>
             <Button look="quiet" onClick={keep}>

@@ -1,9 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useReducer, useState } from "react";
+import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 
 import { RequestError } from "../wire/client.ts";
 import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
+import { type Edited, wentOn } from "./edited.ts";
 import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript, upTo, withMedia } from "./transcript.ts";
 import { type AttachedFiles, useFiles } from "./use-files.ts";
 
@@ -47,8 +48,10 @@ export interface Conversation {
   readonly draft: string;
   readonly setDraft: (draft: string) => void;
   readonly files: AttachedFiles;
-  /** The place of the message that is said anew, if one is. */
-  readonly editing: number | undefined;
+  /** Whether an earlier message is said anew. */
+  readonly editing: boolean;
+  /** Whether the conversation went on while an earlier message was edited: what is typed replaces nothing any more. */
+  readonly overtaken: boolean;
   /** Begins to say a message anew. */
   readonly edit: (place: number, text: string, media: readonly string[]) => void;
   readonly keep: () => void;
@@ -66,7 +69,10 @@ export function useConversation(key: string): Conversation {
   const [draft, setDraft] = useState("");
   const [sending, setSending] = useState(false);
   const [error, setError] = useState<unknown>();
-  const [editing, setEditing] = useState<number>();
+  const [edited, setEdited] = useState<Edited>();
+  const [overtaken, setOvertaken] = useState(false);
+  // Whether a message of this page is on its way that begins a run.
+  const begins = useRef(false);
   const files = useFiles();
   const kept = useQuery({
     queryKey: ["conversation", key],
@@ -108,18 +114,23 @@ export function useConversation(key: string): Conversation {
     const isOver = event.type === "run.started" || (event.type === "hook.blocked" && event.payload.toolCallId === undefined);
     const isOwn = event.type === "run.started" && sending && event.delegationId === undefined;
     // What follows a message that is said anew is gone once its gates let it pass.
-    if (isOwn && editing !== undefined) {
-      change({ kind: "edited", place: editing });
+    if (isOwn && edited !== undefined) {
+      change({ kind: "edited", place: edited.place });
     }
     change({ kind: "event", event });
     if (isOwn && handed.length > 0) {
       change({ kind: "files", media: handed });
     }
-    if (isOver) {
+    if (isOver && begins.current) {
+      begins.current = false;
       setDraft("");
       files.clear();
-      setEditing(undefined);
+      setEdited(undefined);
       setSending(false);
+    } else if (event.type === "run.started" && edited !== undefined) {
+      // Somebody else was faster: what is typed stays, and replaces nothing any more.
+      setEdited(undefined);
+      setOvertaken(true);
     }
     if (ENDS.includes(event.type)) {
       void refetch();
@@ -129,10 +140,15 @@ export function useConversation(key: string): Conversation {
   const send = useCallback(() => {
     const message = draft;
     setError(undefined);
+    setOvertaken(false);
     setSending(true);
+    const over = (): void => {
+      begins.current = false;
+      setSending(false);
+    };
     const failed = (why: unknown): void => {
       setError(why);
-      setSending(false);
+      over();
     };
     if (transcript.running) {
       connection.request("chat.inject", { sessionKey: key, message }).then(() => {
@@ -143,39 +159,48 @@ export function useConversation(key: string): Conversation {
       return;
     }
     const media = files.all.flatMap(({ reference }) => reference ?? []);
-    const edits = editing === undefined || data === undefined ? {} : { edits: { place: editing, of: data.messages.length } };
+    begins.current = true;
+    const edits = edited === undefined ? {} : { edits: edited };
     connection.request("chat.send", { sessionKey: key, message, stream: true, ...edits, ...(media.length === 0 ? {} : { media }) }).then(
-      () => setSending(false),
+      over,
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
         const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
         if (isShown) {
           setDraft("");
           files.clear();
-          setEditing(undefined);
-          setSending(false);
+          setEdited(undefined);
+          over();
+        } else if (wentOn(why)) {
+          setEdited(undefined);
+          setOvertaken(true);
+          over();
+          void refetch();
         } else {
           failed(why);
           void refetch();
         }
       },
     );
-  }, [connection, data, draft, editing, files, key, refetch, transcript.running]);
+  }, [connection, draft, edited, files, key, refetch, transcript.running]);
   const stop = useCallback(() => {
     connection.request("chat.abort", { sessionKey: key }).catch(setError);
   }, [connection, key]);
+  const messages = data?.messages.length;
   const edit = useCallback(
     (place: number, text: string, media: readonly string[]) => {
-      setEditing(place);
+      setError(undefined);
+      setOvertaken(false);
+      setEdited(messages === undefined ? undefined : { place, of: messages });
       setDraft(text);
       files.put(media);
     },
-    [files],
+    [files, messages],
   );
   const keep = useCallback(() => {
-    setEditing(undefined);
+    setEdited(undefined);
     setDraft("");
     files.clear();
   }, [files]);
-  return { transcript, unreadable: kept.error, draft, setDraft, files, editing, edit, keep, sending, error, send, stop };
+  return { transcript, unreadable: kept.error, draft, setDraft, files, editing: edited !== undefined, overtaken, edit, keep, sending, error, send, stop };
 }

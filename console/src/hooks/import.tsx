@@ -41,7 +41,7 @@ export function ImportPage() {
       void file.text().then(setText);
     }
   };
-  const wrong = bad ?? (text.length > MOST_BYTES ? imports.tooLong : undefined) ?? (all instanceof Error ? imports.noJson(all.message) : undefined);
+  const wrong = bad ?? (isTooLong(text) ? imports.tooLong : undefined) ?? (all instanceof Error ? imports.noJson(all.message) : undefined);
   return (
     <Page>
       <PageHead title={imports.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={imports.answer} />
@@ -56,6 +56,11 @@ export function ImportPage() {
       {agents.data !== undefined && Array.isArray(all) && all.length > 0 && <Trial key={text} all={all} names={agents.data} />}
     </Page>
   );
+}
+
+/** Whether a text is longer than what is taken; no text has fewer bytes than characters. */
+function isTooLong(text: string): boolean {
+  return text.length > MOST_BYTES || new Blob([text]).size > MOST_BYTES;
 }
 
 function read(text: string): readonly unknown[] | Error {

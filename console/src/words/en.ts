@@ -466,6 +466,7 @@ export const en = {
     editNamed: (text: string) => `Edit and retry: ${text}`,
     editing: "You are editing an earlier message. When you send it, everything after it leaves the conversation.",
     keep: "Cancel",
+    wentOn: "The conversation went on while you were editing, so nothing was replaced. Your text is still here: send it as a new message, or edit again.",
     files: {
       title: "Files",
       attach: "Attach files",

@@ -427,6 +427,7 @@ export const zh: Words = {
     editNamed: (text) => `编辑并重试：${text}`,
     editing: "您正在编辑较早的消息。发送后，它之后的所有内容都会从对话中移除。",
     keep: "取消",
+    wentOn: "您编辑期间对话有了新内容，因此没有替换任何消息。您的文字仍在这里：可作为新消息发送，或重新编辑。",
     files: {
       title: "文件",
       attach: "添加文件",

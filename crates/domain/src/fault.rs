@@ -146,6 +146,11 @@ impl Fault {
         Explained::of(self)
     }
 
+    /// The text for people who do not run the host: phrase and cause, but for what a program wrote to its standard error.
+    pub fn told(&self) -> String {
+        if self.kind().may_quote_a_program() { self.phrase().to_string() } else { self.explained().to_string() }
+    }
+
     /// What was said of it, where something was.
     pub fn cause(&self) -> Option<&Cause> {
         match self {
@@ -191,10 +196,67 @@ impl Fault {
 }
 
 impl FaultKind {
+    /// Every kind.
+    const ALL: [Self; 11] = [
+        Self::CannotStart,
+        Self::TimedOut,
+        Self::Killed,
+        Self::BadExit,
+        Self::Unreadable,
+        Self::TooLarge,
+        Self::ProtocolError,
+        Self::Panicked,
+        Self::Cancelled,
+        Self::ConditionFailed,
+        Self::Unavailable,
+    ];
+
     /// Whether this word is that of a program which ended by itself or was ended: its cause is the last lines that it
     /// wrote.
     pub fn is_of_an_end(word: &str) -> bool {
         [Self::Killed, Self::BadExit].iter().any(|kind| kind.word() == word)
+    }
+
+    /// Whether its cause may hold what a program wrote to its standard error, which only those read who run the host.
+    pub fn may_quote_a_program(self) -> bool {
+        match self {
+            Self::CannotStart | Self::Killed | Self::BadExit => true,
+            Self::TimedOut
+            | Self::Unreadable
+            | Self::TooLarge
+            | Self::ProtocolError
+            | Self::Panicked
+            | Self::Cancelled
+            | Self::ConditionFailed
+            | Self::Unavailable => false,
+        }
+    }
+
+    /// Whether people who do not run the host are told the cause beside the phrase, as [`Fault::told`] does.
+    fn tells_cause(self) -> bool {
+        match self {
+            Self::Unreadable | Self::ProtocolError | Self::ConditionFailed | Self::Unavailable => true,
+            Self::CannotStart
+            | Self::TimedOut
+            | Self::Killed
+            | Self::BadExit
+            | Self::TooLarge
+            | Self::Panicked
+            | Self::Cancelled => false,
+        }
+    }
+
+    /// The kind that `word` names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// The text of [`Fault::told`] for a fault of which its word, its phrase and its cause are kept.
+    pub fn told_of(word: &str, phrase: &str, cause: Option<&str>) -> String {
+        match cause.filter(|_| Self::named(word).is_some_and(Self::tells_cause)) {
+            Some(cause) => format!("{phrase}: {cause}"),
+            None => phrase.to_owned(),
+        }
     }
 
     /// What of `cause` stands on the line of the fault: of the last words of a program the last line, which says what the
@@ -309,6 +371,25 @@ mod tests {
         for (one, other) in with(SAID).iter().zip(&with("else")) {
             assert_eq!(one.phrase(), other.phrase());
             assert!(!one.phrase().to_string().contains(':'), "{one:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_program_wrote_is_told_to_nobody_else() {
+        let cause = || Cause::from("a.py:1\nKeyError: 'x'");
+        for (fault, told) in [
+            (Fault::exited(1).with_last_words(Some(cause())), "exited with status 1"),
+            (Fault::killed(9).with_last_words(Some(cause())), "was killed by signal 9"),
+            (Fault::CannotStart { cause: cause() }, "could not start"),
+            (Fault::Panicked, "panicked"),
+            (Fault::broke("no member \"verdict\""), "broke the protocol: no member \"verdict\""),
+            (Fault::Unavailable { cause: "the store is gone".into() }, "is unavailable: the store is gone"),
+        ] {
+            assert_eq!(fault.told(), told);
+            // Who reads it later from what is kept is told the same.
+            let kept = fault.cause().map(Cause::shown);
+            let kept = FaultKind::told_of(fault.kind().word(), &fault.phrase().to_string(), kept.as_deref());
+            assert_eq!(kept, told);
         }
     }
 

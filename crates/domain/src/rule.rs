@@ -289,14 +289,15 @@ impl Rights {
     }
 }
 
-/// How a hook stands whose breaker tripped at `since`: what becomes of the calls that match it is more than that it does
-/// not run.
-pub fn tripped(since: &str, on_trip: Fallback) -> String {
-    let what = match on_trip {
-        Fallback::Block => "refuses every matching call",
-        Fallback::Allow => "lets every matching call pass",
+/// How a hook at `event` stands whose breaker tripped at `since`: what becomes of the calls that match a gate is more
+/// than that it does not run.
+pub fn tripped(since: &str, on_trip: Fallback, event: CheckpointKind) -> String {
+    let what = match (event.duty(), on_trip) {
+        (Duty::Gate, Fallback::Block) => "and refuses every matching call",
+        (Duty::Gate, Fallback::Allow) => "and lets every matching call pass",
+        (Duty::Observer | Duty::Rewriter | Duty::Approver | Duty::Injector, _) => "and it is not asked",
     };
-    format!("its circuit breaker tripped at {since} and {what}")
+    format!("its circuit breaker tripped at {since} {what}")
 }
 
 #[cfg(test)]
@@ -311,6 +312,17 @@ mod tests {
         assert_eq!(HandlerType::named("builtin"), None);
         assert_eq!(serde_json::to_string(&Fallback::Block).unwrap(), "\"block\"");
         assert!(AGENT_EVENTS.iter().all(|event| [Duty::Gate, Duty::Observer].contains(&event.duty())));
+    }
+
+    #[test]
+    fn a_tripped_hook_refuses_only_at_gates() {
+        let said = |on_trip, event| tripped("T", on_trip, event);
+        let (gate, observer) = (CheckpointKind::PreToolUse, CheckpointKind::PostToolUse);
+        assert_eq!(said(Fallback::Block, gate), "its circuit breaker tripped at T and refuses every matching call");
+        assert_eq!(said(Fallback::Allow, gate), "its circuit breaker tripped at T and lets every matching call pass");
+        for on_trip in [Fallback::Block, Fallback::Allow] {
+            assert_eq!(said(on_trip, observer), "its circuit breaker tripped at T and it is not asked");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::checkpoint::CheckpointKind;
 use domain::fault::Fault;
 use domain::health::{Health, Step};
 use domain::hook::Hook;
@@ -120,8 +121,9 @@ pub(crate) fn stored(hook: &Value) -> GuardLine {
     let fault = bad(text("matcher"), text("if_expr"));
     let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
         (Some(since), ..) => {
+            let event = CheckpointKind::named(text("event")).unwrap_or(CheckpointKind::PreToolUse);
             let on_trip = if text("on_trip") == Fallback::Allow.word() { Fallback::Allow } else { Fallback::Block };
-            (GuardState::Tripped, Some(Step::Breaker), Some(tripped(since, on_trip)))
+            (GuardState::Tripped, Some(Step::Breaker), Some(tripped(since, on_trip, event)))
         }
         (None, false, _) => (GuardState::Disabled, None, None),
         (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),

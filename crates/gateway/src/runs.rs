@@ -222,7 +222,7 @@ impl StoppedBy {
         let by = record.hooks.iter().find_map(|hook| {
             let reason = match &hook.outcome {
                 HookOutcome::Said { word, reason, .. } if stops(*word) => reason.clone(),
-                HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.explained().to_string()),
+                HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.told()),
                 HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
                     return None;
                 }

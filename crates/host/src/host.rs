@@ -244,8 +244,8 @@ impl Host {
         standing.collect()
     }
 
-    /// Keeps which process hooks answered well, which did not come up, and which crashed and are down. Makes no home where there is none: who only
-    /// tries a hook leaves nothing behind.
+    /// Keeps which process hooks answered well, which did not come up, and which crashed and are down. Makes no home where
+    /// there is none: who only tries a hook leaves nothing behind.
     pub fn keep_health(&self) {
         if !self.loaded.config.home.is_dir() {
             return;

@@ -23,7 +23,7 @@ const INLINE: usize = 22;
 #[derive(Clone)]
 pub struct Number(Digits);
 
-/// Text that is not JSON number.
+/// Text that is not a JSON number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a JSON number")]
 pub struct NoNumber;

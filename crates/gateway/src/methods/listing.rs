@@ -11,7 +11,7 @@ use domain::json::{Value, json};
 use domain::roster::Roster;
 use host::Host;
 use host::config::FlowConfig;
-use rules::admin::ChainQuery;
+use rules::admin::{Caller, ChainQuery};
 
 use crate::Shared;
 use crate::error::ApiError;
@@ -19,7 +19,7 @@ use crate::guards::{self, GuardLine, GuardState};
 use crate::principal::Principal;
 
 impl Shared {
-    pub(super) async fn hooks_list(&self, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn hooks_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         // Whoever is refused is so before anything else is looked at.
         let mut listed = self.rule_admin.call(&who.caller(), "hooks.list", params).await?;
         let filter = ListedFilter {
@@ -29,30 +29,43 @@ impl Shared {
                 .iter()
                 .any(|name| params[*name].as_str().is_some_and(|it| !it.is_empty())),
         };
-        let host = self.host.read().await;
-        listed["configured"] = if filter.is_of_rules { json!([]) } else { json!(configured(&host, &filter, who)) };
+        let whole = who.caller().is_master();
+        listed["configured"] = match filter.is_of_rules {
+            true => json!([]),
+            false => {
+                self.blocking(move |shared| Ok(json!(configured(&shared.host.blocking_read(), &filter, whole)))).await?
+            }
+        };
         Ok(listed)
     }
-}
 
-impl Shared {
     /// Who would be asked at an event: the rules, and beside them everybody else, each with whether it would run.
-    pub(super) async fn hooks_chain(&self, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn hooks_chain(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let caller = who.caller();
         let mut asked = self.rule_admin.call(&caller, "hooks.chain", params).await?;
+        let params = params.clone();
+        let beside = self.blocking(move |shared| shared.chain_beside(&caller, &params)).await?;
+        if let Some(beside) = beside {
+            asked["configured"] = beside.into();
+        }
+        Ok(asked)
+    }
+
+    /// Who is asked beside the rules at the event that `params` name, if they name one. Reads files.
+    fn chain_beside(&self, caller: &Caller, params: &Value) -> Result<Option<Vec<Value>>, ApiError> {
         let text = |name: &str| params[name].as_str().filter(|text| !text.is_empty());
-        let Some(event) = text("event").and_then(CheckpointKind::named) else { return Ok(asked) };
+        let Some(event) = text("event").and_then(CheckpointKind::named) else { return Ok(None) };
         let asking = ChainQuery {
             event,
             agent: text("agentId"),
             tool: text("toolName"),
             input: params["toolInput"].as_object(),
         };
-        let agent = self.rule_admin.meant_agent(&caller, asking.agent)?;
-        let host = self.host.read().await;
+        let agent = self.rule_admin.meant_agent(caller, asking.agent)?;
+        let host = self.host.blocking_read();
         let roster = roster(&host);
         let hooks: Vec<Arc<Hook>> = roster.at(event).iter().map(|number| roster.hook(*number).clone()).collect();
-        let fates = self.rule_admin.fates(&caller, &asking, &hooks)?;
+        let fates = self.rule_admin.fates(caller, &asking, &hooks)?;
         let standing = standing(&host);
         let whole = caller.is_master();
         let of_hooks = hooks.iter().zip(fates).filter_map(|(hook, fate)| {
@@ -66,8 +79,7 @@ impl Shared {
         let texts = texts(&host);
         let of_texts = texts.iter().filter(|text| text.kind == event);
         let of_texts = of_texts.map(|text| with_fate(text.shown(whole), text.fate(&about)));
-        asked["configured"] = of_hooks.chain(of_texts).collect();
-        Ok(asked)
+        Ok(Some(of_hooks.chain(of_texts).collect()))
     }
 }
 
@@ -104,8 +116,7 @@ impl ListedFilter {
 }
 
 /// The hooks of the configuration, and the texts of skills, checkpoint by checkpoint in running order.
-fn configured(host: &Host, filter: &ListedFilter, who: &Principal) -> Vec<Value> {
-    let whole = who.caller().is_master();
+fn configured(host: &Host, filter: &ListedFilter, whole: bool) -> Vec<Value> {
     let (standing, roster) = (standing(host), roster(host));
     let texts = texts(host);
     let mut listed = Vec::new();

@@ -90,10 +90,9 @@ impl Shared {
     }
 
     /// How every hook stands that `who` may see.
-    pub(super) async fn guard_lines(&self, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
+    pub(super) async fn guard_lines(self: &Arc<Self>, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
         let rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
-        let host = self.host.read().await;
-        let mut lines = guards::configured(&host);
+        let mut lines = self.blocking(|shared| Ok(guards::configured(&shared.host.blocking_read()))).await?;
         lines.extend(rules.iter().map(guards::stored));
         Ok(lines)
     }

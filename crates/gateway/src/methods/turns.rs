@@ -204,7 +204,8 @@ impl Shared {
             ..ExecutionQuery::default()
         })?;
         executions.retain(|it| it.turn_id.as_ref() == Some(&turn.turn_id));
-        let kept = Kept { events: &events, journal: &journal, executions: &executions };
+        let kept =
+            Kept { events: &events, journal: &journal, executions: &executions, whole: who.caller().is_master() };
         let (spans, took) = waterfall(&kept);
         let line = line(row, TurnEnding::of(row, sessions), who);
         let shown = json!({

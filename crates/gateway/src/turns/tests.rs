@@ -67,7 +67,7 @@ fn line(span: &Value) -> (String, Value, f64, f64) {
 #[test]
 fn the_model_and_the_tool_stand_between_what_hooks_did() {
     let (events, journal) = one_call();
-    let (spans, took) = waterfall(&Kept { events: &events, journal: &journal, executions: &[] });
+    let (spans, took) = waterfall(&Kept { events: &events, journal: &journal, executions: &[], whole: true });
     let lines: Vec<_> = spans.iter().map(line).collect();
     // The turn begins with the first hook, 10 ms on this clock.
     let expected = [
@@ -93,10 +93,34 @@ fn the_model_and_the_tool_stand_between_what_hooks_did() {
 #[test]
 fn without_a_conversation_there_are_the_records() {
     let (events, _) = one_call();
-    let (spans, took) = waterfall(&Kept { events: &events, journal: &[], executions: &[] });
+    let (spans, took) = waterfall(&Kept { events: &events, journal: &[], executions: &[], whole: true });
     let kinds: Vec<&str> = spans.iter().map(|span| span["kind"].as_str().unwrap()).collect();
     assert_eq!((kinds, took), (vec!["round", "checkpoint", "call", "checkpoint", "checkpoint"], 130.0));
-    assert_eq!(waterfall(&Kept { events: &[], journal: &[], executions: &[] }), (vec![], 0.0));
+    assert_eq!(waterfall(&Kept { events: &[], journal: &[], executions: &[], whole: true }), (vec![], 0.0));
+}
+
+#[test]
+fn what_a_program_wrote_before_its_end_is_for_those_who_run_the_host() {
+    let failed = |fault: &str| {
+        json!([{ "hook": "guard", "family": "process", "checkpoint": "x", "ran": true, "verdict": "deny",
+            "fault": fault, "fault_detail": "failed", "cause": "KeyError: 'x'" }])
+    };
+    let cause = |fault: &str, whole| {
+        let events = [event(10, "before_tool", 1, None, failed(fault))];
+        let (spans, _) = waterfall(&Kept { events: &events, journal: &[], executions: &[], whole });
+        let span = spans.iter().find(|span| span["kind"] == "checkpoint").unwrap();
+        assert_eq!(span["hooks"][0]["faultDetail"], "failed");
+        span["hooks"][0]["cause"].as_str().is_some()
+    };
+    for (fault, everybody) in [
+        ("bad_exit", false),
+        ("killed", false),
+        ("cannot_start", false),
+        ("protocol_error", true),
+        ("unreadable", true),
+    ] {
+        assert_eq!((cause(fault, true), cause(fault, false)), (true, everybody), "{fault}");
+    }
 }
 
 #[test]

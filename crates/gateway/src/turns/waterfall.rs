@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::execution::{Execution, masked};
+use domain::fault::FaultKind;
 use domain::json::{Object, Value, json};
 use domain::message::{CallPart, Message};
 use domain::session::JournalEntry;
@@ -27,6 +28,8 @@ pub(crate) struct Kept<'a> {
     pub(crate) journal: &'a [(Timestamp, JournalEntry)],
     /// The executions of rules in it.
     pub(crate) executions: &'a [Execution],
+    /// Whether it is shown to those who run the host: they read what programs wrote to their standard error.
+    pub(crate) whole: bool,
 }
 
 /// The bars of a turn, parents first, and how long it took in milliseconds.
@@ -104,7 +107,7 @@ impl Spans {
                 .hooks
                 .iter()
                 .zip(&placed.hooks)
-                .map(|(hook, start)| (*start, shown_hook(event, hook, kept.executions)))
+                .map(|(hook, start)| (*start, shown_hook((event, hook), kept.executions, kept.whole)))
                 .collect();
             self.checkpoints.push(span);
         }
@@ -241,7 +244,7 @@ struct Journal {
 }
 
 /// A hook as it is shown, but for its beginning.
-fn shown_hook(event: &StoredEvent, hook: &StoredRecord, executions: &[Execution]) -> Object {
+fn shown_hook((event, hook): (&StoredEvent, &StoredRecord), executions: &[Execution], whole: bool) -> Object {
     let mut own = executions
         .iter()
         .filter(|it| it.event_id == event.event_id && it.hook_name == hook.hook && it.event.name() == hook.checkpoint);
@@ -266,7 +269,8 @@ fn shown_hook(event: &StoredEvent, hook: &StoredRecord, executions: &[Execution]
     put("compared", json!(hook.compared));
     put("fault", json!(hook.fault));
     put("faultDetail", json!(hook.fault_detail));
-    put("cause", json!(hook.cause));
+    let quotes = hook.fault.as_deref().and_then(FaultKind::named).is_some_and(FaultKind::may_quote_a_program);
+    put("cause", json!(hook.cause.as_ref().filter(|_| whole || !quotes)));
     put("change", json!(hook.change));
     put("dropped", json!(Some(&hook.dropped).filter(|dropped| !dropped.is_empty())));
     put("warnings", json!(Some(&hook.warnings).filter(|warnings| !warnings.is_empty())));

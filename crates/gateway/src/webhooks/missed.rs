@@ -3,9 +3,10 @@
 use domain::approval::ApprovalState;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::redacted;
+use domain::fault::FaultKind;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalQuery, RecordQuery, StoreError, StoredEvent, StoredRules};
+use domain::store::{ApprovalQuery, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules};
 use domain::verdict::VerdictKind;
 use domain::webhook::WebhookEvent;
 use jiff::{SignedDuration, Timestamp};
@@ -82,8 +83,15 @@ fn blocked(event: &StoredEvent) -> Option<Blocked> {
         head: event.call.as_ref().map(|call| redacted(&call.line())),
         hook_id: None,
         hook: by.map(|hook| hook.hook.clone()).unwrap_or_default(),
-        reason: by.and_then(|hook| hook.reason.clone().or_else(|| hook.cause.clone())).unwrap_or_else(text),
+        reason: by.and_then(reason).unwrap_or_else(text),
     })
+}
+
+/// Why `hook` stopped it, in the words of whoever is told at once.
+fn reason(hook: &StoredRecord) -> Option<String> {
+    let fault =
+        || Some(FaultKind::told_of(hook.fault.as_deref()?, hook.fault_detail.as_deref()?, hook.cause.as_deref()));
+    hook.reason.clone().or_else(fault)
 }
 
 /// The breakers that opened since then, and are open.
@@ -101,4 +109,69 @@ fn open(rules: &StoredRules, since: Timestamp) -> Vec<Happened> {
         Some((ChangedBreaker { hook, tenant, since: Some(at.clone()), policy, is_beside: true }, at))
     });
     of_rows.chain(beside).map(|(breaker, at)| Happened::BreakerTripped(breaker, at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::fault::{Cause, Fault};
+    use domain::hook::Family;
+    use domain::id::{EventId, HookName};
+    use domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
+
+    use super::*;
+    use crate::runs::StoppedBy;
+
+    /// A call that a hook refused.
+    fn refused(outcome: HookOutcome) -> EventRecord {
+        let mut hooks = RecordLines::default();
+        hooks.push(Record {
+            hook: HookName::from("guard"),
+            family: Family::Process,
+            checkpoint: CheckpointKind::BeforeTool,
+            outcome,
+            warnings: Vec::new(),
+            change: None,
+            again: false,
+            account: None,
+            stored: None,
+        });
+        EventRecord {
+            event_id: EventId::fresh(),
+            at: Timestamp::UNIX_EPOCH,
+            checkpoint: CheckpointKind::BeforeTool,
+            kind: None,
+            who: Identity::top("main", "s", TurnId::from("t")),
+            tool: None,
+            input: None,
+            ruling: EventRuling { text: Some("refused".to_owned()), ..EventRuling::word(VerdictKind::Deny) },
+            hooks,
+        }
+    }
+
+    #[test]
+    fn whoever_is_told_later_hears_the_reason_of_then_and_nothing_that_a_program_wrote() {
+        let took = Duration::from_millis(1);
+        let failed = |fault| HookOutcome::Failed { fault, became: VerdictKind::Deny, took };
+        let said = |reason: Option<&str>| HookOutcome::Said {
+            word: VerdictKind::Deny,
+            reason: reason.map(str::to_owned),
+            took,
+        };
+        let last_words = || Some(Cause::from("Traceback:\n  File \"g.py\"\nKeyError: 'x'"));
+        for (outcome, reason) in [
+            (said(Some("not today")), "not today"),
+            (said(None), "refused"),
+            (failed(Fault::exited(1).with_last_words(last_words())), "exited with status 1"),
+            (failed(Fault::killed(9).with_last_words(last_words())), "was killed by signal 9"),
+            (failed(Fault::broke("no such verdict")), "broke the protocol: no such verdict"),
+            (failed(Fault::TimedOut { after: Duration::from_secs(2) }), "timed out after 2000 ms"),
+        ] {
+            let record = refused(outcome);
+            let later = blocked(&StoredEvent::from(&record)).map(|blocked| blocked.reason);
+            assert_eq!(StoppedBy::of(&record).map(|stopped| stopped.reason).as_deref(), Some(reason));
+            assert_eq!(later.as_deref(), Some(reason));
+        }
+    }
 }

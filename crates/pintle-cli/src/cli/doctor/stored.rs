@@ -132,7 +132,7 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
         HookState::Armed | HookState::Disabled => {}
         HookState::Untrusted => return Err(Health::unproven(Step::Trust, "nobody accepted it")),
         HookState::Tripped { since } => {
-            let why = format!("{}; `pintle hooks reset` closes it", tripped(since, row.on_trip));
+            let why = format!("{}; `pintle hooks reset` closes it", tripped(since, row.on_trip, row.event));
             return Err(Health::unproven(Step::Breaker, why));
         }
         HookState::Broken(Fault::ConditionFailed { cause }) => {

@@ -153,9 +153,10 @@ pub(in super::super) fn state_word(hook: &Value) -> &'static str {
 fn standing(hook: &Value, blind: impl FnOnce() -> Option<Health>) -> Option<Health> {
     match state_word(hook) {
         "tripped" => {
+            let event = CheckpointKind::named(text(hook, "event")).unwrap_or(CheckpointKind::PreToolUse);
             let allows = text(hook, "on_trip") == Fallback::Allow.word();
             let on_trip = if allows { Fallback::Allow } else { Fallback::Block };
-            Some(Health::unproven(Step::Breaker, tripped(&moment_of(text(hook, "tripped_at")), on_trip)))
+            Some(Health::unproven(Step::Breaker, tripped(&moment_of(text(hook, "tripped_at")), on_trip, event)))
         }
         "disabled" => Some(Health::Disabled),
         _ => match fault(hook) {
