@@ -2,6 +2,8 @@
 
 use domain::json::Object;
 
+use crate::spans::JsonDocument;
+
 /// A call that a model wants, whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedCall {
@@ -119,7 +121,9 @@ pub(crate) fn arguments(written: &str) -> Option<Object> {
     if written.trim().is_empty() {
         return Some(Object::new());
     }
-    domain::json::parse(written).ok()?.as_object().cloned()
+    // A member that stands twice is read one way here, and maybe another way by whoever runs the tool.
+    let document = JsonDocument::read(written.to_owned()).ok()?;
+    document.value(&document.root).as_object().cloned()
 }
 
 /// Why a call whose arguments cannot be read goes no further.

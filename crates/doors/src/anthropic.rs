@@ -7,6 +7,7 @@ use crate::request::{
 };
 use crate::spans::{JsonDocument, Node};
 
+mod order;
 mod stream;
 mod whole;
 

@@ -9,7 +9,7 @@ use domain::json::Object;
 use domain::llm::{LlmRequest, ToolDef};
 use domain::message::{CallPart, FunctionPart, Message, Role};
 use domain::tool::ToolOutput;
-use engine::Dispatcher;
+use engine::{Dispatcher, Stopped};
 
 use crate::answer::CallRuling;
 use crate::door::{Session, ruling_of, stopped_text};
@@ -32,7 +32,7 @@ pub(crate) async fn pass(session: &Session, request: &SeenRequest) -> Result<Str
     for (place, message) in request.messages.iter().enumerate() {
         for result in &message.results {
             let call = request.call(&result.call, place);
-            review(session, result, call, &mut edits).await;
+            review(session, result, call, &mut edits).await?;
         }
     }
     for tool in &request.hosted {
@@ -78,13 +78,19 @@ async fn submit(session: &Session, request: &SeenRequest, prompt: &Prompt, edits
     Ok(())
 }
 
-async fn review(session: &Session, result: &SeenResult, call: Option<&SeenCall>, edits: &mut Edits) {
+async fn review(
+    session: &Session,
+    result: &SeenResult,
+    call: Option<&SeenCall>,
+    edits: &mut Edits,
+) -> Result<(), Refused> {
     let key = result_key(&result.call, &result.text);
     let known = session.kept(|keeper| keeper.text(&session.name, &key));
     let became = match known {
         Some(became) => became,
         None => {
-            let became = reviewed(session, result, call).await;
+            // Nothing is kept of an abort: who sends the result again asks again.
+            let became = reviewed(session, result, call).await?;
             session.kept(|keeper| keeper.keep_text(&session.name, key, became.clone()));
             became
         }
@@ -94,22 +100,26 @@ async fn review(session: &Session, result: &SeenResult, call: Option<&SeenCall>,
         KeptText::Changed(text) => SeenRequest::result(edits, result, &text),
         KeptText::Refused => SeenRequest::result(edits, result, WITHHELD),
     }
+    Ok(())
 }
 
-async fn reviewed(session: &Session, result: &SeenResult, call: Option<&SeenCall>) -> KeptText {
+async fn reviewed(session: &Session, result: &SeenResult, call: Option<&SeenCall>) -> Result<KeptText, Refused> {
     let mut hooks = session.hooks.clone();
     hooks.set_call(Some(CallId::new(result.call.as_str())));
     let (native, arguments) = call.map_or(("", Object::new()), |call| (call.name.as_str(), call.arguments.clone()));
     let call = session.call(&result.call, native, arguments);
     let output = ToolOutput { is_error: result.is_error, ..ToolOutput::ok(result.text.as_str()) };
     // What it says of how long it took would be a guess: the client ran it.
-    let (finished, _) = hooks.review(call, output, Duration::ZERO).await;
+    let (finished, stopped) = hooks.review(call, output, Duration::ZERO).await;
     let mut left = finished.output.for_llm.clone();
     hooks.tell_finished(finished).await;
+    if let Some(stopped @ Stopped::Aborted(_)) = &stopped {
+        return Err(Refused(stopped_text(stopped)));
+    }
     if let Some(note) = session.kept(|keeper| keeper.note(&session.name, &result.call)) {
         left = format!("{left}\n\n{note}");
     }
-    if left == result.text { KeptText::AsItWas } else { KeptText::Changed(left) }
+    Ok(if left == result.text { KeptText::AsItWas } else { KeptText::Changed(left) })
 }
 
 /// Clears a tool that runs at the vendor: once the request has left, nobody here sees its calls before they ran.
@@ -223,7 +233,8 @@ fn say(
     (before, left): (&LlmRequest, &LlmRequest),
     origins: &[Origin],
 ) -> Option<()> {
-    if before.messages.len() != left.messages.len() || before.options != left.options {
+    let is_ended = before.graceful_terminal != left.graceful_terminal;
+    if before.messages.len() != left.messages.len() || before.options != left.options || is_ended {
         return None;
     }
     if before.model != left.model {
@@ -242,10 +253,11 @@ fn say(
     }
     for ((was, is), origin) in before.messages.iter().zip(&left.messages).zip(origins) {
         let (was, is) = (was.get(), is.get());
-        if was.content == is.content && was.tool_calls == is.tool_calls && was.role == is.role {
+        if was == is {
             continue;
         }
-        if was.tool_calls != is.tool_calls || was.role != is.role {
+        // Of a message its text can be said, and nothing else.
+        if *was != (Message { content: was.content.clone(), ..is.clone() }) {
             return None;
         }
         match *origin {
@@ -258,4 +270,36 @@ fn say(
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Wire;
+
+    #[test]
+    fn of_a_message_its_text_can_be_said_and_nothing_else() {
+        let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+        let request = Wire::OpenAi.read(body.into()).unwrap();
+        let (before, origins) = told(&request);
+        let changed = |change: fn(&mut Message)| {
+            let mut message = before.messages[0].get().clone();
+            change(&mut message);
+            let left = LlmRequest { messages: vec![message.into()], ..before.clone() };
+            let mut edits = Edits::default();
+            say(&mut edits, &request, (&before, &left), &origins).map(|()| edits.apply(body))
+        };
+        assert_eq!(changed(|_| {}).as_deref(), Some(body));
+        assert_eq!(changed(|message| message.content = "ho".into()), Some(body.replace("hi", "ho")));
+        let refused: [fn(&mut Message); 5] = [
+            |message| message.role = Role::System,
+            |message| message.reasoning_content = "x".into(),
+            |message| message.media.push("media://x".into()),
+            |message| message.tool_call_id = "x".into(),
+            |message| message.origin = "hook".into(),
+        ];
+        for (place, change) in refused.into_iter().enumerate() {
+            assert_eq!(changed(change), None, "{place}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The model door: what any agent asks of a model, and every call that the model wants, passes hooks.
 //!
-//! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, [`request`] is what an
+//! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, `strict` reads members in one form only, [`request`] is what an
 //! agent asks and [`answer`] how an answer is worked, both in one form for all wires; [`anthropic`] and [`openai`] are the
 //! wires, [`wire`] their table; [`keeper`] knows what became of what was said before.
 //!
@@ -17,6 +17,7 @@ pub mod request;
 pub mod serve;
 pub mod spans;
 pub mod sse;
+mod strict;
 mod talk;
 pub mod upstream;
 pub mod wire;

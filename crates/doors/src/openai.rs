@@ -9,6 +9,7 @@ use crate::request::{
 use crate::spans::{JsonDocument, Node};
 
 mod call;
+mod form;
 mod stream;
 mod whole;
 
@@ -99,7 +100,8 @@ fn message(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMes
 
 /// A call as the agent sends it back.
 fn made_call(document: &JsonDocument, call: &Node) -> SeenCall {
-    let kind = if call.get("custom").is_some() { "custom" } else { "function" };
+    let kind =
+        if call.get("custom").is_some_and(|custom| document.raw(custom) != "null") { "custom" } else { "function" };
     let text = |name: &str| call.get(kind).and_then(|inner| document.text_at(inner, name)).unwrap_or_default();
     let id = document.text_at(call, "id").unwrap_or_default();
     let arguments = match kind {

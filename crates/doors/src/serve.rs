@@ -16,12 +16,17 @@ use futures_util::stream;
 
 use crate::door::ModelDoor;
 use crate::inbound::{self, Refused};
+use crate::spans::{JsonDocument, Kind};
+use crate::strict::folded;
 use crate::talk::{Asked, Talk};
 use crate::upstream::coming;
 use crate::wire::Wire;
 
 /// Largest request: what vendors take, and some.
 const MAX_BODY_BYTES: usize = 64 << 20;
+
+/// Largest answer of a vendor that is an error.
+const MAX_ERROR_BYTES: usize = 1 << 20;
 
 /// Header in which a client names its session.
 const SESSION: &str = "x-pintle-session";
@@ -86,6 +91,10 @@ fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
         let why = format!("pages in a browser have no door here (`Origin: {origin}`)");
         return Err((StatusCode::FORBIDDEN, why));
     }
+    if let Some(site) = headers.get("sec-fetch-site").filter(|site| *site == "cross-site") {
+        let why = format!("pages in a browser have no door here (`Sec-Fetch-Site: {}`)", site.to_str().unwrap_or("?"));
+        return Err((StatusCode::FORBIDDEN, why));
+    }
     let named = text(header::HOST).unwrap_or_default();
     if !is_this_machine(&named) {
         let why = format!("`Host: {named}` is no name of this machine; expected 127.0.0.1 or localhost");
@@ -144,13 +153,19 @@ async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, boo
         Ok(response) => response,
         Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
     };
-    if !wants_answer || !response.status().is_success() {
+    if !response.status().is_success() {
+        return failed(wire, response).await;
+    }
+    if !wants_answer {
         return through(response);
     }
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let streams = kind.starts_with("text/event-stream");
+    let streams = match is_events(response.headers()) {
+        Ok(streams) => streams,
+        Err(why) => return refusal(wire, StatusCode::BAD_GATEWAY, &why),
+    };
     let head = coming(response.headers());
-    let asked = Asked { path, headers: parts.headers, body };
+    let choices = seen.document.number_at(&seen.document.root, "n").unwrap_or(1);
+    let asked = Asked { path, headers: parts.headers, body, choices };
     let talk = Talk::new((door, session), asked, (response, streams));
     if streams && !talk.is_reviewed() {
         return with_head(
@@ -184,6 +199,66 @@ fn with_head(head: HeaderMap, body: Body) -> Response {
     response
 }
 
+/// Whether an answer comes as events.
+fn is_events(headers: &HeaderMap) -> Result<bool, String> {
+    let mut kinds = headers.get_all(header::CONTENT_TYPE).iter();
+    let kind = kinds.next().map_or(Ok(""), HeaderValue::to_str);
+    let (Ok(kind), None) = (kind, kinds.next()) else {
+        return Err("the answer has a content type that two readers may read differently".into());
+    };
+    let mut parts = kind.split(';').map(|part| part.trim().to_ascii_lowercase());
+    let streams = parts.next().as_deref() == Some("text/event-stream");
+    for part in parts {
+        let Some((name, value)) = part.split_once('=') else { continue };
+        let value = value.trim().trim_matches('"');
+        if name.trim() == "charset" && !matches!(value, "utf-8" | "utf8") {
+            return Err(format!("the answer is written in `{value}`, expected UTF-8"));
+        }
+    }
+    Ok(streams)
+}
+
+/// An answer that is none: it goes on as it is, unless a client could read a model's words in it.
+async fn failed(wire: Wire, answer: reqwest::Response) -> Response {
+    let (status, head) = (answer.status(), coming(answer.headers()));
+    let said = |why: &str| {
+        refusal(wire, StatusCode::BAD_GATEWAY, &format!("the vendor answered {}, and {why}", status.as_u16()))
+    };
+    match is_events(answer.headers()) {
+        Ok(false) => {}
+        Ok(true) => return said("its answer comes as events, which no error does"),
+        Err(why) => return said(&why),
+    }
+    let body = Body::from_stream(answer.bytes_stream());
+    let Ok(body) = axum::body::to_bytes(body, MAX_ERROR_BYTES).await else {
+        return said(&format!("its answer is larger than {MAX_ERROR_BYTES} bytes, or was cut off"));
+    };
+    if !is_error(&body) {
+        return said("its answer could be read as one of a model");
+    }
+    let mut response = with_head(head, Body::from(body));
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether nobody can read a model's words in `body`.
+fn is_error(body: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(body) else { return false };
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if !text.starts_with('{') {
+        return true;
+    }
+    let Ok(document) = JsonDocument::read(text.to_owned()) else { return false };
+    let Kind::Object(members) = &document.root.kind else { return false };
+    // A message that is a text is one of an error.
+    let is_word = |(name, node): &(String, _)| match folded(name).as_str() {
+        "choices" | "content" | "candidates" => true,
+        "message" => document.string(node).is_none(),
+        _ => false,
+    };
+    !members.iter().any(is_word)
+}
+
 /// An answer that nobody here needs to understand.
 fn through(answer: reqwest::Response) -> Response {
     let (status, head) = (answer.status(), coming(answer.headers()));
@@ -204,6 +279,66 @@ fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_is_told_from_an_answer() {
+        for (body, expected) in [
+            (r#"{"error":{"message":"no","type":"x"}}"#, true),
+            (r#"{"type":"error","error":{"type":"overloaded_error","message":"wait"}}"#, true),
+            (r#"{"message":"no key"}"#, true),
+            (r#"{"error":"model not found"}"#, true),
+            ("<html>gateway</html>", true),
+            ("", true),
+            (r#"{"choices":[]}"#, false),
+            (r#" {"Choices":[]}"#, false),
+            ("\u{feff}{\"content\":[]}", false),
+            (r#"{"message":{"tool_calls":[]}}"#, false),
+            (r#"{"candidates":null}"#, false),
+            (r#"{"error":1,"error":2}"#, false),
+            ("{", false),
+        ] {
+            assert_eq!(is_error(body.as_bytes()), expected, "{body}");
+        }
+        assert!(!is_error(b"\xff\xfe{\0"));
+    }
+
+    #[test]
+    fn an_answer_is_utf_8_and_of_one_kind() {
+        let of = |kinds: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for kind in kinds {
+                headers.append(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+            }
+            is_events(&headers).ok()
+        };
+        for (kinds, expected) in [
+            (&[][..], Some(false)),
+            (&["application/json"][..], Some(false)),
+            (&["text/event-stream"], Some(true)),
+            (&["Text/Event-Stream; charset=\"UTF-8\""], Some(true)),
+            (&["application/json;charset=utf-8"], Some(false)),
+            (&["application/json; charset=utf-16"], None),
+            (&["text/event-stream; Charset=iso-8859-1"], None),
+            (&["application/json", "text/event-stream"], None),
+        ] {
+            assert_eq!(of(kinds), expected, "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn pages_have_no_door() {
+        for (name, value, is_let_in) in [
+            ("user-agent", "x", true),
+            ("sec-fetch-site", "same-origin", true),
+            ("sec-fetch-site", "cross-site", false),
+            ("origin", "http://localhost", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+            headers.insert(name, HeaderValue::from_static(value));
+            assert_eq!(entered(&headers).is_ok(), is_let_in, "{name}: {value}");
+        }
+    }
 
     #[test]
     fn only_names_of_this_machine_are_let_in() {

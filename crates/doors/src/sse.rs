@@ -5,14 +5,17 @@ use std::ops::Range;
 /// Longest event that is waited for: an answer's largest events carry whole files as arguments.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
 
+/// What ends a line for some readers of text, and for none of events.
+const ALSO_ENDS: [char; 8] = ['\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// One event: all its bytes, up to and with the empty line behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its bytes.
     pub raw: Vec<u8>,
-    /// Its data, the lines joined; none where it has none.
+    /// Its data; none where it has none.
     pub data: Option<String>,
-    /// Where the data stands, if on one line.
+    /// Where the data stands.
     place: Option<Range<usize>>,
     name: Option<String>,
 }
@@ -20,18 +23,24 @@ pub struct Event {
 impl Event {
     fn of(raw: Vec<u8>) -> Result<Self, SseError> {
         let text = std::str::from_utf8(&raw).map_err(|_| SseError::NotText)?;
-        let (mut data, mut place, mut name, mut at) = (None::<String>, None, None, 0);
+        let (mut data, mut place, mut name, mut at) = (None, None, None, 0);
         for line in text.split(['\r', '\n']) {
             let start = at;
             at += line.len() + 1;
             let (field, value) = line.split_once(':').unwrap_or((line, ""));
             let blank = usize::from(value.starts_with(' '));
             let value = &value[blank..];
+            // Some readers end a line there, too; what stands in data is JSON, where they would find nothing whole.
+            if field != "data" && line.contains(ALSO_ENDS) {
+                return Err(SseError::NoEvent);
+            }
             match field {
+                // Readers differ in how they join several lines.
+                "data" if data.is_some() => return Err(SseError::TwoData),
                 "data" => {
                     let begins = start + line.len() - value.len();
-                    place = data.is_none().then_some(begins..start + line.len());
-                    data = Some(data.map_or_else(|| value.to_owned(), |before| format!("{before}\n{value}")));
+                    place = Some(begins..start + line.len());
+                    data = Some(value.to_owned());
                 }
                 "event" => name = Some(value.to_owned()),
                 "" | "id" | "retry" => {}
@@ -40,6 +49,11 @@ impl Event {
             }
         }
         Ok(Self { data, place, name, raw })
+    }
+
+    /// What it is called, if it is.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|name| !name.is_empty())
     }
 
     /// The event with other data; everything else stays.
@@ -63,6 +77,9 @@ pub enum SseError {
     /// A line that no event has.
     #[error("a line of the answer belongs to no event")]
     NoEvent,
+    /// More than one line of data.
+    #[error("an event of the answer has its data on several lines")]
+    TwoData,
     /// More than [`MAX_EVENT_BYTES`].
     #[error("an event of the answer is larger than {MAX_EVENT_BYTES} bytes")]
     TooLong,
@@ -74,6 +91,8 @@ pub struct Splitter {
     bytes: Vec<u8>,
     /// How much of them was looked at without finding an end.
     looked: usize,
+    /// How many of them, at the beginning, are empty lines.
+    lead: usize,
     ended: bool,
 }
 
@@ -105,7 +124,7 @@ impl Splitter {
             None => return Ok(None),
         };
         let rest = self.bytes.split_off(end);
-        self.looked = 0;
+        (self.looked, self.lead) = (0, 0);
         Event::of(std::mem::replace(&mut self.bytes, rest)).map(Some)
     }
 
@@ -121,12 +140,17 @@ impl Splitter {
         };
         let mut at = self.looked;
         // Empty lines before an event belong to it.
-        while let Some(end) = line_end(at).filter(|_| self.bytes[..at].iter().all(|byte| matches!(byte, b'\r' | b'\n')))
-        {
-            at = end;
+        if at == self.lead {
+            while let Some(end) = line_end(at) {
+                at = end;
+            }
+            self.lead = at;
         }
         while at < self.bytes.len() {
-            let Some(found) = self.bytes[at..].iter().position(|byte| matches!(byte, b'\r' | b'\n')) else { break };
+            let Some(found) = self.bytes[at..].iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
+                at = self.bytes.len();
+                break;
+            };
             let first = at + found;
             let Some(second) = line_end(first) else {
                 self.looked = first;
@@ -155,28 +179,49 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn split(chunks: &[&[u8]]) -> Vec<Event> {
+    fn split(chunks: &[&[u8]]) -> Result<Vec<Event>, SseError> {
         let (mut splitter, mut events) = (Splitter::default(), Vec::new());
         for chunk in chunks {
             splitter.feed(chunk);
-            while let Some(event) = splitter.cut().unwrap() {
+            while let Some(event) = splitter.cut()? {
                 events.push(event);
             }
         }
         splitter.end();
-        while let Some(event) = splitter.cut().unwrap() {
+        while let Some(event) = splitter.cut()? {
             events.push(event);
         }
-        events
+        Ok(events)
+    }
+
+    #[test]
+    fn what_readers_cut_differently_is_refused() {
+        for end in ALSO_ENDS {
+            assert_eq!(split(&[format!("id: x{end}data: y\n\n").as_bytes()]), Err(SseError::NoEvent), "{end:?}");
+            assert_eq!(split(&[format!(": x{end}data: y\n\n").as_bytes()]), Err(SseError::NoEvent), "{end:?}");
+        }
+        assert_eq!(split(&[b"data: a\ndata: b\n\n"]), Err(SseError::TwoData));
+        assert_eq!(split(&["data: \u{2028}\n\n".as_bytes()]).unwrap()[0].data.as_deref(), Some("\u{2028}"));
+    }
+
+    #[test]
+    fn empty_lines_before_an_event_are_looked_at_once() {
+        let mut splitter = Splitter::default();
+        for _ in 0..1 << 20 {
+            splitter.feed(b"\n\n");
+            assert_eq!(splitter.cut(), Ok(None));
+        }
+        splitter.feed(b"data: x\n\n");
+        assert_eq!(splitter.cut().unwrap().unwrap().data.as_deref(), Some("x"));
     }
 
     #[test]
     fn data_is_read_and_replaced_where_it_stands() {
-        let events = split(&[b"event: a\r\ndata: {1}\r\nid: 3\r\n\r\ndata:x\ndata: y\n\n: hi\n\n"]);
+        let events = split(&[b"event: a\r\ndata: {1}\r\nid: 3\r\n\r\ndata:x\n\n: hi\n\n"]).unwrap();
         let data: Vec<Option<&str>> = events.iter().map(|event| event.data.as_deref()).collect();
-        assert_eq!(data, [Some("{1}"), Some("x\ny"), None]);
+        assert_eq!(data, [Some("{1}"), Some("x"), None]);
         assert_eq!(events[0].with_data("{2}"), b"event: a\r\ndata: {2}\r\nid: 3\r\n\r\n");
-        assert_eq!(events[1].with_data("z"), b"data: z\n\n");
+        assert_eq!(events[1].with_data("z"), b"data:z\n\n");
     }
 
     #[test]
@@ -199,6 +244,7 @@ mod tests {
             prop_assert_eq!(&split(&[&bytes[..first], &bytes[first..second], &bytes[second..]]), &whole);
             let single: Vec<&[u8]> = bytes.chunks(1).collect();
             prop_assert_eq!(&split(&single), &whole);
+            let Ok(whole) = whole else { return Ok(()) };
             let joined: Vec<u8> = whole.iter().flat_map(|event| event.raw.clone()).collect();
             prop_assert_eq!(joined, bytes);
         }

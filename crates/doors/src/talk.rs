@@ -38,6 +38,8 @@ pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
+    /// How many answers it asks for.
+    pub(crate) choices: u64,
 }
 
 /// An answer under way.
@@ -62,7 +64,7 @@ impl Talk {
         asked: Asked,
         (response, streams): (reqwest::Response, bool),
     ) -> Self {
-        let answer = session.wire.answer(streams, session.deny);
+        let answer = session.wire.answer((streams, asked.choices), session.deny);
         Self {
             door,
             session,
@@ -226,9 +228,8 @@ impl Talk {
         let before = subject.response.clone();
         match self.session.hooks.pass(subject).await {
             Err((_, stopped)) => Err(stopped_text(&stopped)),
-            Ok(left) if left.response.content == before.content && left.response.tool_calls == before.tool_calls => {
-                Ok(())
-            }
+            // Its usage is nobody's to change: what a hook says of it is not heard anywhere.
+            Ok(left) if LlmReply { usage: before.usage, ..left.response.clone() } == before => Ok(()),
             Ok(_) => {
                 self.session.degraded(CheckpointKind::AfterLlm, "modify→deny");
                 Err("a hook changed the answer of the model, which this door cannot send".into())

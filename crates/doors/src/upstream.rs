@@ -106,8 +106,7 @@ impl Upstream {
         if answer.status().is_redirection() {
             return Err(UpstreamError::Redirect(self.origin.clone()));
         }
-        let encoding = answer.headers().get(header::CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
+        if answer.headers().get_all(header::CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
             return Err(UpstreamError::Compressed(self.origin.clone()));
         }
         Ok(answer)

@@ -50,13 +50,13 @@ impl Wire {
         }
     }
 
-    /// A machine for an answer, which comes as events or whole.
-    pub fn answer(self, streams: bool, mode: DenyMode) -> Box<dyn AnswerMachine> {
+    /// A machine for an answer with so many choices, which comes as events or whole.
+    pub fn answer(self, (streams, choices): (bool, u64), mode: DenyMode) -> Box<dyn AnswerMachine> {
         match (self, streams) {
             (Self::Anthropic, true) => Box::new(anthropic::MessageStream::new(mode)),
             (Self::Anthropic, false) => Box::new(anthropic::WholeMessage::new(mode)),
-            (Self::OpenAi, true) => Box::new(openai::CompletionStream::new(mode)),
-            (Self::OpenAi, false) => Box::new(openai::WholeCompletion::new(mode)),
+            (Self::OpenAi, true) => Box::new(openai::CompletionStream::new(mode).of_choices(choices)),
+            (Self::OpenAi, false) => Box::new(openai::WholeCompletion::new(mode).of_choices(choices)),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::json::{Object, Value};
 
+use super::order::Order;
 use super::{error_event, message_of, result, text_part};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, WantedCall,
@@ -11,6 +12,7 @@ use crate::answer::{
 };
 use crate::spans::{Edits, JsonDocument};
 use crate::sse::{Event, Splitter};
+use crate::strict::TOO_MUCH;
 
 /// The counts of tokens that a `message_start` says and a `message_delta` may repeat.
 const INPUT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -46,6 +48,7 @@ struct HeldBlock {
 /// What the round came to so far.
 #[derive(Debug, Default)]
 struct Round {
+    order: Order,
     /// How the client knows each block.
     indices: BTreeMap<u64, u64>,
     /// The parts of the message that the model wrote.
@@ -118,6 +121,9 @@ impl MessageStream {
     }
 
     fn work(&mut self, event: Event, document: JsonDocument) {
+        if let Err(why) = self.round.order.take(&event, &document) {
+            return self.fail(&why);
+        }
         let root = document.root.clone();
         let index = document.number_at(&root, "index").unwrap_or_default();
         match document.text_at(&root, "type").unwrap_or_default().as_str() {
@@ -155,9 +161,7 @@ impl MessageStream {
     }
 
     fn block_started(&mut self, event: Event, document: JsonDocument, index: u64) {
-        let Some(block) = document.root.get("content_block").cloned() else {
-            return self.fail("a block of the answer has no `content_block`");
-        };
+        let Some(block) = document.root.get("content_block").cloned() else { return };
         let text = |name: &str| document.text_at(&block, name).unwrap_or_default();
         match text("type").as_str() {
             "tool_use" => {
@@ -189,11 +193,18 @@ impl MessageStream {
         let text = |name: &str| delta.as_ref().and_then(|delta| document.text_at(delta, name));
         if let Some(held) = self.held.as_mut().filter(|held| held.index == index) {
             held.json.push_str(&text("partial_json").unwrap_or_default());
+            let is_too_much = self.round.order.holds(event.raw.len());
             held.events.push((event, document));
+            if is_too_much {
+                self.fail(TOO_MUCH);
+            }
             return;
         }
         match (text("text"), self.round.texts.get(&index)) {
             (Some(more), Some(part)) => {
+                if self.round.order.holds(more.len()) {
+                    return self.fail(TOO_MUCH);
+                }
                 if let Some(WrittenPart::Text(whole)) = self.round.parts.get_mut(*part) {
                     whole.push_str(&more);
                 }
@@ -213,7 +224,7 @@ impl MessageStream {
 
     /// Asks for a ruling on a call that is whole.
     fn ask(&mut self, held: HeldBlock) {
-        let written = if held.json.is_empty() { &held.began_with } else { &held.json };
+        let written = if held.json.trim().is_empty() { &held.began_with } else { &held.json };
         let call =
             arguments(written).map(|arguments| WantedCall { id: held.id.clone(), name: held.name.clone(), arguments });
         match call {
@@ -430,17 +441,13 @@ fn is_call(part: &WrittenPart, id: &str) -> bool {
 /// An event of a block with the index `known`; the same bytes where it has it.
 fn renumbered(event: &Event, document: &JsonDocument, known: u64) -> Vec<u8> {
     match document.root.get("index") {
-        Some(node) if document.raw(node) != known.to_string() => event_with_index(event, document, known),
+        Some(node) if document.raw(node) != known.to_string() => {
+            let mut edits = Edits::default();
+            edits.replace(node.span.clone(), known.to_string());
+            event.with_data(&edits.apply(&document.text))
+        }
         Some(_) | None => event.raw.clone(),
     }
-}
-
-fn event_with_index(event: &Event, document: &JsonDocument, known: u64) -> Vec<u8> {
-    let mut edits = Edits::default();
-    if let Some(node) = document.root.get("index") {
-        edits.replace(node.span.clone(), known.to_string());
-    }
-    event.with_data(&edits.apply(&document.text))
 }
 
 impl AnswerMachine for MessageStream {

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use domain::json::Value;
 
+use super::order::block_type;
 use super::{message_of, result, text_part};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, WantedCall, refusal_result,
     refusal_text,
 };
 use crate::spans::{Edits, JsonDocument, Node};
+use crate::strict::{MAX_HELD_BYTES, TOO_MUCH, envelope, list, object};
 
 /// Counts that are summed over rounds.
 const COUNTS: [&str; 4] = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -61,12 +63,18 @@ impl WholeMessage {
     }
 
     fn read(&mut self) -> Result<(), String> {
+        if self.body.len() > MAX_HELD_BYTES {
+            return Err(TOO_MUCH.into());
+        }
         let text = std::str::from_utf8(&self.body).map_err(|_| "the answer is not UTF-8".to_owned())?;
         let document =
             JsonDocument::read(text.to_owned()).map_err(|error| format!("the answer cannot be read: {error}"))?;
-        for (place, part) in parts(&document).iter().enumerate() {
+        let root = envelope(&document, ("data", &document.root))?;
+        object(&document, root, "usage")?;
+        for (place, part) in list(&document, root, "content")?.iter().enumerate() {
+            let kind = block_type(&document, envelope(&document, ("content", part))?)?;
             let text = |name: &str| document.text_at(part, name).unwrap_or_default();
-            match text("type").as_str() {
+            match kind.as_str() {
                 "tool_use" => {
                     let input = part.get("input").map(|input| document.value(input)).unwrap_or(Value::Null);
                     let arguments = input.as_object().cloned().ok_or("the input of a call is no object")?;
@@ -236,7 +244,9 @@ fn written(document: &JsonDocument, part: &Node) -> String {
 
 impl AnswerMachine for WholeMessage {
     fn feed(&mut self, bytes: &[u8]) {
-        self.body.extend_from_slice(bytes);
+        // One byte too many says that it is too much.
+        let left = (MAX_HELD_BYTES + 1).saturating_sub(self.body.len());
+        self.body.extend_from_slice(&bytes[..bytes.len().min(left)]);
     }
 
     fn end(&mut self) {

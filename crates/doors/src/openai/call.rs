@@ -2,6 +2,7 @@
 
 use domain::json::{Object, Value};
 
+use super::form::CallForm;
 use super::free_text;
 use crate::answer::{WantedCall, arguments};
 
@@ -16,9 +17,33 @@ pub(super) struct WrittenCall {
     pub(super) written: String,
     /// Whether it is of a tool that takes a text and no object.
     pub(super) is_custom: bool,
+    /// Whether anything said so, or the other thing.
+    is_kind_said: bool,
 }
 
 impl WrittenCall {
+    /// Takes what comes of it.
+    ///
+    /// # Errors
+    /// It says another thing than before, in words.
+    pub(super) fn grow(&mut self, form: CallForm<'_>) -> Result<(), String> {
+        if let Some(is_custom) = form.is_custom {
+            if self.is_kind_said && self.is_custom != is_custom {
+                return Err("a call has parts of a `function` and of a `custom`".into());
+            }
+            (self.is_custom, self.is_kind_said) = (is_custom, true);
+        }
+        for (what, old, new) in [("id", &mut self.id, form.id), ("name", &mut self.name, form.name)] {
+            match new {
+                Some(new) if old.is_empty() => *old = new,
+                Some(new) if *old != new => return Err(format!("a call has one {what}, and later another")),
+                Some(_) | None => {}
+            }
+        }
+        self.written.push_str(&form.written.unwrap_or_default());
+        Ok(())
+    }
+
     /// The call, if it is whole.
     pub(super) fn wanted(&self) -> Option<WantedCall> {
         let arguments = match self.is_custom {

@@ -1,18 +1,20 @@
 //! An answer as events: chunks with parts of a message, one with the reason why it ends, maybe one with the usage, and
 //! `[DONE]`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use domain::json::Value;
 
 use super::call::{NOT_SAID, WrittenCall};
+use super::form;
 use super::{BETWEEN, error_event, message_of, result};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, refusal_result,
     refusal_text,
 };
-use crate::spans::{Edits, JsonDocument, Node};
+use crate::spans::{Edits, JsonDocument, Kind, Node};
 use crate::sse::{Event, Splitter};
+use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";
@@ -31,6 +33,8 @@ type Settled<'a> = (&'a [CallPlace], &'a BTreeMap<CallPlace, String>);
 pub struct CompletionStream {
     sse: Splitter,
     mode: DenyMode,
+    /// How many choices the request asked for.
+    choices: u64,
     steps: VecDeque<AnswerStep>,
     round: Round,
     earlier: Earlier,
@@ -39,10 +43,10 @@ pub struct CompletionStream {
 
 #[derive(Debug, Default)]
 struct Round {
-    /// All that came since the first part of a call.
-    held: Vec<(Event, Option<JsonDocument>)>,
-    is_holding: bool,
+    held: HeldChunks,
     calls: BTreeMap<CallPlace, WrittenCall>,
+    /// The calls whose changed arguments were told.
+    told: BTreeSet<CallPlace>,
     waiting: VecDeque<CallPlace>,
     asked: Option<CallPlace>,
     ruled: BTreeMap<CallPlace, CallRuling>,
@@ -55,6 +59,26 @@ struct Round {
     /// How it ends.
     finish: BTreeMap<u64, String>,
     ended: bool,
+}
+
+/// All that came since the first part of a call.
+#[derive(Debug, Default)]
+struct HeldChunks {
+    events: Vec<(Event, Option<JsonDocument>)>,
+    is_holding: bool,
+    /// How many bytes are held, with those of the text.
+    bytes: usize,
+}
+
+impl HeldChunks {
+    fn push(&mut self, event: Event, document: Option<JsonDocument>) {
+        self.bytes += event.raw.len();
+        self.events.push((event, document));
+    }
+
+    const fn is_too_much(&self) -> bool {
+        self.bytes > MAX_HELD_BYTES
+    }
 }
 
 #[derive(Debug, Default)]
@@ -74,11 +98,19 @@ impl CompletionStream {
         Self {
             sse: Splitter::default(),
             mode,
+            choices: 1,
             steps: VecDeque::new(),
             round: Round::default(),
             earlier: Earlier::default(),
             over: false,
         }
+    }
+
+    /// The answer to a request that asked for so many choices.
+    #[must_use]
+    pub const fn of_choices(mut self, choices: u64) -> Self {
+        self.choices = choices;
+        self
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
@@ -95,10 +127,15 @@ impl CompletionStream {
     fn take(&mut self, event: Event) {
         let data = event.data.clone().filter(|data| !data.trim().is_empty());
         match data.as_deref().map(str::trim) {
-            None if self.round.is_holding => self.round.held.push((event, None)),
+            None if self.round.held.is_holding => {
+                self.round.held.push(event, None);
+                if self.round.held.is_too_much() {
+                    self.fail(TOO_MUCH);
+                }
+            }
             None => self.send(event.raw),
             Some(DONE) => {
-                self.round.held.push((event, None));
+                self.round.held.push(event, None);
                 self.round.ended = true;
                 self.rule_all();
             }
@@ -110,51 +147,47 @@ impl CompletionStream {
     }
 
     fn work(&mut self, event: Event, document: JsonDocument) {
-        let choices = document.root.get("choices").map(Node::items).unwrap_or_default().to_vec();
-        for choice in &choices {
+        let is_counts = match self.read(&document) {
+            Ok(is_counts) => is_counts,
+            Err(why) => return self.fail(&why),
+        };
+        // Counts come behind everything: they are told when it is known whether this is the end.
+        if self.round.held.is_holding || is_counts {
+            self.round.held.is_holding = true;
+            self.round.held.push(event, Some(document));
+        } else {
+            let bytes = self.told(&event, &document);
+            self.send(bytes);
+        }
+        if self.round.held.is_too_much() {
+            self.fail(TOO_MUCH);
+        }
+    }
+
+    /// Takes what a chunk says. Says whether it is one with counts and nothing else.
+    fn read(&mut self, document: &JsonDocument) -> Result<bool, String> {
+        let choices = form::choices(document, "delta", self.choices)?;
+        for choice in choices {
             let index = document.number_at(choice, "index").unwrap_or_default();
             self.round.is_bound |= index > 0;
             if let Some(finish) = document.text_at(choice, "finish_reason") {
                 self.round.finish.insert(index, finish);
             }
-            if choice.get("message").is_some_and(|message| document.says(message, "tool_calls")) {
-                return self.fail("an event of the answer has a whole message");
-            }
             let Some(delta) = choice.get("delta") else { continue };
-            if document.says(delta, "function_call") {
-                return self.fail("the answer has a `function_call`, a form that has been given up");
-            }
             self.round.is_bound |= document.says(delta, "reasoning_details");
-            self.round.text.push_str(&document.text_at(delta, "content").unwrap_or_default());
+            let text = document.text_at(delta, "content").unwrap_or_default();
+            self.round.held.bytes += text.len();
+            self.round.text.push_str(&text);
             for (place, call) in delta.get("tool_calls").map(Node::items).unwrap_or_default().iter().enumerate() {
-                self.round.is_holding = true;
-                let own = document.number_at(call, "index").unwrap_or_else(|| u64::try_from(place).unwrap_or(u64::MAX));
-                self.grow((index, own), &document, call);
+                self.round.held.is_holding = true;
+                let form = form::call(document, call)?;
+                let own = form.index.unwrap_or_else(|| u64::try_from(place).unwrap_or(u64::MAX));
+                self.round.calls.entry((index, own)).or_default().grow(form)?;
             }
         }
-        // Counts come behind everything: they are told when it is known whether this is the end.
-        let has_usage =
-            document.root.get("usage").is_some_and(|usage| matches!(usage.kind, crate::spans::Kind::Object(_)));
-        let is_counts = choices.is_empty() && has_usage;
-        if self.round.is_holding || is_counts {
-            self.round.is_holding = true;
-            self.round.held.push((event, Some(document)));
-        } else {
-            let bytes = self.told(&event, &document);
-            self.send(bytes);
-        }
-    }
-
-    fn grow(&mut self, place: CallPlace, document: &JsonDocument, call: &Node) {
-        let known = self.round.calls.entry(place).or_default();
-        known.is_custom |= call.get("custom").is_some() || document.text_at(call, "type").as_deref() == Some("custom");
-        if let Some(id) = document.text_at(call, "id").filter(|id| !id.is_empty()) {
-            known.id = id;
-        }
-        let (kind, member) = if known.is_custom { ("custom", "input") } else { ("function", "arguments") };
-        let Some(inner) = call.get(kind) else { return };
-        known.name.push_str(&document.text_at(inner, "name").unwrap_or_default());
-        known.written.push_str(&document.text_at(inner, member).unwrap_or_default());
+        let usage = document.root.get("usage");
+        let has_usage = usage.is_some_and(|usage| matches!(usage.kind, Kind::Object(_)));
+        Ok(choices.is_empty() && has_usage)
     }
 
     /// Asks about all calls, once they are whole.
@@ -214,7 +247,7 @@ impl CompletionStream {
             self.say(&denied);
         }
         let places = denied.into_iter().map(|(place, _)| place).collect::<Vec<_>>();
-        for (event, document) in std::mem::take(&mut self.round.held) {
+        for (event, document) in std::mem::take(&mut self.round.held.events) {
             let Some(document) = document else {
                 self.send(event.raw);
                 continue;
@@ -224,13 +257,13 @@ impl CompletionStream {
             }
         }
         // What comes now comes behind the end.
-        self.round.is_holding = false;
+        self.round.held.is_holding = false;
         self.round.calls.clear();
     }
 
     /// Says of each refused call that it was, in the place of the calls.
     fn say(&mut self, denied: &[(CallPlace, String)]) {
-        let head = self.round.held.iter().find_map(|(_, document)| document.as_ref());
+        let head = self.round.held.events.iter().find_map(|(_, document)| document.as_ref());
         let of = |name: &str| head.and_then(|document| Some(document.raw(document.root.get(name)?).to_owned()));
         let (id, created, model) = (of("id"), of("created"), of("model"));
         for ((choice, own), reason) in denied {
@@ -256,11 +289,13 @@ impl CompletionStream {
     /// A chunk that was held, with the rulings: nothing where nothing is left of it.
     fn settled(&mut self, event: &Event, document: &JsonDocument, settled: Settled<'_>) -> Option<Vec<u8>> {
         let mut edits = self.edits(document);
+        let mut is_left_out = false;
+        let mut is_bare_whole = !document.says(&document.root, "usage");
         for choice in document.root.get("choices").map(Node::items).unwrap_or_default() {
             let index = document.number_at(choice, "index").unwrap_or_default();
-            if self.settle_calls(&mut edits, (document, choice), settled) && is_bare(document, choice) {
-                return None;
-            }
+            let leaves = self.settle_calls(&mut edits, (document, choice), settled);
+            is_left_out |= leaves;
+            is_bare_whole &= form::is_bare(document, choice, leaves);
             let (denied, _) = settled;
             let is_left = self.round.calls.keys().any(|place| place.0 == index && !denied.contains(place));
             let refused = denied.iter().any(|place| place.0 == index);
@@ -270,12 +305,15 @@ impl CompletionStream {
                 edits.text(node, "stop");
             }
         }
+        if is_left_out && is_bare_whole {
+            return None;
+        }
         Some(if edits.is_empty() { event.raw.clone() } else { event.with_data(&edits.apply(&document.text)) })
     }
 
     /// Takes refused calls out of a list, and changes the others. Says whether none is left.
     fn settle_calls(
-        &self,
+        &mut self,
         edits: &mut Edits,
         (document, choice): (&JsonDocument, &Node),
         settled: Settled<'_>,
@@ -300,7 +338,10 @@ impl CompletionStream {
                 edits.replace(node.span.clone(), (place.1 - before).to_string());
             }
             if let Some(whole) = changed.get(place) {
-                rewrite(edits, (document, call), (&self.round.calls[place], whole));
+                let kind = if self.round.calls[place].is_custom { "custom" } else { "function" };
+                let Some(inner) = call.get(kind).filter(|inner| document.raw(inner) != "null") else { continue };
+                let begins = self.round.told.insert(*place);
+                rewrite(edits, (inner, kind), (begins, whole));
             }
         }
         gone.len() == places.len()
@@ -344,7 +385,7 @@ impl CompletionStream {
         let calls: Vec<String> = self.round.calls.values().map(WrittenCall::told).collect();
         let results = denied.iter().map(|(place, reason)| result(&self.round.calls[place].id, &refusal_result(reason)));
         let messages: Vec<String> = std::iter::once(message_of(&self.round.text, &calls)).chain(results).collect();
-        for (_, document) in &self.round.held {
+        for (_, document) in &self.round.held.events {
             let Some(document) = document else { continue };
             let id = document.text_at(&document.root, "id");
             self.earlier.id = self.earlier.id.take().or(id);
@@ -353,7 +394,7 @@ impl CompletionStream {
                 *sum += usage.and_then(|usage| document.number_at(usage, name)).unwrap_or_default();
             }
         }
-        self.round.held.clear();
+        self.round.held.events.clear();
         self.round.is_going_on = Some(messages);
     }
 
@@ -387,23 +428,13 @@ impl CompletionStream {
 }
 
 /// Puts the whole of the changed arguments where the call begins, and nothing where it goes on.
-fn rewrite(edits: &mut Edits, (document, call): (&JsonDocument, &Node), (known, whole): (&WrittenCall, &str)) {
-    let (kind, member) = if known.is_custom { ("custom", "input") } else { ("function", "arguments") };
-    let Some(inner) = call.get(kind) else { return };
-    let begins = document.says(inner, "name");
+fn rewrite(edits: &mut Edits, (inner, kind): (&Node, &str), (begins, whole): (bool, &str)) {
+    let member = if kind == "custom" { "input" } else { "arguments" };
     match inner.get(member) {
         Some(node) => edits.text(node, if begins { whole } else { "" }),
         None if begins => edits.put_member(inner, member, &Value::from(whole).to_string()),
         None => {}
     }
-}
-
-/// Whether a choice says nothing but its calls.
-fn is_bare(document: &JsonDocument, choice: &Node) -> bool {
-    let names = ["content", "role", "refusal", "reasoning_content", "reasoning"];
-    let delta = choice.get("delta");
-    let says = delta.is_some_and(|delta| names.iter().any(|name| document.says(delta, name)));
-    !says && !document.says(choice, "finish_reason")
 }
 
 impl AnswerMachine for CompletionStream {

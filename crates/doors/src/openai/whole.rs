@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use super::call::{NOT_SAID, WrittenCall};
+use super::form;
 use super::{BETWEEN, message_of, result};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, refusal_result,
     refusal_text,
 };
 use crate::spans::{Edits, JsonDocument, Node};
+use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 
 /// Counts that are summed over rounds.
 const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
@@ -20,6 +22,8 @@ type CallPlace = (usize, usize);
 #[derive(Debug)]
 pub struct WholeCompletion {
     mode: DenyMode,
+    /// How many choices the request asked for.
+    choices: u64,
     body: Vec<u8>,
     document: Option<JsonDocument>,
     steps: VecDeque<AnswerStep>,
@@ -46,6 +50,7 @@ impl WholeCompletion {
     pub fn new(mode: DenyMode) -> Self {
         Self {
             mode,
+            choices: 1,
             body: Vec::new(),
             document: None,
             steps: VecDeque::new(),
@@ -59,25 +64,25 @@ impl WholeCompletion {
         }
     }
 
+    /// The answer to a request that asked for so many choices.
+    #[must_use]
+    pub const fn of_choices(mut self, choices: u64) -> Self {
+        self.choices = choices;
+        self
+    }
+
     fn read(&mut self) -> Result<(), String> {
+        if self.body.len() > MAX_HELD_BYTES {
+            return Err(TOO_MUCH.into());
+        }
         let text = std::str::from_utf8(&self.body).map_err(|_| "the answer is not UTF-8".to_owned())?;
         let document =
             JsonDocument::read(text.to_owned()).map_err(|error| format!("the answer cannot be read: {error}"))?;
-        for (place, choice) in choices(&document).iter().enumerate() {
-            let Some(message) = choice.get("message") else { continue };
-            if document.says(message, "function_call") {
-                return Err("the answer has a `function_call`, a form that has been given up".into());
-            }
-            for (own, call) in message.get("tool_calls").map(Node::items).unwrap_or_default().iter().enumerate() {
-                let is_custom = call.get("custom").is_some();
-                let (kind, member) = if is_custom { ("custom", "input") } else { ("function", "arguments") };
-                let text = |name: &str| call.get(kind).and_then(|inner| document.text_at(inner, name));
-                let written = WrittenCall {
-                    id: document.text_at(call, "id").unwrap_or_default(),
-                    name: text("name").unwrap_or_default(),
-                    written: text(member).unwrap_or_default(),
-                    is_custom,
-                };
+        for (place, choice) in form::choices(&document, "message", self.choices)?.iter().enumerate() {
+            let calls = choice.at(&["message", "tool_calls"]).map(Node::items).unwrap_or_default();
+            for (own, call) in calls.iter().enumerate() {
+                let mut written = WrittenCall::default();
+                written.grow(form::call(&document, call)?)?;
                 self.waiting.push_back(((place, own), written));
             }
         }
@@ -230,9 +235,13 @@ fn sayable((place, call, ruling): (CallPlace, WrittenCall, CallRuling)) -> (Call
 
 fn rewrite(edits: &mut Edits, message: &Node, (place, call): (usize, &WrittenCall), with: &domain::json::Object) {
     let list = message.get("tool_calls").map(Node::items).unwrap_or_default();
-    let path: &[&str] = if call.is_custom { &["custom", "input"] } else { &["function", "arguments"] };
-    if let (Some(node), Some(text)) = (list.get(place).and_then(|node| node.at(path)), call.rewritten(with)) {
-        edits.text(node, &text);
+    let (kind, member) = if call.is_custom { ("custom", "input") } else { ("function", "arguments") };
+    let (Some(inner), Some(text)) = (list.get(place).and_then(|node| node.get(kind)), call.rewritten(with)) else {
+        return;
+    };
+    match inner.get(member) {
+        Some(node) => edits.text(node, &text),
+        None => edits.put_member(inner, member, &domain::json::Value::from(text).to_string()),
     }
 }
 
@@ -249,7 +258,9 @@ const fn reason(ruling: &CallRuling) -> Option<&String> {
 
 impl AnswerMachine for WholeCompletion {
     fn feed(&mut self, bytes: &[u8]) {
-        self.body.extend_from_slice(bytes);
+        // One byte too many says that it is too much.
+        let left = (MAX_HELD_BYTES + 1).saturating_sub(self.body.len());
+        self.body.extend_from_slice(&bytes[..bytes.len().min(left)]);
     }
 
     fn end(&mut self) {

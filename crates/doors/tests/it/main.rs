@@ -6,3 +6,4 @@ mod answers;
 mod conversation;
 mod played;
 mod requests;
+mod strict;
