@@ -101,6 +101,11 @@ pub fn installed(host: &GuardHost) -> impl Iterator<Item = &EventRow> {
     host.events.iter().filter(|row| row.installed)
 }
 
+/// What our entries run, event by event, as a text for `sh`: these texts, and no others, are ours.
+pub fn commands(host: &GuardHost, hook: &ClientEntry<'_>) -> Vec<String> {
+    installed(host).map(|row| hook.shell_text(row.name)).collect()
+}
+
 /// Takes our entries out of `current`; none: the file goes. Where nobody edited it since it was installed, it is what
 /// `kept` says, byte by byte; else ours are taken out of it as it is.
 ///

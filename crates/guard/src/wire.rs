@@ -154,15 +154,17 @@ fn end_of_text(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The texts of a prompt: itself, or the parts of it that are texts, by lines.
-pub(crate) fn prompt_text(prompt: &Value) -> String {
+/// The texts of the prompt in the member `name`: itself, or the parts of it that are texts, by lines. Parts without any
+/// text, such as images, are told as their JSON.
+pub(crate) fn prompt_text(prompt: &Value, name: &'static str) -> Result<String, Malformed> {
     match prompt {
-        Value::String(text) => text.clone(),
+        Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => {
             let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
-            texts.collect::<Vec<_>>().join("\n")
+            let texts = texts.collect::<Vec<_>>().join("\n");
+            Ok(if texts.trim().is_empty() { prompt.to_string() } else { texts })
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Err(Malformed::Member(name)),
     }
 }
 
@@ -190,6 +192,24 @@ fn mcp_name(native: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_is_a_text_or_parts_and_never_less_than_it_says() {
+        let read = |prompt: &str| prompt_text(&json::parse(prompt).unwrap(), "prompt");
+        for (prompt, text) in [
+            (r#""""#, ""),
+            (r#""go on""#, "go on"),
+            (r#"["a", {"type": "text", "text": "b"}, {"type": "image"}]"#, "a\nb"),
+            (r#"[{"type":"image","url":"x"}]"#, r#"[{"type":"image","url":"x"}]"#),
+            (r#"[{"text":""},{"type":"file"}]"#, r#"[{"text":""},{"type":"file"}]"#),
+            ("[]", "[]"),
+        ] {
+            assert_eq!(read(prompt).as_deref(), Ok(text), "{prompt}");
+        }
+        for prompt in ["null", "1", "true", "{}", r#"{"text": "a"}"#] {
+            assert_eq!(read(prompt), Err(Malformed::Member("prompt")), "{prompt}");
+        }
+    }
 
     #[test]
     fn a_name_that_stands_twice_is_found_wherever_it_stands() {

@@ -126,10 +126,17 @@ fn shell(command: &str) -> TrialCall {
     TrialCall::of("Bash", json!({"command": command, "description": "does nothing"}))
 }
 
-/// Its variables keep it from asking anybody but the model of the trial.
+/// Its variables keep it from asking anybody but the model of the trial; those of the person's settings would beat its
+/// surroundings, and `--settings` beats those.
 fn run(model: &TrialModel<'_>) -> TrialRun {
+    let env = json!({
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": trial::KEY,
+        "CLAUDE_CODE_USE_BEDROCK": "",
+        "CLAUDE_CODE_USE_VERTEX": "",
+    });
     TrialRun::of(
-        &["-p", model.prompt],
+        &["--settings", &json!({"env": env}).to_string(), "-p", model.prompt],
         &[
             ("ANTHROPIC_BASE_URL", model.url),
             ("ANTHROPIC_API_KEY", trial::KEY),

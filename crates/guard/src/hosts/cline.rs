@@ -179,7 +179,7 @@ fn happening(name: &str, said: &mut Payload) -> Result<(Option<String>, HostWhat
         "UserPromptSubmit" => {
             let prompt = said.take("userPromptSubmit").or_else(|| said.take("prompt"));
             let prompt = prompt.ok_or(Malformed::Member("userPromptSubmit"))?;
-            let text = prompt_text(prompt.get("prompt").unwrap_or(&prompt));
+            let text = prompt_text(prompt.get("prompt").unwrap_or(&prompt), "userPromptSubmit")?;
             said.put("userPromptSubmit", prompt);
             (None, HostWhat::Prompt { text })
         }

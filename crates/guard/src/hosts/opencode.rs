@@ -92,8 +92,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
     let options = json!({"baseURL": format!("{}/v1", model.url), "apiKey": trial::KEY});
     let provider =
         json!({"npm": "@ai-sdk/openai-compatible", "name": trial::MODEL, "options": options, "models": models});
-    let settings = json!({"provider": {(trial::MODEL): provider}}).to_string();
     let name = format!("{}/{}", trial::MODEL, trial::MODEL);
+    // What it does beside the turn, such as finding a title, asks the model of the trial, too.
+    let settings = json!({
+        "provider": {(trial::MODEL): provider},
+        "small_model": name,
+        "agent": {"title": {"model": name}},
+        "share": "disabled",
+    });
+    let settings = settings.to_string();
     TrialRun::of(
         &["run", "-m", &name, model.prompt],
         &[
@@ -146,7 +153,10 @@ fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
                 HostWhat::ToolDone { tool, result: Value::from(std::mem::take(&mut shown)), failed: false }
             }
         }
-        "chat.message" => HostWhat::Prompt { text: shown.get("parts").map(prompt_text).unwrap_or_default() },
+        "chat.message" => {
+            let parts = shown.get("parts").ok_or(Malformed::Member("output.parts"))?;
+            HostWhat::Prompt { text: prompt_text(parts, "output.parts")? }
+        }
         "session.created" => {
             let parent = properties.get("info").and_then(|info| info.get("parentID")).and_then(Value::as_str);
             match parent {

@@ -42,7 +42,7 @@ fn happening(host: &GuardHost, name: &str, said: &mut Payload) -> Result<HostWha
         "SessionEnd" => HostWhat::SessionEnd,
         "UserPromptSubmit" => {
             let prompt = said.take("prompt").ok_or(Malformed::Member("prompt"))?;
-            let text = prompt_text(&prompt);
+            let text = prompt_text(&prompt, "prompt")?;
             // Parts that are no texts would be lost.
             if prompt.is_array() {
                 said.put("prompt", prompt);

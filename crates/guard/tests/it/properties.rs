@@ -1,7 +1,7 @@
 //! What holds of every input and every reason, hostile ones among them.
 
-use domain::json::{self, Value};
-use pintle_guard::{Answer, GuardHost, GuardRuling, HOSTS, HostEvent, HostWhat};
+use domain::json::{self, Value, json};
+use pintle_guard::{Answer, GuardHost, GuardRuling, HOSTS, HostEvent, HostWhat, Malformed};
 use proptest::prelude::*;
 
 use crate::recorded::{self, decode, rulings};
@@ -161,5 +161,41 @@ proptest! {
                 check(record.host, &event, &ruling);
             }
         }
+    }
+}
+
+/// A prompt of `host`, with `prompt` where its text stands.
+fn prompt(host: &GuardHost, prompt: &Value) -> Option<(&'static str, Value)> {
+    Some(match host.id {
+        "claude" | "codex" | "kimi" | "qwen" => {
+            ("UserPromptSubmit", json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": prompt}))
+        }
+        "gemini" => ("BeforeAgent", json!({"hook_event_name": "BeforeAgent", "session_id": "s", "prompt": prompt})),
+        "cline" => ("UserPromptSubmit", json!({"taskId": "t", "userPromptSubmit": {"prompt": prompt}})),
+        "opencode" => ("chat.message", json!({"input": {"sessionID": "s"}, "output": {"parts": prompt}})),
+        "pi" => ("input", json!({"type": "input", "text": prompt})),
+        _ => return None,
+    })
+}
+
+#[test]
+fn a_prompt_that_is_neither_text_nor_parts_is_malformed() {
+    for host in HOSTS {
+        for wrong in [json!(null), json!(1), json!(true), json!({"text": "x"})] {
+            let Some((event, payload)) = prompt(host, &wrong) else { continue };
+            let read = decode(host, Some(event), &[], payload.to_string().as_bytes());
+            assert!(matches!(read, Err(Malformed::Member(_))), "{} {wrong}: {read:?}", host.id);
+        }
+    }
+}
+
+#[test]
+fn parts_without_a_text_are_a_prompt_that_says_something() {
+    let parts = json!([{"type": "image", "url": "data:x"}]);
+    for host in HOSTS.iter().filter(|host| !["gemini", "pi"].contains(&host.id)) {
+        let Some((event, payload)) = prompt(host, &parts) else { continue };
+        let read = decode(host, Some(event), &[], payload.to_string().as_bytes()).unwrap();
+        assert_eq!(read.what, HostWhat::Prompt { text: parts.to_string() }, "{}", host.id);
+        assert!(!read.is_blank_prompt(), "{}", host.id);
     }
 }

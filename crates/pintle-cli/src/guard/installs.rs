@@ -11,7 +11,7 @@ use host::config::Env;
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
 
-use super::accepted::{self, Acceptance};
+use super::accepted::{self, Acceptance, OwnHooks};
 use super::host_files::{file_of, text_of};
 use super::places::GuardPlaces;
 use crate::error::CliError;
@@ -189,11 +189,17 @@ impl Look<'_> {
             HookAcceptance::NotNeeded => None,
             HookAcceptance::AppServer { .. } if scope == InstallScope::System => None,
             HookAcceptance::AppServer { .. } => {
-                let name = self.host.name;
-                match accepted::look(Path::new(self.host.id), file, &self.env.cwd) {
+                let (name, program) = (self.host.name, hook_program().ok()?);
+                let commands =
+                    settings::commands(self.host, &OwnEntry::of(self.places, &program).ok()?.for_host(self.host));
+                let own = OwnHooks { file, commands: &commands };
+                match accepted::look(Path::new(self.host.id), own, &self.env.cwd) {
+                    Ok(found) if found.is_whole() => None,
                     Ok(Acceptance { known: 0, .. }) => Some(format!("{name} knows none of its entries")),
-                    Ok(Acceptance { passed_over: 0, .. }) => None,
-                    Ok(Acceptance { known, passed_over }) => Some(format!(
+                    Ok(Acceptance { written, known, passed_over: 0 }) => {
+                        Some(format!("{name} knows {known} of its {written} entries"))
+                    }
+                    Ok(Acceptance { known, passed_over, .. }) => Some(format!(
                         "{name} passes {passed_over} of its {known} entries over, because nobody accepted them as they \
                          are; `pintle guard install` puts that right"
                     )),

@@ -82,6 +82,8 @@ pub(crate) struct Place {
     pub(crate) is_new_turn: bool,
     /// Whether it is the first prompt of the session.
     pub(crate) is_first_turn: bool,
+    /// Whether it is a prompt in which nobody says anything: an earlier one goes on.
+    pub(crate) goes_on: bool,
     /// How long the turn has taken.
     pub(crate) turn_took: std::time::Duration,
 }
@@ -107,7 +109,8 @@ impl Sessions {
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
-        let begins = matches!(&event.what, HostWhat::Prompt { text } if !text.is_empty());
+        let goes_on = event.is_blank_prompt() && it.prompts > 0;
+        let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
         let before = it.turn.clone();
         let turn = it.turn(event, begins, now);
@@ -120,6 +123,7 @@ impl Sessions {
             is_moved,
             is_new_turn,
             is_first_turn: begins && it.prompts == 1,
+            goes_on,
             turn_took: took,
             turn,
         }
@@ -290,9 +294,29 @@ mod tests {
                 is_moved: false,
                 is_new_turn: false,
                 is_first_turn: false,
+                goes_on: false,
                 turn_took: std::time::Duration::ZERO,
             }
         );
+    }
+
+    #[test]
+    fn only_a_prompt_of_qwen_without_a_text_goes_on_and_only_after_another_one() {
+        let prompts = |host: &'static str, texts: &[&str]| {
+            let sessions = Sessions::default();
+            let at = |text: &&str| {
+                let what = HostWhat::Prompt { text: (*text).to_owned() };
+                let place = sessions.place(&HostEvent { host, ..event(None, None, what) }, None, Timestamp::UNIX_EPOCH);
+                (place.goes_on, place.is_first_turn, place.is_new_turn)
+            };
+            texts.iter().map(at).collect::<Vec<_>>()
+        };
+        let (first, next, on) = ((false, true, true), (false, false, true), (true, false, false));
+        assert_eq!(prompts("qwen", &["x", "", "", "y", ""]), [first, on, on, next, on]);
+        assert_eq!(prompts("qwen", &["", ""]), [first, on]);
+        for host in guard::HOSTS.iter().filter(|host| host.id != "qwen") {
+            assert_eq!(prompts(host.id, &["x", "", "y"]), [first, next, next], "{}", host.id);
+        }
     }
 
     #[test]

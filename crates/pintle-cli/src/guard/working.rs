@@ -275,8 +275,7 @@ impl WorkedEvent<'_> {
         match &self.event.what {
             HostWhat::Tool(tool) => self.clear(hooks, tool).await,
             HostWhat::ToolDone { tool, result, failed } => self.review(hooks, tool, (result, *failed)).await,
-            // Qwen asks before every call of its model, with nothing after the first.
-            HostWhat::Prompt { text } if text.is_empty() => GuardRuling::NoObjection,
+            HostWhat::Prompt { .. } if self.place.goes_on => GuardRuling::NoObjection,
             HostWhat::Prompt { text } => self.submit(hooks, text).await,
             HostWhat::Stop { text, .. } => {
                 self.stop(hooks, text.as_deref().unwrap_or_default());

@@ -8,4 +8,5 @@ mod faults;
 mod install;
 mod models;
 mod people;
+mod plugins;
 mod upstream;

@@ -3,25 +3,36 @@
 const PROGRAM = "PROGRAM"
 const ARGUMENTS = ["ARGUMENTS"]
 
+// Whatever fails is an answer that denies: what a hook throws, OpenCode may pass over.
 async function ask(event, told) {
-  const { spawn } = await import("node:child_process")
-  const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word))
-  return await new Promise((resolve) => {
-    const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
-    let said = ""
-    child.stdout.setEncoding("utf8")
-    child.stdout.on("data", (part) => (said += part))
-    child.stdin.on("error", () => {})
-    child.on("error", (error) => resolve({ deny: `Pintle's guard could not be started: ${error.message}` }))
-    child.on("close", () => {
-      try {
-        resolve(JSON.parse(said))
-      } catch {
-        resolve({ deny: "Pintle's guard did not answer, so this is refused." })
-      }
+  try {
+    const text = JSON.stringify(told())
+    const { spawn } = await import("node:child_process")
+    const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word))
+    return await new Promise((resolve) => {
+      const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
+      child.on("error", (error) => resolve(denied(error)))
+      let said = ""
+      child.stdout.setEncoding("utf8")
+      child.stdout.on("data", (part) => (said += part))
+      child.stdout.on("error", (error) => resolve(denied(error)))
+      child.stdin.on("error", () => {})
+      child.on("close", () => {
+        try {
+          resolve(JSON.parse(said))
+        } catch {
+          resolve({ deny: "Pintle's guard did not answer, so this is refused." })
+        }
+      })
+      child.stdin.end(text)
     })
-    child.stdin.end(JSON.stringify(told))
-  })
+  } catch (error) {
+    return denied(error)
+  }
+}
+
+function denied(error) {
+  return { deny: `Pintle's guard could not be asked: ${error instanceof Error ? error.message : "something failed"}` }
 }
 
 const refusal = (answer) => (answer?.allow === true ? "" : answer?.deny || "refused by Pintle's guard")
@@ -32,15 +43,15 @@ export const Pintle = async (context) => {
   return {
     event: async ({ event }) => {
       if (event?.type === "session.created" || event?.type === "session.idle") {
-        await ask(event.type, { directory, type: event.type, properties: event.properties })
+        await ask(event.type, () => ({ directory, type: event.type, properties: event.properties }))
       }
     },
     "chat.message": async (input, output) => {
-      const why = refusal(await ask("chat.message", told(input, output)))
+      const why = refusal(await ask("chat.message", () => told(input, output)))
       if (why) throw new Error(why)
     },
     "tool.execute.before": async (input, output) => {
-      const answer = await ask("tool.execute.before", told(input, output))
+      const answer = await ask("tool.execute.before", () => told(input, output))
       const why = refusal(answer)
       if (why) throw new Error(why)
       if (answer.args === undefined) return
@@ -49,7 +60,7 @@ export const Pintle = async (context) => {
       Object.assign(output.args, answer.args)
     },
     "tool.execute.after": async (input, output) => {
-      const answer = await ask("tool.execute.after", told(input, output))
+      const answer = await ask("tool.execute.after", () => told(input, output))
       const why = refusal(answer)
       if (why) output.output = why
       else if (typeof answer.output === "string") output.output = answer.output

@@ -2,25 +2,36 @@
 const PROGRAM = "PROGRAM";
 const ARGUMENTS = ["ARGUMENTS"];
 
-async function ask(event: string, told: unknown): Promise<any> {
-  const { spawn } = await import("node:child_process");
-  const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word));
-  return await new Promise((resolve) => {
-    const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] });
-    let said = "";
-    child.stdout.setEncoding("utf8");
-    child.stdout.on("data", (part: string) => (said += part));
-    child.stdin.on("error", () => {});
-    child.on("error", (error: Error) => resolve({ deny: `Pintle's guard could not be started: ${error.message}` }));
-    child.on("close", () => {
-      try {
-        resolve(JSON.parse(said));
-      } catch {
-        resolve({ deny: "Pintle's guard did not answer, so this is refused." });
-      }
+// Whatever fails is an answer that denies: what a handler throws, pi may pass over.
+async function ask(event: string, told: () => unknown): Promise<any> {
+  try {
+    const text = JSON.stringify(told());
+    const { spawn } = await import("node:child_process");
+    const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word));
+    return await new Promise((resolve) => {
+      const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] });
+      child.on("error", (error: unknown) => resolve(denied(error)));
+      let said = "";
+      child.stdout.setEncoding("utf8");
+      child.stdout.on("data", (part: string) => (said += part));
+      child.stdout.on("error", (error: unknown) => resolve(denied(error)));
+      child.stdin.on("error", () => {});
+      child.on("close", () => {
+        try {
+          resolve(JSON.parse(said));
+        } catch {
+          resolve({ deny: "Pintle's guard did not answer, so this is refused." });
+        }
+      });
+      child.stdin.end(text);
     });
-    child.stdin.end(JSON.stringify(told));
-  });
+  } catch (error) {
+    return denied(error);
+  }
+}
+
+function denied(error: unknown) {
+  return { deny: `Pintle's guard could not be asked: ${error instanceof Error ? error.message : "something failed"}` };
 }
 
 const refusal = (answer: any) => (answer?.allow === true ? "" : answer?.deny || "refused by Pintle's guard");
@@ -34,14 +45,14 @@ function told(event: any, context: any) {
 export default function (pi: any) {
   for (const name of ["session_start", "session_shutdown", "agent_end"]) {
     pi.on(name, async (event: any, context: any) => {
-      await ask(name, told(name === "agent_end" ? { type: name } : event, context));
+      await ask(name, () => told(name === "agent_end" ? { type: name } : event, context));
     });
   }
   pi.on("input", async (event: any, context: any) => {
-    if (refusal(await ask("input", told(event, context)))) return { action: "handled" };
+    if (refusal(await ask("input", () => told(event, context)))) return { action: "handled" };
   });
   pi.on("tool_call", async (event: any, context: any) => {
-    const answer = await ask("tool_call", told(event, context));
+    const answer = await ask("tool_call", () => told(event, context));
     const reason = refusal(answer);
     if (reason) return { block: true, reason };
     if (answer.args === undefined) return;
@@ -49,7 +60,7 @@ export default function (pi: any) {
     Object.assign(event.input, answer.args);
   });
   pi.on("tool_result", async (event: any, context: any) => {
-    const answer = await ask("tool_result", told(event, context));
+    const answer = await ask("tool_result", () => told(event, context));
     const text = refusal(answer) || answer.output;
     if (typeof text === "string") return { content: [{ type: "text", text }] };
   });

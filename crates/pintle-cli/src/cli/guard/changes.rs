@@ -1,8 +1,8 @@
 //! Changes of an agent's files: shown, asked about, and made whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
@@ -13,7 +13,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::clean::clean;
 use crate::cli::terminal;
 use crate::error::CliError;
-use crate::guard::host_files::write_kept;
+use crate::guard::host_files::{text_of, write_kept};
 use crate::guard::places::GuardPlaces;
 use crate::operator;
 
@@ -34,6 +34,8 @@ pub(super) struct Change {
     pub(super) kept: Option<KeptFile>,
     /// Whether the host executes it.
     pub(super) executable: bool,
+    /// Whether every account of the machine has to read it.
+    pub(super) shared: bool,
 }
 
 /// Whether changes are made, and who is asked.
@@ -76,9 +78,14 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
         }
         consent.require(&format!("change {file}?"))?;
         let failed = |error: io::Error| CliError::failed(format!("{file} cannot be written: {error}"));
-        // What uninstalling has to know comes first: a change that is cut short can be taken back.
-        let kept = change.kept.as_ref();
-        write_kept(places, change.host, (&change.file, kept)).and_then(|()| replace(change)).map_err(failed)?;
+        let keep = || write_kept(places, change.host, (&change.file, change.kept.as_ref()));
+        // What uninstalling has to know is kept before a change and forgotten after it: one that is cut short can be taken
+        // back.
+        let made = match change.kept {
+            Some(_) => unchanged(change).and_then(|()| keep()).and_then(|()| replace(change)),
+            None => replace(change).and_then(|()| keep()),
+        };
+        made.map_err(failed)?;
     }
     Ok(())
 }
@@ -101,16 +108,135 @@ fn shown(change: &Change) -> String {
     text
 }
 
+/// Refuses a file in which something else stands than what was shown.
+fn unchanged(change: &Change) -> io::Result<()> {
+    if text_of(&change.file)? == change.before {
+        return Ok(());
+    }
+    Err(io::Error::other("it changed meanwhile; run it again"))
+}
+
 /// Puts what a change leaves in the place of what stands in its file, whole or not at all.
 fn replace(change: &Change) -> io::Result<()> {
     let file = &change.file;
-    let Some(text) = &change.after else { return fs::remove_file(file) };
+    let Some(text) = &change.after else { return unchanged(change).and_then(|()| fs::remove_file(file)) };
     let folder = file.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    let (fresh, more) = if change.executable { (0o700, 0o100) } else { (0o600, 0) };
-    let mode = fs::metadata(file).map_or(fresh, |metadata| metadata.permissions().mode() & 0o777 | more);
+    make_folders(folder, change.shared)?;
     let beside = folder.join(format!(".pintle-{}", std::process::id()));
-    let mut made = File::options().write(true).create_new(true).mode(mode).open(&beside)?;
-    made.write_all(text.as_bytes()).and_then(|()| made.sync_all())?;
-    fs::rename(&beside, file)
+    let made = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let put = fill(made, text, change).and_then(|()| unchanged(change)).and_then(|()| fs::rename(&beside, file));
+    if put.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    put
+}
+
+/// Writes `text` into `made`, which gets the owner and the permissions of the file that it will replace.
+fn fill(mut made: File, text: &str, change: &Change) -> io::Result<()> {
+    made.write_all(text.as_bytes())?;
+    let fresh = if change.shared { 0o644 } else { 0o600 };
+    let old = fs::metadata(&change.file).ok();
+    if let Some(old) = &old {
+        // Only root gives files away; whoever else may write here owns the new one.
+        fchown(&made, Some(old.uid()), Some(old.gid())).ok();
+    }
+    let mode = old.map_or(fresh, |old| old.permissions().mode() & 0o777);
+    let executed = match (change.executable, change.shared) {
+        (true, true) => 0o111,
+        (true, false) => 0o100,
+        (false, _) => 0,
+    };
+    // Said outright: what is made with a mode loses what the umask of the person takes.
+    made.set_permissions(Permissions::from_mode(mode | executed))?;
+    made.sync_all()
+}
+
+/// Makes `folder` and those above it that are not there, for every account to read if they are `shared`.
+fn make_folders(folder: &Path, shared: bool) -> io::Result<()> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(folder)?;
+    let mut made = missing.into_iter().filter(|_| shared);
+    made.try_for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(0o755)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::host_files::kept;
+
+    fn change(file: &Path, before: Option<&str>, after: Option<&str>) -> Change {
+        let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
+        let host = guard::HOSTS[0];
+        Change { host, file: file.to_owned(), before, after, kept: None, executable: false, shared: false }
+    }
+
+    fn mode(file: &Path) -> u32 {
+        fs::metadata(file).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_made_for_the_machine_is_for_everybody_to_read() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, shared, executable, expected) in [
+            ("own", false, false, 0o600),
+            ("run", false, true, 0o700),
+            ("all", true, false, 0o644),
+            ("all-run", true, true, 0o755),
+        ] {
+            let file = dir.path().join(name).join("deep/settings.json");
+            replace(&Change { shared, executable, ..change(&file, None, Some("{}")) }).unwrap();
+            assert_eq!(mode(&file), expected, "{name}");
+            if shared {
+                assert_eq!([mode(&dir.path().join(name)), mode(&dir.path().join(name).join("deep"))], [0o755; 2]);
+            }
+        }
+    }
+
+    #[test]
+    fn an_old_file_keeps_its_permissions_and_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.json");
+        fs::write(&file, "{}").unwrap();
+        // Only root can make it somebody else's.
+        std::os::unix::fs::chown(&file, Some(12_345), Some(12_345)).ok();
+        let owner = fs::metadata(&file).unwrap().uid();
+        fs::set_permissions(&file, Permissions::from_mode(0o664)).unwrap();
+        replace(&Change { shared: true, ..change(&file, Some("{}"), Some("{ }")) }).unwrap();
+        assert_eq!((mode(&file), fs::metadata(&file).unwrap().uid()), (0o664, owner));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{ }");
+    }
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_left_and_nothing_stays_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.json");
+        fs::write(&file, "theirs").unwrap();
+        for after in [Some("ours"), None] {
+            for before in [Some("shown"), None] {
+                let error = replace(&change(&file, before, after)).unwrap_err();
+                assert_eq!(error.to_string(), "it changed meanwhile; run it again");
+                assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+            }
+        }
+        fs::remove_file(&file).unwrap();
+        replace(&change(&file, Some("shown"), Some("ours"))).unwrap_err();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_kept_is_forgotten_only_after_the_file_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().join("guard") };
+        let file = dir.path().join("settings.json");
+        let known = KeptFile { before: None, after: "{ }".to_owned() };
+        let install = Change { kept: Some(known.clone()), ..change(&file, None, Some("{ }")) };
+        let left = || kept(&places, guard::HOSTS[0], &file);
+        settle(Consent::Given, &places, &[install]).unwrap();
+        assert_eq!(left(), Some(known.clone()));
+        let error = settle(Consent::Given, &places, &[change(&file, Some("{}"), None)]).unwrap_err();
+        assert!(error.message.contains("it changed meanwhile; run it again"), "{}", error.message);
+        assert_eq!(left(), Some(known));
+        settle(Consent::Given, &places, &[change(&file, Some("{ }"), None)]).unwrap();
+        assert!(left().is_none() && !file.exists());
+    }
 }

@@ -14,7 +14,7 @@ use super::changes::{Change, Consent, settle};
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
-use crate::guard::accepted::{self, Acceptance};
+use crate::guard::accepted::{self, Acceptance, OwnHooks};
 use crate::guard::host_files::{file_of, kept, text_of, write_kept};
 use crate::guard::installs::{OwnEntry, hook_program, hosts, moved_by, scope_word};
 use crate::guard::places::GuardPlaces;
@@ -106,7 +106,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         let entry = own.for_host(host);
         let of_host = files(host, scope, &env)?
             .into_iter()
-            .map(|(file, event)| installed(host, (&file, event), (&entry, &places)));
+            .map(|(file, event)| installed((host, scope), (&file, event), (&entry, &places)));
         changes.push((host, of_host.collect::<Result<Vec<_>, _>>()?));
     }
     let consent = args.consent();
@@ -159,7 +159,7 @@ fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
 
 /// What an installation makes of `file`, which is that of one event where the host has one for each.
 fn installed(
-    host: &'static GuardHost,
+    (host, scope): (&'static GuardHost, InstallScope),
     (file, event): (&Path, Option<&'static EventRow>),
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
 ) -> Result<Change, CliError> {
@@ -177,7 +177,8 @@ fn installed(
             host.id
         ));
     }
-    Ok(Change { host, file: file.to_owned(), before, after: Some(text), kept: Some(kept), executable: event.is_some() })
+    let (file, shared) = (file.to_owned(), scope == InstallScope::System);
+    Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable: event.is_some(), shared })
 }
 
 /// Where an installation happens, and what its person agrees to.
@@ -205,27 +206,29 @@ fn accept(
         terminal::say(&format!("{}  it would be told to accept these hooks, which it keeps in {file}\n", host.id))?;
         return Ok(false);
     }
-    let program = Path::new(host.id);
+    let (program, hook) = (Path::new(host.id), hook_program().map_err(|error| CliError::failed(error.to_string()))?);
+    let commands = settings::commands(host, &OwnEntry::of(places, &hook)?.for_host(host));
     for change in changes {
+        let own = OwnHooks { file: &change.file, commands: &commands };
         let left = |why: String| {
             CliError::failed(format!("{} has not accepted its hooks, and runs none that it has not: {why}", host.name))
                 .hint("its entries are in place; install again, or accept them in it by hand")
         };
-        let found = accepted::look(program, &change.file, &env.cwd).map_err(left)?;
-        if found.known > 0 && found.passed_over == 0 {
+        let found = accepted::look(program, own, &env.cwd).map_err(left)?;
+        if found.is_whole() {
             continue;
         }
         consent.require(&format!("let {} run these hooks? It runs none that nobody accepted", host.name))?;
         let before = read(&state)?;
-        let told = accepted::accept(program, &change.file, &env.cwd).map_err(left)?;
+        let told = accepted::accept(program, own, &env.cwd).map_err(left)?;
         let after = read(&state)?.unwrap_or_default();
         let first = kept(places, host, &state).filter(|kept| Some(&kept.after) == before.as_ref());
         let kept = KeptFile { before: first.map_or(before, |kept| kept.before), after };
         write_kept(places, host, (&state, Some(&kept)))
             .map_err(|error| CliError::failed(format!("what {} accepted cannot be kept: {error}", host.name)))?;
-        if told.known == 0 || told.passed_over > 0 {
-            let Acceptance { known, passed_over } = told;
-            return Err(left(format!("of {known} that it knows it passes {passed_over} over")));
+        if !told.is_whole() {
+            let Acceptance { written, known, passed_over } = told;
+            return Err(left(format!("of {written} it knows {known}, and passes {passed_over} over")));
         }
         return Ok(true);
     }
@@ -250,7 +253,7 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
             let known = kept(&places, host, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
-            changes.push(Change { host, file, before, after, kept: None, executable: false });
+            changes.push(Change { host, file, before, after, kept: None, executable: false, shared: false });
         }
         changes.extend(forgotten((host, scope), &env, &places)?);
         let is_new = changes.iter().any(|change| change.before != change.after);
@@ -279,7 +282,7 @@ fn forgotten(
         Some(text) => Some(settings::forget(text, &kept).map_err(|why| not_edited(&file, &why))?),
         None => None,
     };
-    Ok(Some(Change { host, file, before, after, kept: None, executable: false }))
+    Ok(Some(Change { host, file, before, after, kept: None, executable: false, shared: false }))
 }
 
 fn not_edited(file: &Path, why: &NotEdited) -> CliError {
