@@ -3,7 +3,6 @@
 use domain::id::SessionId;
 use domain::json::{Object, Value};
 
-use crate::hosts::qwen::QWEN;
 use crate::tools::ToolClass;
 
 /// What reached the hook of a host.
@@ -79,12 +78,6 @@ impl HostEvent {
     /// The session by the name under which Pintle keeps it.
     pub fn session_id(&self) -> SessionId {
         SessionId::new(format!("{}:{}", self.host, self.session))
-    }
-
-    /// Whether it is a prompt without a text of Qwen's, which asks before every call of its model, with nothing after
-    /// the first: in a session that has had a prompt, nobody says anything there.
-    pub fn is_blank_prompt(&self) -> bool {
-        self.host == QWEN.id && matches!(&self.what, HostWhat::Prompt { text } if text.is_empty())
     }
 
     /// The tool call that the event is about, before or after it ran.

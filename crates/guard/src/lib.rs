@@ -19,6 +19,7 @@ mod wire;
 pub use answer::{Answer, Degraded};
 pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 pub use host::{ClientEntry, GuardHost};
+pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, panic_deny};
 pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};

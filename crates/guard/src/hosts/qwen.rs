@@ -146,6 +146,12 @@ pub(crate) const PANIC: PanicRow = PanicRow {
     ],
 };
 
+/// Whether `event` is a prompt of Qwen Code's without a text: it asks before every call of its model, with nothing after
+/// the first. In a session that has had a prompt, nobody says anything there.
+pub fn is_blank_prompt(event: &HostEvent) -> bool {
+    event.host == QWEN.id && matches!(&event.what, HostWhat::Prompt { text } if text.is_empty())
+}
+
 /// Of a prompt it tells its hooks before every call of the model, from the second one on without a text.
 fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
     shape::decode(&QWEN, input)

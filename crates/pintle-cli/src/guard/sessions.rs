@@ -109,7 +109,7 @@ impl Sessions {
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
-        let goes_on = event.is_blank_prompt() && it.prompts > 0;
+        let goes_on = guard::is_blank_prompt(event) && it.prompts > 0;
         let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
         let before = it.turn.clone();
