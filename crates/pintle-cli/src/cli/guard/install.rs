@@ -106,7 +106,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         let entry = own.for_host(host);
         let of_host = files(host, scope, &env)?
             .into_iter()
-            .map(|(file, event)| installed((host, scope), (&file, event), (&entry, &places)));
+            .map(|(file, event)| installed(host, (&file, event), (&entry, &places)));
         changes.push((host, of_host.collect::<Result<Vec<_>, _>>()?));
     }
     let consent = args.consent();
@@ -115,7 +115,8 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(&env, &flags));
         made.map_err(|error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display())))?;
     }
-    for (host, changes) in &changes {
+    for (host, changes) in &mut changes {
+        changes.iter_mut().for_each(|change| change.shared = scope == InstallScope::System);
         settle(consent, &places, changes)?;
         let accepted = accept((host, scope), Around { env: &env, places: &places, consent }, changes)?;
         let is_new = accepted || changes.iter().any(|change| change.before != change.after);
@@ -159,7 +160,7 @@ fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
 
 /// What an installation makes of `file`, which is that of one event where the host has one for each.
 fn installed(
-    (host, scope): (&'static GuardHost, InstallScope),
+    host: &'static GuardHost,
     (file, event): (&Path, Option<&'static EventRow>),
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
 ) -> Result<Change, CliError> {
@@ -177,7 +178,7 @@ fn installed(
             host.id
         ));
     }
-    let (file, shared) = (file.to_owned(), scope == InstallScope::System);
+    let (file, shared) = (file.to_owned(), false);
     Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable: event.is_some(), shared })
 }
 
