@@ -60,14 +60,20 @@ struct RunState {
     activity: Option<Value>,
     /// The approval that it waits for.
     waits: Option<String>,
-    /// Whether a turn of it was worked here: what became of one that was not is for somebody else to say.
-    worked: bool,
-    /// Whether a tool ran for it: asking again would run it again.
-    effect: bool,
+    work: WorkedHere,
     /// Where files for the user stand that are not kept yet.
     files: Vec<PathBuf>,
     /// The references of those that are.
     media: Vec<String>,
+}
+
+/// What was done here for a run.
+#[derive(Default)]
+struct WorkedHere {
+    /// Whether a turn of it was: what became of one that was not is for somebody else to say.
+    a_turn: bool,
+    /// Whether a tool ran for it: asking again would run it again.
+    effect: bool,
 }
 
 /// Who asked for a run.
@@ -247,17 +253,17 @@ impl Run {
 
     /// A turn of it is worked here.
     pub(crate) fn is_worked(&self) {
-        self.state().worked = true;
+        self.state().work.a_turn = true;
     }
 
     /// Whether a turn of it was worked here.
     pub(crate) fn was_worked(&self) -> bool {
-        self.state().worked
+        self.state().work.a_turn
     }
 
     /// Whether a tool ran for it.
     pub(crate) fn has_effect(&self) -> bool {
-        self.state().effect
+        self.state().work.effect
     }
 
     /// A file for its user stands at `path`.
@@ -276,7 +282,7 @@ impl Run {
     }
 
     pub(crate) fn had_effect(&self) {
-        self.state().effect = true;
+        self.state().work.effect = true;
     }
 
     /// What it brought, with `content` as the answer.
