@@ -34,6 +34,7 @@ pub use config::{
 pub use file::{FileRecordError, file, records};
 pub use handler::{allowed, allowed_for};
 pub use patch::patch;
+pub use rows::room;
 pub use secret::{MASK, SEALED, map_secrets, masked, secrets, shown, with_kept_secrets};
 pub use setting::NO_MASTER;
 
@@ -53,6 +54,8 @@ pub const MAX_SOURCE_BYTES: usize = 32 * 1024;
 pub const MAX_AGENTS: usize = 256;
 /// Most hooks of one tenant: they are all compiled and in memory.
 pub const MAX_HOOKS: usize = 1_000;
+/// The words with which a hook is off that nobody switched off.
+const OWN_REASONS: [&str; 4] = ["breaker", "config", "edition", "no_agents"];
 /// Longest time that one call of a handler may take, in milliseconds: what a whole chain has.
 pub const MAX_TIMEOUT_MS: u32 = 10_000;
 /// That time unless the record says otherwise.
@@ -220,8 +223,13 @@ pub fn read(value: &Value, record_context: &RecordContext<'_>) -> Result<ValidRe
     let setting =
         Setting { record_context, tenant: record_context.tenant, is_master: record_context.is_master, sealed };
     let read = rows::validate(&draft, &setting, blank(record_context.new_row))?;
-    rows::room(&read.hook.tenant_id, record_context)?;
+    room((record_context.held)(&read.hook.tenant_id))?;
     Ok(read)
+}
+
+/// Whether `reason` is a word with which Pintle itself says why a hook is off.
+pub fn is_own_reason(reason: &str) -> bool {
+    OWN_REASONS.contains(&reason)
 }
 
 /// Looks at a row once more, before it is switched on. Whoever does that need not have the right to write it: switching

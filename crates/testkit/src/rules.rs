@@ -41,6 +41,7 @@ pub use state::diff;
 pub struct MemoryRules {
     rule_state: Mutex<RuleState>,
     down: Mutex<Option<String>>,
+    resets_fail: AtomicBool,
     calls: AtomicU64,
     listener: Mutex<Option<OnRulesChanged>>,
     told: Arc<AtomicBool>,
@@ -74,8 +75,14 @@ impl MemoryRules {
         *self.down.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
     }
 
+    /// From now on circuit breakers cannot be closed, until it is mended.
+    pub fn break_resets(&self) {
+        self.resets_fail.store(true, Ordering::SeqCst);
+    }
+
     /// It works again.
     pub fn mend(&self) {
+        self.resets_fail.store(false, Ordering::SeqCst);
         *self.down.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -152,6 +159,9 @@ impl RuleStore for MemoryRules {
     }
 
     fn reset(&self, id: &HookId, tenant: Option<&TenantId>, by: &Actor) -> Result<u64, StoreError> {
+        if self.resets_fail.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("resets fail".to_owned()));
+        }
         self.transaction(|rule_state| rule_state.reset(id, tenant, by))
     }
 

@@ -6,9 +6,11 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, json};
 use domain::rule::{HookScope, Rule, Source};
-use domain::store::{RuleChange, StoredRules};
+use domain::store::{Actor, RuleChange, StoreError, StoredRules};
 
+use super::changing::Stop;
 use super::creating::in_place;
+use super::judged::held;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 use crate::record::{self, ValidRecord};
 
@@ -106,7 +108,8 @@ impl RuleAdmin {
     ) -> Result<Vec<AddedRule>, AdminError> {
         by.at_least(CallerRole::Admin, "create")?;
         let (by, records) = (by.clone(), records.to_vec());
-        self.blocking(move |rule_admin| rule_admin.add_now(&by, &records, where_there)).await
+        self.blocking(move |rule_admin| rule_admin.until_settled(|| rule_admin.add_now(&by, &records, where_there)))
+            .await
     }
 
     /// What would become of each of `records` if all of them were added; nothing is written. A record that cannot be taken
@@ -134,7 +137,7 @@ impl RuleAdmin {
         .await
     }
 
-    fn add_now(&self, by: &Caller, records: &[Value], where_there: WhereThere) -> Result<Vec<AddedRule>, AdminError> {
+    fn add_now(&self, by: &Caller, records: &[Value], where_there: WhereThere) -> Result<Vec<AddedRule>, Stop> {
         let rules = self.freshest()?;
         let mut adding = Adding { where_there, ..Adding::default() };
         for (place, record) in records.iter().enumerate() {
@@ -144,15 +147,36 @@ impl RuleAdmin {
         let Adding { added, changes, .. } = adding;
         if !changes.is_empty() {
             let actor = self.actor(by);
-            self.parts.hooks.change(changes, &actor)?;
-            // As after any other change: its circuit breaker is closed.
-            for updated in added.iter().filter(|added| added.outcome == AddOutcome::Updated) {
-                self.parts.rule_cache.release(&updated.id, None);
-                self.parts.hooks.reset(&updated.id, None, &actor)?;
+            match self.parts.hooks.change(changes, &actor) {
+                Ok(_) => {}
+                // What was judged is what was seen: if a row is another one by now, all have to be judged anew.
+                Err(StoreError::Conflict(_)) => return Err(Stop::Raced),
+                Err(error) => return Err(error.into()),
             }
-            self.in_force()?;
+            let in_force = self.in_force();
+            self.close_breakers(&added, &actor);
+            in_force?;
         }
         Ok(added)
+    }
+
+    /// As after any other change, the circuit breakers of hooks that were updated are closed. The hooks are written and in
+    /// force by now: what fails here is told in the log.
+    fn close_breakers(&self, added: &[AddedRule], actor: &Actor) {
+        let updated = added.iter().filter(|added| added.outcome == AddOutcome::Updated);
+        let mut closed = None;
+        for AddedRule { id, .. } in updated {
+            self.parts.rule_cache.release(id, None);
+            match self.parts.hooks.reset(id, None, actor) {
+                Ok(epoch) => closed = Some(epoch),
+                Err(error) => tracing::warn!(hook_id = %id, %error, "its circuit breaker stays as it was"),
+            }
+        }
+        if closed.is_some()
+            && let Err(error) = self.in_force()
+        {
+            tracing::warn!(%error, "circuit breakers were closed");
+        }
     }
 
     fn add_one(
@@ -162,7 +186,8 @@ impl RuleAdmin {
         record: &Value,
     ) -> Result<(), AdminError> {
         let record = self.with_kept_secrets(by, rules, record);
-        let ValidRecord { hook, warnings } = self.new_record(by, (rules, Some(&adding.beside)), &record)?;
+        // Only a hook that is not there yet needs room.
+        let ValidRecord { hook, warnings } = self.new_record(by, (rules, None), &record)?;
         let twin = adding.read.iter().find(|read| is_one(read, &hook));
         if let Some(twin) = twin {
             let differs = differences((twin, twin), &hook);
@@ -175,7 +200,9 @@ impl RuleAdmin {
         let (id, outcome, differs) = match (twin, &there) {
             (Some(twin), _) => (twin.id.clone(), AddOutcome::Same, none),
             (None, None) => {
-                *adding.beside.entry(hook.tenant_id.clone()).or_default() += 1;
+                let beside = adding.beside.entry(hook.tenant_id.clone()).or_default();
+                record::room(held(rules, &hook.tenant_id) + *beside)?;
+                *beside += 1;
                 adding.changes.push(RuleChange::Create(Box::new(self.sealed(hook.clone())?)));
                 (hook.id.clone(), AddOutcome::Created, none)
             }
@@ -261,6 +288,7 @@ impl RuleAdmin {
             version: current.version,
             created_by: current.created_by.clone(),
             created_at: current.created_at.clone(),
+            disabled_reason: why_off(current, hook),
             ..hook.clone()
         };
         let hook = Box::new(self.sealed(next)?);
@@ -277,6 +305,13 @@ impl RuleAdmin {
         });
         done.map(|()| opened).unwrap_or_else(|_| hook.clone())
     }
+}
+
+/// Why a hook is off that is written over `current`: a record does not say it, and what a person said stays as long as it
+/// is off.
+fn why_off(current: &Rule, hook: &Rule) -> String {
+    let is_kept = !hook.enabled && !current.enabled && !record::is_own_reason(&current.disabled_reason);
+    if is_kept { current.disabled_reason.clone() } else { String::new() }
 }
 
 /// A rule in the place of a record, and how the two differ.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::breaker;
 use domain::chain::wanted;
 use domain::checkpoint::{AgentInfo, CheckpointKind, Duty, EventContext, Facts};
+use domain::fault::Fault;
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, HookName, TenantId, TurnId};
 use domain::identity::Identity;
@@ -38,14 +39,14 @@ impl RuleAdmin {
         by.at_least(CallerRole::Viewer, "chain")?;
         let setting = self.setting(by, &asking)?;
         let view = self.view(by).await?;
-        let (facts, event_context) = (setting.facts(&asking), setting.event_context());
+        let occasion = setting.occasion(&asking);
         // These are the hooks that are asked, not others made from the same rows.
         let live = self.parts.rule_cache.live().rules();
         let set = HookSet::of(live.of(&by.tenant).iter());
         let hooks = set.roster().at(asking.event).iter().map(|number| set.roster().hook(*number));
         let line = |hook: &std::sync::Arc<Hook>| {
             let row = view.rules.hooks.iter().find(|row| hook.stored.as_ref().is_some_and(|own| own.id == row.id))?;
-            let fate = fate(hook, Some(row), asking.event, (&facts, event_context));
+            let fate = fate((hook, Some(row)), &occasion, &explained);
             Some(json!({
                 "hookId": row.id,
                 "name": row.name,
@@ -59,7 +60,8 @@ impl RuleAdmin {
         Ok(hooks.filter_map(line).collect())
     }
 
-    /// Why each of `hooks`, which are no rules, would not run at such an event, or nothing if it would.
+    /// Why each of `hooks`, which are no rules, would not run at such an event, or nothing if it would. In what way one is
+    /// broken is told to those who run the host.
     ///
     /// # Errors
     /// `invalid agentId`.
@@ -71,8 +73,9 @@ impl RuleAdmin {
     ) -> Result<Vec<Option<String>>, AdminError> {
         by.at_least(CallerRole::Viewer, "chain")?;
         let setting = self.setting(by, asking)?;
-        let about = (&setting.facts(asking), setting.event_context());
-        Ok(hooks.iter().map(|hook| fate(hook, None, asking.event, about)).collect())
+        let occasion = setting.occasion(asking);
+        let words: &dyn Fn(&Fault) -> String = if by.is_master() { &explained } else { &|_| "is broken".to_owned() };
+        Ok(hooks.iter().map(|hook| fate((hook, None), &occasion, words)).collect())
     }
 
     /// What is known of the shell text that a call of `tool` by `agent` would run; nothing if it runs none.
@@ -121,7 +124,18 @@ struct Setting {
     no_input: Object,
 }
 
+/// An event as hooks are compared with it.
+struct Occasion<'a> {
+    event: CheckpointKind,
+    facts: Facts<'a>,
+    event_context: EventContext<'a>,
+}
+
 impl Setting {
+    fn occasion<'a>(&'a self, asking: &ChainQuery<'a>) -> Occasion<'a> {
+        Occasion { event: asking.event, facts: self.facts(asking), event_context: self.event_context() }
+    }
+
     fn facts<'a>(&'a self, asking: &ChainQuery<'a>) -> Facts<'a> {
         Facts {
             tool: asking.tool.map(|raw| (self.canonical.as_str(), raw)),
@@ -144,13 +158,18 @@ fn state(hook: &Hook) -> &'static str {
     }
 }
 
-/// Why the handler of `hook` would not run, if it would not; `row` is what is kept of a rule.
+fn explained(fault: &Fault) -> String {
+    fault.explained().to_string()
+}
+
+/// Why the handler of `hook` would not run, if it would not; `row` is what is kept of a rule, and `words` says a fault.
 fn fate(
-    hook: &Hook,
-    row: Option<&Rule>,
-    event: CheckpointKind,
-    (facts, event_context): (&Facts<'_>, EventContext<'_>),
+    (hook, row): (&Hook, Option<&Rule>),
+    occasion: &Occasion<'_>,
+    words: &dyn Fn(&Fault) -> String,
 ) -> Option<String> {
+    let Occasion { event, facts, event_context } = occasion;
+    let (event, event_context) = (*event, *event_context);
     match &hook.state {
         HookState::Disabled => {
             let reason = row.map(|row| row.disabled_reason.as_str()).filter(|reason| !reason.is_empty());
@@ -179,14 +198,14 @@ fn fate(
             | NotRun::CapReached { .. }
             | NotRun::Dropped,
         ) => return Some("about something else".to_owned()),
-        Ok(Some(fault)) => return Some(faulty(event, &fault.explained().to_string())),
+        Ok(Some(fault)) => return Some(faulty(event, &words(&fault))),
         Ok(None) => {}
     }
     match &hook.state {
         HookState::Tripped { since } => {
             row.map(|row| breaker::refusal(row.label(), row.id.as_str(), since, row.breaker))
         }
-        HookState::Broken(fault) => Some(faulty(event, &fault.explained().to_string())),
+        HookState::Broken(fault) => Some(faulty(event, &words(fault))),
         HookState::Armed | HookState::Disabled | HookState::Untrusted => None,
     }
 }

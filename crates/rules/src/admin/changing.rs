@@ -25,9 +25,6 @@ pub struct UpdatedRule {
     pub warnings: Vec<String>,
 }
 
-/// The words with which a hook is off that nobody switched off.
-const OWN_REASONS: [&str; 4] = ["breaker", "config", "edition", "no_agents"];
-
 /// Longest reason, in characters: a line of a listing.
 const MAX_REASON_CHARS: usize = 255;
 
@@ -41,7 +38,7 @@ fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
     if reason.chars().any(char::is_control) {
         return Err(AdminError::invalid("reason has control characters"));
     }
-    if OWN_REASONS.contains(&reason) {
+    if record::is_own_reason(reason) {
         return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
     }
     Ok(if enabled { String::new() } else { reason.to_owned() })
@@ -53,6 +50,12 @@ pub(super) enum Stop {
     Refused(AdminError),
     /// Somebody else was faster.
     Raced,
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error.into())
+    }
 }
 
 impl From<AdminError> for Stop {
@@ -115,7 +118,7 @@ impl RuleAdmin {
     }
 
     /// Tries until nobody else is faster.
-    fn until_settled<T>(&self, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, AdminError> {
+    pub(super) fn until_settled<T>(&self, mut attempt: impl FnMut() -> Result<T, Stop>) -> Result<T, AdminError> {
         for _ in 0..ATTEMPTS {
             match attempt() {
                 Ok(done) => return Ok(done),
@@ -176,7 +179,9 @@ impl RuleAdmin {
             return Ok(self.reset_now(&view, current, None)?);
         }
         owned(by, current)?;
-        if current.enabled == enabled && current.tripped_at.is_none() {
+        // Whoever says why it is off says it of one that is off already, too.
+        let says_why = !enabled && !reason.is_empty() && reason != current.disabled_reason;
+        if current.enabled == enabled && current.tripped_at.is_none() && !says_why {
             return Ok(enabled);
         }
         not_from_file(current)?;

@@ -29,11 +29,7 @@ impl RuleAdmin {
         let url = |tenant: &TenantId, url: &str| (parts.check_url)((parts.parts.slug_of)(tenant).as_deref(), url);
         let signing_secret = |text: &str| SigningSecret::parse(text).map(drop).map_err(str::to_owned);
         let script = |source: &str| Handle::current().block_on(parts.parts.scripts.check(source));
-        let own = |tenant: &TenantId| {
-            let of = |hook: &&Rule| hook.tenant_id == *tenant && hook.source == Source::User;
-            case.rules.hooks.iter().filter(of).count()
-        };
-        let held = |tenant: &TenantId| case.beside.map_or(0, |beside| own(tenant) + beside);
+        let held = |tenant: &TenantId| case.beside.map_or(0, |beside| held(case.rules, tenant) + beside);
         judge(&RecordContext {
             tenant: &case.by.tenant,
             is_master: case.by.is_master(),
@@ -79,6 +75,11 @@ impl RuleAdmin {
         .map_err(|why| AdminError::new(AdminErrorCode::FailedPrecondition, why))?;
         Ok(hook)
     }
+}
+
+/// How many hooks of its own a tenant has.
+pub(super) fn held(rules: &StoredRules, tenant: &TenantId) -> usize {
+    rules.hooks.iter().filter(|hook| hook.tenant_id == *tenant && hook.source == Source::User).count()
 }
 
 /// The file that a hook comes from, if it comes from one: whoever mirrors a file says so, and the id proves it.

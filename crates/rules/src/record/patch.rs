@@ -8,7 +8,7 @@ use super::draft::{self, Draft};
 use super::rows;
 use super::secret::{SealedInput, keep, masked};
 use super::setting::{NO_MASTER, Setting};
-use super::{Lang, RecordContext, RecordError, RecordErrorCode, ValidRecord, check};
+use super::{Lang, RecordContext, RecordError, RecordErrorCode, ValidRecord, check, is_own_reason};
 
 /// Said to those who would change what is shipped.
 const READ_ONLY: &str = "builtin hooks are read-only except for the enabled toggle";
@@ -75,7 +75,9 @@ fn in_force(hook: Rule, current: &Rule, sent: &Object) -> Rule {
     if tripped {
         return Rule { enabled: true, tripped_at: None, disabled_reason: String::new(), ..hook };
     }
-    // Who says whether it acts takes the place of whoever said so before.
-    let disabled_reason = if sent.contains_key("enabled") { String::new() } else { hook.disabled_reason };
+    // Who says that it acts takes back why it did not; who says that it does not takes the place of Pintle, and of no
+    // person who said why.
+    let stays = !sent.contains_key("enabled") || (!hook.enabled && !is_own_reason(&hook.disabled_reason));
+    let disabled_reason = if stays { hook.disabled_reason } else { String::new() };
     Rule { disabled_reason, ..hook }
 }

@@ -2,7 +2,6 @@
 
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
-use domain::id::TenantId;
 use domain::json::Object;
 use domain::matcher::Matcher;
 use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
@@ -12,8 +11,8 @@ use super::draft::Draft;
 use super::handler::handler;
 use super::setting::{NO_MASTER, Setting};
 use super::{
-    DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_HOOKS, MAX_NAME_CHARS, MAX_TIMEOUT_MS, RecordContext, RecordError,
-    RecordErrorCode, ValidRecord, quoted, scope, warning,
+    DEFAULT_TIMEOUT_MS, Lang, MAX_AGENTS, MAX_HOOKS, MAX_NAME_CHARS, MAX_TIMEOUT_MS, RecordError, RecordErrorCode,
+    ValidRecord, quoted, scope, warning,
 };
 use crate::condition::{compile, compile_matcher};
 
@@ -146,9 +145,12 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
     within("agent_ids", agents.len(), MAX_AGENTS, "agents")
 }
 
-/// Whether `tenant` may have one hook more.
-pub(super) fn room(tenant: &TenantId, record_context: &RecordContext<'_>) -> Result<(), RecordError> {
-    if (record_context.held)(tenant) < MAX_HOOKS {
+/// Whether a tenant that has `held` hooks may have one more.
+///
+/// # Errors
+/// It may not.
+pub fn room(held: usize) -> Result<(), RecordError> {
+    if held < MAX_HOOKS {
         return Ok(());
     }
     Err(RecordError::hook(format!("the tenant has {MAX_HOOKS} hooks, and may not have more; delete one first")))

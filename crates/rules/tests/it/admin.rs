@@ -5,6 +5,7 @@ mod breakers;
 mod chains;
 mod handlers;
 mod history;
+mod importing;
 mod isolation;
 mod methods;
 mod rule_cache;

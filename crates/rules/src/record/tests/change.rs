@@ -202,4 +202,13 @@ fn a_tripped_hook_acts_again_after_any_change() {
     let edition = Rule { enabled: false, disabled_reason: "edition".into(), ..stored() };
     let reason = |updates: Value| World::default().patch(&edition, &updates).unwrap().hook.disabled_reason;
     assert_eq!([reason(json!({"name": "n"})), reason(json!({"enabled": true}))], ["edition", ""]);
+    assert_eq!(reason(json!({"enabled": false})), "");
+    // What a person said of it stays as long as it is off.
+    let noisy = Rule { enabled: false, disabled_reason: "too noisy".into(), ..stored() };
+    let reason = |updates: Value| World::default().patch(&noisy, &updates).unwrap().hook.disabled_reason;
+    let off = json!({"name": "n", "enabled": false});
+    assert_eq!(
+        [reason(json!({"name": "n"})), reason(off), reason(json!({"enabled": true}))],
+        ["too noisy", "too noisy", ""]
+    );
 }

@@ -1,9 +1,11 @@
 //! Who would be asked.
 
+use domain::checkpoint::CheckpointKind;
+use domain::id::HookId;
 use domain::json::{Value, json};
 use domain::rule::Rule;
 use domain::store::RuleChange;
-use pintle_rules::admin::CallerRole;
+use pintle_rules::admin::{CallerRole, ChainQuery};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
@@ -52,4 +54,19 @@ async fn each_hook_says_whether_it_would_run_and_why_not() {
     let chain = stage.ok(&admin, "hooks.chain", of_helper).await;
     let runs = chain["chain"].as_array().unwrap().iter().filter(|hook| hook["wouldRun"] == true);
     assert_eq!(runs.map(|hook| hook["name"].as_str().unwrap()).collect::<Vec<_>>(), ["runs", "agents"]);
+}
+
+#[tokio::test]
+async fn in_what_way_a_hook_of_the_host_is_broken_is_told_to_owners() {
+    let stage = Stage::new();
+    let (owner, viewer) = (of_default(CallerRole::Owner), of_default(CallerRole::Viewer));
+    let id = stage.create(&owner, script("tenant", "guard", "allow")).await;
+    let row = Rule { matcher: "(".into(), ..stage.row(&id) };
+    stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
+    stage.rule_cache.refresh().unwrap();
+    let hook = stage.rule_cache.mounted(&HookId::from(id.as_str())).unwrap();
+    let asking = ChainQuery { event: CheckpointKind::PreToolUse, agent: None, tool: Some("exec"), input: None };
+    let fate = |by| stage.rule_admin.fates(by, &asking, std::slice::from_ref(&hook)).unwrap().remove(0).unwrap();
+    assert!(fate(&owner).starts_with("it blocks: it could not evaluate its condition: "), "{}", fate(&owner));
+    assert_eq!(fate(&viewer), "it blocks: it is broken");
 }

@@ -80,6 +80,8 @@ pub(crate) struct Returning {
     pub(crate) events: Mutex<Vec<Value>>,
     /// Whether other texts are scripts, too: those that block once so many of them have run.
     pub(crate) blocks_after: Mutex<Option<usize>>,
+    /// What happens while the next script is looked at.
+    pub(crate) meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 fn returned(source: &str) -> Result<Object, String> {
@@ -106,6 +108,9 @@ impl Scripts for Returning {
     }
 
     fn check<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        if let Some(meanwhile) = self.meanwhile.lock().unwrap().take() {
+            meanwhile();
+        }
         let any = self.blocks_after.lock().unwrap().is_some();
         Box::pin(async move { if any { Ok(()) } else { returned(source).map(drop) } })
     }
