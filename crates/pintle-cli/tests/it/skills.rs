@@ -88,8 +88,8 @@ fn hooks_of_skills_are_listed_with_all_others_and_how_they_stand() {
     assert!(name == "beta" && why.contains("error E8: `file` is to name a `.md` file"), "{why}");
     let text = env.pintle(&["hooks", "list"]).out;
     let line = text.lines().find(|line| line.contains("alpha/tone")).unwrap_or_else(|| panic!("{text}"));
-    assert!(line.contains("of agent main, armed (proven "), "{text}");
-    assert!(text.contains("unproven: "), "{text}");
+    assert!(line.contains("armed (proven ") && line.contains(", of agent main"), "{text}");
+    assert!(text.contains("broken: "), "{text}");
     let doctor = env.pintle(&["doctor"]).out;
     assert!(doctor.contains("armed, 2 hooks, the model is told of it"), "{doctor}");
 }
