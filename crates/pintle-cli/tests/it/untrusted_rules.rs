@@ -62,7 +62,7 @@ fn a_rule_that_nobody_accepted_is_recorded_at_its_events() {
 fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     let env = cloned(GUARD);
     let listed = env.pintle(&["hooks", "list"]);
-    assert!(listed.out.contains("guard") && listed.out.contains("nobody accepted it"), "{listed}");
+    assert!(listed.out.contains("guard") && listed.out.contains("it has not been accepted"), "{listed}");
     let seen = [env.pintle(&["hooks", "show", "guard"]), env.pintle(&["hooks", "test", "guard"])];
     insta::assert_snapshot!(seen.map(|seen| seen.to_string()).concat(), @r#"
     exit 0
