@@ -213,7 +213,10 @@ mod tests {
         let fault = Fault::CannotStart { cause: "gone".into() };
         let stderr = format!("{}password=hunter2 end", "x".repeat(MAX_TAIL_BYTES));
         file.fell("g", "1", FailedStart { at, fault: &fault, stderr: &stderr });
-        assert_eq!(file.kept_of("g", Some("1")), Health::unproven(Step::Hello, "could not start: gone"));
+        assert_eq!(
+            file.kept_of("g", Some("1")),
+            Health::unproven(Step::Answer, "it answered, then could not start: gone")
+        );
         let stderr = &file.fall("g", "1").unwrap().stderr;
         assert!(stderr.ends_with(" end") && stderr.len() <= MAX_TAIL_BYTES && !stderr.contains("hunter2"), "{stderr}");
         file.answered(("g", "1"), at);

@@ -63,7 +63,7 @@ fn an_answer_of_somebody_else_is_none() {
             }),
             "version 9",
         ),
-        (Box::new(|_: &[u8]| b"{\"permissionDecision\":\"allow\"}".to_vec()), "no frame"),
+        (Box::new(|_: &[u8]| b"{\"permissionDecision\":\"allow\"}".to_vec()), "not a frame"),
         (Box::new(|bytes: &[u8]| ruled("{}").to_bytes(&KEY, bytes)[..20].to_vec()), "malformed"),
     ] {
         let world = World::new();

@@ -201,7 +201,7 @@ fn what_nobody_accepted_stops_nothing_however_broken_it_is() {
     };
     check(&[(FOUND, "x = [")], "work/pintle.toml:1:");
     check(&[(FOUND, "x = [")], &lines(&Place::with(&[(FOUND, "x = [")]))[0]);
-    let both = "both work/pintle.toml and work/pintle.json are there, and nobody accepted either of them";
+    let both = "both work/pintle.toml and work/pintle.json are there, and neither has been accepted";
     check(&[(FOUND, "[agents.main]\nsystem = 'x'\n"), ("work/pintle.json", "{}")], both);
     check(
         &[(FOUND, "[agents.main]\nsystem = 'x'\n")],
