@@ -232,20 +232,6 @@ impl FaultKind {
         }
     }
 
-    /// Whether people who do not run the host are told the cause beside the phrase, as [`Fault::told`] does.
-    fn tells_cause(self) -> bool {
-        match self {
-            Self::Unreadable | Self::ProtocolError | Self::ConditionFailed | Self::Unavailable => true,
-            Self::CannotStart
-            | Self::TimedOut
-            | Self::Killed
-            | Self::BadExit
-            | Self::TooLarge
-            | Self::Panicked
-            | Self::Cancelled => false,
-        }
-    }
-
     /// The kind that `word` names.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
@@ -253,7 +239,7 @@ impl FaultKind {
 
     /// The text of [`Fault::told`] for a fault of which its word, its phrase and its cause are kept.
     pub fn told_of(word: &str, phrase: &str, cause: Option<&str>) -> String {
-        match cause.filter(|_| Self::named(word).is_some_and(Self::tells_cause)) {
+        match cause.filter(|_| Self::named(word).is_some_and(|kind| !kind.may_quote_a_program())) {
             Some(cause) => format!("{phrase}: {cause}"),
             None => phrase.to_owned(),
         }

@@ -1,8 +1,9 @@
 //! The model door: what any agent asks of a model, and every call that the model wants, passes hooks.
 //!
-//! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, `strict` reads members in one form only, [`request`] is what an
-//! agent asks and [`answer`] how an answer is worked, both in one form for all wires; [`anthropic`] and [`openai`] are the
-//! wires, [`wire`] their table; [`keeper`] knows what became of what was said before.
+//! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, `strict` reads members
+//! in one form only; [`request`] is what an agent asks and [`answer`] how an answer is worked, both in one form for all
+//! wires; [`anthropic`] and [`openai`] are the wires, [`wire`] their table; [`keeper`] knows what became of what was said
+//! before.
 //!
 //! Effects: [`door`] knows vendors and sessions, [`upstream`] asks a vendor, `inbound` puts to the hooks what a request
 //! brings, `talk` works an answer, [`serve`] is all of it over HTTP.

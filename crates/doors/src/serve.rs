@@ -97,7 +97,7 @@ fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
     }
     let named = text(header::HOST).unwrap_or_default();
     if !is_this_machine(&named) {
-        let why = format!("`Host: {named}` is no name of this machine; expected 127.0.0.1 or localhost");
+        let why = format!("`Host: {named}` does not name this machine; expected 127.0.0.1 or localhost");
         return Err((StatusCode::FORBIDDEN, why));
     }
     if let Some(encoding) = text(header::CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
@@ -133,7 +133,11 @@ async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, boo
         Err(error) => return refusal(wire, StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let claim = header(SESSION).filter(|name| name.len() <= MAX_SESSION_NAME);
+    let claim = header(SESSION);
+    if claim.is_some_and(|name| name.len() > MAX_SESSION_NAME) {
+        let why = format!("`{SESSION}` is longer than {MAX_SESSION_NAME} bytes");
+        return refusal(wire, StatusCode::BAD_REQUEST, &why);
+    }
     let session = match door.session(wire, &seen, (claim, header("user-agent").unwrap_or_default())).await {
         Ok(session) => session,
         Err(why) => return refusal(wire, StatusCode::FORBIDDEN, &why),
@@ -218,7 +222,7 @@ fn is_events(headers: &HeaderMap) -> Result<bool, String> {
     Ok(streams)
 }
 
-/// An answer that is none: it goes on as it is, unless a client could read a model's words in it.
+/// An error of the vendor: it goes on as it is, unless a client could read a model's words in it.
 async fn failed(wire: Wire, answer: reqwest::Response) -> Response {
     let (status, head) = (answer.status(), coming(answer.headers()));
     let said = |why: &str| {
@@ -226,7 +230,7 @@ async fn failed(wire: Wire, answer: reqwest::Response) -> Response {
     };
     match is_events(answer.headers()) {
         Ok(false) => {}
-        Ok(true) => return said("its answer comes as events, which no error does"),
+        Ok(true) => return said("its answer comes as events, as no error should"),
         Err(why) => return said(&why),
     }
     let body = Body::from_stream(answer.bytes_stream());

@@ -108,10 +108,7 @@ impl Talk {
                     }
                     self.ended();
                 }
-                Some(AnswerStep::Broken(why)) => {
-                    tracing::warn!("{}: {why}", self.session.wire.name());
-                    (self.broken, self.is_over) = (Some(why), true);
-                }
+                Some(AnswerStep::Broken(why)) => self.breaks(&why),
                 None => match tokio::time::timeout(SILENCE, self.bytes.next()).await {
                     Ok(Some(Ok(bytes))) => self.answer.feed(&bytes),
                     // What is missing is noticed by the machine, which knows what belongs to an answer.
@@ -122,9 +119,15 @@ impl Talk {
         None
     }
 
-    fn fail(&mut self, why: &str) -> Option<Bytes> {
+    /// It goes no further, and the record says why: no hook was asked.
+    fn breaks(&mut self, why: &str) {
         tracing::warn!("{}: {why}", self.session.wire.name());
+        self.session.hooks.refused(CheckpointKind::AfterLlm, why);
         (self.broken, self.is_over) = (Some(why.to_owned()), true);
+    }
+
+    fn fail(&mut self, why: &str) -> Option<Bytes> {
+        self.breaks(why);
         self.answer.keep_alive().map(|_| self.session.wire.error_event(why).into())
     }
 

@@ -39,8 +39,8 @@ const NOT_BACK: [&str; 6] =
 /// Why no answer came.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// The address is none.
-    #[error("`{0}` is no address: expected http:// or https://")]
+    /// The address cannot be used.
+    #[error("`{0}` is not an address, expected http:// or https://")]
     Address(String),
     /// There are no root certificates.
     #[error(transparent)]
@@ -73,7 +73,7 @@ impl Upstream {
     /// The one at `base`.
     ///
     /// # Errors
-    /// It is no address, or no client can be made for it.
+    /// It is not an address, or no client can be made for it.
     pub fn new(base: &str) -> Result<Self, UpstreamError> {
         let wrong = || UpstreamError::Address(base.to_owned());
         let url = Url::parse(base).ok().filter(|url| matches!(url.scheme(), "http" | "https")).ok_or_else(wrong)?;

@@ -23,3 +23,4 @@ pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, panic_deny};
 pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};
+pub use wire::mcp_name;

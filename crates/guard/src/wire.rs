@@ -181,7 +181,7 @@ pub(crate) fn call(host: &GuardHost, native: String, arguments: Object) -> HostC
 }
 
 /// `mcp_SERVER_TOOL` for `mcp__SERVER__TOOL`, and for itself.
-fn mcp_name(native: &str) -> Option<String> {
+pub fn mcp_name(native: &str) -> Option<String> {
     if let Some(rest) = native.strip_prefix("mcp__") {
         let (server, tool) = rest.split_once("__")?;
         return Some(format!("mcp_{server}_{tool}"));

@@ -140,7 +140,7 @@ fn block_kind(document: &JsonDocument, block: &Node) -> Result<BlockKind, String
             None => Ok(BlockKind::Call { has_input: false }),
             // Its members are the tool's own.
             Some(Kind::Object(members)) => Ok(BlockKind::Call { has_input: !members.is_empty() }),
-            Some(Kind::Array(_) | Kind::Plain) => Err("the `input` of a call is no object".into()),
+            Some(Kind::Array(_) | Kind::Plain) => Err("the `input` of a call is not an object".into()),
         },
         "server_tool_use" | "mcp_tool_use" => Ok(BlockKind::Hosted),
         _ => Ok(BlockKind::Other),

@@ -77,7 +77,7 @@ impl WholeMessage {
             match kind.as_str() {
                 "tool_use" => {
                     let input = part.get("input").map(|input| document.value(input)).unwrap_or(Value::Null);
-                    let arguments = input.as_object().cloned().ok_or("the input of a call is no object")?;
+                    let arguments = input.as_object().cloned().ok_or("the `input` of a call is not an object")?;
                     self.waiting.push_back((place, WantedCall { id: text("id"), name: text("name"), arguments }));
                 }
                 "server_tool_use" | "mcp_tool_use" => {}

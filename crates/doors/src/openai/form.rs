@@ -46,7 +46,7 @@ pub(super) fn choices<'n>(document: &'n JsonDocument, own: &str, asked: u64) -> 
         for name in ["delta", "message"] {
             let Some(message) = object(document, choice, name)? else { continue };
             if document.says(message, "function_call") {
-                return Err("the answer has a `function_call`, a form that has been given up".into());
+                return Err("the answer has a `function_call`, an old form that is not supported".into());
             }
             text(document, message, "content")?;
             let calls = list(document, message, "tool_calls")?;
@@ -79,7 +79,9 @@ pub(super) fn call<'n>(document: &JsonDocument, node: &'n Node) -> Result<CallFo
     let of = |name: &str| inner.map_or(Ok(None), |inner| text(document, inner, name));
     let is_object = inner.and_then(|inner| member(document, inner, "arguments")).is_some_and(|node| !is_plain(node));
     if is_object {
-        return Err("the `arguments` of a call are no text: this server does not write them as the wire does".into());
+        return Err(
+            "the `arguments` of a call are not a text: this server does not write them as the wire has them".into()
+        );
     }
     Ok(CallForm {
         index: index(document, node, "index")?,

@@ -83,8 +83,8 @@ impl Shared {
         self.blocking(move |shared| {
             let query = RecordQuery { tenant: Some(who.tenant.clone()), limit: MAX_EVENTS, ..RecordQuery::default() };
             let events = shared.store.find(&query)?;
-            let own = events.iter().filter(|event| may_see(&who, &event.session_id));
-            Ok(json!({ "events": events.len(), "hooks": at_checkpoints(own) }))
+            let own: Vec<_> = events.iter().filter(|event| may_see(&who, &event.session_id)).collect();
+            Ok(json!({ "events": own.len(), "hooks": at_checkpoints(own) }))
         })
         .await
     }

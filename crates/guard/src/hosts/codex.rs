@@ -4,7 +4,7 @@ use domain::json::{Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -106,9 +106,6 @@ pub static CODEX: GuardHost = GuardHost {
     adapter: HostAdapter { decode, encode },
     trial: HostTrial { wire: TrialWire::Responses, shell, run, hears_refusals: true },
 };
-
-/// What decides alone: there is no answer then.
-const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 /// What makes it pass over every hook.
 const TRUST: &str = "`features.hooks = false`, or a hook that nobody accepted: it is passed over without a word";

@@ -4,7 +4,7 @@ use domain::json::{Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -119,9 +119,6 @@ pub static GEMINI: GuardHost = GuardHost {
     adapter: HostAdapter { decode, encode },
     trial: HostTrial { wire: TrialWire::Gemini, shell, run, hears_refusals: true },
 };
-
-/// What decides alone: there is no answer then.
-const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 const SWITCH: &str = "`hooksConfig.enabled` or `hooksConfig.disabled` of a project";
 const FILE: &[Holds] = &[Holds::Path("file_path"), Holds::Path("absolute_path")];

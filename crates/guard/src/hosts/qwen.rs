@@ -4,7 +4,7 @@ use domain::json::{Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -93,9 +93,6 @@ pub static QWEN: GuardHost = GuardHost {
     adapter: HostAdapter { decode, encode },
     trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: true },
 };
-
-/// What decides alone: there is no answer then.
-const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
 
 const SWITCH: &str = "`disableAllHooks` of a project, which beats every other settings file";
 const LATER: &str = "an `allow` of another hook that stands behind ours";

@@ -29,7 +29,7 @@ pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
 /// What stands in `file`, if it is there.
 ///
 /// # Errors
-/// It cannot be read, or it is no file of a length that settings have.
+/// It cannot be read, or it is not a file of a length that settings have.
 pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
     // Whoever opens a pipe would wait for its other end.
     let opened = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(file);
@@ -39,7 +39,7 @@ pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     if !opened.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     let length = opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
@@ -77,8 +77,12 @@ pub(crate) fn write_kept(
         Some(kept) => {
             fs::create_dir_all(at.parent().unwrap_or(&places.folder))?;
             let text = json!({"file": file, "before": kept.before, "after": kept.after}).to_string();
-            let mut made = File::options().write(true).create(true).truncate(true).mode(0o600).open(at)?;
-            made.write_all(text.as_bytes())
+            // Whole or not at all: what was there before stands nowhere else.
+            let beside = at.with_extension("new");
+            let mut made = File::options().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+            made.write_all(text.as_bytes())?;
+            made.sync_all()?;
+            fs::rename(beside, at)
         }
         None if at.exists() => fs::remove_file(at),
         None => Ok(()),
@@ -99,7 +103,7 @@ mod tests {
         assert_eq!(text_of(&at("some")).unwrap().as_deref(), Some("{}"));
         nix::unistd::mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
         for name in ["pipe", "."] {
-            assert!(text_of(&at(name)).unwrap_err().to_string().contains("no regular file"), "{name}");
+            assert!(text_of(&at(name)).unwrap_err().to_string().contains("not a regular file"), "{name}");
         }
     }
 }

@@ -123,7 +123,10 @@ impl Look<'_> {
         if !texts.iter().any(is_ours) {
             return None;
         }
-        let own = hook_program().ok().and_then(|program| OwnEntry::of(self.places, &program).ok());
+        let own = match self.own() {
+            Ok(own) => own,
+            Err(why) => return Some(Some(why)),
+        };
         let flaw = rows.iter().zip(texts).find_map(|((row, file), text)| {
             let name = row.name;
             let text = match text {
@@ -134,7 +137,7 @@ impl Look<'_> {
             if let Some(flaw) = missing(&text, self.places) {
                 return Some(format!("`{name}`: {flaw}"));
             }
-            let entry = own.as_ref()?.for_host(self.host);
+            let entry = own.for_host(self.host);
             let written = settings::install_event(self.host, (&entry, row), Some(&text), None);
             if written.map(|written| written.text) != Ok(text) {
                 return Some(format!("`{name}` is not what `pintle guard install` writes, which puts it right"));
@@ -145,9 +148,19 @@ impl Look<'_> {
         Some(flaw)
     }
 
+    /// What stands in entries that are written today, or why nothing can be compared with it.
+    fn own(&self) -> Result<OwnEntry, String> {
+        let program = hook_program().map_err(|error| error.to_string());
+        let own = program.and_then(|program| OwnEntry::of(self.places, &program).map_err(|error| error.message));
+        own.map_err(|why| format!("its entries cannot be compared with those written today: {why}"))
+    }
+
     /// How the entries in `text` differ from those that are written today, in anything that the host reads.
     fn differs(&self, text: &str) -> Option<String> {
-        let own = OwnEntry::of(self.places, &hook_program().ok()?).ok()?;
+        let own = match self.own() {
+            Ok(own) => own,
+            Err(why) => return Some(why),
+        };
         let written = settings::install(self.host, &own.for_host(self.host), Some(text), None);
         match written.and_then(|written| settings::is_same(self.host, &written.text, text)) {
             Ok(true) => None,
@@ -189,9 +202,11 @@ impl Look<'_> {
             HookAcceptance::NotNeeded => None,
             HookAcceptance::AppServer { .. } if scope == InstallScope::System => None,
             HookAcceptance::AppServer { .. } => {
-                let (name, program) = (self.host.name, hook_program().ok()?);
-                let commands =
-                    settings::commands(self.host, &OwnEntry::of(self.places, &program).ok()?.for_host(self.host));
+                let name = self.host.name;
+                let commands = match self.own() {
+                    Ok(own) => settings::commands(self.host, &own.for_host(self.host)),
+                    Err(why) => return Some(why),
+                };
                 let own = OwnHooks { file, commands: &commands };
                 match accepted::look(Path::new(self.host.id), own, &self.env.cwd) {
                     Ok(found) if found.is_whole() => None,

@@ -42,18 +42,22 @@ impl AgentInfo for HostKnowledge {
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let Some(row) = self.tool.filter(|row| row.canonical == name) else { return Arc::default() };
         let texts = shell_texts(row, arguments);
-        if texts.is_empty() {
-            return Arc::default();
-        }
-        // Several run one after another, each in a shell of its own.
-        let text = texts.join("\n");
-        let text = ShellText { text: &text, cwd: &self.cwd, workspace: &self.workspace, shell: ShellKind::Unknown };
-        Arc::new(shell::facts(text))
+        facts_of(&texts, (&self.cwd, &self.workspace))
     }
 
     fn place(&self, _name: &str) -> CallPlace {
         CallPlace::in_folder(real(&self.cwd).display())
     }
+}
+
+/// What shell texts of one call would do, in a folder of a workspace.
+pub(crate) fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
+    if texts.is_empty() {
+        return Arc::default();
+    }
+    // Several run one after another, each in a shell of its own.
+    let text = texts.join("\n");
+    Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
 }
 
 /// The real path of a folder, as far as there is one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use domain::checkpoint::AgentInfo;
 use domain::id::{HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use domain::shell::ShellFacts;
 use domain::tool::{CallPlace, ToolCall};
 use doors::answer::DenyMode;
 use doors::{DoorHost, DoorVisit, ModelDoor, VendorSettings, Wire};
@@ -24,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::folders::Folders;
+use super::known::facts_of;
 use crate::error::CliError;
 
 /// The door that events come in by, as their identity says it.
@@ -239,8 +240,7 @@ impl AgentInfo for DoorKnowledge {
         if let Some(row) = hosts.into_iter().find_map(|host| host.tool(name)) {
             return Some(row.canonical.to_owned());
         }
-        let of_server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-        Some(of_server.map_or_else(|| name.to_owned(), |(server, tool)| format!("mcp_{server}_{tool}")))
+        Some(guard::mcp_name(name).unwrap_or_else(|| name.to_owned()))
     }
 
     fn model(&self, _model: &str) -> bool {
@@ -257,12 +257,8 @@ impl AgentInfo for DoorKnowledge {
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
-        let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?]));
-        let Some(texts) = texts else { return Arc::default() };
-        // Several run one after another, each in a shell of its own.
-        let text = texts.join("\n");
-        let cwd: &Path = &self.folder;
-        Arc::new(shell::facts(ShellText { text: &text, cwd, workspace: cwd, shell: ShellKind::Unknown }))
+        let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
+        facts_of(&texts, (&self.folder, &self.folder))
     }
 
     fn place(&self, _name: &str) -> CallPlace {

@@ -175,7 +175,7 @@ impl RuleAdmin {
         if closed.is_some()
             && let Err(error) = self.in_force()
         {
-            tracing::warn!(%error, "circuit breakers were closed");
+            tracing::warn!(%error, "circuit breakers were closed, but the rules could not be read again");
         }
     }
 

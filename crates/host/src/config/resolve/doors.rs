@@ -42,7 +42,7 @@ fn read(raw: RawModelDoor) -> Result<ModelDoorConfig, EntryProblem> {
         None | Some("answer") => false,
         Some("text") => true,
         Some(word) => {
-            let message = format!("unsupported way \"{word}\", expected {}", DENIES.join(" or "));
+            let message = format!("unsupported word \"{word}\", expected {}", DENIES.join(" or "));
             return Err(EntryProblem::new(&["deny"], message).meant(word, DENIES));
         }
     };

@@ -131,7 +131,7 @@ fn a_file_that_is_none_is_refused_and_nothing_waits_for_it() {
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for command in ["install", "uninstall"] {
             let seen = pintle(&env, &["guard", command, "--host", id, "--yes"]);
-            assert!(seen.code == Some(1) && seen.err.contains("it is no regular file"), "{id}: {seen}");
+            assert!(seen.code == Some(1) && seen.err.contains("it is not a regular file"), "{id}: {seen}");
         }
     }
 }

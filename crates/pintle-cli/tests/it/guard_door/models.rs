@@ -27,7 +27,9 @@ fn guarded(more: &str) -> Guarded {
     let change = r#"{"action":"modify","call":{"tool":"change","arguments":{"amount":0}}}"#;
     let redact = r#"{"action":"modify","result":{"result":{"for_llm":"[withheld]"}}}"#;
     let mut config = "[agents.main]\nask = ['ask_me']\n".to_owned();
+    let stop = r#"{"action":"abort_turn","reason":"nothing more today"}"#;
     for (name, stage, script) in [
+        ("stop", "after_tool", answering("*'stop it'*", stop)),
         ("house", "before_tool", answering(&format!("{BEFORE_TOOL}forbidden*"), deny)),
         ("safe", "before_tool", answering(&format!("{BEFORE_TOOL}'\"change\"'*"), change)),
         ("redact", "after_tool", answering("*hunter2*", redact)),
@@ -241,6 +243,32 @@ fn a_result_leaves_as_hooks_made_it_each_time_and_they_are_asked_once() {
 }
 
 #[test]
+fn a_result_after_which_a_hook_stops_the_turn_does_not_leave() {
+    let guarded = guarded("");
+    let call = json!({"type": "tool_use", "id": "t1", "name": "lookup", "input": {"amount": 1}});
+    let body = json!({"model": "m", "messages": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "stop it"}]},
+    ]});
+    for _ in 0..2 {
+        let (status, _, answer) = guarded.send(ANTHROPIC, "", &body.to_string());
+        assert!(status == 403 && answer.contains("nothing more today"), "{status} {answer}");
+    }
+    assert_eq!(guarded.vendor.came().len(), 0);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_refused_and_the_record_says_so() {
+    let guarded = guarded("");
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "in another form"}]});
+    let (status, _, answer) = guarded.send(OPENAI, "", &body.to_string());
+    let why = "the `arguments` of a call are not a text";
+    assert!(status == 502 && answer.contains(why) && !answer.contains("amount"), "{status} {answer}");
+    wait_for(|| guarded.door.env.pintle(&["why", "--denied"]).out.contains(why).then_some(()));
+}
+
+#[test]
 fn a_refused_prompt_does_not_leave_and_does_not_block_what_comes_after_it() {
     let guarded = guarded("");
     let rule = "[[hook]]\nname = 'gate'\nevent = 'user_prompt_submit'\nhandler_type = 'script'\nscope = 'tenant'\n\
@@ -295,9 +323,11 @@ fn what_has_no_business_at_the_door_is_turned_away() {
     let guarded = guarded("");
     let body = r#"{"model":"m","messages":[{"role":"user","content":"hello"}]}"#;
     let elsewhere = body.replace("hello", "go elsewhere");
+    let long = format!("X-Pintle-Session: {}\n", "x".repeat(201));
     let hosted = body.replace("}]}", "}],\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"web_search\"}]}");
     for (line, headers, body, status, part) in [
         (ANTHROPIC, "Origin: https://a.example\n", body, 403, "browser"),
+        (ANTHROPIC, long.as_str(), body, 400, "longer than 200 bytes"),
         (ANTHROPIC, "Content-Encoding: gzip\n", body, 415, "compressed"),
         (ANTHROPIC, "", "{\"messages\":[],\"messages\":[]}", 400, "twice"),
         (OPENAI, "", "[]", 400, "messages"),

@@ -100,6 +100,11 @@ pub(super) fn said(came: &Came) -> (&'static str, &'static str, String) {
         let error = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
         return ("429 Too Many Requests", "application/json", error.into());
     }
+    if prompt.contains("in another form") {
+        let call = r#"{"id":"c","type":"function","function":{"name":"lookup","arguments":{"amount":1}}}"#;
+        let answer = format!(r#"{{"choices":[{{"index":0,"message":{{"tool_calls":[{call}]}}}}]}}"#);
+        return ("200 OK", "application/json", answer);
+    }
     let names: Vec<&str> = prompt.strip_prefix("call ").map(|names| names.split(' ').collect()).unwrap_or_default();
     let id = |place: usize| format!("call_{}_{place}", messages.len());
     let calls: Vec<(String, &str)> = names.iter().enumerate().map(|(place, name)| (id(place), *name)).collect();
