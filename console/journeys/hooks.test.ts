@@ -65,7 +65,7 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("link", { name: "Safety webhook" }).click();
   await page.getByRole("button", { name: "Switch off" }).click();
   const dialog = page.getByRole("dialog");
-  expect(await dialog.innerText()).toContain("Calls that match ^list_dir$ are not held back by it any more");
+  expect(await dialog.innerText()).toContain("Calls that match ^list_dir$ are no longer held back by it");
   // A gate is switched off for a reason, which stands beside it.
   expect(await dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Reason").fill("it blocks too much");

@@ -16,7 +16,7 @@ export const healthEn = {
   },
   breakers: "Hooks that do not act",
   noBreaker: (on: number) => `None: ${count(on, "hook is", "hooks are")} on, and no breaker is open.`,
-  breakersAbout: "Those that nobody switched off, and that do not act all the same.",
+  breakersAbout: "Hooks that are on, but do not act.",
   whileTripped: { block: "What it matches is refused until it is reset.", allow: "What it matches passes until it is reset." },
   noAgents: "The agents that it was for are gone.",
   doctor: {

@@ -135,7 +135,7 @@ export const settingsEn = {
     letIn: "Open",
     openWhich: (name: string) => `Open ${name}`,
     closeTitle: (name: string) => `Close ${name}?`,
-    closeAbout: "Nobody is let into it any more, owners neither: its connections and pages close within a second, and its keys are refused. Nothing of it is deleted.",
+    closeAbout: "No one is let in any more, not even owners: its connections and pages close within a second, and its keys are refused. Nothing of it is deleted.",
     closeHere: "You are in it: this page closes, too.",
   },
   webhooks: {
