@@ -7,5 +7,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A page is asked until it says what is expected: what it showed before may still stand there.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

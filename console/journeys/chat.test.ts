@@ -61,10 +61,10 @@ test("an earlier message is edited and sent again, and what came after it leaves
   await send(page, "The second answer.");
   await page.getByRole("button", { name: "Edit and retry: a first question" }).click();
   await page.getByText("everything after it leaves the conversation").waitFor();
-  expect(await page.getByLabel("Message").inputValue()).toBe("a first question");
+  await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("a first question");
   // Somebody may think better of it.
   await page.getByRole("button", { name: "Cancel" }).click();
-  expect(await page.getByLabel("Message").inputValue()).toBe("");
+  await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("");
   await page.getByRole("button", { name: "Edit and retry: a first question" }).click();
   await page.getByLabel("Message").fill("a better question");
   await send(page, "The answer to the edited one.");
@@ -82,7 +82,7 @@ test("whoever opens a conversation later sees what was blocked in it, and comes 
   await page.reload();
   const call = page.locator("[data-kind=call]");
   await call.locator("p").getByText("nobody looks").waitFor();
-  expect(await call.innerText()).toMatch(/blocked[^]*no-lists: nobody looks/);
+  await expect.poll(() => call.innerText()).toMatch(/blocked[^]*no-lists: nobody looks/);
   await page.getByText("What hooks did in this turn").click();
   await page.getByRole("link", { name: "no-lists" }).last().waitFor();
   await page.getByRole("link", { name: "Open the turn" }).first().click();
@@ -100,7 +100,7 @@ test("an edited message that a gate stops changes nothing", async () => {
   await page.locator("[data-kind=blocked]").getByText("that is a secret").waitFor();
   await page.reload();
   await page.locator("[data-kind=answer]").waitFor();
-  expect(await page.locator("[data-kind=asked], [data-kind=answer]").allInnerTexts()).toEqual(["a question", "The first answer."]);
+  await expect.poll(() => page.locator("[data-kind=asked], [data-kind=answer]").allInnerTexts()).toEqual(["a question", "The first answer."]);
 });
 
 test("a message is edited as somebody saw it, or not at all", async () => {
@@ -128,7 +128,7 @@ test("a message is edited as somebody saw it, or not at all", async () => {
     return edited.error?.message;
   });
   expect(refused).toContain("the conversation went on meanwhile");
-  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
+  await expect.poll(() => page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
 });
 
 test("whoever edits while the conversation goes on keeps what they typed, and is told", async () => {
@@ -144,10 +144,10 @@ test("whoever edits while the conversation goes on keeps what they typed, and is
   await send(other, "The second answer.");
   await page.getByText("The second answer.").waitFor();
   await page.getByText("The conversation went on while you were editing").waitFor();
-  expect(await page.getByLabel("Message").inputValue()).toBe("a better question");
-  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
+  await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("a better question");
+  await expect.poll(() => page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one"]);
   await send(page, "The third answer.");
-  expect(await page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one", "a better question"]);
+  await expect.poll(() => page.locator("[data-kind=asked]").allInnerTexts()).toEqual(["a question", "and another one", "a better question"]);
 });
 
 test("files are attached, go with a message, come back with it, and what is not taken says why", async () => {
@@ -163,7 +163,7 @@ test("files are attached, go with a message, come back with it, and what is not 
   await page.getByRole("alert").getByText('files of the type "text/html" are not taken').waitFor();
   await page.getByLabel("Message").fill("look at these");
   // What was not taken does not go along: somebody takes it away first.
-  expect(await page.getByRole("button", { name: "Send", exact: true }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Send", exact: true }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Remove page.html" }).click();
   await send(page, "All done.");
   const mine = page.locator("[data-kind=asked]");
@@ -182,7 +182,7 @@ test("files are attached, go with a message, come back with it, and what is not 
   await page.getByLabel("Message", { exact: true }).fill("look again");
   await send(page, "Another answer.");
   await mine.getByRole("img", { name: "Picture red.png" }).waitFor();
-  expect(await mine.allInnerTexts()).toHaveLength(1);
+  await expect.poll(() => mine.allInnerTexts()).toHaveLength(1);
 });
 
 test("files are dropped and pasted, on a telephone too, and go with no message into a turn that runs", async () => {
@@ -204,7 +204,7 @@ test("files are dropped and pasted, on a telephone too, and go with no message i
   await page.getByLabel("Message").fill("here");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByRole("button", { name: "Stop" }).waitFor();
-  expect(await page.getByRole("button", { name: "Attach files" }).isDisabled()).toBe(true);
+  await expect.poll(() => page.getByRole("button", { name: "Attach files" }).isDisabled()).toBe(true);
   await page.getByText("All done.").waitFor();
   await page.locator("[data-kind=asked]").getByText("two.txt").waitFor();
 });

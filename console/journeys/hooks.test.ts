@@ -43,31 +43,31 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("button", { name: "Run test" }).click();
   const result = page.getByTestId("result");
   await result.getByText("listing is for people").waitFor();
-  expect(await result.innerText()).toMatch(/block[\s\S]*Took[\s\S]*ms[\s\S]*HTTP status[\s\S]*200/);
+  await expect.poll(() => result.innerText()).toMatch(/block[\s\S]*Took[\s\S]*ms[\s\S]*HTTP status[\s\S]*200/);
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.getByRole("heading", { name: /Safety webhook/ }).waitFor();
-  expect(await page.getByTestId("answer").innerText()).toContain("before a tool that matches ^list_dir$ runs");
+  await expect.poll(() => page.getByTestId("answer").innerText()).toContain("before a tool that matches ^list_dir$ runs");
 
   await page.getByRole("link", { name: "Chat", exact: true }).click();
   await page.getByRole("button", { name: "New" }).click();
   await say(page, "look around");
   const blocked = page.locator("[data-kind=call]").first();
-  expect(await blocked.innerText()).toContain("listing is for people");
-  expect(await blocked.innerText()).toContain("list_dir");
+  await expect.poll(() => blocked.innerText()).toContain("listing is for people");
+  await expect.poll(() => blocked.innerText()).toContain("list_dir");
 
   // Why, in one click from there, and what it did, in two.
   await blocked.getByRole("link", { name: "Safety webhook" }).click();
   await page.getByRole("tab", { name: "History" }).click();
   await page.getByText("listing is for people").first().click();
   await page.getByTestId("answer").waitFor();
-  expect(await page.getByTestId("answer").innerText()).toBe("list_dir was refused by Safety webhook: listing is for people");
+  await expect.poll(() => page.getByTestId("answer").innerText()).toBe("list_dir was refused by Safety webhook: listing is for people");
 
   await page.getByRole("link", { name: "Safety webhook" }).click();
   await page.getByRole("button", { name: "Switch off" }).click();
   const dialog = page.getByRole("dialog");
-  expect(await dialog.innerText()).toContain("Calls that match ^list_dir$ are no longer held back by it");
+  await expect.poll(() => dialog.innerText()).toContain("Calls that match ^list_dir$ are no longer held back by it");
   // A gate is switched off for a reason, which stands beside it.
-  expect(await dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
+  await expect.poll(() => dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Reason").fill("it blocks too much");
   await dialog.getByRole("button", { name: "Switch off" }).click();
   await page.getByText("Off because: it blocks too much").waitFor();
@@ -76,7 +76,7 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("link", { name: "Chat", exact: true }).click();
   await page.getByRole("button", { name: "New" }).click();
   await say(page, "and now");
-  expect(await page.locator("[data-kind=call]").first().innerText()).toMatch(/ran\s+list_dir/);
+  await expect.poll(() => page.locator("[data-kind=call]").first().innerText()).toMatch(/ran\s+list_dir/);
   await context.close();
 });
 
@@ -96,10 +96,10 @@ test("two people edit one rule: the second sees both sides, and nothing typed is
   await ben.getByRole("button", { name: "Save", exact: true }).click();
   const dialog = ben.getByRole("dialog", { name: "Somebody else changed this hook" });
   await dialog.waitFor();
-  expect(await dialog.getByRole("table").innerText()).toContain('"timeout_ms": 3000');
-  expect(await dialog.getByRole("table").innerText()).toContain('"priority": 7');
+  await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"timeout_ms": 3000');
+  await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"priority": 7');
   await dialog.getByRole("button", { name: "Go on editing" }).click();
-  expect(await ben.getByLabel("Priority").inputValue()).toBe("7");
+  await expect.poll(() => ben.getByLabel("Priority").inputValue()).toBe("7");
   await ben.getByRole("button", { name: "Save", exact: true }).click();
   await ben.getByRole("dialog").getByRole("button", { name: "Save mine over it" }).click();
   await ben.getByText("Saved as version 3").waitFor();
@@ -136,12 +136,12 @@ test("an earlier version is looked at, and restored", async () => {
   await page.getByText("Saved as version 2").waitFor();
   await page.getByRole("tab", { name: "Versions" }).click();
   await page.getByText("What changed").first().click();
-  expect(await page.getByRole("table", { name: "Version 1 and version 2" }).innerText()).toContain('"priority": 9');
+  await expect.poll(() => page.getByRole("table", { name: "Version 1 and version 2" }).innerText()).toContain('"priority": 9');
   await page.getByRole("button", { name: "Restore version 1" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
   await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).first().waitFor();
   await page.getByRole("tab", { name: "Edit" }).click();
-  expect(await page.getByLabel("Priority").inputValue()).toBe("0");
+  await expect.poll(() => page.getByLabel("Priority").inputValue()).toBe("0");
   await context.close();
 });
 
@@ -152,7 +152,7 @@ test("a rewrite is shown side by side, with whether it would apply", async () =>
   await page.getByLabel("URL").fill(service.url);
   await page.getByRole("button", { name: "Run test" }).click();
   await page.getByText("that would not apply").waitFor();
-  expect(await page.getByRole("table", { name: "Input before and after" }).innerText()).toContain("elsewhere");
+  await expect.poll(() => page.getByRole("table", { name: "Input before and after" }).innerText()).toContain("elsewhere");
   await page.getByLabel("May rewrite").check();
   await page.getByRole("button", { name: "Run test" }).click();
   await page.getByText("that would apply").waitFor();
@@ -166,7 +166,7 @@ test("what the server refuses is said with its cause and what to do", async () =
   await page.getByLabel("URL").fill("http://localhost:1/check");
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.locator("[data-cause=ssrf]").waitFor();
-  expect(await page.getByLabel("URL").inputValue()).toBe("http://localhost:1/check");
+  await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://localhost:1/check");
   await page.getByLabel("URL").fill("");
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.getByText("This is needed.").waitFor();

@@ -71,7 +71,7 @@ const isRefused = (error: { readonly code: string; readonly message: string } | 
 test.each(ROLES)("%s: what the role may not do is absent in the page, and the server refuses it", async (role) => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/hooks", userOf(role));
-  expect(await page.getByTestId("role").innerText()).toContain(role);
+  await expect.poll(() => page.getByTestId("role").innerText()).toContain(role);
   const wrong: string[] = [];
   for (const deed of DEEDS) {
     const may = ROLES.indexOf(role) >= ROLES.indexOf(deed.least);
@@ -106,7 +106,7 @@ test("an address of what somebody may not see says that it is not there", async 
 test("the role is in sight on a telephone, too", async () => {
   const context = await rig.person({ viewport: { width: 360, height: 740 } });
   const page = await signedIn(context, gateway, "/hooks", "a-viewer");
-  expect(await page.getByTestId("role").isVisible()).toBe(true);
+  await expect.poll(() => page.getByTestId("role").isVisible()).toBe(true);
   await page.getByRole("button", { name: /More/ }).click();
   await page.getByRole("menuitem", { name: "Settings" }).click();
   await page.getByText("You are a-viewer, viewer in Default.").waitFor();

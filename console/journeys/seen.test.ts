@@ -106,9 +106,9 @@ test("the chain has all families in running order, for an event that is made up 
   await page.getByRole("link", { name: "What would run now?" }).click();
   const at = (name: string) => page.getByRole("region", { name, exact: true });
   await at("pre_tool_use").getByText("looks").waitFor();
-  expect(await at("pre_tool_use").innerText()).toMatch(/is asked\s+looks[^]*Then: continue/);
-  expect(await at("before_tool").innerText()).toMatch(/is not asked\s+freeze[^]*does not match[^]*Then: is not asked/);
-  expect(await page.getByLabel("Tool", { exact: true }).inputValue()).toBe("list_dir");
+  await expect.poll(() => at("pre_tool_use").innerText()).toMatch(/is asked\s+looks[^]*Then: continue/);
+  await expect.poll(() => at("before_tool").innerText()).toMatch(/is not asked\s+freeze[^]*does not match[^]*Then: is not asked/);
+  await expect.poll(() => page.getByLabel("Tool", { exact: true }).inputValue()).toBe("list_dir");
   // A rule that came later was not there then.
   await rule(page, scripted("later", "^list_dir$", { decision: "allow" }));
   await at("pre_tool_use").getByText("Then: it was not there").waitFor();
@@ -138,7 +138,7 @@ test("an approval shows a command as a shell reads it, and a change of a file si
   for (const part of ["runs code that is not in the text", "leaves the workspace", "rm -rf ../other", "https://a.example/x"]) {
     expect(said).toContain(part);
   }
-  expect(await page.getByTestId("call").locator("span.text-accent").allInnerTexts()).toEqual(["curl", "sh", "rm"]);
+  await expect.poll(() => page.getByTestId("call").locator("span.text-accent").allInnerTexts()).toEqual(["curl", "sh", "rm"]);
   await page.getByRole("button", { name: "Refuse" }).click();
   await page.getByText("by anna").waitFor();
   await page.goBack();
@@ -147,5 +147,5 @@ test("an approval shows a command as a shell reads it, and a change of a file si
   await page.getByRole("button", { name: "Send", exact: true }).click();
   const diff = page.getByRole("table", { name: "Change of a.txt" }).last();
   await diff.waitFor();
-  expect(await diff.getByRole("row").allInnerTexts()).toContainEqual(expect.stringMatching(/− two\s+\+ three/));
+  await expect.poll(() => diff.getByRole("row").allInnerTexts()).toContainEqual(expect.stringMatching(/− two\s+\+ three/));
 });

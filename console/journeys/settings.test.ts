@@ -51,12 +51,12 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
 
   await row(page, "nightly build").getByRole("button", { name: "Revoke nightly build" }).click();
   const sure = page.getByRole("dialog");
-  expect(await sure.innerText()).toContain("are refused within a second");
+  await expect.poll(() => sure.innerText()).toContain("are refused within a second");
   await sure.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("No key counts").waitFor();
   expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
   await page.getByLabel("Show those that ended, too").check();
-  expect(await row(page, "nightly build").innerText()).toContain("revoked");
+  await expect.poll(() => row(page, "nightly build").innerText()).toContain("revoked");
   expect(page.url()).toContain("all=yes");
   await context.close();
 });
@@ -73,7 +73,7 @@ test("a key that is revoked while a page is open ends the page, which says why",
   await expect.poll(() => page.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
   await done(admin, "anna", "api_keys.revoke", { id: apiKey.id });
   await page.locator("input[name=token]").waitFor();
-  expect(await page.getByRole("alert").innerText()).toMatch(/credentials/);
+  await expect.poll(() => page.getByRole("alert").innerText()).toMatch(/credentials/);
   await Promise.all([admins.close(), theirs.close()]);
 });
 
@@ -89,19 +89,19 @@ test("a member is added, made less, shut out, let in and removed, and each says 
   expect((await ask(page, "carl", "hooks.create", {})).error?.message).toContain("requires admin role");
   await page.getByLabel("Role of carl").selectOption("viewer");
   const sure = page.getByRole("dialog");
-  expect(await sure.innerText()).toContain("Make carl viewer?");
+  await expect.poll(() => sure.innerText()).toContain("Make carl viewer?");
   await sure.getByRole("button", { name: "Change the role" }).click();
   await sure.waitFor({ state: "detached" });
   expect((await ask(page, "carl", "chat.send", { message: "x" })).error?.message).toContain("requires operator role");
   await page.getByRole("button", { name: "Shut out carl" }).click();
-  expect(await sure.innerText()).toContain("stop working within a second");
+  await expect.poll(() => sure.innerText()).toContain("stop working within a second");
   await sure.getByRole("button", { name: "Shut out" }).click();
   await row(page, "carl").getByText("shut out").waitFor();
   expect((await ask(page, "carl", "agents.list", {})).error?.code).toBe("TENANT_ACCESS_REVOKED");
   await page.getByRole("button", { name: "Let in carl" }).click();
   await row(page, "carl").getByText("let in").waitFor();
   await page.getByRole("button", { name: "Remove carl" }).click();
-  expect(await sure.innerText()).toContain("API keys and sessions end with it");
+  await expect.poll(() => sure.innerText()).toContain("API keys and sessions end with it");
   await sure.getByRole("button", { name: "Remove" }).click();
   await row(page, "carl").waitFor({ state: "detached" });
   await context.close();
@@ -127,17 +127,17 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await page.getByText("owner · Default").waitFor();
   await go(page, "/hooks");
   await page.getByRole("link", { name: "pii-redactor" }).first().waitFor();
-  expect(await page.getByRole("link", { name: "of-acme" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("link", { name: "of-acme" }).count()).toBe(0);
   await page.getByLabel("Tenant").selectOption("all");
   await page.getByRole("link", { name: "of-acme" }).waitFor();
   await go(page, "/settings/tenants");
   await page.getByRole("button", { name: "Close Acme" }).click();
   const sure = page.getByRole("dialog");
-  expect(await sure.innerText()).toContain("Nothing of it is deleted");
+  await expect.poll(() => sure.innerText()).toContain("Nothing of it is deleted");
   await sure.getByRole("button", { name: "Close" }).click();
   await row(page, "acme").getByText("closed").waitFor();
   expect((await ask(page, "system", "agents.list", {}, TOKEN, "acme")).error?.code).toBe("TENANT_ACCESS_REVOKED");
-  expect(await row(page, "default").getByRole("button", { name: /Close/ }).count()).toBe(0);
+  await expect.poll(() => row(page, "default").getByRole("button", { name: /Close/ }).count()).toBe(0);
   await context.close();
 });
 
@@ -152,7 +152,7 @@ test("somebody sees their devices and signs out one, and all", async () => {
   const again = await signedIn(await rig.person(), gateway, "/settings", "dora");
   await again.getByRole("button", { name: "Sign out everywhere" }).click();
   const sure = again.getByRole("dialog");
-  expect(await sure.innerText()).toContain("All 2 sessions end");
+  await expect.poll(() => sure.innerText()).toContain("All 2 sessions end");
   await sure.getByRole("button", { name: "Sign out everywhere" }).click();
   await again.locator("input[name=token]").waitFor();
   await here.locator("input[name=token]").waitFor();
@@ -165,7 +165,7 @@ test("health shows the parts, and doctor proves the guards when an owner asks", 
   await page.getByRole("table", { name: "Parts" }).getByText("sqlite").waitFor();
   await page.getByRole("button", { name: "Run doctor" }).click();
   await page.getByTestId("doctor").locator("li").first().waitFor({ timeout: 50_000 });
-  expect(await findings(page)).toEqual([]);
+  await expect.poll(() => findings(page)).toEqual([]);
   await context.close();
 });
 

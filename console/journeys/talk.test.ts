@@ -31,7 +31,7 @@ test("an approval that is answered in one browser releases the turn in another",
   // It comes by itself, and says exactly what would run.
   await ben.getByRole("link", { name: /list_dir/ }).click();
   await ben.getByRole("heading", { name: /list_dir waits for an answer/ }).waitFor();
-  expect(await ben.getByTestId("call").innerText()).toContain('"path": "."');
+  await expect.poll(() => ben.getByTestId("call").innerText()).toContain('"path": "."');
   expect(await ben.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
   await ben.getByLabel("Reason").fill("only this once");
   await ben.getByRole("button", { name: "Approve once" }).click();
@@ -60,8 +60,8 @@ test("a message that a gate stops says which one and why, and nothing of it stay
   await page.getByLabel("Message").fill("the password is swordfish");
   await page.keyboard.press("Enter");
   await page.locator("[data-kind=blocked]").waitFor();
-  expect(await page.locator("[data-kind=blocked]").innerText()).toContain("no-secrets: that is a secret");
-  expect(await page.getByLabel("Message").inputValue()).toBe("");
+  await expect.poll(() => page.locator("[data-kind=blocked]").innerText()).toContain("no-secrets: that is a secret");
+  await expect.poll(() => page.getByLabel("Message").inputValue()).toBe("");
   const kept = await page.evaluate(() => document.body.innerText + JSON.stringify({ ...localStorage, ...sessionStorage }) + location.href);
   expect(kept).not.toContain("swordfish");
 });
@@ -108,7 +108,7 @@ test("hostile texts run nothing and overflow nothing", async () => {
   await page.locator("[data-kind=answer]").waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
   await fits();
-  expect(await page.locator("[data-kind=answer] a, [data-kind=answer] img").count()).toBe(0);
+  await expect.poll(() => page.locator("[data-kind=answer] a, [data-kind=answer] img").count()).toBe(0);
   for (const path of ["/hooks", "/executions"]) {
     await go(page, path);
     await page.locator("[data-row]").first().waitFor();
@@ -122,7 +122,7 @@ test("on one's own machine nobody signs in, and what they may not do is not offe
   const page = await (await rig.person()).newPage();
   await page.goto(`${gateway.url}/hooks`);
   await page.getByText("pii-redactor").first().waitFor();
-  expect(await page.getByRole("link", { name: "New hook" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("link", { name: "New hook" }).count()).toBe(0);
   await page.goto(`${gateway.url}/hooks/new`);
   await page.getByText("You cannot create hooks").waitFor();
   await page.getByText("pii-redactor").first().waitFor({ state: "detached" });
@@ -138,7 +138,7 @@ test("a wrong token is refused, and the address stays the one that was opened", 
   await page.getByLabel("Gateway token or API key").fill(TOKEN);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Executions" }).waitFor();
-  expect(await page.getByLabel("Decision").inputValue()).toBe("block");
+  await expect.poll(() => page.getByLabel("Decision").inputValue()).toBe("block");
   await page.goto(`${gateway.url}/hooks/0193a5b0-7000-7000-8000-00000000dead`);
   await page.getByText("There is no such hook").waitFor();
 });
@@ -168,7 +168,7 @@ test("a connection that is cut is said, and comes back with what was missed", as
     await page.getByText("The connection to the server is lost. Trying again…").waitFor();
   });
   await page.getByText("The connection to the server is lost. Trying again…").waitFor({ state: "detached" });
-  expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("typed and not lost");
+  await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("typed and not lost");
   await page.getByRole("link", { name: "Hooks", exact: true }).first().click();
   await page.getByText("pii-redactor").first().waitFor();
 });
@@ -200,7 +200,7 @@ test("everything is reached with keys alone", async () => {
   await page.locator(".cm-content").waitFor();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
-  expect(await page.locator(":focus").innerText()).toBe("Show the chain");
+  await expect.poll(() => page.locator(":focus").innerText()).toBe("Show the chain");
   await page.keyboard.press("Enter");
   await page.getByTestId("answer").getByText("Nothing was run.").waitFor();
 });

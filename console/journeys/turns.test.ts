@@ -41,18 +41,18 @@ test("why something was blocked is one click from the conversation, and all of i
   const page = await refused();
   await page.locator("[data-kind=call]").getByRole("link", { name: "Open the turn" }).click();
   await page.getByRole("tree").waitFor();
-  expect(await answer(page)).toBe(`exec was refused by no-force-push: ${WHY}.`);
+  await expect.poll(() => answer(page)).toBe(`exec was refused by no-force-push: ${WHY}.`);
   const detail = page.getByTestId("detail");
-  expect(await detail.innerText()).toContain(WHY);
-  expect(await detail.innerText()).toContain("git push --force origin main");
+  await expect.poll(() => detail.innerText()).toContain(WHY);
+  await expect.poll(() => detail.innerText()).toContain("git push --force origin main");
   // Hooks that did not run are one line; unfolded it says with what they were compared.
   const folded = page.getByRole("treeitem").filter({ hasText: /hooks? did not run/ }).first();
   await folded.click();
-  expect(await detail.innerText()).toContain("write-guard");
-  expect(await detail.innerText()).toMatch(/write_file.* does not match exec/);
+  await expect.poll(() => detail.innerText()).toContain("write-guard");
+  await expect.poll(() => detail.innerText()).toMatch(/write_file.* does not match exec/);
   await folded.click();
   await page.getByRole("treeitem").filter({ hasText: "write-guard" }).first().click();
-  expect(await detail.innerText()).toMatch(/Pattern\s+\S*write_file/);
+  await expect.poll(() => detail.innerText()).toMatch(/Pattern\s+\S*write_file/);
   // The address leads to the same row.
   const there = await (await rig.person()).newPage();
   await page.reload();
@@ -115,7 +115,7 @@ test("a refused call is understood and let through once in four clicks", async (
   await page.getByText("All done.").nth(1).waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
   const runs = page.locator("[data-kind=call]");
-  expect(await runs.last().innerText()).not.toContain(WHY);
+  await expect.poll(() => runs.last().innerText()).not.toContain(WHY);
   // Once: the same call is asked about again, and another one is refused as before.
   await page.getByLabel("Message").fill("and again");
   await page.keyboard.press("Enter");
@@ -153,7 +153,7 @@ test("the overview says what stands well, and each number leads to its list", as
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   const tiles = page.getByTestId("tiles");
   await tiles.getByRole("link", { name: /blocked/ }).waitFor();
-  expect(await tiles.getByRole("link", { name: /blocked/ }).innerText()).toMatch(/^1\s/);
+  await expect.poll(() => tiles.getByRole("link", { name: /blocked/ }).innerText()).toMatch(/^1\s/);
   const before = await tiles.boundingBox();
   // Live, and in its place.
   const other = await signedIn(await rig.person(), gateway, "/chat", "ben");

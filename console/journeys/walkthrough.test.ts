@@ -63,8 +63,8 @@ test("Navigate to Hooks in the sidebar.", async () => {
 
 test("Create — pick event, handler type (command greyed out on Standard edition), scope, matcher, then fill the handler-specific sub-form.", async () => {
   const other = await signedIn(await rig.person(), standard, "/hooks/new", "anna");
-  expect(await other.getByRole("radio", { name: "command" }).isDisabled()).toBe(true);
-  expect(await other.locator("#no-commands").innerText()).toContain("edition standard runs no commands");
+  await expect.poll(() => other.getByRole("radio", { name: "command" }).isDisabled()).toBe(true);
+  await expect.poll(() => other.locator("#no-commands").innerText()).toContain("edition standard runs no commands");
   await page.getByRole("link", { name: "New hook" }).click();
   await page.getByLabel("Name", { exact: true }).fill("by hand");
   await page.getByLabel("Event").selectOption("pre_tool_use");
@@ -82,13 +82,13 @@ test("Test panel — fires the hook with a sample event (dryRun=true, no audit r
 });
 
 test("Shows decision badge, duration, stdout/stderr (command), status code (http), reason (prompt).", async () => {
-  expect(await result().innerText()).toMatch(/block[\s\S]*Took[\s\S]*\d+ ms[\s\S]*stdout[\s\S]*seen[\s\S]*stderr[\s\S]*hook_event_name/);
+  await expect.poll(() => result().innerText()).toMatch(/block[\s\S]*Took[\s\S]*\d+ ms[\s\S]*stdout[\s\S]*seen[\s\S]*stderr[\s\S]*hook_event_name/);
   verdict = { decision: "allow" };
   await page.getByRole("radio", { name: "http" }).check();
   await page.getByLabel("URL").fill(service.url);
   await page.getByRole("button", { name: "Run test" }).click();
   await result().getByText("200").waitFor();
-  expect(await result().innerText()).toMatch(/allow[\s\S]*HTTP status[\s\S]*200/);
+  await expect.poll(() => result().innerText()).toMatch(/allow[\s\S]*HTTP status[\s\S]*200/);
   await page.getByRole("radio", { name: "prompt" }).check();
   await page.getByLabel("Instruction to the model").fill("Block what deletes.");
   await page.getByRole("button", { name: "Run test" }).click();
@@ -102,8 +102,8 @@ test("If the response includes updatedInput, a side-by-side JSON diff is rendere
   await page.getByText("that would not apply").waitFor();
   const diff = page.getByRole("table", { name: "Input before and after" });
   const [before, after] = [diff.locator("tr", { hasText: "ls" }).locator("td").nth(0), diff.locator("tr", { hasText: "ls" }).locator("td").nth(1)];
-  expect(await before.innerText()).toContain('"command": "ls"');
-  expect(await after.innerText()).toContain('"command": "ls -l"');
+  await expect.poll(() => before.innerText()).toContain('"command": "ls"');
+  await expect.poll(() => after.innerText()).toContain('"command": "ls -l"');
 });
 
 test("History tab — paginated executions from hook_executions.", async () => {
@@ -138,7 +138,7 @@ test("Overview tab — summary card with event, type, scope, matcher.", async ()
   const id = await make({ ...script("function handle() { return { decision: 'allow' } }"), name: "shown" });
   await go(page, `/hooks/${id}`);
   await page.getByRole("tab", { name: "Overview" }).waitFor();
-  expect(await page.getByRole("tabpanel").innerText()).toMatch(/Event\s+pre_tool_use[\s\S]*Handler\s+script[\s\S]*Scope\s+tenant[\s\S]*Matcher\s+\^list_dir\$/);
+  await expect.poll(() => page.getByRole("tabpanel").innerText()).toMatch(/Event\s+pre_tool_use[\s\S]*Handler\s+script[\s\S]*Scope\s+tenant[\s\S]*Matcher\s+\^list_dir\$/);
   await remove(id);
 });
 
@@ -147,21 +147,21 @@ test("HTTP hook always returns error: SSRF block on loopback: Use a public/inter
   await page.getByLabel("URL").fill("http://127.0.0.1:1/hook");
   await page.getByRole("button", { name: "Create hook" }).click();
   const note = page.locator("form [data-cause=ssrf]");
-  expect(await note.innerText()).toMatch(/on the server itself or in a private network[\s\S]*Use a URL that the server may reach/);
+  await expect.poll(() => note.innerText()).toMatch(/on the server itself or in a private network[\s\S]*Use a URL that the server may reach/);
 });
 
 test("Prompt hook blocks everything: Evaluator returning free-text (no tool call): Review prompt_template; keep it short + imperative", async () => {
   await go(page, "/hooks/new");
   await page.getByRole("group", { name: "Begin with" }).getByRole("button", { name: "A model judges commands" }).click();
   await page.getByRole("button", { name: "Run test" }).click();
-  expect(await page.locator("[data-cause=freeText]").innerText()).toMatch(/answered with text instead of a decision[\s\S]*short and imperative/);
+  await expect.poll(() => page.locator("[data-cause=freeText]").innerText()).toMatch(/answered with text instead of a decision[\s\S]*short and imperative/);
 });
 
 test("Hook stopped firing: Circuit breaker tripped (5 blocks/min): Fix upstream cause, then re-enable", async () => {
   const id = await make({ ...script("function handle() { return { decision: 'block', reason: 'no' } }"), name: "trips" });
   await done(page, "anna", "chat.send", { message: "look five times" });
   await go(page, `/hooks/${id}`);
-  expect(await page.locator("[data-cause=tripped]").innerText()).toMatch(/five times within a minute[\s\S]*Remove the cause, then reset/);
+  await expect.poll(() => page.locator("[data-cause=tripped]").innerText()).toMatch(/five times within a minute[\s\S]*Remove the cause, then reset/);
   await page.getByRole("button", { name: "Reset" }).click();
   await page.locator("[data-cause=tripped]").waitFor({ state: "detached" });
   await remove(id);
@@ -169,7 +169,7 @@ test("Hook stopped firing: Circuit breaker tripped (5 blocks/min): Fix upstream 
 
 test("UI command radio greyed out: Standard edition: Use http or prompt, or upgrade to Lite", async () => {
   const other = await signedIn(await rig.person(), standard, "/hooks/new", "anna");
-  expect(await other.locator("#no-commands").innerText()).toBe("command is not offered: edition standard runs no commands. Use http, prompt or script, or edition lite.");
+  await expect.poll(() => other.locator("#no-commands").innerText()).toBe("command is not offered: edition standard runs no commands. Use http, prompt or script, or edition lite.");
   const refused = await ask(other, "anna", "hooks.create", { event: "stop", handler_type: "command", scope: "tenant", config: { command: "true" } });
   expect(refused.error?.message).toContain("hook.command_disabled_standard");
 });
@@ -178,7 +178,7 @@ test("Per-turn cap hit: max_invocations_per_turn too low: Raise in hook config; 
   const id = await make({ name: "judges", event: "pre_tool_use", handler_type: "prompt", scope: "tenant", matcher: "^list_dir$", config: { prompt_template: "Judge.", max_invocations_per_turn: 1 } });
   await done(page, "anna", "chat.send", { message: "look twice" });
   await openLast(id, "max_invocations_per_turn (1) reached");
-  expect(await page.locator("[data-cause=cap]").innerText()).toMatch(/as often in this turn as the hook allows[\s\S]*matcher match fewer calls/);
+  await expect.poll(() => page.locator("[data-cause=cap]").innerText()).toMatch(/as often in this turn as the hook allows[\s\S]*matcher match fewer calls/);
   await remove(id);
 });
 
@@ -195,7 +195,7 @@ test("Budget exceeded: Tenant spent monthly token budget: Raise tenant_hook_budg
   await go(page, "/hooks/new?from=judge");
   await page.reload();
   await page.getByRole("button", { name: "Run test" }).click();
-  expect(await page.locator("[data-cause=budget]").innerText()).toMatch(/spent its token budget[\s\S]*raises the budget[\s\S]*next month/);
+  await expect.poll(() => page.locator("[data-cause=budget]").innerText()).toMatch(/spent its token budget[\s\S]*raises the budget[\s\S]*next month/);
   await set("1000000");
   await owner.getByText(/of 1,000,000 tokens are left/).waitFor();
 });
@@ -205,7 +205,7 @@ test("handler_type, event, and scope are required: Missing fields in create payl
   expect(refused.error).toMatchObject({ code: "INVALID_REQUEST", message: "handler_type, event, and scope are required" });
   await go(page, "/hooks/new");
   // The form has all three, and none can be empty.
-  expect(await page.getByLabel("Event").inputValue()).not.toBe("");
-  expect(await page.getByLabel("Scope").inputValue()).not.toBe("");
-  expect(await page.getByRole("radio", { checked: true }).count()).toBe(1);
+  await expect.poll(() => page.getByLabel("Event").inputValue()).not.toBe("");
+  await expect.poll(() => page.getByLabel("Scope").inputValue()).not.toBe("");
+  await expect.poll(() => page.getByRole("radio", { checked: true }).count()).toBe(1);
 });
