@@ -1,9 +1,8 @@
 //! JSON text with the place of every value, so that one value is changed and every other byte stays.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
-use domain::json::{self, MAX_DEPTH, Value};
+use domain::json::{self, MAX_DEPTH, NotAlike, Value};
 
 /// A value and its bytes in the text.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +51,10 @@ impl JsonDocument {
     /// It is no JSON, or has a member twice.
     pub fn read(text: String) -> Result<Self, NotRead> {
         // The strict reader says what JSON is; the places are then found without looking closely.
-        json::parse(&text).map_err(NotRead::NoJson)?;
+        json::parse_alike(&text).map_err(|error| match error {
+            NotAlike::NotJson(why) => NotRead::NoJson(why),
+            NotAlike::Twice(name) => NotRead::Twice(name),
+        })?;
         let mut scan = Scan { bytes: text.as_bytes(), text: &text, at: 0 };
         let root = scan.value(0)?;
         Ok(Self { text, root })
@@ -188,7 +190,7 @@ impl Scan<'_> {
     }
 
     fn members(&mut self, depth: usize) -> Result<Vec<(String, Node)>, NotRead> {
-        let (mut members, mut names) = (Vec::new(), BTreeSet::new());
+        let mut members = Vec::new();
         loop {
             self.at += 1;
             self.blank();
@@ -199,9 +201,6 @@ impl Scan<'_> {
             self.string();
             let name = json::parse(&self.text[start..self.at]).map_err(NotRead::NoJson)?;
             let name = name.as_str().unwrap_or_default().to_owned();
-            if !names.insert(name.clone()) {
-                return Err(NotRead::Twice(name));
-            }
             self.blank();
             self.at += 1;
             members.push((name, self.value(depth + 1)?));
