@@ -1,8 +1,9 @@
 //! What a model answers, call by call: the machines of all wires are driven in one way.
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 
-use crate::spans::JsonDocument;
+use crate::request::{HostedTool, SeenRequest};
+use crate::spans::{JsonDocument, Node};
 
 /// A call that a model wants, whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +37,26 @@ pub enum AnswerStep {
     Send(Vec<u8>),
     /// This call wants a ruling, which [`AnswerMachine::rule`] takes.
     Rule(WantedCall),
+    /// This call is refused without a ruling, because its arguments cannot be read: the record is to say so.
+    Unread {
+        /// Its id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
     /// All calls were refused: ask again, with these messages behind the conversation, and feed what comes.
     GoOn(Vec<String>),
     /// It is over; what the client did not get of it is kept.
     Done(Option<Exchange>),
     /// It cannot be read: the client is told so, and nothing that was held goes on. It is over.
     Broken(String),
+}
+
+impl AnswerStep {
+    /// The call `id` of the tool `name` has arguments that cannot be read.
+    pub(crate) fn unread(id: &str, name: &str) -> Self {
+        Self::Unread { id: id.to_owned(), name: name.to_owned() }
+    }
 }
 
 /// What the door said to a model in a client's name, and what stands in its place for the client.
@@ -59,12 +74,86 @@ pub struct Exchange {
     pub lead_text: String,
     /// Calls that were refused beside others that were not, and their results.
     pub denied: Vec<DeniedCall>,
+    /// Where a conversation is a list of items: those of the answer in their order.
+    pub items: Vec<KeptItem>,
 }
 
 impl Exchange {
     /// Whether the client got all that there was.
-    pub const fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.denied.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.denied.is_empty() && self.items.iter().all(|item| item.sent.is_none())
+    }
+}
+
+/// One item of an answer, where a conversation is a list of items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptItem {
+    /// Its bytes as the model is sent them; none where those of the client stay.
+    pub sent: Option<String>,
+    /// How that of the client is known again; none where the client never got it.
+    pub seen: Option<ItemMark>,
+}
+
+/// How an item is known again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemMark {
+    /// A call, by its id.
+    Call(String),
+    /// A message of the model's, by its text, and by its id where the client says one.
+    Text {
+        /// The text.
+        text: String,
+        /// The id.
+        id: Option<String>,
+    },
+    /// A thought, by what is sealed in it or by its id. Clients may leave it out.
+    Thought(String),
+}
+
+/// Where a request says how many choices it asks for.
+const CHOICES: [&[&str]; 5] = [
+    &["n"],
+    &["generationConfig", "candidateCount"],
+    &["generationConfig", "candidate_count"],
+    &["generation_config", "candidateCount"],
+    &["generation_config", "candidate_count"],
+];
+
+fn number(document: &JsonDocument, root: &Node, path: &[&str]) -> Option<u64> {
+    let (name, before) = path.split_last()?;
+    document.number_at(root.at(before)?, name)
+}
+
+/// What an answer is to, as far as its reading depends on that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerTo {
+    /// Whether it comes as events.
+    pub streams: bool,
+    /// How many choices were asked for.
+    pub choices: u64,
+    /// The kinds of tools that may run at the vendor.
+    pub hosted: Vec<String>,
+    /// Whether the vendor keeps the answer: thoughts that are not sealed can then be named again.
+    pub is_stored: bool,
+}
+
+impl AnswerTo {
+    /// The answer to `request`.
+    pub fn of(request: &SeenRequest, streams: bool) -> Self {
+        let (document, root) = (&request.document, &request.document.root);
+        let kind = |tool: &HostedTool| tool.arguments.get("type").and_then(Value::as_str).map(str::to_owned);
+        Self {
+            streams,
+            choices: CHOICES.iter().find_map(|path| number(document, root, path)).unwrap_or(1),
+            hosted: request.hosted.iter().filter_map(kind).collect(),
+            is_stored: root.get("store").is_none_or(|store| document.raw(store) != "false"),
+        }
+    }
+}
+
+impl Default for AnswerTo {
+    fn default() -> Self {
+        Self { streams: false, choices: 1, hosted: Vec::new(), is_stored: true }
     }
 }
 
@@ -75,6 +164,8 @@ pub struct DeniedCall {
     pub call: String,
     /// Its result.
     pub result: String,
+    /// Whether it stands before all calls of the answer that were not.
+    pub leads: bool,
 }
 
 /// One answer, whole or as events.

@@ -8,6 +8,7 @@ use crate::request::{
 use crate::spans::{JsonDocument, Node};
 
 mod order;
+mod parts;
 mod stream;
 mod whole;
 
@@ -57,6 +58,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         messages,
         list,
         tools,
+        tool_lists: root.get("tools").cloned().into_iter().collect(),
         hosted,
         document,
     })
@@ -91,6 +93,7 @@ fn message(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMes
                     is_error: document.says(part, "is_error"),
                     whole: part.clone(),
                     content: content.cloned(),
+                    member: None,
                 });
             }
             Some(_) => {}

@@ -11,13 +11,14 @@ use domain::ruling::Aborted;
 use domain::tool::ToolCall;
 use engine::{Clearance, Dispatcher, Stopped};
 use jiff::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
 use crate::upstream::{Upstream, UpstreamError};
-use crate::wire::Wire;
+use crate::wire::{Vendor, Wire};
 
 /// Names the space of ids of turns.
 const TURNS: Uuid = Uuid::from_u128(0x2a3c_7e10_9d4b_5f6a_8b1e_64d0_95c7_1f33);
@@ -62,16 +63,40 @@ pub trait DoorHost: Send + Sync {
     fn guessed(&self, user_agent: &str) -> String;
 }
 
-struct Vendor {
+struct Behind {
     upstream: Upstream,
     settings: VendorSettings,
+}
+
+/// Most bytes of requests that are worked at the same time: a few of the largest, or thousands of usual ones.
+const MAX_WORKED_BYTES: usize = 512 << 20;
+
+/// In what steps requests take of these bytes.
+const ROOM_BYTES: usize = 64 << 10;
+
+/// How many steps a request of `bytes` takes.
+fn steps_of(bytes: usize) -> u32 {
+    u32::try_from(bytes / ROOM_BYTES + 1).unwrap_or(u32::MAX)
+}
+
+/// The room of one request; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Room(OwnedSemaphorePermit);
+
+impl Room {
+    /// Gives back what a request of `bytes` does not need.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let more = self.0.num_permits().saturating_sub(usize::try_from(steps_of(bytes)).unwrap_or(usize::MAX));
+        drop(self.0.split(more));
+    }
 }
 
 /// A model door.
 pub struct ModelDoor {
     host: Arc<dyn DoorHost>,
-    vendors: BTreeMap<Wire, Vendor>,
+    vendors: BTreeMap<Vendor, Behind>,
     keeper: Arc<Mutex<Keeper>>,
+    room: Arc<Semaphore>,
 }
 
 impl ModelDoor {
@@ -79,19 +104,25 @@ impl ModelDoor {
     ///
     /// # Errors
     /// An address is none, or no client can be made.
-    pub fn new(host: Arc<dyn DoorHost>, mut settings: BTreeMap<Wire, VendorSettings>) -> Result<Self, UpstreamError> {
-        let vendor = |wire: Wire| {
-            let settings = settings.remove(&wire).unwrap_or_default();
-            let base = settings.base_url.as_deref().unwrap_or(wire.vendor());
-            Ok((wire, Vendor { upstream: Upstream::new(base)?, settings }))
+    pub fn new(host: Arc<dyn DoorHost>, mut settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
+        let behind = |vendor: Vendor| {
+            let settings = settings.remove(&vendor).unwrap_or_default();
+            let base = settings.base_url.as_deref().unwrap_or(vendor.address());
+            Ok((vendor, Behind { upstream: Upstream::new(base)?, settings }))
         };
-        let vendors = Wire::ALL.into_iter().map(vendor).collect::<Result<_, UpstreamError>>()?;
-        Ok(Self { host, vendors, keeper: Arc::default() })
+        let vendors = Vendor::ALL.into_iter().map(behind).collect::<Result<_, UpstreamError>>()?;
+        let room = Arc::new(Semaphore::new(MAX_WORKED_BYTES / ROOM_BYTES));
+        Ok(Self { host, vendors, keeper: Arc::default(), room })
+    }
+
+    /// Room for a request of `bytes`, if there is any.
+    pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
+        self.room.clone().try_acquire_many_owned(steps_of(bytes)).ok().map(Room)
     }
 
     /// The vendor of a wire.
     pub(crate) fn upstream(&self, wire: Wire) -> &Upstream {
-        &self.vendors[&wire].upstream
+        &self.vendors[&wire.vendor()].upstream
     }
 
     /// The session that `request` belongs to.
@@ -107,10 +138,11 @@ impl ModelDoor {
         let turn = Uuid::new_v5(&TURNS, format!("{name}/{turn}").as_bytes()).to_string();
         let visit = DoorVisit { wire, session: name.clone(), turn, user_agent: user_agent.to_owned() };
         let hooks = self.host.hooks(&visit).await?;
-        let settings = &self.vendors[&wire].settings;
+        let settings = &self.vendors[&wire.vendor()].settings;
         Ok(Session {
             wire,
             name,
+            model: request.model.clone(),
             visit,
             visited,
             hooks,
@@ -132,6 +164,8 @@ pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// Its name.
     pub(crate) name: String,
+    /// The model that is asked; some wires say it beside the body.
+    model: String,
     pub(crate) visit: DoorVisit,
     pub(crate) visited: Visited,
     pub(crate) hooks: Dispatcher,
@@ -155,6 +189,13 @@ impl Session {
     /// Asks the keeper, or tells it.
     pub(crate) fn kept<T>(&self, work: impl FnOnce(&mut Keeper) -> T) -> T {
         work(&mut lock(&self.keeper))
+    }
+
+    /// Reads a body of this session's.
+    pub(crate) fn read(&self, body: String) -> Result<SeenRequest, String> {
+        let seen = self.wire.read(body).map_err(|error| error.to_string())?;
+        let model = if seen.model.is_empty() { self.model.clone() } else { seen.model.clone() };
+        Ok(SeenRequest { model, ..seen })
     }
 
     /// A call of the engine's: with the name that rules know.

@@ -128,7 +128,7 @@ async fn hosted(session: &Session, tool: &HostedTool) -> Result<(), Refused> {
         let reason = format!(
             "`{}` runs at the vendor, where no hook sees its calls; `hosted` of `[doors.model.{}]` does not allow it",
             tool.name,
-            session.wire.name()
+            session.wire.vendor().name()
         );
         session.hooks.refused(CheckpointKind::PreToolUse, &reason);
         return Err(Refused(reason));
@@ -167,7 +167,7 @@ async fn before_model(session: &Session, request: &SeenRequest, body: String) ->
     }
     let request = match body == request.document.text {
         true => request.clone(),
-        false => session.wire.read(body).map_err(|error| Refused(error.to_string()))?,
+        false => session.read(body).map_err(Refused)?,
     };
     let (told, origins) = told(&request);
     let before = told.clone();
@@ -184,6 +184,12 @@ async fn before_model(session: &Session, request: &SeenRequest, body: String) ->
             Err(Refused(reason.into()))
         }
     }
+}
+
+/// Puts a request that the door makes itself to the hooks that may rewrite it: the bytes that leave.
+pub(crate) async fn again(session: &Session, body: String) -> Result<String, Refused> {
+    let request = session.read(body.clone()).map_err(Refused)?;
+    before_model(session, &request, body).await
 }
 
 fn told(request: &SeenRequest) -> (LlmRequest, Vec<Origin>) {
@@ -246,10 +252,17 @@ fn say(
         return None;
     }
     if !gone.is_empty() {
-        let list = request.document.root.get("tools")?;
         let nodes: Vec<_> = gone.iter().map(|place| &request.tools[*place].node).collect();
-        let places = list.items().iter().enumerate().filter(|(_, item)| nodes.contains(item)).map(|(place, _)| place);
-        edits.remove_items(list, &places.collect::<Vec<_>>());
+        let mut removed = 0;
+        for list in &request.tool_lists {
+            let own = list.items().iter().enumerate().filter(|(_, item)| nodes.contains(item));
+            let places: Vec<usize> = own.map(|(place, _)| place).collect();
+            removed += places.len();
+            edits.remove_items(list, &places);
+        }
+        if removed != gone.len() {
+            return None;
+        }
     }
     for ((was, is), origin) in before.messages.iter().zip(&left.messages).zip(origins) {
         let (was, is) = (was.get(), is.get());

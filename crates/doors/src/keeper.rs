@@ -9,6 +9,8 @@ use crate::answer::Exchange;
 use crate::request::{SeenMessage, SeenRequest, Speaker};
 use crate::spans::{Edits, Kind};
 
+mod items;
+
 /// How long a session is kept that nobody speaks in. Source: the specification of the door.
 pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 
@@ -17,6 +19,9 @@ pub const MAX_SESSIONS: usize = 1000;
 
 /// Most texts, and most exchanges, of one session: a conversation of ten thousand messages fills every window.
 pub const MAX_PER_SESSION: usize = 20_000;
+
+/// The members of parts that are calls.
+const CALLS: [&str; 2] = ["functionCall", "function_call"];
 
 /// What stands in the place of a message that was refused.
 pub const WITHHELD: &str = "[A message stood here that was refused.]";
@@ -151,12 +156,19 @@ impl Keeper {
 pub enum PutBack {
     /// Calls and results are parts of messages.
     Parts,
+    /// Calls and results are parts of messages, and calls stand in the order in which the model made them.
+    Turns,
     /// Calls are a member of a message, results messages.
     Messages,
+    /// Messages, calls and results are items of one list.
+    Items,
 }
 
 /// Puts the exchanges back into `request`: what the model said and was told stands there again, in the same bytes.
 pub fn put_back(request: &SeenRequest, exchanges: &[Exchange], how: PutBack, edits: &mut Edits) {
+    if how == PutBack::Items {
+        return items::put_back(request, exchanges, edits);
+    }
     let mut left: Vec<&Exchange> = exchanges.iter().collect();
     for (place, message) in request.messages.iter().enumerate() {
         if message.speaker != Speaker::Assistant {
@@ -202,7 +214,7 @@ fn without_lead(message: &SeenMessage, exchange: &Exchange, edits: &mut Edits) -
     if exchange.before.is_empty() || (exchange.lead_text.is_empty() && exchange.lead_parts == 0) {
         return Some(true);
     }
-    let content = message.node.get("content")?;
+    let content = message.content()?;
     let lead = exchange.lead_text.as_str();
     if let Kind::Array(parts) = &content.kind
         && exchange.lead_parts > 0
@@ -237,15 +249,21 @@ fn put_denied(
         return true;
     }
     match how {
-        PutBack::Parts => {
-            let results = next.filter(|next| !next.results.is_empty()).and_then(|next| next.node.get("content"));
-            let (Some(content), Some(results)) = (message.node.get("content"), results) else { return false };
+        PutBack::Parts | PutBack::Turns => {
+            let results = next.filter(|next| !next.results.is_empty()).and_then(SeenMessage::content);
+            let (Some(content), Some(results)) = (message.content(), results) else { return false };
+            let first = content.items().iter().find(|part| CALLS.iter().any(|name| part.get(name).is_some()));
             for denied in &exchange.denied {
-                edits.push_item(content, &denied.call);
+                match first.filter(|_| denied.leads) {
+                    Some(part) => edits.replace(part.span.start..part.span.start, format!("{},", denied.call)),
+                    None => edits.push_item(content, &denied.call),
+                }
                 let at = results.span.start + 1;
                 edits.replace(at..at, format!("{},", denied.result));
             }
         }
+        // Items were put back before.
+        PutBack::Items => {}
         PutBack::Messages => {
             let Some(calls) = message.node.get("tool_calls").filter(|calls| calls.is_array()) else { return false };
             for denied in &exchange.denied {
@@ -261,6 +279,13 @@ fn put_denied(
 /// `body` with `messages` behind its conversation.
 pub fn with_messages(request: &SeenRequest, messages: &[String]) -> String {
     let mut edits = Edits::default();
+    if !request.list.is_array() {
+        // A conversation that is one text, as somebody said it.
+        let first = format!(r#"{{"role":"user","content":{}}}"#, request.document.raw(&request.list));
+        let all: Vec<&str> = std::iter::once(first.as_str()).chain(messages.iter().map(String::as_str)).collect();
+        edits.replace(request.list.span.clone(), format!("[{}]", all.join(",")));
+        return edits.apply(&request.document.text);
+    }
     for message in messages {
         edits.push_item(&request.list, message);
     }

@@ -2,7 +2,7 @@
 //!
 //! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, `strict` reads members
 //! in one form only; [`request`] is what an agent asks and [`answer`] how an answer is worked, both in one form for all
-//! wires; [`anthropic`] and [`openai`] are the wires, [`wire`] their table; [`keeper`] knows what became of what was said
+//! wires; [`anthropic`], [`gemini`], [`openai`] and [`responses`] are the wires, [`wire`] their table; [`keeper`] knows what became of what was said
 //! before.
 //!
 //! Effects: [`door`] knows vendors and sessions, [`upstream`] asks a vendor, `inbound` puts to the hooks what a request
@@ -11,10 +11,12 @@
 pub mod anthropic;
 pub mod answer;
 pub mod door;
+pub mod gemini;
 mod inbound;
 pub mod keeper;
 pub mod openai;
 pub mod request;
+pub mod responses;
 pub mod serve;
 pub mod spans;
 pub mod sse;
@@ -24,4 +26,4 @@ pub mod upstream;
 pub mod wire;
 
 pub use door::{DoorHost, DoorVisit, ModelDoor, VendorSettings};
-pub use wire::Wire;
+pub use wire::{Vendor, Wire};

@@ -10,7 +10,9 @@ use crate::spans::{JsonDocument, Node};
 
 mod call;
 mod form;
+mod held;
 mod stream;
+mod texts;
 mod whole;
 
 pub use stream::CompletionStream;
@@ -56,6 +58,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         messages,
         list,
         tools,
+        tool_lists: root.get("tools").cloned().into_iter().collect(),
         hosted,
         document,
     })
@@ -88,6 +91,7 @@ fn message(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMes
             is_error: false,
             whole: node.clone(),
             content: content.cloned(),
+            member: None,
         });
         return Ok(seen);
     }

@@ -76,6 +76,8 @@ pub struct SeenResult {
     pub whole: Node,
     /// Its content, if it has any.
     pub content: Option<Node>,
+    /// The member of an object in which another content has to stand.
+    pub member: Option<&'static str>,
 }
 
 /// One message.
@@ -91,6 +93,13 @@ pub struct SeenMessage {
     pub calls: Vec<SeenCall>,
     /// The results in it.
     pub results: Vec<SeenResult>,
+}
+
+impl SeenMessage {
+    /// The place of its parts, or of its text.
+    pub fn content(&self) -> Option<&Node> {
+        self.node.get("content").or_else(|| self.node.get("parts"))
+    }
 }
 
 /// A tool that runs at the vendor.
@@ -130,6 +139,8 @@ pub struct SeenRequest {
     pub list: Node,
     /// The tools that the agent runs.
     pub tools: Vec<ClientTool>,
+    /// The lists in which their definitions stand.
+    pub tool_lists: Vec<Node>,
     /// The tools that run at the vendor.
     pub hosted: Vec<HostedTool>,
 }
@@ -184,16 +195,19 @@ impl SeenRequest {
         let Some((last, others)) = message.texts.split_last() else { return };
         edits.text(&last.node, text);
         let others: Vec<usize> = others.iter().filter_map(|text| text.part).collect();
-        if let Some(content) = message.node.get("content") {
+        if let Some(content) = message.content() {
             edits.remove_items(content, &others);
         }
     }
 
     /// Puts `text` in the place of a result.
     pub fn result(edits: &mut Edits, result: &SeenResult, text: &str) {
-        match &result.content {
-            Some(content) => edits.text(content, text),
-            None => edits.put_member(&result.whole, "content", &domain::json::Value::from(text).to_string()),
+        match (&result.content, result.member) {
+            (Some(content), None) => edits.text(content, text),
+            (Some(content), Some(name)) => {
+                edits.replace(content.span.clone(), format!("{{\"{name}\":{}}}", domain::json::Value::from(text)));
+            }
+            (None, _) => edits.put_member(&result.whole, "content", &domain::json::Value::from(text).to_string()),
         }
     }
 

@@ -14,8 +14,10 @@ use bytes::Bytes;
 use domain::checkpoint::ObservedEvent;
 use futures_util::stream;
 
-use crate::door::ModelDoor;
+use crate::answer::AnswerTo;
+use crate::door::{ModelDoor, Room};
 use crate::inbound::{self, Refused};
+use crate::request::SeenRequest;
 use crate::spans::{JsonDocument, Kind};
 use crate::strict::folded;
 use crate::talk::{Asked, Talk};
@@ -34,13 +36,19 @@ const SESSION: &str = "x-pintle-session";
 /// Longest name of a session in that header, in bytes.
 const MAX_SESSION_NAME: usize = 200;
 
+/// Header that tells the vendors' libraries not to try again.
+const NO_RETRY: &str = "x-should-retry";
+
 /// What is served for `door`, to clients of this machine.
 pub fn router(door: Arc<ModelDoor>) -> Router {
     Router::new()
         .route("/door/anthropic/v1/messages", post(messages))
         .route("/door/anthropic/v1/messages/count_tokens", post(count_tokens))
         .route("/door/openai/v1/chat/completions", post(completions))
+        .route("/door/openai/v1/responses", post(respond))
         .route("/door/openai/v1/models", get(models))
+        .route("/door/gemini/v1beta/models/{action}", post(generate))
+        .route("/door/gemini/v1/models/{action}", post(generate))
         .fallback(nothing_here)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(door)
@@ -48,21 +56,52 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
 
 async fn nothing_here(request: Request) -> Response {
     let path = request.uri().path();
-    let wire = if path.starts_with("/door/anthropic/") { Wire::Anthropic } else { Wire::OpenAi };
-    let hint = "expected a base URL that ends with /door/anthropic or /door/openai/v1";
+    let wire = match path.strip_prefix("/door/").and_then(|path| path.split('/').next()) {
+        Some("anthropic") => Wire::Anthropic,
+        Some("gemini") => Wire::Gemini,
+        Some(_) | None => Wire::OpenAi,
+    };
+    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
     refusal(wire, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
 }
 
 async fn messages(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    talk(door, (Wire::Anthropic, "/v1/messages", true), request).await
+    talk(door, Place::of(Wire::Anthropic, "/v1/messages"), request).await
 }
 
 async fn count_tokens(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    talk(door, (Wire::Anthropic, "/v1/messages/count_tokens", false), request).await
+    talk(door, Place { wants_answer: false, ..Place::of(Wire::Anthropic, "/v1/messages/count_tokens") }, request).await
 }
 
 async fn completions(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    talk(door, (Wire::OpenAi, "/chat/completions", true), request).await
+    talk(door, Place::of(Wire::OpenAi, "/chat/completions"), request).await
+}
+
+async fn respond(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    talk(door, Place::of(Wire::Responses, "/responses"), request).await
+}
+
+async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    // The libraries ask in two versions of the same wire: /v1beta/models/MODEL:VERB
+    let path = request.uri().path().strip_prefix("/door/gemini").unwrap_or_default().to_owned();
+    let action = path.rsplit('/').next().unwrap_or_default();
+    let is_plain = |model: &str| model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+    let (model, verb) = action.split_once(':').filter(|(model, _)| is_plain(model)).unwrap_or_default();
+    let wants_answer = match verb {
+        "generateContent" => true,
+        "streamGenerateContent" => {
+            let query = request.uri().query().unwrap_or_default();
+            if !query.split('&').any(|part| part == "alt=sse") {
+                let why = "a stream comes as events only: ask with `?alt=sse`, as the vendor's libraries do";
+                return refusal(Wire::Gemini, StatusCode::BAD_REQUEST, why);
+            }
+            true
+        }
+        "countTokens" => false,
+        _ => return nothing_here(request).await,
+    };
+    let place = Place { wants_answer, model: Some(model), ..Place::of(Wire::Gemini, &path) };
+    talk(door, place, request).await
 }
 
 async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
@@ -115,21 +154,37 @@ fn is_this_machine(host: &str) -> bool {
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, bool), request: Request) -> Response {
+/// Where a request goes.
+struct Place<'p> {
+    wire: Wire,
+    /// The path at the vendor.
+    path: &'p str,
+    /// Whether a model answers there.
+    wants_answer: bool,
+    /// The model, where it is said beside the body.
+    model: Option<&'p str>,
+}
+
+impl<'p> Place<'p> {
+    /// Where a model answers that the body names.
+    const fn of(wire: Wire, path: &'p str) -> Self {
+        Self { wire, path, wants_answer: true, model: None }
+    }
+}
+
+async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Response {
+    let Place { wire, path, wants_answer, model } = place;
     if let Err((status, why)) = entered(request.headers()) {
         return refusal(wire, status, &why);
     }
     let path = with_query(path, &request);
     let (parts, body) = request.into_parts();
-    let Ok(body) = axum::body::to_bytes(body, MAX_BODY_BYTES).await else {
-        let why = format!("the body is larger than {MAX_BODY_BYTES} bytes, or was cut off");
-        return refusal(wire, StatusCode::PAYLOAD_TOO_LARGE, &why);
-    };
-    let Ok(body) = String::from_utf8(body.into()) else {
-        return refusal(wire, StatusCode::BAD_REQUEST, "the body is not UTF-8");
+    let (body, room) = match taken(&door, wire, &parts.headers, body).await {
+        Ok(taken) => taken,
+        Err(refused) => return *refused,
     };
     let seen = match wire.read(body) {
-        Ok(seen) => seen,
+        Ok(seen) => SeenRequest { model: model.map_or_else(|| seen.model.clone(), str::to_owned), ..seen },
         Err(error) => return refusal(wire, StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
@@ -168,9 +223,8 @@ async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, boo
         Err(why) => return refusal(wire, StatusCode::BAD_GATEWAY, &why),
     };
     let head = coming(response.headers());
-    let choices = seen.document.number_at(&seen.document.root, "n").unwrap_or(1);
-    let asked = Asked { path, headers: parts.headers, body, choices };
-    let talk = Talk::new((door, session), asked, (response, streams));
+    let asked = Asked { path, headers: parts.headers, body, to: AnswerTo::of(&seen, streams), room };
+    let talk = Talk::new((door, session), asked, response);
     if streams && !talk.is_reviewed() {
         return with_head(
             head,
@@ -181,6 +235,30 @@ async fn talk(door: Arc<ModelDoor>, (wire, path, wants_answer): (Wire, &str, boo
         );
     }
     at_once(wire, head, talk).await
+}
+
+/// The body of a request, and the room that it takes.
+async fn taken(door: &ModelDoor, wire: Wire, headers: &HeaderMap, body: Body) -> Result<(String, Room), Box<Response>> {
+    let refused = |status: StatusCode, why: &str| Box::new(refusal(wire, status, why));
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let too_large = || {
+        let why = format!("the body is larger than {MAX_BODY_BYTES} bytes, or was cut off");
+        refused(StatusCode::PAYLOAD_TOO_LARGE, &why)
+    };
+    if length.is_some_and(|length: usize| length > MAX_BODY_BYTES) {
+        return Err(too_large());
+    }
+    // One that does not say how long it is may be as long as any.
+    let Some(mut room) = door.room(length.unwrap_or(MAX_BODY_BYTES)) else {
+        let mut busy = refused(StatusCode::SERVICE_UNAVAILABLE, "the door works as many requests as it can; try again");
+        busy.headers_mut().remove(NO_RETRY);
+        busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        return Err(busy);
+    };
+    let body = axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| too_large())?;
+    room.shrink(body.len());
+    let body = String::from_utf8(body.into());
+    Ok((body.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?, room))
 }
 
 /// An answer that begins when all of it is known.
@@ -256,7 +334,7 @@ fn is_error(body: &[u8]) -> bool {
     let Kind::Object(members) = &document.root.kind else { return false };
     // A message that is a text is one of an error.
     let is_word = |(name, node): &(String, _)| match folded(name).as_str() {
-        "choices" | "content" | "candidates" => true,
+        "choices" | "content" | "candidates" | "output" => true,
         "message" => document.string(node).is_none(),
         _ => false,
     };
@@ -276,7 +354,7 @@ fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Whoever asks again is answered the same.
-    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    response.headers_mut().insert(NO_RETRY, HeaderValue::from_static("false"));
     response
 }
 
@@ -298,6 +376,7 @@ mod tests {
             ("\u{feff}{\"content\":[]}", false),
             (r#"{"message":{"tool_calls":[]}}"#, false),
             (r#"{"candidates":null}"#, false),
+            (r#"{"error":{"message":"no"},"output":[]}"#, false),
             (r#"{"error":1,"error":2}"#, false),
             ("{", false),
         ] {

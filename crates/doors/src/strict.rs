@@ -10,23 +10,32 @@ pub(crate) const MAX_HELD_BYTES: usize = 64 << 20;
 pub(crate) const TOO_MUCH: &str = "the answer holds more than 64 MiB back";
 
 /// The members by which machines and clients find calls and texts.
-const KNOWN: [&str; 23] = [
+const KNOWN: [&str; 32] = [
     "arguments",
+    "call_id",
     "choices",
     "content",
     "content_block",
     "custom",
     "delta",
+    "encrypted_content",
     "finish_reason",
     "function",
     "function_call",
     "id",
     "index",
     "input",
+    "item",
+    "item_id",
     "message",
     "name",
+    "namespace",
+    "output",
+    "output_index",
+    "part",
     "partial_json",
     "reasoning_details",
+    "response",
     "role",
     "stop_reason",
     "text",

@@ -16,9 +16,9 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{AnswerMachine, AnswerStep, CallRuling, WantedCall};
-use crate::door::{ModelDoor, Ruled, Session, ruling_of, stopped_text};
-use crate::inbound::waits;
+use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
+use crate::door::{ModelDoor, Room, Ruled, Session, ruling_of, stopped_text};
+use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
 
 /// How often a connection is kept awake while a person thinks: well within the patience of every client seen.
@@ -38,8 +38,10 @@ pub(crate) struct Asked {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
-    /// How many answers it asks for.
-    pub(crate) choices: u64,
+    /// What its answers are to.
+    pub(crate) to: AnswerTo,
+    /// The room that its body takes.
+    pub(crate) room: Room,
 }
 
 /// An answer under way.
@@ -59,12 +61,8 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    pub(crate) fn new(
-        (door, session): (Arc<ModelDoor>, Session),
-        asked: Asked,
-        (response, streams): (reqwest::Response, bool),
-    ) -> Self {
-        let answer = session.wire.answer((streams, asked.choices), session.deny);
+    pub(crate) fn new((door, session): (Arc<ModelDoor>, Session), asked: Asked, response: reqwest::Response) -> Self {
+        let answer = session.wire.answer(asked.to.clone(), session.deny);
         Self {
             door,
             session,
@@ -97,6 +95,11 @@ impl Talk {
             match self.answer.next() {
                 Some(AnswerStep::Send(bytes)) => return Some(bytes.into()),
                 Some(AnswerStep::Rule(call)) => self.rule(call),
+                Some(AnswerStep::Unread { id, name }) => {
+                    let mut hooks = self.session.hooks.clone();
+                    hooks.set_call(Some(CallId::new(id)));
+                    hooks.refused(CheckpointKind::PreToolUse, &format!("`{name}`: {NO_ARGUMENTS}"));
+                }
                 Some(AnswerStep::GoOn(messages)) => {
                     if let Err(why) = self.ask_again(&messages).await {
                         return self.fail(&why);
@@ -173,8 +176,10 @@ impl Talk {
 
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
-        let request = self.session.wire.read(self.asked.body.clone()).map_err(|error| error.to_string())?;
-        let body = with_messages(&request, messages);
+        let request = self.session.read(self.asked.body.clone())?;
+        let grown = with_messages(&request, messages);
+        // What is sent in the client's name is put to the hooks as what the client sends.
+        let body = again(&self.session, grown).await.map_err(|Refused(why)| why)?;
         let upstream = self.door.upstream(self.session.wire);
         let place = (Method::POST, self.asked.path.as_str());
         let response =
@@ -182,6 +187,7 @@ impl Talk {
         if !response.status().is_success() {
             return Err(format!("the model was told that its calls were refused, and answered {}", response.status()));
         }
+        self.asked.room.shrink(body.len());
         self.asked.body = body;
         self.bytes = Box::pin(response.bytes_stream());
         Ok(())

@@ -1,41 +1,79 @@
-//! The wires of the door: one row each.
+//! The vendors and wires of the door: one row each.
 
-use crate::answer::{AnswerMachine, DenyMode};
+use crate::answer::{AnswerMachine, AnswerTo, DenyMode};
 use crate::keeper::PutBack;
 use crate::request::{BadRequest, SeenRequest};
-use crate::{anthropic, openai};
+use crate::{anthropic, gemini, openai, responses};
+
+/// A vendor, or whoever speaks as it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Vendor {
+    /// Anthropic.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+    /// OpenAI.
+    OpenAi,
+}
+
+impl Vendor {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::Gemini, Self::OpenAi];
+
+    /// Its name: in paths and in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::OpenAi => "openai",
+        }
+    }
+
+    /// The vendor called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|vendor| vendor.name() == name)
+    }
+
+    /// Where it is reached, as its own libraries write it.
+    pub const fn address(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
+            Self::OpenAi => "https://api.openai.com/v1",
+        }
+    }
+}
 
 /// A wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wire {
     /// Anthropic's messages.
     Anthropic,
+    /// Gemini's contents.
+    Gemini,
     /// OpenAI's chat completions.
     OpenAi,
+    /// OpenAI's responses.
+    Responses,
 }
 
 impl Wire {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
-
-    /// Its name: in paths, in the configuration, in records.
+    /// Its name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
             Self::OpenAi => "openai",
+            Self::Responses => "openai responses",
         }
     }
 
-    /// The wire called `name`.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|wire| wire.name() == name)
-    }
-
-    /// Where the vendor is reached, as its own libraries write it.
-    pub const fn vendor(self) -> &'static str {
+    /// Whose it is.
+    pub const fn vendor(self) -> Vendor {
         match self {
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => Vendor::Anthropic,
+            Self::Gemini => Vendor::Gemini,
+            Self::OpenAi | Self::Responses => Vendor::OpenAi,
         }
     }
 
@@ -46,17 +84,22 @@ impl Wire {
     pub fn read(self, body: String) -> Result<SeenRequest, BadRequest> {
         match self {
             Self::Anthropic => anthropic::read(body),
+            Self::Gemini => gemini::read(body),
             Self::OpenAi => openai::read(body),
+            Self::Responses => responses::read(body),
         }
     }
 
-    /// A machine for an answer with so many choices, which comes as events or whole.
-    pub fn answer(self, (streams, choices): (bool, u64), mode: DenyMode) -> Box<dyn AnswerMachine> {
-        match (self, streams) {
+    /// A machine for an answer.
+    pub fn answer(self, to: AnswerTo, mode: DenyMode) -> Box<dyn AnswerMachine> {
+        match (self, to.streams) {
             (Self::Anthropic, true) => Box::new(anthropic::MessageStream::new(mode)),
             (Self::Anthropic, false) => Box::new(anthropic::WholeMessage::new(mode)),
-            (Self::OpenAi, true) => Box::new(openai::CompletionStream::new(mode).of_choices(choices)),
-            (Self::OpenAi, false) => Box::new(openai::WholeCompletion::new(mode).of_choices(choices)),
+            (Self::Gemini, true | false) => Box::new(gemini::GeminiAnswer::new(mode, to)),
+            (Self::OpenAi, true) => Box::new(openai::CompletionStream::new(mode).of_choices(to.choices)),
+            (Self::OpenAi, false) => Box::new(openai::WholeCompletion::new(mode).of_choices(to.choices)),
+            (Self::Responses, true) => Box::new(responses::ResponseStream::new(mode, to)),
+            (Self::Responses, false) => Box::new(responses::WholeResponse::new(mode, to)),
         }
     }
 
@@ -64,7 +107,9 @@ impl Wire {
     pub const fn put_back(self) -> PutBack {
         match self {
             Self::Anthropic => PutBack::Parts,
+            Self::Gemini => PutBack::Turns,
             Self::OpenAi => PutBack::Messages,
+            Self::Responses => PutBack::Items,
         }
     }
 
@@ -75,10 +120,11 @@ impl Wire {
             (Self::Anthropic, 404) => anthropic::error("not_found_error", message),
             (Self::Anthropic, 400..500) => anthropic::error("invalid_request_error", message),
             (Self::Anthropic, _) => anthropic::error("api_error", message),
-            (Self::OpenAi, 403) => openai::error("hook_blocked", message),
-            (Self::OpenAi, 404) => openai::error("not_found", message),
-            (Self::OpenAi, 400..500) => openai::error("invalid_request_error", message),
-            (Self::OpenAi, _) => openai::error("door_error", message),
+            (Self::Gemini, status) => gemini::error(status, message),
+            (Self::OpenAi | Self::Responses, 403) => openai::error("hook_blocked", message),
+            (Self::OpenAi | Self::Responses, 404) => openai::error("not_found", message),
+            (Self::OpenAi | Self::Responses, 400..500) => openai::error("invalid_request_error", message),
+            (Self::OpenAi | Self::Responses, _) => openai::error("door_error", message),
         }
     }
 
@@ -86,7 +132,9 @@ impl Wire {
     pub fn error_event(self, message: &str) -> Vec<u8> {
         match self {
             Self::Anthropic => anthropic::error_event(message),
+            Self::Gemini => gemini::error_event(message),
             Self::OpenAi => openai::error_event(message),
+            Self::Responses => responses::error_event(message),
         }
     }
 }

@@ -139,7 +139,7 @@ pub struct Config {
     pub default_model: Option<NamedRef>,
     /// The collector that a file names.
     pub otlp_endpoint: Option<String>,
-    /// The vendors behind the model door, by wire; what is not said holds as usual.
+    /// The vendors behind the model door, by name; what is not said holds as usual.
     pub model_doors: BTreeMap<String, ModelDoorConfig>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
@@ -413,8 +413,8 @@ pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
     Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
 }
 
-/// The wires of the model door.
-pub const MODEL_DOORS: [&str; 2] = ["anthropic", "openai"];
+/// The vendors behind the model door.
+pub const MODEL_DOORS: [&str; 3] = ["anthropic", "gemini", "openai"];
 
 /// A vendor behind the model door.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

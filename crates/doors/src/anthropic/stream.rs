@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use domain::json::{Object, Value};
 
 use super::order::Order;
-use super::{error_event, message_of, result, text_part};
+use super::parts::{WrittenPart, is_call, written_part};
+use super::{error_event, message_of, result};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, WantedCall,
     arguments, refusal_result, refusal_text,
@@ -64,12 +65,6 @@ struct Round {
     input_counts: [u64; 3],
     is_going_on: Option<Vec<String>>,
     ended: bool,
-}
-
-#[derive(Debug, PartialEq)]
-enum WrittenPart {
-    Text(String),
-    Call(String),
 }
 
 #[derive(Debug, Default)]
@@ -233,7 +228,10 @@ impl MessageStream {
                 self.held = Some(held);
                 self.asked = true;
             }
-            None => self.settle(&held, CallRuling::Aborted(NO_ARGUMENTS.into())),
+            None => {
+                self.steps.push_back(AnswerStep::unread(&held.id, &held.name));
+                self.settle(&held, CallRuling::Aborted(NO_ARGUMENTS.into()));
+            }
         }
     }
 
@@ -331,6 +329,7 @@ impl MessageStream {
     fn ending(&mut self, event: &Event, document: &JsonDocument) {
         if let Some(held) = self.held.take() {
             // It never came to its end.
+            self.steps.push_back(AnswerStep::unread(&held.id, &held.name));
             self.round.aborted = true;
             self.deny(&held, NO_ARGUMENTS);
         }
@@ -413,28 +412,14 @@ impl MessageStream {
         let denied = self.round.denied.iter().filter_map(|(call, reason)| {
             let parts = &self.round.parts;
             let part = parts.iter().find(|part| is_call(part, &call.id))?;
-            Some(DeniedCall { call: written_part(part)?, result: result(&call.id, &refusal_result(reason)) })
+            let result = result(&call.id, &refusal_result(reason));
+            Some(DeniedCall { call: written_part(part)?, result, leads: false })
         });
         let denied = denied.collect();
         let before = std::mem::take(&mut self.earlier.exchange);
         let exchange = Exchange { calls: self.round.passed.clone(), text, denied, ..before };
         self.steps.push_back(AnswerStep::Done(Some(exchange).filter(|exchange| !exchange.is_empty())));
         self.over = true;
-    }
-}
-
-fn written_part(part: &WrittenPart) -> Option<String> {
-    match part {
-        WrittenPart::Text(text) if text.is_empty() => None,
-        WrittenPart::Text(text) => Some(text_part(text)),
-        WrittenPart::Call(call) => Some(call.clone()),
-    }
-}
-
-fn is_call(part: &WrittenPart, id: &str) -> bool {
-    match part {
-        WrittenPart::Call(call) => call.starts_with(&format!(r#"{{"type":"tool_use","id":{},"#, Value::from(id))),
-        WrittenPart::Text(_) => false,
     }
 }
 

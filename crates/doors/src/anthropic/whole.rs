@@ -120,6 +120,7 @@ impl WholeMessage {
                     kept.push(DeniedCall {
                         call: written(document, part),
                         result: result(&call.id, &refusal_result(reason)),
+                        leads: false,
                     });
                 }
                 (_, Some(reason)) => {
@@ -157,6 +158,7 @@ impl WholeMessage {
             lead_parts: self.earlier.parts.len(),
             lead_text: self.earlier.text.clone(),
             denied,
+            items: Vec::new(),
         };
         self.steps.push_back(AnswerStep::Send(body.into_bytes()));
         self.steps.push_back(AnswerStep::Done(Some(exchange).filter(|exchange| !exchange.is_empty())));

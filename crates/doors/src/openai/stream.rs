@@ -7,6 +7,8 @@ use domain::json::Value;
 
 use super::call::{NOT_SAID, WrittenCall};
 use super::form;
+use super::held::HeldChunks;
+use super::texts::ChoiceTexts;
 use super::{BETWEEN, error_event, message_of, result};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, refusal_result,
@@ -14,7 +16,7 @@ use crate::answer::{
 };
 use crate::spans::{Edits, JsonDocument, Kind, Node};
 use crate::sse::{Event, Splitter};
-use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
+use crate::strict::TOO_MUCH;
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";
@@ -50,7 +52,7 @@ struct Round {
     waiting: VecDeque<CallPlace>,
     asked: Option<CallPlace>,
     ruled: BTreeMap<CallPlace, CallRuling>,
-    text: String,
+    texts: ChoiceTexts,
     /// Whether it cannot be written again: several choices, signed thoughts.
     is_bound: bool,
     is_going_on: Option<Vec<String>>,
@@ -59,26 +61,6 @@ struct Round {
     /// How it ends.
     finish: BTreeMap<u64, String>,
     ended: bool,
-}
-
-/// All that came since the first part of a call.
-#[derive(Debug, Default)]
-struct HeldChunks {
-    events: Vec<(Event, Option<JsonDocument>)>,
-    is_holding: bool,
-    /// How many bytes are held, with those of the text.
-    bytes: usize,
-}
-
-impl HeldChunks {
-    fn push(&mut self, event: Event, document: Option<JsonDocument>) {
-        self.bytes += event.raw.len();
-        self.events.push((event, document));
-    }
-
-    const fn is_too_much(&self) -> bool {
-        self.bytes > MAX_HELD_BYTES
-    }
 }
 
 #[derive(Debug, Default)]
@@ -177,7 +159,7 @@ impl CompletionStream {
             self.round.is_bound |= document.says(delta, "reasoning_details");
             let text = document.text_at(delta, "content").unwrap_or_default();
             self.round.held.bytes += text.len();
-            self.round.text.push_str(&text);
+            self.round.texts.of(index).push_str(&text);
             for (place, call) in delta.get("tool_calls").map(Node::items).unwrap_or_default().iter().enumerate() {
                 self.round.held.is_holding = true;
                 let form = form::call(document, call)?;
@@ -204,7 +186,11 @@ impl CompletionStream {
                     self.steps.push_back(AnswerStep::Rule(call));
                     return;
                 }
-                None => drop(self.round.ruled.insert(place, CallRuling::Aborted(NO_ARGUMENTS.into()))),
+                None => {
+                    let call = &self.round.calls[&place];
+                    self.steps.push_back(AnswerStep::unread(&call.id, &call.name));
+                    self.round.ruled.insert(place, CallRuling::Aborted(NO_ARGUMENTS.into()));
+                }
             }
         }
         self.conclude();
@@ -241,7 +227,7 @@ impl CompletionStream {
             for (place, reason) in &denied {
                 let call = &self.round.calls[place];
                 let result = result(&call.id, &refusal_result(reason));
-                self.round.exchange.denied.push(DeniedCall { call: call.told(), result });
+                self.round.exchange.denied.push(DeniedCall { call: call.told(), result, leads: false });
             }
         } else {
             self.say(&denied);
@@ -269,11 +255,12 @@ impl CompletionStream {
         for ((choice, own), reason) in denied {
             let name = self.round.calls[&(*choice, *own)].name.clone();
             let mut text = refusal_text(&name, reason);
-            if !self.round.text.is_empty() || self.earlier.parts_from {
+            let own = self.round.texts.of(*choice);
+            if !own.is_empty() || self.earlier.parts_from {
                 text = format!("{BETWEEN}{text}");
             }
             self.earlier.parts_from = false;
-            self.round.text.push_str(&text);
+            own.push_str(&text);
             let id = self.earlier.id.as_ref().map(|id| Value::from(id.as_str()).to_string()).or_else(|| id.clone());
             let said = format!(
                 "data: {{\"id\":{},\"object\":\"chat.completion.chunk\",\"created\":{},\"model\":{},\"choices\":[{{\"index\":{choice},\"delta\":{{\"role\":\"assistant\",\"content\":{}}},\"finish_reason\":null}}]}}\n\n",
@@ -384,7 +371,8 @@ impl CompletionStream {
     fn begin_again(&mut self, denied: &[(CallPlace, String)]) {
         let calls: Vec<String> = self.round.calls.values().map(WrittenCall::told).collect();
         let results = denied.iter().map(|(place, reason)| result(&self.round.calls[place].id, &refusal_result(reason)));
-        let messages: Vec<String> = std::iter::once(message_of(&self.round.text, &calls)).chain(results).collect();
+        let messages: Vec<String> =
+            std::iter::once(message_of(&self.round.texts.first, &calls)).chain(results).collect();
         for (_, document) in &self.round.held.events {
             let Some(document) = document else { continue };
             let id = document.text_at(&document.root, "id");
@@ -401,9 +389,9 @@ impl CompletionStream {
     fn go_on(&mut self, messages: Vec<String>) {
         let round = std::mem::take(&mut self.round);
         self.earlier.rounds += 1;
-        if !round.text.is_empty() {
+        if !round.texts.first.is_empty() {
             let between = if self.earlier.text.is_empty() { "" } else { BETWEEN };
-            self.earlier.text = format!("{}{between}{}", self.earlier.text, round.text);
+            self.earlier.text = format!("{}{between}{}", self.earlier.text, round.texts.first);
         }
         self.earlier.parts_from = !self.earlier.text.is_empty();
         self.earlier.before.extend(messages.iter().cloned());
@@ -412,8 +400,14 @@ impl CompletionStream {
     }
 
     fn done(&mut self) {
-        let between = if self.earlier.text.is_empty() || self.round.text.is_empty() { "" } else { BETWEEN };
-        let own = self.round.text.strip_prefix(between).filter(|_| !between.is_empty()).unwrap_or(&self.round.text);
+        let between = if self.earlier.text.is_empty() || self.round.texts.first.is_empty() { "" } else { BETWEEN };
+        let own = self
+            .round
+            .texts
+            .first
+            .strip_prefix(between)
+            .filter(|_| !between.is_empty())
+            .unwrap_or(&self.round.texts.first);
         let exchange = Exchange {
             calls: std::mem::take(&mut self.round.exchange.calls),
             text: format!("{}{between}{own}", self.earlier.text),
@@ -421,6 +415,7 @@ impl CompletionStream {
             lead_parts: 0,
             lead_text: format!("{}{between}", self.earlier.text),
             denied: std::mem::take(&mut self.round.exchange.denied),
+            items: Vec::new(),
         };
         self.steps.push_back(AnswerStep::Done(Some(exchange).filter(|exchange| !exchange.is_empty())));
         self.over = true;
@@ -483,7 +478,7 @@ impl AnswerMachine for CompletionStream {
     }
 
     fn said(&self) -> String {
-        format!("{}{}", self.earlier.text, self.round.text)
+        self.round.texts.all(&self.earlier.text)
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

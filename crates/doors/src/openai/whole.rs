@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::call::{NOT_SAID, WrittenCall};
 use super::form;
+use super::texts::ChoiceTexts;
 use super::{BETWEEN, message_of, result};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, NO_ARGUMENTS, refusal_result,
@@ -32,7 +33,7 @@ pub struct WholeCompletion {
     asked: bool,
     ended: bool,
     over: bool,
-    said: String,
+    said: ChoiceTexts,
     earlier: Earlier,
 }
 
@@ -59,7 +60,7 @@ impl WholeCompletion {
             asked: false,
             ended: false,
             over: false,
-            said: String::new(),
+            said: ChoiceTexts::default(),
             earlier: Earlier::default(),
         }
     }
@@ -117,7 +118,7 @@ impl WholeCompletion {
                 gone.push(at.1);
                 if answers && passes {
                     let result = result(&call.id, &refusal_result(reason));
-                    kept.push(DeniedCall { call: call.told(), result });
+                    kept.push(DeniedCall { call: call.told(), result, leads: false });
                     continue;
                 }
                 let between = if text.is_empty() { "" } else { BETWEEN };
@@ -134,8 +135,9 @@ impl WholeCompletion {
                 }
             }
             if place == 0 {
-                own_text = merged;
+                own_text.clone_from(&merged);
             }
+            *self.said.of(u64::try_from(place).unwrap_or(u64::MAX)) = merged;
         }
         self.merge(document, &mut edits);
         let passed = ruled.iter().filter(|(_, _, ruling)| reason(ruling).is_none());
@@ -149,7 +151,6 @@ impl WholeCompletion {
             true => BETWEEN,
             false => "",
         };
-        self.said.clone_from(&exchange.text);
         let exchange = Exchange {
             before: std::mem::take(&mut self.earlier.before),
             lead_text: format!("{}{between}", self.earlier.text),
@@ -280,13 +281,15 @@ impl AnswerMachine for WholeCompletion {
             self.over = true;
             return Some(AnswerStep::Broken(why));
         }
-        while let Some((place, call)) = self.waiting.front() {
+        if let Some((place, call)) = self.waiting.front() {
             if let Some(wanted) = call.wanted() {
                 self.asked = true;
                 return Some(AnswerStep::Rule(wanted));
             }
+            let unread = AnswerStep::unread(&call.id, &call.name);
             self.ruled.push((*place, call.clone(), CallRuling::Aborted(NO_ARGUMENTS.into())));
             self.waiting.pop_front();
+            return Some(unread);
         }
         if let Some(document) = self.document.take() {
             self.conclude(&document);
@@ -302,7 +305,7 @@ impl AnswerMachine for WholeCompletion {
     }
 
     fn said(&self) -> String {
-        self.said.clone()
+        self.said.all("")
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

@@ -17,16 +17,29 @@ fn rounds(wire: Wire, rounds: &[(&str, Calls<'_>)]) -> Vec<String> {
     rounds.iter().enumerate().map(written).collect()
 }
 
-fn is_anthropic(wire: Wire) -> bool {
-    matches!(wire, Wire::AnthropicStream | Wire::AnthropicWhole)
+/// What stands between the texts of two rounds.
+fn between(wire: Wire) -> &'static str {
+    match wire.vendor() {
+        pintle_doors::Wire::OpenAi => "\n\n",
+        pintle_doors::Wire::Anthropic | pintle_doors::Wire::Gemini | pintle_doors::Wire::Responses => "",
+    }
+}
+
+/// How an answer ends: with calls, or without.
+fn stops(wire: Wire) -> (&'static str, &'static str) {
+    match wire.vendor() {
+        pintle_doors::Wire::Anthropic => ("tool_use", "end_turn"),
+        pintle_doors::Wire::OpenAi => ("tool_calls", "stop"),
+        pintle_doors::Wire::Responses | pintle_doors::Wire::Gemini => ("", ""),
+    }
 }
 
 fn check(mode: DenyMode, all: &[(&str, Calls<'_>)], expected: Heard<'_>) {
     for wire in Wire::ALL {
         let played = play(wire, mode, &rounds(wire, all), whole);
         let found = read(wire, &played.sent);
-        let (text, calls, stops, count) = expected;
-        let text = if is_anthropic(wire) { text.replace('|', "") } else { text.replace('|', "\n\n") };
+        let (text, calls, is_over, count) = expected;
+        let text = text.replace('|', between(wire));
         let calls: Vec<_> = calls
             .iter()
             .map(|(id, arguments)| {
@@ -34,12 +47,7 @@ fn check(mode: DenyMode, all: &[(&str, Calls<'_>)], expected: Heard<'_>) {
                 (id.to_owned(), name.to_owned(), (*arguments).to_owned())
             })
             .collect();
-        let stop = match (is_anthropic(wire), stops) {
-            (true, true) => "end_turn",
-            (true, false) => "tool_use",
-            (false, true) => "stop",
-            (false, false) => "tool_calls",
-        };
+        let stop = if is_over { stops(wire).1 } else { stops(wire).0 };
         let expected = Read { id: "r0".into(), text, calls, stop: stop.into(), tokens: (10 * count, 5 * count) };
         assert_eq!(found, expected, "{wire:?}");
         assert_eq!(played.went_on.len() as u64, count - 1, "{wire:?}");
@@ -80,6 +88,22 @@ fn a_client_reads_what_may_go_on() {
     check(Text, &[("", &[no])], (&refused("no1"), &[], true, 1));
     let stopped = "Hi|[The call of `stop` was refused and did not run: enough]";
     check(Answer, &[("Hi", &[("s", "stop", ARGUMENTS)])], (stopped, &[], true, 1));
+}
+
+#[test]
+fn arguments_that_cannot_be_read_are_refused_and_told() {
+    for wire in Wire::ALL {
+        // These have arguments that are no text.
+        if matches!(wire, Wire::AnthropicWhole | Wire::GeminiStream | Wire::GeminiWhole) {
+            continue;
+        }
+        for written in ["{\"n\":1", "[1]", "{\"n\":1,\"n\":2}"] {
+            let played = play(wire, DenyMode::Answer, &[wire.written("r0", "Hi", &[("a", "yes", written)])], whole);
+            assert_eq!(played.unread, ["yes"], "{wire:?} {written}");
+            let found = read(wire, &played.sent);
+            assert!(found.calls.is_empty() && found.text.contains("was refused"), "{wire:?} {found:?}");
+        }
+    }
 }
 
 #[test]
@@ -143,6 +167,7 @@ fn what_the_door_cannot_read_goes_no_further() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn bytes_may_arrive_in_any_pieces(
         cuts in prop::collection::vec(0..3000_usize, 0..6),

@@ -3,10 +3,9 @@
 use domain::json::{Value, json};
 use jiff::Timestamp;
 use pintle_doors::answer::DenyMode;
-use pintle_doors::keeper::{Keeper, KeptText, PutBack, put_back, result_key, with_messages};
+use pintle_doors::keeper::{Keeper, KeptText, put_back, result_key, with_messages};
 use pintle_doors::request::SeenRequest;
 use pintle_doors::spans::Edits;
-use pintle_doors::{anthropic, openai};
 use proptest::prelude::*;
 
 use crate::played::{Read, Wire, play, read, whole};
@@ -19,21 +18,82 @@ struct Client {
 
 impl Client {
     fn is_anthropic(&self) -> bool {
-        matches!(self.wire, Wire::AnthropicStream | Wire::AnthropicWhole)
+        self.wire.vendor() == pintle_doors::Wire::Anthropic
     }
 
     fn read(&self, body: String) -> SeenRequest {
-        let read = if self.is_anthropic() { anthropic::read } else { openai::read };
-        read(body).unwrap_or_else(|error| panic!("{error}"))
+        self.wire.vendor().read(body).unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn body(&self) -> String {
-        json!({"model": "m", "messages": self.messages.clone()}).to_string()
+        let name = match self.wire.vendor() {
+            pintle_doors::Wire::Responses => "input",
+            pintle_doors::Wire::Gemini => "contents",
+            pintle_doors::Wire::Anthropic | pintle_doors::Wire::OpenAi => "messages",
+        };
+        json!({"model": "m", name: self.messages.clone()}).to_string()
+    }
+
+    /// Takes the items of an answer over, as they are or as a client keeps them that knows no ids of items.
+    fn hear_items(&mut self, heard: &Read, items: &Value) {
+        for item in items.as_array().unwrap() {
+            let mut item = item.clone();
+            if self.messages.len().is_multiple_of(2) {
+                item.as_object_mut().unwrap().shift_remove("id");
+            }
+            self.messages.push(item);
+        }
+        for (id, _, _) in &heard.calls {
+            let output = format!("key=hunter2 of {id}");
+            self.messages.push(json!({"type": "function_call_output", "call_id": id.as_str(), "output": output}));
+        }
+    }
+
+    /// Takes the parts of an answer over, as they came or with all texts as one.
+    fn hear_parts(&mut self, heard: &Read, parts: &Value) {
+        let mut parts = parts.as_array().unwrap().clone();
+        if self.messages.len() % 4 == 1 {
+            parts.retain(|part| part.pointer("/text").is_none());
+            parts.insert(0, json!({"text": heard.text.as_str()}));
+        }
+        self.messages.push(json!({"role": "model", "parts": parts}));
+        let result = |(id, name, _): &(String, String, String)| {
+            let response = json!({"output": format!("key=hunter2 of {id}")});
+            json!({"functionResponse": {"id": id.as_str(), "name": name.as_str(), "response": response}})
+        };
+        if !heard.calls.is_empty() {
+            let results: Vec<Value> = heard.calls.iter().map(result).collect();
+            self.messages.push(json!({"role": "user", "parts": results}));
+        }
+    }
+
+    /// Says something, if the model is to be asked.
+    fn say(&mut self, text: &str) {
+        let last = self.messages.last().and_then(|last| last["role"].as_str());
+        if last.is_some_and(|role| !matches!(role, "assistant" | "model")) || self.is_tool_last() {
+            return;
+        }
+        self.messages.push(match self.wire.vendor() {
+            pintle_doors::Wire::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+            pintle_doors::Wire::Anthropic | pintle_doors::Wire::OpenAi | pintle_doors::Wire::Responses => {
+                json!({"role": "user", "content": text})
+            }
+        });
+    }
+
+    /// Whether the last item is the output of a call, which has no role.
+    fn is_tool_last(&self) -> bool {
+        self.messages.last().is_some_and(|last| last["type"] == "function_call_output")
     }
 
     /// Takes an answer over, and what its calls brought.
     fn hear(&mut self, heard: &Read, parts: Option<&Value>) {
         let calls = &heard.calls;
+        match (self.wire.vendor(), parts) {
+            (pintle_doors::Wire::Responses, Some(items)) => return self.hear_items(heard, items),
+            (pintle_doors::Wire::Gemini, Some(parts)) => return self.hear_parts(heard, parts),
+            (_, Some(_) | None) => {}
+        }
         let message = match self.is_anthropic() {
             true => {
                 let text = |text: &str| json!({"type": "text", "text": text});
@@ -114,6 +174,20 @@ fn parts_of(wire: Wire, sent: &str) -> Option<Value> {
             Some(parts.into())
         }
         Wire::OpenAiStream | Wire::OpenAiWhole => None,
+        Wire::GeminiWhole => Some(domain::json::parse(sent).unwrap()["candidates"][0]["content"]["parts"].clone()),
+        Wire::GeminiStream => {
+            let events = sent.lines().filter_map(|line| line.strip_prefix("data: "));
+            let parts = |data: &str| {
+                let event = domain::json::parse(data).unwrap();
+                event["candidates"][0]["content"]["parts"].as_array().unwrap().clone()
+            };
+            Some(events.flat_map(parts).collect::<Vec<Value>>().into())
+        }
+        Wire::ResponsesWhole => Some(domain::json::parse(sent).unwrap()["output"].clone()),
+        Wire::ResponsesStream => {
+            let end = sent.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+            Some(domain::json::parse(end).unwrap()["response"]["output"].clone())
+        }
     }
 }
 
@@ -127,12 +201,10 @@ fn converse(wire: Wire, rounds: &[Vec<&str>]) -> Vec<String> {
     let mut client = Client { wire, messages: Vec::new() };
     let (mut keeper, mut sent) = (Keeper::default(), Vec::new());
     keeper.visit("s", 0, Timestamp::UNIX_EPOCH);
-    let how = if client.is_anthropic() { PutBack::Parts } else { PutBack::Messages };
+    let how = wire.vendor().put_back();
     let mut calls = 0_usize;
     for (number, wanted) in rounds.iter().enumerate() {
-        if client.messages.last().is_none_or(|last| last["role"] == "assistant") {
-            client.messages.push(json!({"role": "user", "content": format!("prompt {number}")}));
-        }
+        client.say(&format!("prompt {number}"));
         // In: what was said before is put back, results are redacted.
         let request = client.read(client.body());
         let mut edits = Edits::default();

@@ -4,6 +4,8 @@
 
 mod answers;
 mod conversation;
+mod gemini;
 mod played;
 mod requests;
+mod responses;
 mod strict;

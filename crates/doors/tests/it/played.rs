@@ -1,8 +1,7 @@
 //! Plays answers through a machine.
 
 use domain::json::{Value, json};
-use pintle_doors::answer::{AnswerMachine, AnswerStep, CallRuling, DenyMode, Exchange, WantedCall};
-use pintle_doors::{anthropic, openai};
+use pintle_doors::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, Exchange, WantedCall};
 
 /// A machine that reads answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,19 +10,41 @@ pub(crate) enum Wire {
     AnthropicWhole,
     OpenAiStream,
     OpenAiWhole,
+    ResponsesStream,
+    ResponsesWhole,
+    GeminiStream,
+    GeminiWhole,
 }
 
 impl Wire {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::AnthropicStream, Self::AnthropicWhole, Self::OpenAiStream, Self::OpenAiWhole];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::AnthropicStream,
+        Self::AnthropicWhole,
+        Self::OpenAiStream,
+        Self::OpenAiWhole,
+        Self::ResponsesStream,
+        Self::ResponsesWhole,
+        Self::GeminiStream,
+        Self::GeminiWhole,
+    ];
+
+    /// The vendor whose it is.
+    pub(crate) const fn vendor(self) -> pintle_doors::Wire {
+        match self {
+            Self::AnthropicStream | Self::AnthropicWhole => pintle_doors::Wire::Anthropic,
+            Self::OpenAiStream | Self::OpenAiWhole => pintle_doors::Wire::OpenAi,
+            Self::ResponsesStream | Self::ResponsesWhole => pintle_doors::Wire::Responses,
+            Self::GeminiStream | Self::GeminiWhole => pintle_doors::Wire::Gemini,
+        }
+    }
+
+    /// Whether it comes as events.
+    pub(crate) const fn streams(self) -> bool {
+        matches!(self, Self::AnthropicStream | Self::OpenAiStream | Self::ResponsesStream | Self::GeminiStream)
+    }
 
     pub(crate) fn answer(self, mode: DenyMode) -> Box<dyn AnswerMachine> {
-        match self {
-            Self::AnthropicStream => Box::new(anthropic::MessageStream::new(mode)),
-            Self::AnthropicWhole => Box::new(anthropic::WholeMessage::new(mode)),
-            Self::OpenAiStream => Box::new(openai::CompletionStream::new(mode)),
-            Self::OpenAiWhole => Box::new(openai::WholeCompletion::new(mode)),
-        }
+        self.vendor().answer(AnswerTo { streams: self.streams(), ..AnswerTo::default() }, mode)
     }
 
     /// An answer with `text` and `calls` as id, name and arguments.
@@ -45,6 +66,14 @@ impl Wire {
                     "stop_reason": stop, "usage": {"input_tokens": 10, "output_tokens": 5}
                 })
                 .to_string()
+            }
+            Self::ResponsesStream => responses_stream(id, text, calls),
+            Self::ResponsesWhole => response(id, &response_items(id, text, calls)).to_string(),
+            Self::GeminiStream => gemini_stream(id, text, calls),
+            Self::GeminiWhole => {
+                let said = (!text.is_empty()).then(|| json!({"text": text}));
+                let parts: Vec<Value> = said.into_iter().chain(gemini_calls(calls)).collect();
+                gemini(id, &parts, true).to_string()
             }
             Self::OpenAiStream => openai_stream(id, text, calls),
             Self::OpenAiWhole => {
@@ -138,6 +167,112 @@ fn openai_stream(id: &str, text: &str, calls: &[(&str, &str, &str)]) -> String {
     all + &format!("data: {usage}\n\ndata: [DONE]\n\n")
 }
 
+fn response(id: &str, items: &[Value]) -> Value {
+    json!({
+        "id": id, "object": "response", "created_at": 1, "model": "m", "status": "completed", "output": items,
+        "usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 1}, "output_tokens": 5, "total_tokens": 15}
+    })
+}
+
+fn response_items(id: &str, text: &str, calls: &[(&str, &str, &str)]) -> Vec<Value> {
+    let mut items = Vec::new();
+    if !text.is_empty() {
+        let part = json!({"type": "output_text", "text": text, "annotations": []});
+        let id = format!("msg_{id}");
+        items.push(json!({"id": id, "type": "message", "status": "completed", "role": "assistant", "content": [part]}));
+    }
+    for (id, name, arguments) in calls {
+        items.push(json!({
+            "id": format!("fc_{id}"), "type": "function_call", "status": "completed", "call_id": *id, "name": *name,
+            "arguments": *arguments
+        }));
+    }
+    items
+}
+
+fn responses_stream(id: &str, text: &str, calls: &[(&str, &str, &str)]) -> String {
+    let (mut all, mut number) = (String::new(), 0_u64);
+    let mut say = |name: &str, data: Value| {
+        let name = format!("response.{name}");
+        let mut whole = json!({"type": name.as_str(), "sequence_number": number});
+        whole.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+        number += 1;
+        all += &event(&name, &whole);
+    };
+    let items = response_items(id, text, calls);
+    let mut begun = response(id, &[]);
+    begun["status"] = "in_progress".into();
+    begun["usage"] = Value::Null;
+    say("created", json!({"response": begun.clone()}));
+    say("in_progress", json!({"response": begun}));
+    for (index, item) in items.iter().enumerate() {
+        let (index, own) = (index as u64, item["id"].clone());
+        let mut begun = item.clone();
+        begun["status"] = "in_progress".into();
+        if item["type"] == "message" {
+            begun["content"] = json!([]);
+            say("output_item.added", json!({"output_index": index, "item": begun}));
+            let mut part = |name: &str, member: &str, value: Value| {
+                say(name, json!({"item_id": own.clone(), "output_index": index, "content_index": 0, member: value}));
+            };
+            part("content_part.added", "part", json!({"type": "output_text", "text": "", "annotations": []}));
+            let (first, second) = text.split_at(text.len() / 2);
+            part("output_text.delta", "delta", first.into());
+            part("output_text.delta", "delta", second.into());
+            part("output_text.done", "text", text.into());
+            part("content_part.done", "part", item["content"][0].clone());
+        } else {
+            begun["arguments"] = "".into();
+            say("output_item.added", json!({"output_index": index, "item": begun}));
+            let whole = item["arguments"].as_str().unwrap().to_owned();
+            let (first, second) = whole.split_at(whole.len() / 2);
+            for part in [first, second] {
+                let data = json!({"item_id": own.clone(), "output_index": index, "delta": part});
+                say("function_call_arguments.delta", data);
+            }
+            let data = json!({"item_id": own.clone(), "output_index": index, "arguments": whole});
+            say("function_call_arguments.done", data);
+        }
+        say("output_item.done", json!({"output_index": index, "item": item.clone()}));
+    }
+    say("completed", json!({"response": response(id, &items)}));
+    all
+}
+
+fn gemini(id: &str, parts: &[Value], ends: bool) -> Value {
+    let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
+    if ends {
+        candidate["finishReason"] = "STOP".into();
+    }
+    json!({
+        "candidates": [candidate], "modelVersion": "m", "responseId": id,
+        "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+    })
+}
+
+fn gemini_calls(calls: &[(&str, &str, &str)]) -> Vec<Value> {
+    let call = |(id, name, arguments): &(&str, &str, &str)| {
+        let args = domain::json::parse(arguments).unwrap();
+        json!({"functionCall": {"id": *id, "name": *name, "args": args}, "thoughtSignature": "x"})
+    };
+    calls.iter().map(call).collect()
+}
+
+fn gemini_stream(id: &str, text: &str, calls: &[(&str, &str, &str)]) -> String {
+    let mut all = String::new();
+    let mut chunk = |parts: &[Value], ends| all += &format!("data: {}\r\n\r\n", gemini(id, parts, ends));
+    if !text.is_empty() {
+        let (first, second) = text.split_at(text.len() / 2);
+        chunk(&[json!({"text": first})], false);
+        chunk(&[json!({"text": second})], false);
+    }
+    for call in gemini_calls(calls) {
+        chunk(&[call], false);
+    }
+    chunk(&[json!({"text": ""})], true);
+    all
+}
+
 /// What came of it.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Played {
@@ -145,6 +280,8 @@ pub(crate) struct Played {
     pub(crate) went_on: Vec<Vec<String>>,
     pub(crate) exchange: Option<Exchange>,
     pub(crate) broken: Option<String>,
+    /// The calls whose arguments cannot be read.
+    pub(crate) unread: Vec<String>,
 }
 
 /// By the name of the tool: `no…` is refused, `change…` is changed, `stop…` ends it.
@@ -171,6 +308,7 @@ pub(crate) fn play(wire: Wire, mode: DenyMode, rounds: &[String], cut: impl Fn(&
         match answer.next() {
             Some(AnswerStep::Send(bytes)) => sent.extend(bytes),
             Some(AnswerStep::Rule(call)) => answer.rule(ruled(&call)),
+            Some(AnswerStep::Unread { name, .. }) => played.unread.push(name),
             Some(AnswerStep::GoOn(messages)) => {
                 played.went_on.push(messages);
                 pieces = cut(rounds.next().expect("another round").as_bytes()).into();
@@ -220,8 +358,10 @@ fn number(value: &Value, path: &str) -> u64 {
 pub(crate) fn read(wire: Wire, sent: &str) -> Read {
     let mut read = Read::default();
     let events: Vec<Value> = match wire {
-        Wire::AnthropicWhole | Wire::OpenAiWhole => vec![domain::json::parse(sent).unwrap()],
-        Wire::AnthropicStream | Wire::OpenAiStream => {
+        Wire::AnthropicWhole | Wire::OpenAiWhole | Wire::ResponsesWhole | Wire::GeminiWhole => {
+            vec![domain::json::parse(sent).unwrap()]
+        }
+        Wire::AnthropicStream | Wire::OpenAiStream | Wire::ResponsesStream | Wire::GeminiStream => {
             let data = sent.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
             data.map(|data| domain::json::parse(data).unwrap()).collect()
         }
@@ -241,7 +381,13 @@ pub(crate) fn read(wire: Wire, sent: &str) -> Read {
                 read.tokens = (number(event, "/usage/input_tokens"), number(event, "/usage/output_tokens"));
             }
             Wire::OpenAiStream | Wire::OpenAiWhole => openai_event(event, &mut read),
+            Wire::ResponsesWhole => whole_response(event, &mut read),
+            Wire::ResponsesStream => {}
+            Wire::GeminiStream | Wire::GeminiWhole => gemini_event(event, &mut read),
         }
+    }
+    if wire == Wire::ResponsesStream {
+        response_events(&events, &mut read);
     }
     read
 }
@@ -294,5 +440,86 @@ fn openai_event(event: &Value, read: &mut Read) {
     }
     if let Some(stop) = choice.pointer("/finish_reason").and_then(Value::as_str) {
         read.stop = stop.to_owned();
+    }
+}
+
+/// Reads an answer as its end repeats it.
+fn whole_response(response: &Value, read: &mut Read) {
+    read.id = string(response, "/id");
+    read.tokens = (number(response, "/usage/input_tokens"), number(response, "/usage/output_tokens"));
+    for item in response["output"].as_array().unwrap() {
+        match item["type"].as_str().unwrap() {
+            "message" => read.text += &string(item, "/content/0/text"),
+            "function_call" => {
+                read.calls.push((string(item, "/call_id"), string(item, "/name"), string(item, "/arguments")));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads all events: what is begun, grown, repeated and ended is the same, whichever of them a client takes.
+fn response_events(events: &[Value], read: &mut Read) {
+    let (mut grown, mut repeated, mut ended): (Vec<Value>, Vec<String>, Vec<Value>) = Default::default();
+    for (number, event) in events.iter().enumerate() {
+        let kind = event["type"].as_str().unwrap();
+        if kind == "error" {
+            return;
+        }
+        assert_eq!(event["sequence_number"].as_u64(), Some(number as u64), "numbers go on");
+        let place = event.pointer("/output_index").and_then(Value::as_u64).map(|place| place as usize);
+        let delta = |grown: &mut Vec<Value>, path: &[&str]| {
+            let mut at = &mut grown[place.unwrap()];
+            for name in path {
+                at = &mut at[*name];
+            }
+            let whole = format!("{}{}", at.as_str().unwrap_or_default(), string(event, "/delta"));
+            *at = whole.into();
+        };
+        match kind {
+            "response.created" => read.id = string(event, "/response/id"),
+            "response.output_item.added" => {
+                assert_eq!(place, Some(grown.len()), "indices go on");
+                grown.push(event["item"].clone());
+                repeated.push(String::new());
+            }
+            "response.output_text.delta" => delta(&mut grown, &["said"]),
+            "response.function_call_arguments.delta" => delta(&mut grown, &["arguments"]),
+            "response.function_call_arguments.done" => repeated[place.unwrap()] = string(event, "/arguments"),
+            "response.output_item.done" => {
+                let (item, grown) = (&event["item"], &grown[place.unwrap()]);
+                match item["type"].as_str().unwrap() {
+                    "message" => assert_eq!(item["content"][0]["text"], grown["said"]),
+                    _ => {
+                        assert_eq!(item["arguments"], grown["arguments"]);
+                        assert_eq!(item["arguments"], repeated[place.unwrap()].as_str());
+                    }
+                }
+                ended.push(item.clone());
+            }
+            "response.completed" => {
+                assert_eq!(string(event, "/response/id"), read.id, "one id");
+                assert_eq!(event["response"]["output"], Value::from(ended.clone()));
+                whole_response(&event["response"], read);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn gemini_event(event: &Value, read: &mut Read) {
+    if event.pointer("/error").is_some() {
+        return;
+    }
+    let id = string(event, "/responseId");
+    assert!(read.id.is_empty() || read.id == id, "one id");
+    read.id = id;
+    read.tokens =
+        (number(event, "/usageMetadata/promptTokenCount"), number(event, "/usageMetadata/candidatesTokenCount"));
+    for part in event["candidates"][0]["content"]["parts"].as_array().unwrap() {
+        read.text += &string(part, "/text");
+        if let Some(call) = part.pointer("/functionCall") {
+            read.calls.push((string(call, "/id"), string(call, "/name"), call["args"].to_string()));
+        }
     }
 }

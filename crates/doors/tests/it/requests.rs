@@ -1,8 +1,9 @@
 //! What is read from requests.
 
+use pintle_doors::keeper::with_messages;
 use pintle_doors::request::{BadRequest, SeenRequest};
 use pintle_doors::spans::Edits;
-use pintle_doors::{anthropic, openai};
+use pintle_doors::{anthropic, openai, responses};
 
 fn said(request: &SeenRequest) -> String {
     let prompts = request.prompts();
@@ -69,6 +70,50 @@ fn chat_completions_of_openai() {
 }
 
 #[test]
+fn responses_of_openai() {
+    let body = r#"{"model":"m","instructions":"be good","input":[{"role":"developer","content":"be good"},
+        {"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:"},{"type":"input_text","text":"b"}]},
+        {"type":"reasoning","id":"rs","summary":[]},
+        {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]},
+        {"type":"function_call","call_id":"c","name":"f","arguments":"{\"x\":1}"},
+        {"type":"custom_tool_call","call_id":"d","name":"g","input":"free"},
+        {"type":"function_call_output","call_id":"c","output":"done"},
+        {"type":"custom_tool_call_output","call_id":"d","output":[{"type":"input_text","text":"done"}]}],
+        "tools":[{"type":"function","name":"f"},{"type":"custom","name":"g"},{"type":"web_search_preview"},
+                 {"type":"mcp","server_label":"x","server_url":"https://x","authorization":"secret","headers":{"k":"secret"}}]}"#;
+    let request = responses::read(body.into()).unwrap();
+    let call = |place: usize| &request.messages[place].calls[0].arguments;
+    assert_eq!(
+        said(&request),
+        format!(
+            "prompt 0 false \"a\\nb\"\nresult c of f {:?}: \"done\"\nresult d of g {:?}: \"done\"\nhosted web_search_preview\nhosted mcp_x\ntool f\ntool g",
+            call(4),
+            call(5)
+        )
+    );
+    assert!(!format!("{:?}", request.hosted).contains("secret"));
+    assert_eq!(request.system[0].text, "be good");
+    let mut edits = Edits::default();
+    request.say(&mut edits, 1, "new");
+    SeenRequest::result(&mut edits, &request.messages[7].results[0], "clean");
+    let changed = responses::read(edits.apply(body)).unwrap();
+    assert_eq!((changed.prompts()[0].text.as_str(), changed.messages[7].results[0].text.as_str()), ("new", "clean"));
+}
+
+#[test]
+fn a_conversation_that_is_one_text_may_grow() {
+    let request = responses::read(r#"{"model":"m","input":"a \u0062"}"#.into()).unwrap();
+    assert_eq!(said(&request), "prompt 0 true \"a b\"");
+    let mut edits = Edits::default();
+    request.say(&mut edits, 0, "c");
+    assert_eq!(edits.apply(&request.document.text), r#"{"model":"m","input":"c"}"#);
+    assert_eq!(
+        with_messages(&request, &["{}".into()]),
+        r#"{"model":"m","input":[{"role":"user","content":"a \u0062"},{}]}"#
+    );
+}
+
+#[test]
 fn what_cannot_be_read_is_named() {
     let check = |read: fn(String) -> Result<SeenRequest, BadRequest>, body: &str, expected: &str| {
         assert_eq!(read(body.into()).unwrap_err().to_string(), expected);
@@ -80,4 +125,44 @@ fn what_cannot_be_read_is_named() {
     check(anthropic::read, "{\"messages\":[{\"role\":\"tool\"}]}", role);
     let functions = "`functions` is not what the door knows: expected `tools`: this form has been given up";
     check(openai::read, "{\"messages\":[],\"functions\":[{}]}", functions);
+    for (body, place, why) in [
+        ("{}", "input", "expected a text or a list"),
+        (r#"{"input":{}}"#, "input", "expected a text or a list"),
+        (
+            r#"{"input":[],"previous_response_id":"r"}"#,
+            "previous_response_id",
+            "it names an answer that stands at the vendor; send the whole conversation in `input`",
+        ),
+        (
+            r#"{"input":[],"conversation":{"id":"r"}}"#,
+            "conversation",
+            "it names a conversation that stands at the vendor; send the whole of it in `input`",
+        ),
+        (
+            r#"{"input":[],"background":true}"#,
+            "background",
+            "an answer in the background would be fetched past the door",
+        ),
+        (
+            r#"{"input":[],"prompt":{"id":"r"}}"#,
+            "prompt",
+            "it names a prompt that stands at the vendor; send it in `instructions` and `input`",
+        ),
+        (
+            r#"{"input":[{"type":"item_reference","id":"r"}]}"#,
+            "input[0].type",
+            "it names what stands at the vendor, where no hook saw it; send the item itself",
+        ),
+        (r#"{"input":[{"type":"function_call_output"}]}"#, "input[0].output", "it is missing"),
+        (
+            r#"{"input":[{"type":"new"}]}"#,
+            "input[0].type",
+            "expected a message, a call, the output of one, or a thought",
+        ),
+        (r#"{"input":["x"]}"#, "input[0].role", "expected `system`, `developer`, `user` or `assistant`"),
+    ] {
+        check(responses::read, body, &format!("`{place}` is not what the door knows: {why}"));
+    }
+    let allowed = r#"{"input":[],"previous_response_id":null,"conversation":null,"background":false}"#;
+    assert!(responses::read(allowed.into()).is_ok());
 }

@@ -1,6 +1,6 @@
 //! What a client may read otherwise than the door goes no further.
 
-use pintle_doors::answer::DenyMode;
+use pintle_doors::answer::{AnswerTo, DenyMode};
 
 use crate::played::{Played, Wire, play, whole};
 
@@ -11,13 +11,13 @@ fn played(wire: Wire, answer: &str) -> Played {
     played
 }
 
-fn is_broken(wire: Wire, answer: &str) {
+pub(crate) fn is_broken(wire: Wire, answer: &str) {
     let played = played(wire, answer);
     assert!(played.broken.is_some(), "{wire:?} {answer}\n{played:?}");
     assert!(!played.sent.contains("evil"), "{wire:?} {answer}\n{}", played.sent);
 }
 
-fn is_same(wire: Wire, answer: &str) {
+pub(crate) fn is_same(wire: Wire, answer: &str) {
     assert_eq!(played(wire, answer), Played { sent: answer.to_owned(), ..Played::default() }, "{wire:?}");
 }
 
@@ -173,6 +173,7 @@ fn completions_of_openai() {
     }
     let twice = played(wire, &call(r#"{"id":"a","function":{"name":"evil","arguments":"{\"a\":1,\"a\":2}"}}"#));
     assert!(twice.sent.contains("was refused"), "{}", twice.sent);
+    assert_eq!(twice.unread, ["evil"]);
 }
 
 #[test]
@@ -236,7 +237,8 @@ fn what_else_a_chunk_says_stays() {
     // Of two choices one has a call that is refused, and the other has text.
     let both = r#"[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"no","arguments":"{}"}}]}},{"index":1,"delta":{"content":"stays"}}]"#;
     let answer = chunk(both) + &done();
-    let mut machine = pintle_doors::Wire::OpenAi.answer((true, 2), DenyMode::Answer);
+    let mut machine = pintle_doors::Wire::OpenAi
+        .answer(AnswerTo { streams: true, choices: 2, ..AnswerTo::default() }, DenyMode::Answer);
     machine.feed(answer.as_bytes());
     machine.end();
     let mut sent = String::new();
@@ -247,7 +249,9 @@ fn what_else_a_chunk_says_stays() {
                 machine.rule(pintle_doors::answer::CallRuling::Denied("not here".into()));
             }
             pintle_doors::answer::AnswerStep::Done(_) => break,
-            step @ (pintle_doors::answer::AnswerStep::GoOn(_) | pintle_doors::answer::AnswerStep::Broken(_)) => {
+            step @ (pintle_doors::answer::AnswerStep::GoOn(_)
+            | pintle_doors::answer::AnswerStep::Unread { .. }
+            | pintle_doors::answer::AnswerStep::Broken(_)) => {
                 panic!("{step:?}")
             }
         }
@@ -267,4 +271,21 @@ fn changed_arguments_stand_in_the_first_part() {
     let sent = played(Wire::OpenAiStream, &answer).sent;
     assert_eq!(sent.matches("safe").count(), 1, "{sent}");
     assert!(sent.find("safe") < sent.find(r#""arguments":"""#), "{sent}");
+}
+
+#[test]
+fn what_is_said_is_said_of_all_choices() {
+    let choice = |own: &str, index: u64, text: &str| {
+        format!(r#"{{"index":{index},"{own}":{{"role":"assistant","content":"{text}"}},"finish_reason":"stop"}}"#)
+    };
+    let both = |own: &str| chunk(&format!("[{},{}]", choice(own, 0, "first"), choice(own, 1, "second")));
+    let whole = both("message").trim_start_matches("data: ").to_owned();
+    for (streams, answer) in [(true, both("delta") + "data: [DONE]\n\n"), (false, whole)] {
+        let to = AnswerTo { streams, choices: 2, ..AnswerTo::default() };
+        let mut machine = pintle_doors::Wire::OpenAi.answer(to, DenyMode::Answer);
+        machine.feed(answer.as_bytes());
+        machine.end();
+        while machine.next().is_some_and(|step| !matches!(step, pintle_doors::answer::AnswerStep::Done(_))) {}
+        assert_eq!(machine.said(), "first\n\nsecond", "{streams}");
+    }
 }

@@ -48,7 +48,7 @@ pub struct RawConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawDoors {
-    /// The vendors of models behind `pintle guard serve --http`, by the wire that they speak: `anthropic` or `openai`.
+    /// The vendors of models behind `pintle guard serve --http`, by name: `anthropic`, `gemini` or `openai`.
     pub model: Option<BTreeMap<String, RawModelDoor>>,
 }
 

@@ -15,7 +15,7 @@ use domain::json::{Object, Value};
 use domain::shell::ShellFacts;
 use domain::tool::{CallPlace, ToolCall};
 use doors::answer::DenyMode;
-use doors::{DoorHost, DoorVisit, ModelDoor, VendorSettings, Wire};
+use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
 use engine::{Approvals, Asker, Dispatcher};
 use guard::tools::{ToolClass, ToolRow, shell_texts};
 use guard::{GuardHost, GuardedFiles, HOSTS, HostCall, HostEvent, HostWhat};
@@ -116,14 +116,14 @@ pub(crate) fn check(address: SocketAddr) -> Result<(), CliError> {
     Err(CliError::usage(message).hint("clients send their keys: use 127.0.0.1"))
 }
 
-fn settings(doors: &BTreeMap<String, ModelDoorConfig>) -> BTreeMap<Wire, VendorSettings> {
+fn settings(doors: &BTreeMap<String, ModelDoorConfig>) -> BTreeMap<Vendor, VendorSettings> {
     let one = |(name, door): (&String, &ModelDoorConfig)| {
         let settings = VendorSettings {
             base_url: door.base_url.clone(),
             deny: if door.deny_as_text { DenyMode::Text } else { DenyMode::Answer },
             hosted: door.hosted.iter().cloned().collect(),
         };
-        Some((Wire::named(name)?, settings))
+        Some((Vendor::named(name)?, settings))
     };
     doors.iter().filter_map(one).collect()
 }
@@ -284,8 +284,8 @@ mod tests {
     use host::config::MODEL_DOORS;
 
     #[test]
-    fn every_wire_can_be_configured() {
-        assert_eq!(Wire::ALL.map(Wire::name), MODEL_DOORS);
+    fn every_vendor_can_be_configured() {
+        assert_eq!(Vendor::ALL.map(Vendor::name), MODEL_DOORS);
     }
 
     #[test]

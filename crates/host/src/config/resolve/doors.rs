@@ -15,7 +15,7 @@ pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
     for (name, raw) in raw.model.unwrap_or_default() {
         let path = ["doors", "model", name.as_str()];
         if !MODEL_DOORS.contains(&name.as_str()) {
-            let message = format!("there is no wire `{name}`, expected {}", MODEL_DOORS.join(" or "));
+            let message = format!("there is no vendor `{name}`, expected {}", MODEL_DOORS.join(" or "));
             problems.push(EntryProblem::new(&path, message).meant(&name, MODEL_DOORS));
             continue;
         }

@@ -40,7 +40,7 @@ fn guarded(more: &str) -> Guarded {
             file.display()
         );
     }
-    for wire in ["anthropic", "openai"] {
+    for wire in ["anthropic", "gemini", "openai"] {
         config += &format!("[doors.model.{wire}]\nbase_url = 'http://{}'\n{more}\n", vendor.address);
     }
     env.user_config(&config);
@@ -104,6 +104,9 @@ fn libraries() -> PathBuf {
 
 const ANTHROPIC: &str = "POST /door/anthropic/v1/messages";
 const OPENAI: &str = "POST /door/openai/v1/chat/completions";
+const GEMINI: &str = "POST /door/gemini/v1beta/models/m-1.5:generateContent?key=sk-of-the-client";
+const GEMINI_STREAM: &str = "POST /door/gemini/v1beta/models/m-1.5:streamGenerateContent?alt=sse&key=sk-of-the-client";
+const RESPONSES: &str = "POST /door/openai/v1/responses";
 const PROMPTS: [&str; 6] =
     ["hello", "call lookup", "call forbidden", "call forbidden lookup", "call change lookup", "too much"];
 
@@ -117,6 +120,14 @@ fn expected(prompt: &str, refused: &str) -> (String, Vec<(&'static str, &'static
         _ => ("Let me see.".into(), vec![("change", "0"), ("lookup", "1.5")], 1),
     }
 }
+
+/// How an answer ends that has no calls, and one that has some.
+const WORDS: [(&str, (&str, &str)); 4] = [
+    ("anthropic", ("end_turn", "tool_use")),
+    ("openai", ("stop", "tool_calls")),
+    ("responses", ("completed", "completed")),
+    ("gemini", ("STOP", "STOP")),
+];
 
 /// The words that the door really said, which name the hook.
 fn refusal_in(vendor: &Vendor) -> String {
@@ -137,7 +148,7 @@ fn the_libraries_for_python_read_what_may_go_on() {
     let found = guarded.scenarios(&mut python, &PROMPTS);
     let refused = refusal_in(&guarded.vendor);
     assert!(refused.contains("not in this house") && refused.contains("house"), "{refused}");
-    for (wire, words) in [("anthropic", ("end_turn", "tool_use")), ("openai", ("stop", "tool_calls"))] {
+    for (wire, words) in WORDS {
         for kind in ["whole", "stream"] {
             for prompt in &PROMPTS[..5] {
                 let (text, calls, rounds) = expected(prompt, &refused);
@@ -149,16 +160,33 @@ fn the_libraries_for_python_read_what_may_go_on() {
                 let expected = format!("({text}, [{}], '{stop}', {}, {})", calls.join(", "), 10 * rounds, 5 * rounds);
                 assert_eq!(found[&format!("{wire} {kind} {prompt}")], expected, "{wire} {kind} {prompt}");
             }
-            assert_eq!(found[&format!("{wire} {kind} too much")], "('RateLimitError', 429)");
+            let error = if wire == "gemini" { "ClientError" } else { "RateLimitError" };
+            assert_eq!(found[&format!("{wire} {kind} too much")], format!("('{error}', 429)"));
         }
     }
-    assert_eq!((found["count"].as_str(), found["models"].as_str()), ("7", "['m']"));
+    let counted = (found["count"].as_str(), found["tokens"].as_str(), found["models"].as_str());
+    assert_eq!(counted, ("7", "7", "['m']"));
+    // What the door said to the model stands in the later request, where it stood in the one before.
+    assert_eq!(found["responses again"], "('I read: hello', [], 'completed', 10, 5)");
+    let came = guarded.vendor.came();
+    let bodies: Vec<&str> =
+        came.iter().filter(|came| came.path == "/responses").map(|came| came.body.as_str()).collect();
+    let [.., told, again] = bodies.as_slice() else { panic!("{bodies:?}") };
+    let input = |body: &str| serde_json::from_str::<Value>(body).unwrap()["input"].as_array().unwrap().clone();
+    let (told, again) = (input(told), input(again));
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert_eq!(again[1..4], told[1..4]);
+    assert_eq!(again.len(), 6, "{again:?}");
     for came in guarded.vendor.came() {
-        let key = came.header("x-api-key").or(came.header("authorization")).unwrap();
+        let key = ["x-api-key", "authorization", "x-goog-api-key"].iter().find_map(|name| came.header(name)).unwrap();
         assert!(key.ends_with("sk-of-the-client"), "the client's own key: {key}");
     }
     let denied = guarded.door.env.pintle(&["why", "--denied"]);
     assert!(denied.out.contains("forbidden") && denied.out.contains("not in this house"), "{denied}");
+    // Keys are kept nowhere, whichever header or query they came in.
+    let mut search = Command::new("grep");
+    let found = search.args(["-rlaF", "sk-of-the-client"]).arg(guarded.door.env.path("data")).output().unwrap();
+    assert_eq!((found.status.code(), String::from_utf8_lossy(&found.stdout).as_ref()), (Some(1), ""));
 }
 
 #[test]
@@ -172,7 +200,7 @@ fn the_libraries_for_node_read_what_may_go_on() {
         let amount: Value = serde_json::from_str(amount).unwrap();
         json!([name, {"amount": amount}])
     };
-    for (wire, words) in [("anthropic", ("end_turn", "tool_use")), ("openai", ("stop", "tool_calls"))] {
+    for (wire, words) in WORDS {
         for kind in ["whole", "stream"] {
             for prompt in &PROMPTS[..5] {
                 let (text, calls, rounds) = expected(prompt, &refused);
@@ -186,7 +214,8 @@ fn the_libraries_for_node_read_what_may_go_on() {
                 };
                 assert_eq!(found, json!([text, calls, stop, read, 5 * rounds]), "{wire} {kind} {prompt}");
             }
-            assert_eq!(found[&format!("{wire} {kind} too much")], r#"["RateLimitError",429]"#);
+            let error = if wire == "gemini" { "ApiError" } else { "RateLimitError" };
+            assert_eq!(found[&format!("{wire} {kind} too much")], format!(r#"["{error}",429]"#));
         }
     }
 }
@@ -194,10 +223,16 @@ fn the_libraries_for_node_read_what_may_go_on() {
 #[test]
 fn what_no_hook_changes_passes_in_the_same_bytes() {
     let guarded = guarded("");
-    for (line, streams) in [(ANTHROPIC, false), (ANTHROPIC, true), (OPENAI, false), (OPENAI, true)] {
-        let body = format!(
-            "{{ \"model\" : \"m\",\n \"stream\": {streams}, \"x\": 1.0e0,\n \"messages\": [ {{\"role\":\"user\",\"content\":\"call lookup\\u0020lookup\"}} ] }}"
-        );
+    let lines = [ANTHROPIC, OPENAI, RESPONSES];
+    let all = lines.into_iter().flat_map(|line| [(line, false), (line, true)]);
+    for (line, streams) in all.chain([(GEMINI, false), (GEMINI_STREAM, true)]) {
+        let prompt = r#""call lookup\u0020lookup""#;
+        let asked = match line {
+            RESPONSES => format!("\"input\": [ {{\"role\":\"user\",\"content\":{prompt}}} ]"),
+            GEMINI | GEMINI_STREAM => format!("\"contents\": [ {{\"parts\":[{{\"text\":{prompt}}}]}} ]"),
+            _ => format!("\"messages\": [ {{\"role\":\"user\",\"content\":{prompt}}} ]"),
+        };
+        let body = format!("{{ \"model\" : \"m\",\n \"stream\": {streams}, \"x\": 1.0e0,\n {asked} }}");
         let (status, head, answer) = guarded.send(line, "X-Api-Key: k\nCookie: c=1\nX-Pintle-Session: a b\n", &body);
         let came = guarded.vendor.came().pop().unwrap();
         assert_eq!((status, &came.body), (200, &body), "{answer}");
@@ -213,14 +248,15 @@ fn what_no_hook_changes_passes_in_the_same_bytes() {
 #[test]
 fn a_sentence_stands_in_the_place_of_a_call_where_that_is_wanted() {
     let guarded = guarded("deny = 'text'");
-    for line in [ANTHROPIC, OPENAI] {
-        let body = json!({"model": "m", "messages": [{"role": "user", "content": "call forbidden"}]});
+    for line in [ANTHROPIC, OPENAI, RESPONSES] {
+        let member = if line == RESPONSES { "input" } else { "messages" };
+        let body = json!({"model": "m", member: [{"role": "user", "content": "call forbidden"}]});
         let (status, _, answer) = guarded.send(line, "", &body.to_string());
         assert_eq!(status, 200);
         assert!(answer.contains("[The call of `forbidden` was refused and did not run: "), "{answer}");
-        assert!(!answer.contains("tool_use") && !answer.contains("call_1_0"), "{answer}");
+        assert!(!answer.contains("tool_use") && !answer.contains(r#""call_1_0""#), "{answer}");
     }
-    assert_eq!(guarded.vendor.came().len(), 2);
+    assert_eq!(guarded.vendor.came().len(), 3);
 }
 
 #[test]
@@ -331,6 +367,13 @@ fn what_has_no_business_at_the_door_is_turned_away() {
         (ANTHROPIC, "Content-Encoding: gzip\n", body, 415, "compressed"),
         (ANTHROPIC, "", "{\"messages\":[],\"messages\":[]}", 400, "twice"),
         (OPENAI, "", "[]", 400, "messages"),
+        (RESPONSES, "", r#"{"input":[],"previous_response_id":"r"}"#, 400, "stands at the vendor"),
+        (RESPONSES, "", r#"{"input":"x","tools":[{"type":"web_search"}]}"#, 403, "runs at the vendor"),
+        ("GET /door/openai/v1/responses/r", "", "", 404, "nothing at"),
+        ("POST /door/gemini/v1beta/models/m:embedContent", "", "{}", 404, "nothing at"),
+        ("POST /door/gemini/v1beta/models/..%2fm:generateContent", "", "{}", 404, "nothing at"),
+        ("POST /door/gemini/v1beta/models/m:streamGenerateContent", "", "{}", 400, "alt=sse"),
+        (GEMINI, "", r#"{"contents":[],"tools":[{"googleSearch":{}}]}"#, 403, "`google_search` runs at the vendor"),
         (OPENAI, "", elsewhere.as_str(), 502, "redirect"),
         (ANTHROPIC, "", hosted.as_str(), 403, "runs at the vendor"),
         ("POST /door/anthropic/v1/complete", "", body, 404, "nothing at"),
@@ -344,6 +387,36 @@ fn what_has_no_business_at_the_door_is_turned_away() {
     let output = guarded.door.env.command(PINTLE).args(["guard", "serve", "--http", "0.0.0.0:0"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("not an address of this machine alone"), "{said}");
+}
+
+#[test]
+fn there_is_room_for_so_many_bodies() {
+    let guarded = guarded("");
+    let announced = || {
+        let mut stream = TcpStream::connect(&guarded.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        let head = format!("{OPENAI} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", guarded.address, 64 << 20);
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    // Bodies that never come hold as much as they say, and are answered nothing; one too many is.
+    let mut all: Vec<TcpStream> = (0..8).map(|_| announced()).collect();
+    let answer = wait_for(|| {
+        all.iter_mut().find_map(|stream| {
+            let mut answer = [0; 512];
+            let length = stream.read(&mut answer).ok()?;
+            Some(String::from_utf8_lossy(&answer[..length]).to_lowercase())
+        })
+    });
+    assert!(answer.starts_with("http/1.1 503") && answer.contains("retry-after: 1"), "{answer}");
+    assert!(!answer.contains("x-should-retry"), "{answer}");
+    // Small ones have room, and what is given up is free again.
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).to_string();
+    assert_eq!(guarded.send(OPENAI, "", &body).0, 200);
+    drop(all);
+    let long =
+        format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}}]}}", "x".repeat(1 << 20));
+    wait_for(|| (guarded.send(OPENAI, "", &long).0 == 200).then_some(()));
 }
 
 #[test]

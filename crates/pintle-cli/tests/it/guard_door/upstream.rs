@@ -21,7 +21,7 @@ impl Came {
     }
 }
 
-/// A vendor of both wires.
+/// A vendor of all wires.
 pub(super) struct Vendor {
     pub(super) address: SocketAddr,
     came: Arc<Mutex<Vec<Came>>>,
@@ -89,15 +89,23 @@ pub(super) fn said(came: &Came) -> (&'static str, &'static str, String) {
     if came.path.ends_with("/count_tokens") {
         return ("200 OK", "application/json", r#"{"input_tokens": 7}"#.into());
     }
-    let messages = body["messages"].as_array().unwrap();
+    let input = match body["input"].as_str() {
+        Some(text) => json!([{"role": "user", "content": text}]),
+        None => body["input"].clone(),
+    };
+    let wire = came.path.split('?').next().unwrap();
+    if wire.ends_with(":countTokens") {
+        return ("200 OK", "application/json", r#"{"totalTokens": 7}"#.into());
+    }
+    let contents = json!([gemini::said(&body)]);
+    let messages = body["messages"].as_array().or(input.as_array()).or(contents.as_array()).unwrap();
     let last = messages.last().unwrap();
-    let is_anthropic = came.path.starts_with("/v1/messages");
     let prompt = text_of(last);
     if prompt.contains("go elsewhere") {
         return ("302 Found\r\nlocation: http://127.0.0.1:1/", "text/plain", String::new());
     }
     if prompt.contains("too much") {
-        let error = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+        let error = r#"{"type":"error","error":{"type":"rate_limit_error","code":429,"message":"slow down"}}"#;
         return ("429 Too Many Requests", "application/json", error.into());
     }
     if prompt.contains("in another form") {
@@ -109,18 +117,23 @@ pub(super) fn said(came: &Came) -> (&'static str, &'static str, String) {
     let id = |place: usize| format!("call_{}_{place}", messages.len());
     let calls: Vec<(String, &str)> = names.iter().enumerate().map(|(place, name)| (id(place), *name)).collect();
     let text = if calls.is_empty() { format!("I read: {prompt}") } else { "Let me see.".to_owned() };
-    let streams = body["stream"] == true;
-    let made = match (is_anthropic, streams) {
-        (true, false) => anthropic(&text, &calls),
-        (true, true) => anthropic_events(&text, &calls),
-        (false, false) => openai(&text, &calls),
-        (false, true) => openai_events(&text, &calls),
+    let streams = body["stream"] == true || wire.ends_with(":streamGenerateContent");
+    let made = match (wire, streams) {
+        ("/v1/messages", false) => anthropic(&text, &calls),
+        ("/v1/messages", true) => anthropic_events(&text, &calls),
+        ("/responses", false) => responses::whole(&text, &calls),
+        ("/responses", true) => responses::events(&text, &calls),
+        (wire, false) if wire.contains("/models/") => gemini::whole(&text, &calls),
+        (wire, true) if wire.contains("/models/") => gemini::events(&text, &calls),
+        (_, false) => openai(&text, &calls),
+        (_, true) => openai_events(&text, &calls),
     };
     ("200 OK", if streams { "text/event-stream; charset=utf-8" } else { "application/json" }, made)
 }
 
 fn text_of(message: &Value) -> String {
-    match &message["content"] {
+    let content = if message["output"].is_null() { &message["content"] } else { &message["output"] };
+    match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             let text = |part: &Value| part["text"].as_str().or(part["content"].as_str()).unwrap_or_default().to_owned();
@@ -129,6 +142,9 @@ fn text_of(message: &Value) -> String {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
     }
 }
+
+mod gemini;
+mod responses;
 
 /// Written with blanks, as no library of ours would.
 const ARGUMENTS: &str = r#"{ "amount": 1.50 }"#;
