@@ -15,6 +15,7 @@ mod shells;
 mod streams;
 mod tables;
 mod texts;
+mod told;
 mod wrappers;
 mod written;
 
@@ -204,6 +205,7 @@ impl Reading<'_> {
         match program.role {
             Role::Plain => {
                 self.runs_found(run, state);
+                self.runs_told(run, state);
                 self.proxied(run);
                 self.counted(run, state)
             }

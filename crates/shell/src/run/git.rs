@@ -1,9 +1,11 @@
 //! `git`.
 
+mod carries;
 mod settings;
 
 use crate::read::{List, Reading};
 use crate::run::Run;
+use crate::run::options::{begun, bundled};
 use crate::state::{Certainty, Field, Folders, Output, State};
 
 /// Commands of git itself; what else is asked for is an alias somewhere.
@@ -15,6 +17,12 @@ const COMMANDS: &str = " add am annotate apply archive bisect blame branch bundl
     pull push range-diff read-tree rebase reflog remote replace repack request-pull rerere reset restore rev-list rev-parse revert rm \
     send-email shortlog show show-branch show-ref sparse-checkout stage stash status submodule subtree switch symbolic-ref tag \
     update-index update-ref var verify-commit verify-tag version whatchanged worktree write-tree flow svn instaweb bugreport citool ";
+
+/// Options before the command that take no word after them, or with `=` one of their own.
+const FLAGS: &str = " -p --paginate -P --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
+    --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path \
+    --man-path --info-path -h --help -v --version --noop --git-dir= --work-tree= --namespace= --super-prefix= --attr-source= \
+    --list-cmds= ";
 
 /// Commands that `hub` has besides.
 const HUB: &[&str] = &[
@@ -98,11 +106,15 @@ impl Reading<'_> {
                 "--config-env" | "--exec-path" if words.len() > at => {
                     self.unknown(format!("`git {text}` makes it run something else"))
                 }
-                "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" => at += 1,
+                "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source" | "--shallow-file" => {
+                    at += 1;
+                }
                 _ if text.starts_with("--exec-path=") || text.starts_with("--config-env=") => {
                     self.unknown(format!("`git {text}` makes it run something else"));
                 }
-                _ => {}
+                _ if FLAGS.contains(&format!(" {} ", text.split_inclusive('=').next().unwrap_or(text))) => {}
+                // It may take the next word, so that the command is another one.
+                _ => self.unknown(format!("what `git {text}` means cannot be known")),
             }
         }
         let Some(command) = words.get(at) else { return Output::Unknown };
@@ -369,8 +381,13 @@ impl Reading<'_> {
                 Field { text: name.rsplit(['/', ':']).next().unwrap_or_default().to_owned(), certainty: url.certainty };
             self.unpacked_into(folder.copied().unwrap_or(&name), state);
         }
-        for pair in words.windows(2).filter(|pair| pair[0].text == "-c" || pair[0].text == "--config") {
-            self.git_setting(&pair[1], state);
+        for (index, field) in words.iter().enumerate() {
+            let value = bundled(&field.text, "c", "bouj").or(begun(&field.text, &["--config"]));
+            let next = words.get(index + 1).cloned();
+            let attached = |value: &str| Field { text: value.to_owned(), certainty: field.certainty };
+            if let Some(setting) = value.and_then(|value| if value.is_empty() { next } else { Some(attached(value)) }) {
+                self.git_setting(&setting, state);
+            }
         }
         if words
             .iter()
@@ -404,64 +421,6 @@ impl Reading<'_> {
         if let [name, value, ..] = plain.as_slice() {
             let certainty = name.certainty.max(value.certainty);
             self.git_setting(&Field { text: format!("{}={}", name.text, value.text), certainty }, state);
-        }
-    }
-
-    /// Arguments that git runs.
-    fn git_carries(&mut self, command: &str, words: &[Field], state: &State) {
-        let first = words.first().map(|field| field.text.as_str());
-        match (command, first) {
-            ("bisect", Some("run")) => {
-                self.inner(&words[1..], state);
-            }
-            ("submodule", _) => {
-                if let Some(at) = words.iter().position(|field| field.text == "foreach") {
-                    let rest: Vec<Field> = words[at + 1..]
-                        .iter()
-                        .filter(|field| field.text != "--recursive" && field.text != "--quiet")
-                        .cloned()
-                        .collect();
-                    self.inner_text(&super::wrappers::joined(&rest), "git", state);
-                }
-            }
-            ("filter-branch", _) => {
-                for pair in words.windows(2).filter(|pair| pair[0].text.ends_with("-filter")) {
-                    self.inner_text(&pair[1], "git", state);
-                }
-            }
-            ("daemon" | "instaweb" | "difftool" | "mergetool" | "send-email" | "credential", Some(_)) => {
-                let odd =
-                    ["-x", "--extcmd", "--tool-command", "--browser", "--to-cmd", "--cc-cmd", "--smtp-server", "fill"];
-                if words.iter().any(|field| odd.iter().any(|odd| field.text.starts_with(odd))) {
-                    self.unknown(format!("`git {command}` runs what it is given"));
-                }
-            }
-            (_, _) => {}
-        }
-        let options: &[&str] = match command {
-            "rebase" => &["-x", "--exec"],
-            "clone" | "fetch" | "pull" | "ls-remote" | "push" | "archive" => {
-                &["-u", "--upload-pack", "--receive-pack", "--exec"]
-            }
-            "grep" => &["-O", "--open-files-in-pager"],
-            _ => &[],
-        };
-        for (index, field) in words.iter().enumerate() {
-            for option in options.iter().filter(|option| **option != "-u" || command == "clone") {
-                let attached = if option.len() == 2 {
-                    field.text.strip_prefix(option).filter(|rest| !rest.is_empty())
-                } else {
-                    field.text.strip_prefix(option).and_then(|rest| rest.strip_prefix('='))
-                };
-                let text = match attached {
-                    Some(text) => Some(Field { text: text.to_owned(), certainty: field.certainty }),
-                    None if field.text == **option && command != "grep" => words.get(index + 1).cloned(),
-                    None => None,
-                };
-                if let Some(text) = text {
-                    self.inner_text(&text, "git", state);
-                }
-            }
         }
     }
 }

@@ -126,3 +126,25 @@ pub(super) fn shortened<'t>(text: &'t str, option: &str) -> Option<&'t str> {
     let begins = name.len() > 4 && name.len() < option.len() && option.starts_with("--") && option.starts_with(name);
     begins.then(|| &text[name.len()..])
 }
+
+/// What stands behind one of the short options `letters` in `text`, if that is a row of short options with it, such as
+/// the text in `-qctext`; `valued` are those that take what stands behind them as their own.
+pub(super) fn bundled<'t>(text: &'t str, letters: &str, valued: &str) -> Option<&'t str> {
+    let row = text.strip_prefix('-').filter(|row| !row.starts_with('-'))?;
+    for (at, own) in row.char_indices() {
+        if letters.contains(own) {
+            return Some(&row[at + own.len_utf8()..]);
+        }
+        if valued.contains(own) || !own.is_ascii_alphanumeric() {
+            return None;
+        }
+    }
+    None
+}
+
+/// The value of `word` if it is one of the long `options`, or any beginning of one;
+/// empty where the value is the next word.
+pub(super) fn begun<'t>(word: &'t str, options: &[&str]) -> Option<&'t str> {
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    (name.len() > 2 && options.iter().any(|option| option.starts_with(name))).then_some(value)
+}

@@ -3,6 +3,7 @@
 use crate::programs;
 use crate::read::Reading;
 use crate::run::Run;
+use crate::run::options::{begun, bundled};
 use crate::state::{Certainty, Field, Output, State, Stdin};
 
 /// Options that are followed by a shell text or a command.
@@ -44,11 +45,9 @@ impl Reading<'_> {
         }
         for (index, field) in words.iter().enumerate() {
             let text = field.text.as_str();
-            let bundled = run.name == "script" && text.len() > 2 && !text.starts_with("--") && text.ends_with('c');
-            if let Some(next) = words.get(index + 1).filter(|_| bundled && text.starts_with('-')) {
-                self.inner_text(next, run.name, state);
-            }
-            if let Some(next) = words.get(index + 1).filter(|_| TEXT_OPTIONS.contains(&text)) {
+            let attached = attached(run, text);
+            let before = TEXT_OPTIONS.contains(&text) || attached == Some("");
+            if let Some(next) = words.get(index + 1).filter(|_| before) {
                 let whole = next.text.contains(char::is_whitespace) || !next.is_known() || index + 2 == words.len();
                 if whole {
                     self.inner_text(next, run.name, state)
@@ -56,12 +55,13 @@ impl Reading<'_> {
                     self.inner(&words[index + 1..], state)
                 };
             }
-            let attached = text.split_once('=').filter(|(name, _)| TEXT_OPTIONS.contains(name)).map(|(_, value)| value);
-            if let Some(value) = attached {
+            if let Some(value) = attached.filter(|value| !value.is_empty()) {
                 self.inner_text(&Field { text: value.to_owned(), certainty: field.certainty }, run.name, state);
             }
             // A word with a blank in it is a command line here.
-            let taken = index > 0 && TEXT_OPTIONS.contains(&words[index - 1].text.as_str());
+            let taken = index > 0
+                && (TEXT_OPTIONS.contains(&words[index - 1].text.as_str())
+                    || attached_before(run, &words[index - 1].text));
             if !text.starts_with('-') && text.contains(char::is_whitespace) && !taken {
                 self.inner_text(field, run.name, state);
             }
@@ -118,6 +118,37 @@ impl Reading<'_> {
             at += 1;
         }
     }
+}
+
+/// The short options of the program `name` that are followed by a text or a command, and those that take another value.
+fn letters(name: &str) -> (&'static str, &'static str) {
+    match name {
+        "script" => ("c", "EIOTBmot"),
+        "tmux" => ("c", "LSfT"),
+        "sg" => ("c", ""),
+        "hyperfine" => ("pscC", "wmMrLSNnuiI"),
+        "ansible" => ("a", "imeufltBPcTM"),
+        "gnome-terminal" | "xterm" | "konsole" | "alacritty" | "x-terminal-emulator" => ("ex", ""),
+        _ => ("cex", "ndEwtsSLquCrmMp"),
+    }
+}
+
+/// The text in the word `text`, behind a short option or a `=`; empty where the next word is the text.
+fn attached<'t>(run: &Run<'_>, text: &'t str) -> Option<&'t str> {
+    if text.starts_with("--") {
+        return begun(text, TEXT_OPTIONS).filter(|value| text.contains('=') != value.is_empty());
+    }
+    let (letters, valued) = letters(run.name);
+    let value = bundled(text, letters, valued)?;
+    let value = value.strip_prefix('=').unwrap_or(value);
+    // Other letters may stand behind, and other values.
+    let program = programs::find(crate::paths::base_name(value)).is_some();
+    let command = program || value.contains(|letter: char| letter.is_whitespace() || "$;|&<>`(/".contains(letter));
+    (value.is_empty() || command).then_some(value)
+}
+
+fn attached_before(run: &Run<'_>, text: &str) -> bool {
+    attached(run, text) == Some("")
 }
 
 /// Whether `tmux` is only told to name, to choose or to list what it has. Its texts run something where `#(` stands in

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::programs::{Carries, Wrap};
 use crate::read::{Content, Reading};
 use crate::run::Run;
+use crate::run::options::{begun, bundled};
 use crate::state::{Certainty, Field, Folders, Output, State, Stdin, Value};
 
 impl Reading<'_> {
@@ -175,11 +176,12 @@ impl Reading<'_> {
         let words = &run.argv[1..];
         for (index, field) in words.iter().enumerate() {
             let option = field.text.as_str();
-            if let Some(text) = option.strip_prefix("--command=") {
+            let long = || begun(option, &["--command", "--session-command"]);
+            let text = bundled(option, "cC", "sgGwuT").or_else(long);
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
                 return self.inner_text(&Field { text: text.to_owned(), ..field.clone() }, run.name, state);
             }
-            let cluster = option.starts_with('-') && !option.starts_with("--") && option.ends_with('c');
-            if (cluster || option == "--command")
+            if text.is_some()
                 && let Some(text) = words.get(index + 1)
             {
                 return self.inner_text(text, run.name, state);

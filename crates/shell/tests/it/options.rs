@@ -96,3 +96,92 @@ fn jobs_of_the_shell_are_its_own_to_end() {
         assert!(facts(text).unknown, "{text}");
     }
 }
+
+#[test]
+fn a_text_in_one_word_with_its_option_is_run() {
+    for text in [
+        "script -qc'git push -f' /dev/null",
+        "script -qc 'git push -f' /dev/null",
+        "script -c'git push -f'",
+        "script -aqc'git push -f' x",
+        "script --comm='git push -f' x",
+        "script --c 'git push -f' x",
+        "sg root -c'git push -f'",
+        "sg root 'git push -f'",
+        "tmux -c'git push -f'",
+        "tmux -2c'git push -f'",
+        "su -c'git push -f'",
+        "su -lc'git push -f' root",
+        "su --comm='git push -f'",
+        "su --session-command='git push -f'",
+        "runuser -lc'git push -f' x",
+        "hyperfine -w1 -p'git push -f' ls",
+        "ansible all -a'git push -f'",
+        "gnome-terminal -e'git push -f'",
+        "nodemon -x'git push -f'",
+        "git rebase -ix'git push -f' HEAD~2",
+        "git grep -nO'git push -f' x",
+        "git grep --open='git push -f' x",
+        "git clone -qu'git push -f' /x y",
+        "git clone -qu 'git push -f' /x y",
+        "git fetch --upload-p='git push -f' x",
+        "dpkg --pre-invoke='git push -f' -l",
+        "svn diff --diff-cmd='git push -f'",
+    ] {
+        let facts = facts(text);
+        let pushes = |argv: &[String]| argv.starts_with(&["git".into(), "push".into(), "-f".into()]);
+        assert!(facts.commands.iter().any(|command| pushes(&command.argv)), "{text}: {facts:?}");
+    }
+}
+
+#[test]
+fn an_option_that_may_run_something_is_unknown() {
+    for text in [
+        "git --frobnicate HEAD push -f",
+        "git --no-frob push",
+        "git send-email --sendmail-cmd=x y",
+        "git send-email --header-cmd x y",
+        "git instaweb --httpd=x",
+        "git svn fetch --authors-prog=./x",
+        "git difftool -yx'x'",
+        "git clone -ccore.sshCommand=\"$x\" x:y",
+        "apt-get -o APT::Update::Pre-Invoke::=x update",
+        "apt-get -oAPT::Update::Pre-Invoke::=x update",
+        "apt-get -qqo APT::Update::Pre-Invoke::=x update",
+        "apt-get -o Acquire::http::Proxy-Auto-Detect=./x update",
+        "apt-get --config-f=x update",
+        "rpm -E '%(x)'",
+        "hg --config hooks.pre-status=x status",
+    ] {
+        assert!(facts(text).unknown, "{text}");
+    }
+    for text in [
+        "git --attr-source HEAD log",
+        "git --attr-source=HEAD --no-pager log",
+        "git --version",
+        "git -p --no-optional-locks status",
+        "git grep -n -O x",
+        "git rebase -i HEAD~2",
+        "git clone -b main --depth 1 http://u.test/x y",
+        "apt-get -y -o Dpkg::Options::=--force-confold update",
+        "apt-get -qq -o Acquire::Retries=3 update",
+        "script -qc 'ls -la' /dev/null",
+        "watch -n1 -d ls",
+        "hyperfine -w 3 -n 'my bench' 'ls'",
+        "poetry run pytest -xvs",
+        "rpm -qa",
+        "hg status",
+    ] {
+        assert!(!facts(text).unknown, "{text}: {:?}", facts(text));
+    }
+}
+
+#[test]
+fn the_command_of_git_is_found_behind_options_that_take_a_word() {
+    for text in
+        ["git --attr-source HEAD push -f", "git --shallow-file x push -f", "git -C . --attr-source=HEAD push -f"]
+    {
+        let facts = facts(text);
+        assert!(!facts.unknown && facts.commands.len() == 1, "{text}: {facts:?}");
+    }
+}

@@ -12,6 +12,7 @@ const HARMLESS: &str = include_str!("../../../../shell/tests/corpus/harmless.txt
 const WAYS_ROUND: &str = include_str!("../../../../shell/tests/corpus/ways_round.txt");
 const DAILY: &str = include_str!("daily.txt");
 const CLOSE: &str = include_str!("close.txt");
+const EXCUSES: &str = include_str!("excuses.txt");
 const SHOWN: &str = include_str!("shown.txt");
 const UNSEEN: &str = include_str!("unseen.txt");
 
@@ -145,6 +146,16 @@ fn what_is_close_to_daily_work_is_refused_or_asked_about() {
     let passes = |words: &[(String, Said)]| words.iter().all(|(_, word)| word.decision == "allow");
     let passed: Vec<&str> =
         entries.iter().zip(&words).filter(|(_, words)| passes(words)).map(|(entry, _)| entry.text.as_str()).collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+}
+
+#[test]
+fn what_only_seems_to_excuse_is_refused() {
+    let entries = lines(EXCUSES);
+    let words = judged(&entries);
+    let refuses = |words: &[(String, Said)]| words.iter().any(|(_, word)| word.decision == "block");
+    let passed: Vec<&str> =
+        entries.iter().zip(&words).filter(|(_, words)| !refuses(words)).map(|(entry, _)| entry.text.as_str()).collect();
     assert!(passed.is_empty(), "{passed:#?}");
 }
 

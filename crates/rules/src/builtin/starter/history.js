@@ -1,8 +1,9 @@
 // Refuses to force a push, to delete what is published, to rewrite history, and to throw away work that git has not
 // kept yet.
 
-// Options of git that come before its command and take the next word.
-const VALUED = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--config-env"];
+// Options of git that come before its command and take the next word, and those that tell something instead.
+const VALUED = /^(-C|-c|--(git-dir|work-tree|namespace|super-prefix|config-env|attr-source|shallow-file))$/;
+const TELLS = /^(-h|-v|--help|--version)$/;
 
 // The command of git, and its own arguments.
 function git(command) {
@@ -10,7 +11,7 @@ function git(command) {
   const own = /^git-(.+)$/.exec(command.name);
   if (own) return { name: own[1], words, cwd: command.cwd };
   let at = 0;
-  while (at < words.length && words[at].startsWith("-")) at += VALUED.includes(words[at]) ? 2 : 1;
+  while (at < words.length && words[at].startsWith("-") && !TELLS.test(words[at])) at += VALUED.test(words[at]) ? 2 : 1;
   return { name: words[at] || "", words: words.slice(at + 1), cwd: command.cwd };
 }
 
@@ -22,24 +23,43 @@ function long(words, option, least) {
   });
 }
 
-// Whether one of the `letters` is a short option; what follows `-o`, `-m` and the like is not an option.
+// Whether one of the `letters` may be a short option; in one word with `-o`, `-m` and the like it is none. A word that
+// looks like one counts, even if it may be a value: what follows which option is easily got wrong.
 function letter(words, letters, valued) {
-  return words.some((word, at) => {
-    if (!/^-[A-Za-z]/.test(word) || (at > 0 && new RegExp(`^-[A-Za-z]*[${valued}]$`).test(words[at - 1]))) return false;
-    for (const own of word.slice(1)) {
-      if (letters.includes(own)) return true;
-      if (valued.includes(own)) return false;
+  return words.some((word) => {
+    let found = false;
+    for (const own of /^-(?!-)/.test(word) ? word.slice(1) : "") {
+      if (valued.includes(own)) return found;
+      if (!/[A-Za-z0-9]/.test(own)) return false;
+      found = found || letters.includes(own);
     }
-    return false;
+    return found;
   });
+}
+
+// Whether a word that fits `pattern` is an option for sure, so that it may excuse something: not a value, so that no
+// option stands before it but one of `flags`, which take none; not taken back, as `--no-dry-run` does; not after `--`.
+function sure(words, pattern, flags) {
+  const end = words.indexOf("--");
+  const own = words.slice(0, end < 0 ? undefined : end);
+  return !words.some((word) => /^--no-[a-z]/.test(word) && !/^--no-(verify|thin|progress|signed|track)$/.test(word))
+    && own.some((word, at) => pattern.test(word) && (at === 0 || !own[at - 1].startsWith("-") || flags.test(own[at - 1])));
 }
 
 function plain(words) {
   return words.filter((word) => !word.startsWith("-"));
 }
 
+// Options of `push` and `clean` that take no value.
+const FLAGS = /^(-[46dfnquvxX]+|--(all|atomic|branches|delete|dry-run|follow-tags|force|force-if-includes|force-with-lease|ipv4|ipv6|mirror|no-verify|porcelain|progress|prune|quiet|set-upstream|signed|tags|thin|verbose)|--[a-z-]+=.*)$/;
+
+// Whether `push` or `clean` only says what it would do.
+function dry(words, flags) {
+  return sure(words, flags, FLAGS);
+}
+
 function push(words) {
-  if (letter(words, "n", "o") || long(words, "--dry-run", 4)) return "";
+  if (dry(words, /^(-[46dfquv]*n[46dfnquv]*|--dry-run)$/)) return "";
   if (letter(words, "f", "o") || words.some((word) => /^--forc/.test(word))) return "forces a push";
   if (letter(words, "d", "o") || long(words, "--delete", 4)) return "deletes what is published";
   if (long(words, "--mirror", 3) || long(words, "--prune", 4)) return "deletes what is published";
@@ -79,7 +99,7 @@ function checkout({ name, words, cwd }) {
 
 // Whether `restore` changes only what is staged.
 function staging(name, words) {
-  return name === "restore" && (letter(words, "S", "s") || long(words, "--staged", 4))
+  return name === "restore" && sure(words, /^(-[qp]*S[qp]*|--staged)$/, /^(-[qpS]+|--(quiet|progress|patch|source=.*))$/)
     && !letter(words, "W", "s") && !long(words, "--worktree", 3);
 }
 
@@ -88,7 +108,7 @@ function staging(name, words) {
 function overwrites({ name, words }) {
   const dashes = words.indexOf("--");
   const own = dashes < 0 ? words : words.slice(0, dashes);
-  if (staging(name, words) || letter(own, "bB", "s") || long(own, "--orphan", 4)) return false;
+  if (staging(name, words) || sure(own, /^(-[qtl]*[bB].*|--orphan)$/, /^(-[qtfl]+|--(force|no-track|progress|quiet|track))$/)) return false;
   const all = plain(own).filter((word) => !/^(-s|--source)$/.test(own[own.indexOf(word) - 1]));
   const tree = name === "restore"
     ? own.map((word, at) => (/^(-s|--source)$/.test(own[at - 1]) ? word : (/^(--source=|-s)(.+)$/.exec(word) || [])[2])).find(Boolean)
@@ -105,13 +125,13 @@ function loses(parts) {
   const any = (...own) => words.some((word) => own.includes(word));
   switch (name) {
     case "push":
-      return push(words);
     case "send-pack":
-      return long(words, "--force", 4) || long(words, "--mirror", 4) ? "forces a push" : "";
+    case "http-push":
+      return push(words);
     case "reset":
       return long(words, "--hard", 3) || long(words, "--merge", 4) ? "throws away changes or commits" : "";
     case "clean":
-      return letter(words, "n", "e") || long(words, "--dry-run", 4) || words.length === 0
+      return dry(words, /^(-[dfqxX]*n[dfnqxX]*|--dry-run)$/) || words.length === 0
         ? "" : "deletes files that git has not kept";
     case "checkout":
     case "switch":
@@ -132,17 +152,23 @@ function loses(parts) {
     case "reflog":
       return any("expire", "delete") ? "deletes what could bring commits back" : "";
     case "gc":
-      return words.some((word) => /^--prune=(?!\d+\.(day|week|month|year))/.test(word)) ? "deletes what could bring commits back" : "";
+      return words.some((word) => /^--p[a-z]*=(?!\d+\.(day|week|month|year))/.test(word)) ? "deletes what could bring commits back" : "";
     case "repack":
       return (letter(words, "a", "") && letter(words, "d", "")) || words.some((word) => /^--(unpack-unreach|cruft-exp|expire-to)/.test(word))
         ? "deletes what could bring commits back" : "";
     case "prune":
-    case "filter-branch":
+      return sure(words, /^(-[nv]*n[nv]*|--dry-run)$/, /^-[nv]+$/) ? "" : "rewrites history";
     case "filter-repo":
+      return sure(words, /^--(dry-run|analyze)$/, /^--(force|quiet|debug)$/) ? "" : "rewrites history";
     case "replace":
+      return words.length === 0 || (/^(-l|--list)$/.test(words[0]) && !words.slice(1).some((word) => /^-(?!-format=)/.test(word)))
+        ? "" : "rewrites history";
+    case "filter-branch":
     case "update-ref":
     case "fast-import":
-      return any("--help", "-h", "-n", "--dry-run", "-l") ? "" : "rewrites history";
+      return "rewrites history";
+    case "subtree":
+      return any("push") && (words.some((word) => word.startsWith("+")) || letter(words, "f", "Pm") || long(words, "--force", 4)) ? "forces a push" : "";
     case "symbolic-ref":
       return plain(words).length > 1 || letter(words, "d", "m") ? "moves what HEAD is" : "";
     case "fetch":
@@ -152,9 +178,9 @@ function loses(parts) {
     case "worktree":
       return any("remove") && (letter(words, "f", "") || long(words, "--force", 4)) ? "throws away changes that are not committed" : "";
     case "remote":
-      return any("add") && words.some((word) => /^--mirror/.test(word)) ? "makes pushes delete what is published" : "";
+      return any("add") && long(words, "--mirror", 3) ? "makes pushes delete what is published" : "";
     case "submodule":
-      return (any("deinit") && any("-f", "--force", "--all")) || (any("update") && any("-f", "--force")) ? "throws away changes that are not committed" : "";
+      return (any("deinit") && any("--all")) || (any("deinit", "update") && (letter(words, "f", "j") || long(words, "--force", 4))) ? "throws away changes that are not committed" : "";
     default:
       return "";
   }
@@ -180,7 +206,7 @@ function rewrites({ name, words }) {
     case "branch":
       return letter(words, "M", "") ? "renames a branch, whatever has that name" : "";
     case "rebase":
-      if (words.some((word) => /^--(continue|quit|show-current-patch|edit-todo)$/.test(word))) return "";
+      if (words.length === 1 && /^--(continue|quit|show-current-patch|edit-todo)$/.test(words[0])) return "";
       return long(words, "--abort", 4) || long(words, "--skip", 4) ? "throws away changes that are not committed" : "rewrites history";
     default:
       return "";
@@ -190,7 +216,7 @@ function rewrites({ name, words }) {
 // Settings that turn a plain push or a cleaning up into a dangerous one.
 function settings(command, own) {
   const given = own.name === "config" ? own.words.map((word, at) => `${word}=${own.words[at + 1] || ""}`) : [];
-  const options = command.argv.filter((_, at) => command.argv[at - 1] === "-c" || command.argv[at - 1] === "--config");
+  const options = command.argv.map((word, at) => (/^(-c|--config)$/.test(command.argv[at - 1]) ? word : word.replace(/^(-c|--config=)/, "")));
   return [...given, ...options].some((text) => /^remote\.[^=]*\.push=(\+|[^=]*=\+)/i.test(text)
     || /^remote\.[^=]*\.mirror=(true|yes|on|1)/i.test(text)
     || /^clean\.requireforce=(false|no|off|0)/i.test(text)
@@ -199,18 +225,22 @@ function settings(command, own) {
 
 // Other programs that keep history.
 function others(command) {
-  const words = told(command);
-  const rest = before(command);
+  const rest = command.argv.slice(1).filter((word) => word !== "--");
+  const words = plain(rest.filter((_, at) => !/^(-R|--repo|--hostname)$/.test(rest[at - 1]))).slice(0, 3);
   const method = (name) => rest.some((word, at) => new RegExp(`^(-X|--method=|--request=)=?${name}$`, "i").test(word)
     || (new RegExp(`^${name}$`, "i").test(word) && /^(-X|--method|--request)$/.test(rest[at - 1])));
   switch (command.name) {
-    case "hg":
-      return /^(strip|histedit|rollback|purge)$/.test(words[0]) || (words[0] === "revert" && has(command, "-a", "--all"))
-        || (/^(update|up|checkout|co)$/.test(words[0]) && has(command, "-C", "--clean")) || (words.includes("push") && has(command, "-f", "--force"));
+    case "hg": {
+      // Its commands may be told by their beginnings, and options with values may stand before them.
+      const asks = (begin, name) => plain(rest).some((word) => word.length >= begin && name.startsWith(word));
+      const option = (letters, name) => letter(rest, letters, "RrbBempl") || long(rest, name, 4);
+      return asks(4, "strip") || asks(4, "histedit") || asks(4, "rollback") || asks(3, "purge") || (asks(4, "revert") && option("a", "--all"))
+        || ((asks(2, "update") || asks(5, "checkout") || rest.includes("co")) && option("C", "--clean")) || (asks(3, "push") && option("f", "--force"));
+    }
     case "svn":
-      return words[0] === "revert" && has(command, "-R", "--recursive");
+      return words.includes("revert") && (letter(rest, "R", "") || long(rest, "--recursive", 5));
     case "jj":
-      return words[0] === "abandon" || has(command, "--deleted");
+      return words.includes("abandon") || has(command, "--deleted");
     case "gh":
     case "glab":
     case "hub":
@@ -233,13 +263,16 @@ function others(command) {
 
 function own(event) {
   const all = commands(event).filter(({ name }) => name === "git" || name === "hub" || name.startsWith("git-"));
-  return all.map((command) => [command, git(command)]).filter(([, { words }]) => !words.includes("--help") && !words.includes("-h"));
+  // Only as the first word they are sure to ask for help.
+  return all.map((command) => [command, git(command)]).filter(([, { words }]) => !/^(--help|-h)$/.test(words[0]));
 }
 
 // Whether a patch is put on the files here, rather than looked at.
 function patches(command) {
   const applies = /^git(-apply)?$/.test(command.name) && git(command).name === "apply";
-  return (applies || command.name === "patch") && !command.argv.some((word) => /^--(check|stat|numstat|summary|cached|dry-run|help)$/.test(word));
+  const words = command.argv.slice(command.argv[1] === "apply" ? 2 : 1);
+  const looks = sure(words, /^--(check|stat|numstat|summary|cached|dry-run|help)$/, /^(-[R3vqsfNE]+|-[RsfNE]*p\d|--(reverse|3way|check|stat|numstat|summary|cached|verbose|quiet|force))$/);
+  return (applies || command.name === "patch") && !(looks && !long(words, "--apply", 4));
 }
 
 // Whether it is put on the wrong way round.
@@ -266,7 +299,7 @@ function unpacks(command, archive) {
   if (command.name === "unzip") return !short(command, "ltpvzZ") && into(/^-d$/);
   if (/^7z[az]?$/.test(command.name)) return /^[xe]$/.test(words[0]) && into(/^$/);
   const extracts = /^[A-Za-z]*x[A-Za-z]*$/.test(words[0]) || words.some((word) => /^-[A-Za-z]*x|^--extract|^--get/.test(word));
-  return /^(bsd|g)?tar$/.test(command.name) && extracts && !has(command, "-O", "--to-stdout") && into(/^(-C|--directory)$/);
+  return /^(bsd|g)?tar$/.test(command.name) && extracts && !sure(words, /^(-[xvz]*O[xvz]*|--to-stdout)$/, /^-[xvzO]+$/) && into(/^(-C|--directory)$/);
 }
 
 // What puts back over the files here what git has: the reverse of a difference, or an archive of a commit.

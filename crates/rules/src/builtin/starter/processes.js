@@ -45,7 +45,8 @@ function targets(command) {
 
 function kills(command) {
   const first = command.argv[1] || "";
-  const asks = /^-(0|l|L)$|^--(list|table|help|version)/.test(first) || (first === "-s" && command.argv[2] === "0");
+  // A shell whose `kill` knows no other option but these goes on to what follows.
+  const asks = /^-(0|l|L)$|^--(list|table)$/.test(first) || (first === "-s" && command.argv[2] === "0");
   return !asks && targets(command).some((target) => !OWN.test(target));
 }
 
@@ -57,16 +58,23 @@ function stops(command) {
   return forced || words.some((word) => /^(kill|stop|restart|pause)$/.test(word));
 }
 
+// Whether a program only tells how it is used, or a command of it that is its first word. Where more stands around, the
+// word for that may be the value of an option, or come too late.
+function helps(command, verb) {
+  const words = command.argv.slice(verb && /^[a-z]/.test(command.argv[1]) ? 2 : 1);
+  return words.length === 1 && (words[0] === "--help" || words[0] === "--version");
+}
+
 function danger(event) {
   const path = paths(event, "writes").find((path) => SWITCHES.test(path));
   if (path !== undefined) return `ends processes through ${path}`;
   for (const command of commands(event)) {
-    if (has(command, "--help", "--version")) continue;
+    if (helps(command, Object.hasOwn(WITH, command.name) || /^(docker|podman|nerdctl)$/.test(command.name))) continue;
     if (command.name === "kill" && kills(command)) return `ends processes that it did not start: ${line(command)}`;
     if (ENDS.test(command.name)) return `ends processes of others, or the machine: ${line(command)}`;
     if (/^(tel)?init$/.test(command.name) && /^[0-6sSqQ]$/.test(command.argv[1])) return `ends the machine: ${line(command)}`;
     if (stops(command)) return `ends containers: ${line(command)}`;
-    if (has(command, ...row(WITH, command, []))) return `ends what runs outside of this command: ${line(command)}`;
+    if (row(WITH, command, []).some((word) => has(command, word) || command.argv.includes(word))) return `ends what runs outside of this command: ${line(command)}`;
     if (command.name === "fuser" && short(command, "k")) return `ends processes that it did not start: ${line(command)}`;
     if (command.name === "npx" && has(command, "kill-port", "fkill-cli")) return `ends processes of others: ${line(command)}`;
   }
