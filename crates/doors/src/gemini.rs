@@ -26,6 +26,8 @@ const RESPONSE: Names = ("functionResponse", "function_response");
 const DECLARATIONS: Names = ("functionDeclarations", "function_declarations");
 const SYSTEM: Names = ("systemInstruction", "system_instruction");
 const CACHED: Names = ("cachedContent", "cached_content");
+/// A whole second request, which only `countTokens` takes.
+const COUNTED: Names = ("generateContentRequest", "generate_content_request");
 
 /// Reads a request.
 ///
@@ -38,6 +40,11 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         let why = "it names what stands at the vendor, where no hook saw it; send it in `contents`";
         return Err(BadRequest::member(CACHED.0, why));
     }
+    for name in [COUNTED.0, COUNTED.1] {
+        if root.get(name).is_some() {
+            return Err(BadRequest::member(name, "no hook would see what stands in it; send it in `contents`"));
+        }
+    }
     let list = root.get("contents").filter(|list| list.is_array()).cloned();
     let list = list.ok_or_else(|| BadRequest::member("contents", "expected a list"))?;
     let contents = list.items().iter().enumerate().map(|(place, node)| content(&document, place, node));
@@ -48,13 +55,14 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         None => Vec::new(),
     };
     let (mut tools, mut tool_lists, mut hosted) = (Vec::new(), Vec::new(), Vec::new());
-    for node in root.get("tools").map(Node::items).unwrap_or_default() {
+    for node in items_of(&document, "tools", root.get("tools"))? {
         if let Some(list) = either(&document, node, DECLARATIONS)? {
+            let items = items_of(&document, DECLARATIONS.0, Some(list))?;
             let tool = |node: &Node| ClientTool {
                 name: document.text_at(node, "name").unwrap_or_default(),
                 node: node.clone(),
             };
-            tools.extend(list.items().iter().map(tool));
+            tools.extend(items.iter().map(tool));
             tool_lists.push(list.clone());
         }
         hosted.extend(hosted_tools(&document, node));
@@ -79,6 +87,15 @@ fn either<'n>(document: &JsonDocument, node: &'n Node, names: Names) -> Result<O
     match (own(names.0), own(names.1)) {
         (Some(_), Some(_)) => Err(BadRequest::member(names.1, "it stands there a second time, in another spelling")),
         (found, other) => Ok(found.or(other)),
+    }
+}
+
+/// What stands in the list `node`, which the member `name` is; nothing where that is absent or `null`.
+fn items_of<'n>(document: &JsonDocument, name: &str, node: Option<&'n Node>) -> Result<&'n [Node], BadRequest> {
+    match node.filter(|node| document.raw(node) != "null") {
+        None => Ok(&[]),
+        Some(node) if node.is_array() => Ok(node.items()),
+        Some(_) => Err(BadRequest::member(name, "expected a list")),
     }
 }
 

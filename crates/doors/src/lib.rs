@@ -14,6 +14,7 @@ pub mod door;
 pub mod gemini;
 mod inbound;
 pub mod keeper;
+pub mod mcp;
 pub mod openai;
 pub mod request;
 pub mod responses;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -26,6 +27,9 @@ use crate::wire::Wire;
 
 /// Largest request: what vendors take, and some.
 const MAX_BODY_BYTES: usize = 64 << 20;
+
+/// How long a body may take to come, which holds room meanwhile: clients are on this machine.
+const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// Largest answer of a vendor that is an error.
 const MAX_ERROR_BYTES: usize = 1 << 20;
@@ -124,7 +128,7 @@ fn with_query(path: &str, request: &Request) -> String {
 
 /// Whether a request may enter: a page in a browser may not, whatever name it has for this machine; what is compressed
 /// cannot be read.
-fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
+pub(crate) fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
     let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_owned());
     if let Some(origin) = text(header::ORIGIN) {
         let why = format!("pages in a browser have no door here (`Origin: {origin}`)");
@@ -255,7 +259,11 @@ async fn taken(door: &ModelDoor, wire: Wire, headers: &HeaderMap, body: Body) ->
         busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return Err(busy);
     };
-    let body = axum::body::to_bytes(body, MAX_BODY_BYTES).await.map_err(|_| too_large())?;
+    let Ok(body) = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_BODY_BYTES)).await else {
+        let why = format!("the body did not come within {} s", BODY_TIME.as_secs());
+        return Err(refused(StatusCode::REQUEST_TIMEOUT, &why));
+    };
+    let body = body.map_err(|_| too_large())?;
     room.shrink(body.len());
     let body = String::from_utf8(body.into());
     Ok((body.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?, room))

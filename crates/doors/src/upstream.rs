@@ -114,7 +114,7 @@ impl Upstream {
 }
 
 /// The headers of a client that go on.
-fn going(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn going(headers: &HeaderMap) -> HeaderMap {
     let goes = |name: &HeaderName| {
         let name = name.as_str();
         !HOP.contains(&name) && !name.starts_with("x-pintle-") && !name.starts_with("x-forwarded-")

@@ -28,7 +28,8 @@ impl GuardLevel {
 }
 
 /// The way round of hosts that decide alone where a hook gives no answer.
-pub(crate) const KILLED: &str = "a hook that somebody kills by a signal that cannot be caught lets the call run";
+pub(crate) const KILLED: &str =
+    "who kills the shell around the hook, by a signal that cannot be caught, lets the call run";
 
 /// How far the tools of one class of a host are under guard, and the known ways round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

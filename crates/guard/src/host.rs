@@ -3,10 +3,10 @@
 use domain::json::Value;
 
 use crate::answer::Answer;
-use crate::coverage::ToolCoverage;
+use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::ruling::GuardRuling;
-use crate::tools::ToolRow;
+use crate::tools::{ToolClass, ToolRow};
 use crate::trial::HostTrial;
 
 /// A coding agent that can be guarded. Adding one touches only its own file and the list in `hosts.rs`.
@@ -74,6 +74,53 @@ pub struct HostConfig {
     pub switches: &'static [HostSwitch],
     /// The variable of the environment that moves the files of a person elsewhere.
     pub moved_by: Option<&'static str>,
+    /// What it demands of every entry, if one that is wrong drops all of them.
+    pub strict: Option<&'static StrictEntries>,
+    /// Files whose hooks come behind those of a person, where the last word wins.
+    pub behind: &'static [&'static str],
+    /// The list of folders outside of which it reads nothing of a project; none where there is no such list.
+    pub trusted_in: Option<TrustedFolders>,
+    /// Where it keeps the conversation of `{session}`, as in [`ConfigPlace::path`]; `*` is any text in a name. None where
+    /// that is not known.
+    pub transcript: Option<&'static str>,
+    /// How it writes down there that a call did not run.
+    pub refusals: HostRefusals,
+}
+
+/// How a host writes down the calls that did not run although no answer of the daemon is known of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRefusals {
+    /// What it puts before the reason of a hook that refused, and what begins behind it: nothing more where that is empty.
+    pub around: &'static [(&'static str, &'static str)],
+    /// Whether it marks the results of refused calls as errors: what is not marked so has run.
+    pub marked: bool,
+    /// How the error begins by which it rejects a call itself, before any hook; none where that is not known.
+    pub rejected: Option<&'static str>,
+}
+
+impl HostRefusals {
+    /// The reason alone, which is all that most hosts write.
+    pub const BARE: Self = Self { around: &[("", "")], marked: false, rejected: None };
+}
+
+/// What a host demands of every hook entry, whoever wrote it: a single one that is wrong drops all hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StrictEntries {
+    /// The events that it knows.
+    pub events: &'static [&'static str],
+    /// The members that an entry may have; `event` and `command` are texts that it must have.
+    pub members: &'static [&'static str],
+    /// The longest timeout, in seconds; the shortest is one.
+    pub max_timeout_s: u32,
+}
+
+/// Where a host keeps which folders its person trusts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedFolders {
+    /// The file, as in [`ConfigPlace::path`]: JSON, with comments.
+    pub path: &'static str,
+    /// The member with the list; what is below one of its folders is trusted, too.
+    pub member: &'static str,
 }
 
 /// One file of a host's configuration.
@@ -156,27 +203,12 @@ impl ClientEntry<'_> {
         ];
         words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
-
-    /// Program and arguments as a text for `sh`.
-    pub fn shell_text(&self, event: &str) -> String {
-        let words = std::iter::once(self.program.to_owned()).chain(self.arguments(event));
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// `word` as `sh` takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A place in a file of a host that turns hooks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSwitch {
-    /// The file, as in [`ConfigPlace::path`].
+    /// The file, as in [`ConfigPlace::path`]; `*` in the name of the file is any text.
     pub path: &'static str,
     /// Where it stands there: the names of members, from the outside in.
     pub names: &'static [&'static str],
@@ -276,6 +308,23 @@ impl GuardHost {
             return Err(Malformed::Unknown(event.event));
         }
         Ok(event)
+    }
+
+    /// Why a session may do nothing where calls of the classes `required` have to be held; none where the host lets them
+    /// be.
+    pub fn lacks(&self, required: &[ToolClass]) -> Option<String> {
+        let is_lacking = |row: &&ToolCoverage| match row.level {
+            GuardLevel::Held | GuardLevel::Absent => false,
+            GuardLevel::Seen | GuardLevel::Open => required.contains(&row.class),
+        };
+        let row = self.coverage.iter().find(is_lacking)?;
+        let why = row.around.first().map(|why| format!(": {why}")).unwrap_or_default();
+        Some(format!(
+            "calls of the class `{}` have to be held here (`guard.require`), and {} leaves them {}{why}",
+            row.class.word(),
+            self.name,
+            row.level.word()
+        ))
     }
 
     /// The row of the event `name`.

@@ -49,9 +49,5 @@ pub fn host(id: &str) -> Option<&'static GuardHost> {
 /// What the client of `host` prints at `event` when it has no answer; the exit code is 0. Empty where the event cannot
 /// be denied: there the host goes on after silence, and so after anything else.
 pub fn panic_deny(host: &str, event: &str) -> &'static str {
-    PANICS
-        .iter()
-        .find(|row| row.host == host)
-        .and_then(|row| row.denies.iter().find(|(name, _)| *name == event))
-        .map_or("", |(_, text)| *text)
+    PANICS.iter().find(|row| row.host == host).map_or("", |row| row.deny(event))
 }

@@ -11,14 +11,16 @@ mod path_pattern;
 pub mod protects;
 pub mod ruling;
 pub mod settings;
+mod shell_text;
 pub mod speech;
 pub mod tools;
+pub mod transcript;
 pub mod trial;
 mod wire;
 
 pub use answer::{Answer, Degraded};
 pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
-pub use host::{ClientEntry, GuardHost};
+pub use host::{ClientEntry, GuardHost, HostRefusals};
 pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, panic_deny};
 pub use protects::{GuardedFiles, protects};

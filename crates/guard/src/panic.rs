@@ -7,3 +7,10 @@ pub(crate) struct PanicRow {
     /// Its events that can be denied, each with the text that does it.
     pub(crate) denies: &'static [(&'static str, &'static str)],
 }
+
+impl PanicRow {
+    /// The text that denies `event`; empty where it cannot be denied.
+    pub(crate) fn deny(&self, event: &str) -> &'static str {
+        self.denies.iter().find(|(name, _)| *name == event).map_or("", |(_, text)| text)
+    }
+}

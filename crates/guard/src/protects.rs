@@ -41,6 +41,9 @@ const PATH_MEMBERS: [&str; 11] = [
     "uri",
 ];
 
+/// Programs that change who may do what with a file.
+const ACCESS: [&str; 5] = ["chmod", "chown", "chgrp", "chattr", "setfacl"];
+
 /// Where things are on this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardedFiles<'a> {
@@ -141,9 +144,18 @@ impl Look<'_> {
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
+            .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
+            .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+    }
+
+    /// Whoever may not be executed or read any more guards nothing.
+    fn access(&self, command: &ShellCommand) -> Option<String> {
+        let is_access = ACCESS.contains(&command.name.as_str());
+        let words = command.argv.iter().skip(1).filter(|word| is_access && !word.starts_with('-'));
+        words.into_iter().find_map(|word| self.deleted(word))
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.
@@ -181,6 +193,16 @@ fn of_command(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
         after_option = false;
     }
     facts.unknown.then(|| "which command of `pintle` it would run cannot be known".to_owned())
+}
+
+/// Programs that end others, by their names or by the numbers that another one found.
+const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
+
+/// Whether a text ends the guard's own programs, which it names.
+fn ends_guard(text: &str, facts: &ShellFacts) -> Option<String> {
+    let ends = |command: &&ShellCommand| ENDING.contains(&command.name.as_str());
+    let is_ending = facts.commands.iter().find(ends).filter(|_| text.to_lowercase().contains("pintle"))?;
+    Some(format!("`{}` would end what guards this agent", is_ending.name))
 }
 
 /// Programs that take what is typed as code, and the options with which they do so all the same.

@@ -2,17 +2,21 @@
 
 use domain::json::Value;
 
-use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue};
+use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue, TrustedFolders};
 
 mod accepted;
 mod json_edit;
 mod json_text;
+mod mcp_json;
 mod others;
 mod toml_block;
 
 pub use accepted::forget;
 pub use json_text::pretty;
-pub use others::{CLIENT, NotEdited, OtherHook};
+pub use mcp_json::{DoorCommand, WrappedFile, door_programs, unwrap, wrap};
+pub use others::{NotEdited, OtherHook};
+
+pub use crate::shell_text::CLIENT;
 
 /// A file that was edited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +57,14 @@ pub fn install(
         }
         ConfigForm::Toml { entry } => {
             let tables: String = installed(host).map(|row| entry(hook, row)).collect::<Vec<_>>().join("\n");
-            (
-                toml_block::install(&tables, old)?,
-                toml_block::others(old, &|event| installed(host).any(|row| row.name == event))?,
-            )
+            let text = toml_block::install(&tables, old)?;
+            if let Some(why) = wrong_entry(host, &text)? {
+                return Err(NotEdited::Dropped(why));
+            }
+            (text, toml_block::others(old, &|event| installed(host).any(|row| row.name == event))?)
         }
         ConfigForm::WholeFile { text } => {
-            if old.is_some_and(|old| !old.trim().is_empty() && !old.contains(CLIENT)) {
+            if old.is_some_and(|old| !old.trim().is_empty() && !others::is_own_file(old)) {
                 return Err(NotEdited::Taken);
             }
             (text(host, hook), Vec::new())
@@ -80,7 +85,7 @@ pub fn install_event(
     kept: Option<&KeptFile>,
 ) -> Result<EditedFile, NotEdited> {
     let ConfigForm::Executables { text } = host.config.form else { return Err(NotEdited::PerEvent) };
-    if old.is_some_and(|old| !old.trim().is_empty() && !old.contains(CLIENT)) {
+    if old.is_some_and(|old| !old.trim().is_empty() && !others::is_own_file(old)) {
         return Err(NotEdited::Taken);
     }
     finish(host, old, kept, (text(hook, row), Vec::new()))
@@ -101,9 +106,11 @@ pub fn installed(host: &GuardHost) -> impl Iterator<Item = &EventRow> {
     host.events.iter().filter(|row| row.installed)
 }
 
-/// What our entries run, event by event, as a text for `sh`: these texts, and no others, are ours.
+/// What our entries run, event by event, where they stand in a list for each event: these texts, and no others, are ours.
 pub fn commands(host: &GuardHost, hook: &ClientEntry<'_>) -> Vec<String> {
-    installed(host).map(|row| hook.shell_text(row.name)).collect()
+    let ConfigForm::Json { entry, .. } = host.config.form else { return Vec::new() };
+    let command = |row: &EventRow| Some(entry(hook, row).get("hooks")?.get(0)?.get("command")?.as_str()?.to_owned());
+    installed(host).filter_map(command).collect()
 }
 
 /// Takes our entries out of `current`; none: the file goes. Where nobody edited it since it was installed, it is what
@@ -129,9 +136,62 @@ pub fn uninstall(
         }
         ConfigForm::Toml { .. } => toml_block::remove(current).map(Some),
         ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => {
-            Ok((!current.contains(CLIENT)).then(|| current.to_owned()))
+            Ok((!others::is_own_file(current)).then(|| current.to_owned()))
         }
     }
+}
+
+/// Whether hooks of ours stand in `text`, a file of `host`; a text that only names the client has none.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn has_ours(host: &GuardHost, text: &str) -> Result<bool, NotEdited> {
+    match host.config.form {
+        ConfigForm::Json { comments, .. } => {
+            json_edit::Edit { comments, position: host.config.position, wanted: &[] }.has_ours(text)
+        }
+        ConfigForm::Toml { .. } => toml_block::has_ours(text),
+        ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(others::is_own_file(text)),
+    }
+}
+
+/// What in `text`, a file of `host`, makes the host drop every hook there, whoever wrote it.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn wrong_entry(host: &GuardHost, text: &str) -> Result<Option<String>, NotEdited> {
+    host.config.strict.map_or(Ok(None), |strict| toml_block::wrong_entry(strict, text))
+}
+
+/// The hooks of others in `text`, another file of `host`, at events where something can be stopped.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn others_in(host: &GuardHost, text: &str) -> Result<Vec<OtherHook>, NotEdited> {
+    let stops = |event: &str| host.event(event).is_some_and(|row| row.stops);
+    match host.config.form {
+        ConfigForm::Json { comments, .. } => {
+            let rows = host.events.iter().map(|row| (row.name, Value::Null)).collect::<Vec<_>>();
+            let found =
+                json_edit::Edit { comments, position: host.config.position, wanted: &rows }.others(Some(text))?;
+            Ok(found.into_iter().filter(|other| stops(&other.event)).collect())
+        }
+        ConfigForm::Toml { .. } => toml_block::others(Some(text), &stops),
+        ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(Vec::new()),
+    }
+}
+
+/// Whether `text`, the file in which a host keeps the folders that its person trusts, has `folder` or one above it.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn trusts(trusted: &TrustedFolders, text: &str, folder: &str) -> Result<bool, NotEdited> {
+    let Some(Value::Array(folders)) = json_text::at(text, &[trusted.member])? else { return Ok(false) };
+    let is_above = |above: &str| {
+        let above = above.trim_end_matches('/');
+        folder.strip_prefix(above).is_some_and(|below| below.is_empty() || below.starts_with('/'))
+    };
+    Ok(folders.iter().filter_map(Value::as_str).filter(|above| !above.is_empty()).any(is_above))
 }
 
 /// Whether `switch` is thrown in the text of its file.

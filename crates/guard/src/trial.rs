@@ -63,17 +63,20 @@ pub(crate) const KEY: &str = "pintle-canary";
 pub struct TrialCall {
     /// The tool.
     pub tool: &'static str,
+    /// The group of tools that it belongs to, where a wire has such groups.
+    pub namespace: Option<&'static str>,
     /// Its arguments.
     pub arguments: Object,
 }
 
 impl TrialCall {
-    pub(crate) fn of(tool: &'static str, arguments: Value) -> Self {
+    /// A call of `tool`; arguments that are no object are none.
+    pub fn of(tool: &'static str, arguments: Value) -> Self {
         let arguments = match arguments {
             Value::Object(members) => members,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Object::new(),
         };
-        Self { tool, arguments }
+        Self { tool, namespace: None, arguments }
     }
 }
 

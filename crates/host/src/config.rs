@@ -12,9 +12,11 @@ mod check;
 pub mod detect;
 pub mod diagnostic;
 mod discover;
+mod doors;
 pub mod document;
 pub mod found;
 pub mod gateway;
+mod guarded;
 mod layer;
 mod model;
 pub mod places;
@@ -49,6 +51,7 @@ use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
 pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles, WebhookConfig};
+pub use self::guarded::GuardedClass;
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -60,6 +63,7 @@ use self::resolve::Trusted;
 pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
 use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
 use crate::error::HostError;
+pub use doors::{TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -141,6 +145,10 @@ pub struct Config {
     pub otlp_endpoint: Option<String>,
     /// The vendors behind the model door, by name; what is not said holds as usual.
     pub model_doors: BTreeMap<String, ModelDoorConfig>,
+    /// The classes of tools that an agent under guard must let be held.
+    pub guard_require: BTreeSet<GuardedClass>,
+    /// The MCP servers behind the tool door, by name; what is not said holds as usual.
+    pub tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// Agents, providers and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
 }
@@ -451,6 +459,8 @@ impl Config {
             default_model: None,
             otlp_endpoint: None,
             model_doors: BTreeMap::new(),
+            guard_require: BTreeSet::new(),
+            tool_doors: BTreeMap::new(),
             broken: BTreeMap::new(),
         }
     }

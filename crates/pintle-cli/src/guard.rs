@@ -5,20 +5,28 @@
 //! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
 //! the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be
 //! told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
-//! guarded, [`proofs`] what was proven; [`model_door`] is where agents without hooks ask their model; [`places`] says
+//! guarded, [`proofs`] what was proven; [`call_log`] keeps which calls were asked about, [`reconciling`] finds those that
+//! were not, and [`looking_after`] does so while sessions run; [`model_door`] is where agents without hooks ask their
+//! model, [`tool_door`] stands before an MCP server, and [`tool_pins`] keeps what that said of its tools; [`places`] says
 //! where all that lies. No rule is here.
 
 pub(crate) mod accepted;
+pub(crate) mod call_log;
 pub(crate) mod canary;
 pub(crate) mod folders;
 pub(crate) mod host_files;
 pub(crate) mod installs;
 pub(crate) mod known;
 pub(crate) mod listening;
+pub(crate) mod looking_after;
 pub(crate) mod model_door;
 pub(crate) mod places;
 pub(crate) mod proofs;
+pub(crate) mod reconciling;
 pub(crate) mod rulings;
 pub(crate) mod sessions;
+pub(crate) mod tool_door;
+pub(crate) mod tool_pins;
 pub(crate) mod versions;
 pub(crate) mod working;
+mod written_down;

@@ -44,6 +44,8 @@ pub(super) struct ItemForm {
     grown: String,
     /// Its arguments as they were repeated.
     repeated: Option<String>,
+    /// Its text as its parts said it, and as it was repeated.
+    texts: [String; 2],
     /// What it is when it is whole, and its bytes.
     pub(super) finished: Option<(OutputItem, String)>,
 }
@@ -102,7 +104,7 @@ impl Order {
                 return Err("two calls of the answer have the same id".into());
             }
         }
-        let form = ItemForm { begun, grown: String::new(), repeated: None, finished: None };
+        let form = ItemForm { begun, grown: String::new(), repeated: None, texts: Default::default(), finished: None };
         match self.items.insert(place, form) {
             None => Ok(EventKind::Added(place)),
             Some(_) => Err(format!("the item {place} of the answer begins a second time")),
@@ -118,6 +120,11 @@ impl Order {
         }
         if let (Some(begun), Some(call)) = (form.begun.call(), whole.call()) {
             check_arguments(form, (begun, call))?;
+        }
+        if let OutputItem::Message(_, said) = &whole
+            && form.texts.iter().any(|text| !text.is_empty() && text != said)
+        {
+            return Err("a message has one text, and later another".into());
         }
         form.finished = Some((whole, document.raw(node).to_owned()));
         Ok(EventKind::Finished(place))
@@ -157,8 +164,12 @@ impl Order {
         }
         let output = list(document, response, "output")?;
         let mut calls: Vec<&ItemForm> = self.items.values().filter(|form| form.begun.call().is_some()).collect();
+        let mut texts = String::new();
         for node in output {
             let repeated = item(document, node, to)?;
+            if let OutputItem::Message(_, text) = &repeated {
+                texts.push_str(text);
+            }
             let Some(repeated) = repeated.call() else { continue };
             let is_it = |form: &&ItemForm| match (&form.finished, form.item().call()) {
                 (Some(_), Some(call)) => call == repeated,
@@ -172,8 +183,20 @@ impl Order {
         if !output.is_empty() && !calls.is_empty() {
             return Err("the end of the answer lacks a call that was said before".into());
         }
+        if is_complete && !output.is_empty() && texts != self.text() {
+            return Err("the end of the answer has another text than was said before".into());
+        }
         self.is_ended = true;
         Ok(EventKind::Ending { is_complete })
+    }
+
+    /// The text of all messages.
+    fn text(&self) -> String {
+        let text = |form: &ItemForm| match form.item() {
+            OutputItem::Message(_, text) => text.clone(),
+            OutputItem::Call(_) | OutputItem::Thought { .. } | OutputItem::Other => String::new(),
+        };
+        self.items.values().map(text).collect()
     }
 
     fn other(&mut self, document: &JsonDocument, root: &Node, kind: &str) -> Result<EventKind, String> {
@@ -192,9 +215,19 @@ impl Order {
             };
         }
         let place = place(document, root)?;
-        match self.items.get(&place).map(|form| form.begun.call().is_some()) {
-            Some(false) => Ok(EventKind::Part(place)),
-            Some(true) => Err(format!("a call has an event of the kind `{kind}`")),
+        let said = match kind {
+            "response.output_text.delta" => text(document, root, "delta")?.map(|text| (0, text)),
+            "response.output_text.done" => text(document, root, "text")?.map(|text| (1, text)),
+            _ => None,
+        };
+        match self.items.get_mut(&place) {
+            Some(form) if form.begun.call().is_some() => Err(format!("a call has an event of the kind `{kind}`")),
+            Some(form) => {
+                if let Some((at, text)) = said {
+                    form.texts[at].push_str(&text);
+                }
+                Ok(EventKind::Part(place))
+            }
             None => Err(format!("an event of the answer is of the item {place}, which did not begin")),
         }
     }

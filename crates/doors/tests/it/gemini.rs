@@ -75,6 +75,32 @@ fn a_request_is_read_in_both_spellings() {
 }
 
 #[test]
+fn what_no_hook_would_see_is_no_request() {
+    let is_refused = |member: &str, beside: &str| {
+        let body = format!(r#"{{"contents":[],{beside}}}"#);
+        let error = gemini::read(body).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{member}` is not what the door knows: ")), "{beside}: {error}");
+    };
+    let function = r#"{"name":"f"}"#;
+    for tools in [&format!(r#"{{"functionDeclarations":[{function}]}}"#), r#""evil""#, "1", "true"] {
+        is_refused("tools", &format!(r#""tools":{tools}"#));
+    }
+    for name in ["functionDeclarations", "function_declarations"] {
+        for list in [function, r#""evil""#, "1", "true"] {
+            is_refused("functionDeclarations", &format!(r#""tools":[{{"{name}":{list}}}]"#));
+        }
+    }
+    for name in ["generateContentRequest", "generate_content_request"] {
+        for request in [r#"{"contents":[]}"#, "[]", "null"] {
+            is_refused(name, &format!(r#""{name}":{request}"#));
+        }
+    }
+    for passes in [r#""tools":null"#, r#""tools":[]"#, r#""tools":[{"functionDeclarations":null}]"#] {
+        assert_eq!(gemini::read(format!(r#"{{"contents":[],{passes}}}"#)).unwrap().tools.len(), 0, "{passes}");
+    }
+}
+
+#[test]
 fn answers_that_everybody_reads_alike_pass() {
     for passes in [
         answer(CALL),

@@ -6,6 +6,7 @@ mod answers;
 mod conversation;
 mod gemini;
 mod played;
+mod proxy;
 mod requests;
 mod responses;
 mod strict;

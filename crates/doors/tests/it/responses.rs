@@ -4,7 +4,7 @@ use domain::json::json;
 use pintle_doors::Wire;
 use pintle_doors::answer::{AnswerStep, AnswerTo, CallRuling, DenyMode};
 
-use crate::played::{self, Played, play, whole};
+use crate::played::{self, Played, play, whole as in_one_piece};
 use crate::strict::{is_broken, is_same};
 
 const STREAM: played::Wire = played::Wire::ResponsesStream;
@@ -123,8 +123,29 @@ fn events_that_two_may_read_differently_do_not() {
     is_broken(STREAM, &format!("event: ping\ndata: {ADDED}\n\n"));
     is_broken(STREAM, &events(&[ADDED, PART, &done]));
     // What comes behind the end is not read by the door, and by no client.
-    let late = play(STREAM, DenyMode::Answer, &[events(&[CREATED, &completed(""), &done])], whole);
+    let late = play(STREAM, DenyMode::Answer, &[events(&[CREATED, &completed(""), &done])], in_one_piece);
     assert!(late.broken.is_some() && !late.sent.contains("yes"), "{late:?}");
+}
+
+#[test]
+fn a_text_that_is_said_again_is_the_same_text() {
+    let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"id":"m","type":"message","role":"assistant","content":[]}}"#;
+    let part = |text: &str| format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{text}"}}"#);
+    let repeated = |text: &str| format!(r#"{{"type":"response.output_text.done","output_index":0,"text":"{text}"}}"#);
+    let whole =
+        |text: &str| format!(r#"{{"id":"m","type":"message","content":[{{"type":"output_text","text":"{text}"}}]}}"#);
+    let all = |texts: [&str; 4]| {
+        let [first, second, third, fourth] = texts;
+        let data = [added, &part(first), &repeated(second), &finished(&whole(third)), &completed(&whole(fourth))];
+        events(&data)
+    };
+    is_same(STREAM, &all(["good"; 4]));
+    for place in 0..4 {
+        let mut texts = ["good"; 4];
+        texts[place] = "other";
+        let played = play(STREAM, DenyMode::Answer, &[all(texts)], in_one_piece);
+        assert!(played.broken.is_some(), "{place} {played:?}");
+    }
 }
 
 #[test]
@@ -155,8 +176,12 @@ fn answers_that_come_whole() {
     ] {
         is_broken(WHOLE, &of(&output));
     }
-    let twice =
-        play(WHOLE, DenyMode::Answer, &[of(&format!("[{}]", CALL.replace(r#"\"n\":1"#, r#"\"n\":1,\"n\":2"#)))], whole);
+    let twice = play(
+        WHOLE,
+        DenyMode::Answer,
+        &[of(&format!("[{}]", CALL.replace(r#"\"n\":1"#, r#"\"n\":1,\"n\":2"#)))],
+        in_one_piece,
+    );
     assert!(twice.sent.contains("was refused") && !twice.sent.contains("function_call"), "{twice:?}");
     assert_eq!(twice.unread, ["yes"]);
 }
@@ -207,7 +232,7 @@ fn a_call_of_one_text_is_changed_in_its_text_or_refused() {
     let answer = |name: &str| json!({"id": "r", "status": "completed", "output": [call(name)]}).to_string();
     is_same(WHOLE, &answer("yes"));
     // The change cannot be said: the door answers.
-    let played = play(WHOLE, DenyMode::Answer, &[answer("change"), answer("yes")], whole);
+    let played = play(WHOLE, DenyMode::Answer, &[answer("change"), answer("yes")], in_one_piece);
     let result = r#"{"type":"custom_tool_call_output","call_id":"c","output":"This call was refused and did not run: "#;
     assert!(played.went_on[0][1].starts_with(result), "{played:?}");
     let wanted = json!({"type": "custom_tool_call", "id": "f", "call_id": "c", "name": "text", "input": "ls"});
@@ -253,10 +278,10 @@ fn thoughts_go_back_as_they_came_where_they_may() {
 #[test]
 fn an_answer_that_is_cut_short_by_the_vendor_runs_nothing_that_is_not_whole() {
     let end = r#"{"type":"response.incomplete","response":{"id":"r","status":"incomplete","output":[]}}"#;
-    let played = play(STREAM, DenyMode::Answer, &[events(&[CREATED, ADDED, PART, end])], whole);
+    let played = play(STREAM, DenyMode::Answer, &[events(&[CREATED, ADDED, PART, end])], in_one_piece);
     assert!(played.broken.is_none() && !played.sent.contains("function_call"), "{played:?}");
     assert!(played.sent.contains("was refused") && played.unread == ["yes"], "{played:?}");
     let failed = r#"{"type":"error","code":"x","message":"overloaded"}"#;
-    let played = play(STREAM, DenyMode::Answer, &[events(&[CREATED, ADDED, PART, failed])], whole);
+    let played = play(STREAM, DenyMode::Answer, &[events(&[CREATED, ADDED, PART, failed])], in_one_piece);
     assert_eq!(played, Played { sent: events(&[CREATED, failed]), ..Played::default() });
 }

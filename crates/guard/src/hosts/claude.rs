@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -47,6 +47,15 @@ pub static CLAUDE: GuardHost = GuardHost {
             },
         ],
         moved_by: Some("CLAUDE_CONFIG_DIR"),
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: Some("~/.claude/projects/*/{session}.jsonl"),
+        refusals: HostRefusals {
+            around: &[("", ""), ("Error: ", "")],
+            marked: true,
+            rejected: Some("<tool_use_error>"),
+        },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
     events: &[

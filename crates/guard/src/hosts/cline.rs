@@ -3,11 +3,11 @@
 use domain::json::{self, Object, Value, json};
 
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, InstallScope, KnownVersions, RowPosition,
+    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition,
 };
 use crate::panic::PanicRow;
 use crate::ruling::{GuardRuling, RulingWord};
@@ -32,6 +32,11 @@ pub static CLINE: GuardHost = GuardHost {
         protects: &["~/.cline/**", "**/.clinerules/hooks/**"],
         switches: &[],
         moved_by: Some("CLINE_DIR"),
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: None,
+        refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 120, unit: None, default_s: Some(120) },
     events: &[
@@ -73,27 +78,25 @@ pub static CLINE: GuardHost = GuardHost {
         ToolRow { native: "spawn_agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[CRASH] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[CRASH, PROMPTS] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[KILLED, PROMPTS] },
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },
     trial: HostTrial { wire: TrialWire::Chat, shell, run, hears_refusals: false },
 };
 
-const CRASH: &str = "a hook that is killed lets the call run, whatever its code";
 /// What no hook was ever told.
 const PROMPTS: &str = "prompts of a run without a person pass no hook";
 const FILE: &[Holds] = &[Holds::Path("path")];
 
-/// `exec` leaves no second process that could hold standard output.
 fn text(hook: &ClientEntry<'_>, row: &EventRow) -> String {
-    format!("#!/bin/sh\nexec {}\n", hook.shell_text(row.name))
+    hook.script(row.name, PANIC.deny(row.name))
 }
 
 fn shell(command: &str) -> TrialCall {

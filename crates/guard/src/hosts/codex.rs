@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -41,6 +41,18 @@ pub static CODEX: GuardHost = GuardHost {
             },
         ],
         moved_by: Some("CODEX_HOME"),
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: Some("~/.codex/sessions/*/*/*/rollout-*-{session}.jsonl"),
+        refusals: HostRefusals {
+            around: &[
+                ("Command blocked by PreToolUse hook: ", ". Command: "),
+                ("Tool call blocked by PreToolUse hook: ", ". Tool: "),
+            ],
+            marked: false,
+            rejected: None,
+        },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(600) },
     events: &[
@@ -111,7 +123,7 @@ pub static CODEX: GuardHost = GuardHost {
 const TRUST: &str = "`features.hooks = false`, or a hook that nobody accepted: it is passed over without a word";
 
 fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
-    json!({"hooks": [{"type": "command", "command": hook.shell_text(row.name), "timeout": hook.timeout_s}]})
+    json!({"hooks": [{"type": "command", "command": hook.shell_text(row.name, PANIC.deny(row.name)), "timeout": hook.timeout_s}]})
 }
 
 /// Its tool is called otherwise before its hooks than before its model.

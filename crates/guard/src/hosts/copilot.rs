@@ -8,7 +8,8 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    TrustedFolders,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -41,8 +42,15 @@ pub static COPILOT: GuardHost = GuardHost {
                 names: &["disableAllHooks"],
                 off: SwitchValue::Is(true),
             },
+            HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
         ],
         moved_by: Some("COPILOT_HOME"),
+        strict: None,
+        behind: &[],
+        trusted_in: Some(TrustedFolders { path: "~/.copilot/config.json", member: "trusted_folders" }),
+        transcript: Some("~/.copilot/session-state/{session}/events.jsonl"),
+        refusals: HostRefusals { around: &[("Denied by preToolUse hook: ", "")], marked: true, rejected: None },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },
     events: &[

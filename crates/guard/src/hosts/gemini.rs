@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -65,6 +65,11 @@ pub static GEMINI: GuardHost = GuardHost {
             },
         ],
         moved_by: Some("GEMINI_CLI_HOME"),
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: Some("~/.gemini/tmp/*/chats/session-*.jsonl"),
+        refusals: HostRefusals { around: &[("Tool execution blocked: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },
     events: &[
@@ -128,7 +133,7 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     let mut entry = json!({"sequential": true, "hooks": [{
         "name": format!("pintle-{}", row.name),
         "type": "command",
-        "command": hook.shell_text(row.name),
+        "command": hook.shell_text(row.name, PANIC.deny(row.name)),
         "timeout": u64::from(hook.timeout_s) * 1000,
     }]});
     if matches!(row.name, "BeforeTool" | "AfterTool") {

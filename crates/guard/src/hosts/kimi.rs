@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
+    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, StrictEntries, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -29,6 +29,11 @@ pub static KIMI: GuardHost = GuardHost {
         protects: &["~/.kimi-code/**"],
         switches: &[],
         moved_by: Some("KIMI_CODE_HOME"),
+        strict: Some(&STRICT),
+        behind: &[],
+        trusted_in: None,
+        transcript: Some("~/.kimi-code/sessions/*/{session}/agents/*/wire.jsonl"),
+        refusals: HostRefusals { around: &[("", ""), ("Error: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },
     events: &[
@@ -68,12 +73,41 @@ pub static KIMI: GuardHost = GuardHost {
 };
 
 const ENTRY: &str = "one unknown key or event in any hook entry drops all hooks";
+
+/// Of an entry that is not like this it says one line, and runs no hook at all.
+static STRICT: StrictEntries = StrictEntries {
+    events: &[
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PermissionRequest",
+        "PermissionResult",
+        "UserPromptSubmit",
+        "UserPromptQueued",
+        "TurnStarted",
+        "Stop",
+        "StopFailure",
+        "Interrupt",
+        "SessionStart",
+        "SessionEnd",
+        "SessionHeartbeat",
+        "SubagentStart",
+        "SubagentStop",
+        "TaskStarted",
+        "PreCompact",
+        "PostCompact",
+        "Notification",
+    ],
+    members: &["event", "matcher", "command", "timeout"],
+    max_timeout_s: 600,
+};
+
 const PATH: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 
 /// An unknown key in one entry drops all hooks.
 fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     let text = |text: &str| Value::from(text).to_string();
-    let (event, command) = (text(row.name), text(&hook.shell_text(row.name)));
+    let (event, command) = (text(row.name), text(&hook.shell_text(row.name, PANIC.deny(row.name))));
     format!("[[hooks]]\nevent = {event}\ncommand = {command}\ntimeout = {}\n", hook.timeout_s)
 }
 

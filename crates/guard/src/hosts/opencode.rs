@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
+    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -33,6 +33,11 @@ pub static OPENCODE: GuardHost = GuardHost {
         protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**"],
         switches: &[],
         moved_by: None,
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: None,
+        refusals: HostRefusals { around: &[("", ""), ("Error: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
     events: &[

@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, InstallScope, KnownVersions, RowPosition, TimeUnit,
+    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -33,6 +33,11 @@ pub static PI: GuardHost = GuardHost {
         protects: &["~/.pi/**", "**/.pi/extensions/**"],
         switches: &[],
         moved_by: Some("PI_CODING_AGENT_DIR"),
+        strict: None,
+        behind: &[],
+        trusted_in: None,
+        transcript: Some("~/.pi/agent/sessions/*/*_{session}.jsonl"),
+        refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
     events: &[

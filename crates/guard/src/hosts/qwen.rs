@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -41,6 +41,11 @@ pub static QWEN: GuardHost = GuardHost {
             },
         ],
         moved_by: None,
+        strict: None,
+        behind: &["./.qwen/settings.json"],
+        trusted_in: None,
+        transcript: Some("~/.qwen/projects/*/chats/{session}.jsonl"),
+        refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },
     events: &[
@@ -103,7 +108,7 @@ fn entry(hook: &ClientEntry<'_>, row: &EventRow) -> Value {
     json!({"sequential": true, "hooks": [{
         "name": format!("pintle-{}", row.name),
         "type": "command",
-        "command": hook.shell_text(row.name),
+        "command": hook.shell_text(row.name, PANIC.deny(row.name)),
         "timeout": u64::from(hook.timeout_s) * 1000,
     }]})
 }

@@ -3,7 +3,7 @@
 use domain::json::{Object, Value};
 
 use super::json_text::{Element, Kind, Node, parse, pretty};
-use super::others::{NotEdited, OtherHook, is_ours};
+use super::others::{NotEdited, OtherHook, is_ours, runs};
 use crate::host::RowPosition;
 
 /// How one host wants it.
@@ -136,6 +136,16 @@ impl Edit<'_> {
         Ok(None)
     }
 
+    /// Whether a hook of ours stands in `text`.
+    pub(super) fn has_ours(&self, text: &str) -> Result<bool, NotEdited> {
+        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            return Ok(false);
+        }
+        let root = parse(text, self.comments)?;
+        let elements = lists(&root)?.into_iter().flat_map(|(_, elements)| elements);
+        Ok(elements.into_iter().any(|element| hooks(&element.value.value()).iter().any(is_ours)))
+    }
+
     /// The hooks of others on our events.
     pub(super) fn others(&self, old: Option<&str>) -> Result<Vec<OtherHook>, NotEdited> {
         let Some(old) = old.filter(|old| !old.trim_start_matches('\u{feff}').trim().is_empty()) else {
@@ -148,8 +158,8 @@ impl Edit<'_> {
                 continue;
             }
             for element in elements {
-                let theirs = commands(&element.value.value()).into_iter().filter(|command| !is_ours(command));
-                others.extend(theirs.map(|runs| OtherHook { event: event.to_owned(), runs }));
+                let theirs = hooks(&element.value.value()).into_iter().filter(|hook| !is_ours(hook));
+                others.extend(theirs.map(|hook| OtherHook { event: event.to_owned(), runs: runs(&hook) }));
             }
         }
         Ok(others)
@@ -173,21 +183,16 @@ fn lists(root: &Node) -> Result<Vec<(&str, &[Element])>, NotEdited> {
     Ok(lists)
 }
 
-/// What the hooks of an entry run.
-fn commands(entry: &Value) -> Vec<String> {
-    let hooks = entry.get("hooks").and_then(Value::as_array).cloned().unwrap_or_else(|| vec![entry.clone()]);
-    let runs = |hook: &Value| {
-        let said = ["command", "exec", "url", "bash"].iter().find_map(|name| hook.get(*name)?.as_str());
-        said.unwrap_or("something that is no command").to_owned()
-    };
-    hooks.iter().map(runs).collect()
+/// The hooks of an entry.
+fn hooks(entry: &Value) -> Vec<Value> {
+    entry.get("hooks").and_then(Value::as_array).cloned().unwrap_or_else(|| vec![entry.clone()])
 }
 
 fn belongs_to_us(event: &str, entry: &Node) -> Result<bool, NotEdited> {
-    let commands = commands(&entry.value());
-    match commands.iter().filter(|command| is_ours(command)).count() {
+    let hooks = hooks(&entry.value());
+    match hooks.iter().filter(|hook| is_ours(hook)).count() {
         0 => Ok(false),
-        ours if ours == commands.len() => Ok(true),
+        ours if ours == hooks.len() => Ok(true),
         _ => Err(NotEdited::Mixed(event.to_owned())),
     }
 }

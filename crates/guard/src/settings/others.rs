@@ -1,7 +1,8 @@
 //! What else stands in the files of hosts, and what makes it impossible to edit them.
 
-/// The name of the client's program: by it our entries are known.
-pub const CLIENT: &str = "pintle-hook";
+use domain::json::{self, Value};
+
+use crate::shell_text::{self, CLIENT};
 
 /// A hook of somebody else on an event of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum NotEdited {
         why: String,
     },
     /// Something stands where a list or an object has to be.
-    #[error("`{0}` is not what hooks are written in there; mend it first")]
+    #[error("`{0}` is not there in the form in which it is read; mend it first")]
     Shape(String),
     /// A name that stands there twice.
     #[error("`{0}` stands there twice, and agents differ in which one they take; leave one")]
@@ -35,6 +36,9 @@ pub enum NotEdited {
     /// A file of somebody else, where the host takes one only.
     #[error("there is another hook in this place, and the agent takes one only; move it away first")]
     Taken,
+    /// An entry with which the host drops all hooks.
+    #[error("{0}, and with it the agent runs no hook at all; mend it first")]
+    Dropped(String),
     /// Our entry without its marks.
     #[error("the entry of Pintle was moved or its marks were taken away; remove the tables with `{CLIENT}` by hand")]
     Unmarked,
@@ -43,9 +47,34 @@ pub enum NotEdited {
     PerEvent,
 }
 
-/// Whether `command` starts our client: in the exec form it is the program, else a text for `sh`.
-pub(super) fn is_ours(command: &str) -> bool {
-    let program = command.split(" --host ").next().unwrap_or(command).trim();
-    let program = program.trim_matches(['\'', '"']);
-    program.rsplit('/').next() == Some(CLIENT)
+/// The first words of a plugin of ours.
+const PLUGIN: &str = "// Written by `pintle guard install`.";
+
+/// Whether `hook` runs our client: in the exec form it is the program, else all of a text for `sh`. What merely names the
+/// client, such as a wrapper around it, is somebody else's.
+pub(super) fn is_ours(hook: &Value) -> bool {
+    let text = |name: &str| hook.get(name).and_then(Value::as_str);
+    let Some(runs) = text("command").or_else(|| text("exec")).or_else(|| text("bash")) else { return false };
+    match hook.get("args").and_then(Value::as_array) {
+        Some(args) => shell_text::is_client(runs) && args.first().and_then(Value::as_str) == Some("--host"),
+        None => shell_text::is_ours(runs),
+    }
+}
+
+/// What `hook` runs, as far as it says.
+pub(super) fn runs(hook: &Value) -> String {
+    let said = ["command", "exec", "url", "bash"].iter().find_map(|name| hook.get(*name)?.as_str());
+    said.unwrap_or("something that is no command").to_owned()
+}
+
+/// Whether `text` is a whole file of ours: a plugin, a script, or settings with nothing but hooks of ours.
+pub(super) fn is_own_file(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.starts_with(PLUGIN) || shell_text::is_our_script(text) {
+        return true;
+    }
+    let Ok(Value::Object(members)) = json::parse(text) else { return false };
+    let Some(Value::Object(events)) = members.get("hooks") else { return false };
+    let mut hooks = events.values().flat_map(|list| list.as_array().map(Vec::as_slice).unwrap_or_default()).peekable();
+    hooks.peek().is_some() && hooks.all(is_ours)
 }

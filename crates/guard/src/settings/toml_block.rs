@@ -2,7 +2,8 @@
 
 use domain::json::{self, Value};
 
-use super::others::{CLIENT, NotEdited, OtherHook, is_ours};
+use super::others::{NotEdited, OtherHook, is_ours, runs};
+use crate::host::StrictEntries;
 
 const BEGIN: &str = "# Written by `pintle guard install`, down to the next line that begins like this one.";
 const END: &str = "# Written by `pintle guard install`: the end.";
@@ -39,8 +40,7 @@ fn is_inline(text: &str) -> bool {
 /// The text without ours.
 pub(super) fn remove(text: &str) -> Result<String, NotEdited> {
     let Some(start) = text.find(BEGIN) else {
-        let unmarked = commands(&read(text)?).iter().any(|(_, command)| is_ours(command));
-        return if unmarked { Err(NotEdited::Unmarked) } else { Ok(text.to_owned()) };
+        return unmarked(text).map(|()| text.to_owned());
     };
     let Some(length) = text[start..].find(END) else { return Err(NotEdited::Unmarked) };
     let (before, behind) = (&text[..start], &text[start + length + END.len()..]);
@@ -53,21 +53,72 @@ pub(super) fn remove(text: &str) -> Result<String, NotEdited> {
             format!("{before}{behind}")
         }
     };
-    if without.contains(CLIENT) { Err(NotEdited::Unmarked) } else { Ok(without) }
+    unmarked(&without)?;
+    Ok(without)
+}
+
+/// Whether a hook of ours stands in `text`.
+pub(super) fn has_ours(text: &str) -> Result<bool, NotEdited> {
+    Ok(text.contains(BEGIN) || hooks(&read(text)?).iter().any(is_ours))
+}
+
+/// # Errors
+/// A hook of ours stands in `text`, which has no marks.
+fn unmarked(text: &str) -> Result<(), NotEdited> {
+    if hooks(&read(text)?).iter().any(is_ours) { Err(NotEdited::Unmarked) } else { Ok(()) }
 }
 
 /// The hooks of others on our events.
 pub(super) fn others(old: Option<&str>, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<OtherHook>, NotEdited> {
-    let found = commands(&read(old.unwrap_or_default())?).into_iter();
-    let theirs = found.filter(|(event, command)| !is_ours(command) && is_wanted(event));
-    Ok(theirs.map(|(event, runs)| OtherHook { event, runs }).collect())
+    let root = read(old.unwrap_or_default())?;
+    let theirs = hooks(&root).iter().filter(|hook| !is_ours(hook));
+    let other = |hook: &Value| OtherHook { event: event(hook), runs: runs(hook) };
+    Ok(theirs.map(other).filter(|other| is_wanted(&other.event)).collect())
 }
 
-/// The events and commands of all hooks.
-fn commands(root: &Value) -> Vec<(String, String)> {
-    let tables = root.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let text = |table: &Value, name: &str| table.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    tables.iter().map(|table| (text(table, "event"), text(table, "command"))).collect()
+fn event(hook: &Value) -> String {
+    hook.get("event").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The tables of all hooks.
+fn hooks(root: &Value) -> &[Value] {
+    root.get("hooks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What makes the host drop every hook in `text`, if it demands something of its entries.
+pub(super) fn wrong_entry(strict: &StrictEntries, text: &str) -> Result<Option<String>, NotEdited> {
+    let root = read(text)?;
+    match root.get("hooks") {
+        None => Ok(None),
+        Some(Value::Array(hooks)) => Ok(hooks.iter().find_map(|hook| wrong(strict, hook))),
+        Some(_) => Ok(Some("`hooks` is no list of tables".to_owned())),
+    }
+}
+
+/// What is wrong with one entry.
+fn wrong(strict: &StrictEntries, hook: &Value) -> Option<String> {
+    let Some(members) = hook.as_object() else { return Some("an entry is no table".to_owned()) };
+    let of = match members.get("event").and_then(Value::as_str) {
+        Some(event) if strict.events.contains(&event) => format!("the entry of `{event}`"),
+        Some(event) => return Some(format!("`event = {}` is no event of it", Value::from(event))),
+        None => return Some("an entry says no `event`".to_owned()),
+    };
+    if let Some((name, _)) = members.iter().find(|(name, _)| !strict.members.contains(&name.as_str())) {
+        return Some(format!("{of} has the key `{name}`, which it does not know"));
+    }
+    let is_text = |name: &str| members.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    if !is_text("command") {
+        return Some(format!("{of} says no `command`"));
+    }
+    if members.get("matcher").is_some_and(|matcher| !matcher.is_string()) {
+        return Some(format!("`matcher` in {of} is no text"));
+    }
+    let in_range =
+        |timeout: &Value| timeout.as_u64().is_some_and(|s| (1..=u64::from(strict.max_timeout_s)).contains(&s));
+    if members.get("timeout").is_some_and(|timeout| !in_range(timeout)) {
+        return Some(format!("`timeout` in {of} is no whole number from 1 to {}", strict.max_timeout_s));
+    }
+    None
 }
 
 /// The value that stands at `names`.

@@ -27,11 +27,13 @@ pub(super) fn reply(request: &Value, said: &TrialSaid, id: &str) -> TrialReply {
             let arguments = Value::Object(call.arguments.clone()).to_string();
             let item = format!("fc_{id}");
             let place = json!({"output_index": 0, "item_id": item});
+            let group = call.namespace.map_or(json!({}), |group| json!({"namespace": group}));
+            let whole = json!({
+                "type": "function_call", "id": item, "call_id": format!("call_{id}"), "name": call.tool,
+                "arguments": arguments, "status": "completed",
+            });
             (
-                json!({
-                    "type": "function_call", "id": item, "call_id": format!("call_{id}"), "name": call.tool,
-                    "arguments": arguments, "status": "completed",
-                }),
+                with(whole, &group),
                 vec![
                     with(json!({"type": "response.function_call_arguments.delta", "delta": arguments}), &place),
                     with(json!({"type": "response.function_call_arguments.done", "arguments": arguments}), &place),

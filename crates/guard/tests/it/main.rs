@@ -12,3 +12,7 @@ mod protects;
 mod recorded;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod shells;
+#[cfg(test)]
+mod transcripts;

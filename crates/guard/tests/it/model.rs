@@ -305,6 +305,20 @@ fn a_panic_says_what_a_refusal_says() {
     }
 }
 
+/// The shell around the client takes every other code for a client that failed, and a tab at the end for its own.
+#[test]
+fn where_there_is_a_panic_every_answer_ends_well_and_has_no_tab() {
+    for record in recorded::all() {
+        let event = record.decode().unwrap();
+        for ruling in recorded::rulings(&event, "no\t") {
+            let answer = (record.host.adapter.encode)(&event, &ruling);
+            let is_framed = !panic_deny(record.host.id, &event.event).is_empty();
+            assert!(!is_framed || answer.exit == 0, "{} {}: {answer:?}", record.host.id, record.name);
+            assert!(!answer.stdout.contains('\t'), "{} {}: {answer:?}", record.host.id, record.name);
+        }
+    }
+}
+
 /// A document without its sentences.
 fn bones(document: &Value) -> Value {
     match document {

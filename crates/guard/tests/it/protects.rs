@@ -130,6 +130,9 @@ const TEXTS: &[(&str, bool)] = &[
     ("bash -c 'echo {} > .claude/settings.json'", true),
     ("eval \"$(cat x)\" > .pi/extensions/x.ts", true),
     ("cat /run/user/1000/pintle/guard.key", true),
+    ("chmod -R 000 ~/.claude", true),
+    ("chown nobody .qwen/settings.json", true),
+    ("chmod +x build.sh", false),
     ("pintle approvals approve 3", true),
     ("/usr/local/bin/pintle trust .", true),
     ("env X=1 pintle --config x.toml guard uninstall --host claude", true),
@@ -214,5 +217,75 @@ fn a_command_that_cannot_be_read_is_refused() {
         let event = decode(host("claude").unwrap(), Some("PreToolUse"), &[], payload.as_bytes()).unwrap();
         let files = GuardedFiles { home: "/of/anna", own: &[] };
         assert!(protects(&event, &files).is_some_and(|why| why.contains("cannot be judged")), "{input}");
+    }
+}
+
+/// How the model of each agent was seen to take its hooks away for the next session or, of Claude Code, for this one: the
+/// file, by the agent's own tool, and a shell text that does the same.
+const TAKING_AWAY: &[(&str, &str, &str, &str)] = &[
+    ("claude: disableAllHooks of the project", "claude", ".claude/settings.json", "echo x > .claude/settings.json"),
+    ("claude: disableAllHooks, local", "claude", ".claude/settings.local.json", "cp x .claude/settings.local.json"),
+    ("claude: the person's own settings", "claude", "~/.claude/settings.json", "rm -f ~/.claude/settings.json"),
+    (
+        "codex: features.hooks",
+        "codex",
+        "~/.codex/config.toml",
+        "printf '[features]\\nhooks = false\\n' >> ~/.codex/config.toml",
+    ),
+    ("codex: its hooks", "codex", "~/.codex/hooks.json", "rm -f ~/.codex/hooks.json"),
+    (
+        "codex: features.hooks of the project",
+        "codex",
+        ".codex/config.toml",
+        "mkdir -p .codex && cp x .codex/config.toml",
+    ),
+    ("gemini: hooksConfig of the project", "gemini", ".gemini/settings.json", "echo '{}' > .gemini/settings.json"),
+    ("gemini: its hooks", "gemini", "~/.gemini/settings.json", "echo '{}' > ~/.gemini/settings.json"),
+    ("qwen: disableAllHooks of the project", "qwen", ".qwen/settings.json", "tee .qwen/settings.json < x"),
+    ("qwen: its hooks", "qwen", "~/.qwen/settings.json", "truncate -s 0 ~/.qwen/settings.json"),
+    (
+        "copilot: disableAllHooks of the project",
+        "copilot",
+        ".github/copilot/settings.json",
+        "mv x .github/copilot/settings.json",
+    ),
+    ("copilot: a switch in a file of hooks", "copilot", ".github/hooks/x.json", "echo '{}' > .github/hooks/x.json"),
+    ("copilot: its hooks", "copilot", "~/.copilot/hooks/pintle.json", "rm -rf ~/.copilot/hooks"),
+    ("copilot: the folders it trusts", "copilot", "~/.copilot/config.json", "sed -i s/a/b/ ~/.copilot/config.json"),
+    (
+        "kimi: an entry that is wrong",
+        "kimi",
+        "~/.kimi-code/config.toml",
+        "echo '[[hooks]]' >> ~/.kimi-code/config.toml",
+    ),
+    ("kimi: its hooks", "kimi", "~/.kimi-code/config.toml", "sed -i '/hooks/,$d' ~/.kimi-code/config.toml"),
+    ("cline: its hooks", "cline", "~/.cline/hooks/PreToolUse", "chmod -x ~/.cline/hooks/PreToolUse"),
+    (
+        "opencode: its plugin",
+        "opencode",
+        "~/.config/opencode/plugin/pintle.js",
+        "rm ~/.config/opencode/plugin/pintle.js",
+    ),
+    ("pi: its extension", "pi", "~/.pi/agent/extensions/pintle.ts", "mv ~/.pi/agent/extensions /tmp/x"),
+];
+
+#[test]
+fn no_agent_takes_its_guard_away_by_a_tool_or_a_text() {
+    for (row, host, path, text) in TAKING_AWAY {
+        assert!(write(host, path).is_some(), "{row}: by its tool");
+        assert!(shell(host, text).is_some(), "{row}: by a shell text");
+    }
+}
+
+/// The client and the shell around it are ended by their name, too.
+#[test]
+fn no_agent_ends_its_guard_by_name() {
+    for host in pintle_guard::HOSTS {
+        for text in ["pkill -9 -f pintle-hook", "killall pintle", "pkill pintle", "kill -9 $(pgrep -f pintle-hook)"] {
+            assert!(shell(host.id, text).is_some(), "{}: {text}", host.id);
+        }
+        for text in ["pkill -f vite", "kill 4711", "pgrep pintle", "killall node"] {
+            assert_eq!(shell(host.id, text), None, "{}: {text}", host.id);
+        }
     }
 }

@@ -83,6 +83,137 @@ fn what_cannot_be_edited_is_refused() {
     assert_eq!(theirs.unwrap_err(), NotEdited::Taken);
 }
 
+/// The entry of `host` as installations before this one wrote it: the client's command line, and nothing around it.
+fn older(host: &'static GuardHost, event: &str) -> String {
+    let hook = hook(host, PROGRAM);
+    format!("{} {}", hook.program, hook.arguments(event).join(" "))
+}
+
+#[test]
+fn an_entry_of_an_older_form_is_updated_in_its_place() {
+    for id in ["codex", "gemini", "qwen"] {
+        let host = host(id).unwrap();
+        let entry = |event: &str| json::json!({"hooks": [{"type": "command", "command": older(host, event)}]});
+        let events = settings::installed(host).map(|row| (row.name.to_owned(), json::json!([entry(row.name)])));
+        let events: json::Object = events.collect();
+        let old = json::json!({"model": "m", "hooks": events}).to_string();
+        assert_eq!(settings::has_ours(host, &old), Ok(true), "{id}");
+        let edited = install(host, &hook(host, PROGRAM), Some(&old), None).unwrap();
+        placed(host, "{\"model\": \"m\"}", &edited.text);
+        assert!(edited.others.is_empty(), "{:?}", edited.others);
+        assert_eq!(uninstall(host, Some(&edited.text), None), Ok(Some("{\"model\":\"m\"}".to_owned())), "{id}");
+    }
+    let cline = host("cline").unwrap();
+    let row = cline.event("PreToolUse").unwrap();
+    let old = format!("#!/bin/sh\nexec {}\n", older(cline, row.name));
+    let edited = install_event(cline, (&hook(cline, PROGRAM), row), Some(&old), None).unwrap();
+    assert_ne!(edited.text, old);
+    assert_eq!(edited.kept.before, None);
+}
+
+#[test]
+fn what_merely_names_the_client_is_somebody_elses() {
+    for host in HOSTS {
+        let wrapped = format!("/opt/log.sh {}", older(host, "PreToolUse"));
+        let event = settings::installed(host).find(|row| row.stops).unwrap();
+        let text = match host.config.form {
+            ConfigForm::Json { .. } => {
+                let exec = json::json!({"type": "command", "command": "/opt/log.sh", "args": [PROGRAM, "--host"]});
+                let hook = if host.id == "claude" { exec } else { json::json!({"command": wrapped}) };
+                json::json!({"hooks": {(event.name): [{"hooks": [hook]}]}}).to_string()
+            }
+            ConfigForm::Toml { .. } => {
+                format!("# pintle-hook\n[[hooks]]\nevent = \"{}\"\ncommand = \"{wrapped}\"\n", event.name)
+            }
+            ConfigForm::WholeFile { .. } if host.id == "copilot" => {
+                json::json!({"version": 1, "hooks": {"preToolUse": [{"bash": wrapped}]}}).to_string()
+            }
+            ConfigForm::WholeFile { .. } => format!("// around {PROGRAM}\n"),
+            ConfigForm::Executables { .. } => format!("#!/bin/sh\n{wrapped}\n"),
+        };
+        assert_eq!(settings::has_ours(host, &text), Ok(false), "{}: {text}", host.id);
+        assert_eq!(uninstall(host, Some(&text), None), Ok(Some(text.clone())), "{}", host.id);
+        let edited = match host.config.form {
+            ConfigForm::Executables { .. } => install_event(host, (&hook(host, PROGRAM), event), Some(&text), None),
+            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => {
+                install(host, &hook(host, PROGRAM), Some(&text), None)
+            }
+        };
+        match edited {
+            Ok(edited) => {
+                assert_eq!(edited.others.len(), 1, "{}", host.id);
+                assert_eq!(uninstall(host, Some(&edited.text), None), Ok(Some(text)), "{}", host.id);
+            }
+            Err(why) => assert_eq!(why, NotEdited::Taken, "{}", host.id),
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_drops_all_hooks_is_named_and_nothing_is_installed_beside_it() {
+    let kimi = host("kimi").unwrap();
+    let good = "[[hooks]]\nevent = \"Stop\"\ncommand = \"x\"\nmatcher = \"a\"\ntimeout = 600\n";
+    assert_eq!(settings::wrong_entry(kimi, good), Ok(None));
+    assert_eq!(settings::wrong_entry(kimi, "hooks = []\n"), Ok(None));
+    for (entry, why) in [
+        ("event = \"Nope\"\ncommand = \"x\"", "`event = \"Nope\"` is no event"),
+        ("command = \"x\"", "says no `event`"),
+        ("event = \"Stop\"", "says no `command`"),
+        ("event = \"Stop\"\ncommand = \"\"", "says no `command`"),
+        ("event = \"Stop\"\ncommand = \"x\"\nname = \"y\"", "has the key `name`"),
+        ("event = \"Stop\"\ncommand = \"x\"\nmatcher = 3", "`matcher` in the entry of `Stop` is no text"),
+        ("event = \"Stop\"\ncommand = \"x\"\ntimeout = 601", "`timeout` in the entry of `Stop`"),
+        ("event = \"Stop\"\ncommand = \"x\"\ntimeout = 0", "`timeout` in the entry of `Stop`"),
+        ("event = \"Stop\"\ncommand = \"x\"\ntimeout = 1.5", "`timeout` in the entry of `Stop`"),
+    ] {
+        let text = format!("{good}[[hooks]]\n{entry}\n");
+        let found = settings::wrong_entry(kimi, &text).unwrap().unwrap();
+        assert!(found.contains(why), "{entry}: {found}");
+        let edited = install(kimi, &hook(kimi, PROGRAM), Some(&text), None);
+        assert_eq!(edited.unwrap_err(), NotEdited::Dropped(found), "{entry}");
+    }
+    let ours = install(kimi, &hook(kimi, PROGRAM), Some(good), None).unwrap();
+    assert_eq!(settings::wrong_entry(kimi, &ours.text), Ok(None));
+}
+
+#[test]
+fn a_folder_is_trusted_below_one_that_is_listed() {
+    let trusted = host("copilot").unwrap().config.trusted_in.unwrap();
+    let check = |text: &str, folder: &str| settings::trusts(&trusted, text, folder).unwrap();
+    let text = "// written by itself\n{\"trusted_folders\": [\"/u/ann/repo/\", \"\", 3]}";
+    assert!(check(text, "/u/ann/repo") && check(text, "/u/ann/repo/deep"));
+    for folder in ["/u/ann/repository", "/u/ann", "/"] {
+        assert!(!check(text, folder), "{folder}");
+    }
+    assert!(!check("", "/u") && !check("{}", "/u") && check("{\"trusted_folders\": [\"/\"]}", "/u"));
+}
+
+#[test]
+fn hooks_of_another_file_are_listed_where_they_could_undo_a_refusal() {
+    let qwen = host("qwen").unwrap();
+    let entry = |command: &str| json::json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let text = json::json!({"hooks": {"PreToolUse": entry("a"), "PostToolUse": entry("b"), "Stop": entry("c")}});
+    let found: Vec<_> = settings::others_in(qwen, &text.to_string()).unwrap();
+    let found: Vec<_> = found.iter().map(|other| (other.event.as_str(), other.runs.as_str())).collect();
+    assert_eq!(found, [("PreToolUse", "a"), ("Stop", "c")]);
+    assert_eq!(settings::others_in(qwen, "{}"), Ok(Vec::new()));
+}
+
+/// Some hosts put variables of their environment, which a project may set, into every text of their settings.
+#[test]
+fn no_variable_can_get_into_an_entry() {
+    for host in HOSTS {
+        let entry = ClientEntry { socket: "/$X/s", key_file: "/${X}", ..hook(host, "/u/$USER/pintle-hook") };
+        for row in host.events {
+            let text = entry.shell_text(row.name, pintle_guard::panic_deny(host.id, row.name));
+            let named = |(at, _): (usize, &str)| {
+                text[at + 1..].starts_with(|c: char| c == '{' || c == '_' || c.is_alphanumeric())
+            };
+            assert!(!text.match_indices('$').any(named), "{text}");
+        }
+    }
+}
+
 #[test]
 fn switches_are_found_where_they_are_thrown() {
     let check = |id: &str, path: &str, text: &str| {
@@ -101,6 +232,7 @@ fn switches_are_found_where_they_are_thrown() {
     assert_eq!(check("codex", "~/.codex/config.toml", "model = \"x\"\n"), 0);
     assert_eq!(check("qwen", "./.qwen/settings.json", r#"{"disableAllHooks": true}"#), 1);
     assert_eq!(check("copilot", "./.github/copilot/settings.json", r#"{"disableAllHooks": true}"#), 1);
+    assert_eq!(check("copilot", "./.github/hooks/*.json", r#"{"version": 1, "disableAllHooks": true}"#), 1);
 }
 
 /// How a generated file is written.
@@ -265,7 +397,7 @@ fn toml_file() -> impl Strategy<Value = String> {
         Just("\n".to_owned()),
         "[a-z]{1,6}".prop_map(|name| format!("[t_{name}]  # x\n'q' = \"v\"\n")),
         Just("[[hooks]]\nevent = \"Stop\"\ncommand = \"theirs\"   # mine\n".to_owned()),
-        Just("[[hooks]]\nevent = \"Nothing\"\ncommand = \"theirs\"\ntimeout=3\n".to_owned()),
+        Just("[[hooks]]\nevent = \"Notification\"\ncommand = \"theirs\"\ntimeout=3\n".to_owned()),
     ];
     (proptest::collection::vec(part, 0..6), any::<[bool; 3]>()).prop_map(|(parts, [windows, last_line, bom])| {
         let mut seen = Vec::new();

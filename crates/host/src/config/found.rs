@@ -12,8 +12,8 @@ use domain::json::Value;
 
 use super::document::{NodeKind, TreeNode};
 use super::raw::{
-    RawAgent, RawAudit, RawConfig, RawDoors, RawExec, RawGateway, RawJudge, RawMcp, RawProvider, RawRules, RawSkills,
-    RawStore, RawTelemetry, RawTools, RawWebFetch, cached_schema,
+    RawAgent, RawAudit, RawConfig, RawDoors, RawExec, RawGateway, RawGuard, RawJudge, RawMcp, RawProvider, RawRules,
+    RawSkills, RawStore, RawTelemetry, RawTools, RawWebFetch, cached_schema,
 };
 
 /// What any configuration file may say. Of a found file this is all there is, and it counts as it was accepted.
@@ -56,6 +56,7 @@ pub(super) struct OwnConfig {
     pub(super) background: RawJudge,
     pub(super) telemetry: RawTelemetry,
     pub(super) doors: RawDoors,
+    pub(super) guard: RawGuard,
     /// `stream_unreviewed` of agents, by name.
     pub(super) unreviewed: BTreeMap<String, bool>,
 }
@@ -76,6 +77,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         background,
         telemetry,
         doors,
+        guard,
     } = raw;
     let RawStore { url } = store.unwrap_or_default();
     let RawTools { exec, web_fetch } = tools.unwrap_or_default();
@@ -111,6 +113,7 @@ pub(super) fn split(raw: RawConfig) -> (FoundConfig, OwnConfig) {
         background: background.unwrap_or_default(),
         telemetry: telemetry.unwrap_or_default(),
         doors: doors.unwrap_or_default(),
+        guard: guard.unwrap_or_default(),
         unreviewed,
     };
     (found, own)
@@ -195,6 +198,10 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("doors.model.*.base_url", "would send keys and conversations elsewhere"),
     never("doors.model.*.deny", WHO_SEES),
     never("doors.model.*.hosted", WHO_SEES),
+    never("doors.tool.*.ask_timeout_ms", WHO_SEES),
+    never("doors.tool.*.hide", WHO_SEES),
+    never("doors.tool.*.on_change", WHO_SEES),
+    never("doors.tool.*.tools", WHO_SEES),
     never("gateway.allowed_origins", "would let pages of others in"),
     never("gateway.approval_wait_s", WHO_ENTERS),
     never("gateway.drain_delay_s", WHO_ENTERS),
@@ -213,6 +220,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("gateway.token_env", WHO_ENTERS),
     never("gateway.trusted_proxies", WHO_ENTERS),
     never("gateway.webhooks", "would tell others what happens here"),
+    never("guard.require", "which agents may work is yours to say"),
     accepted("hooks.builtins.*.config", ADDS),
     accepted("hooks.builtins.*.enabled", ADDS),
     accepted("hooks.builtins.*.matcher", ADDS),

@@ -1,6 +1,8 @@
 //! Every key of the configuration, as it is written. The doc comments become the descriptions of the JSON Schema,
 //! and the schema is what unknown keys and wrong types are checked against: a key exists here or nowhere.
 
+mod doors;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
@@ -10,6 +12,8 @@ use domain::json::{Object, Value};
 use providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+pub use doors::{RawDoors, RawGuard, RawModelDoor, RawToolDoor};
 
 /// Configuration of Pintle. TOML and JSON spell the same keys.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -42,26 +46,8 @@ pub struct RawConfig {
     pub telemetry: Option<RawTelemetry>,
     /// Doors through which agents of others come.
     pub doors: Option<RawDoors>,
-}
-
-/// Doors through which agents of others come.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RawDoors {
-    /// The vendors of models behind `pintle guard serve --http`, by name: `anthropic`, `gemini` or `openai`.
-    pub model: Option<BTreeMap<String, RawModelDoor>>,
-}
-
-/// A vendor of models behind the model door.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RawModelDoor {
-    /// Where it is reached, as its own libraries write it. Default: the vendor's own address.
-    pub base_url: Option<String>,
-    /// How a refused call is told: `answer` (default): the door answers the model; `text`: a sentence in its place.
-    pub deny: Option<String>,
-    /// The tools that may run at the vendor, where no hook sees their calls, such as `web_search`. Default: none.
-    pub hosted: Option<Vec<String>>,
+    /// What `pintle guard` demands of coding agents.
+    pub guard: Option<RawGuard>,
 }
 
 /// Who is told what hooks do and how long they take. Nothing is sent unless an address is named.

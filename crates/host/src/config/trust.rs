@@ -34,8 +34,8 @@ use crate::rule_files::folder::text_of;
 pub(super) const CHANGED: &str = "changed since it was trusted";
 
 /// The sections that are trusted whole, as far as something in them can count.
-pub(super) const SECTIONS: [&str; 9] =
-    ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry", "doors"];
+pub(super) const SECTIONS: [&str; 10] =
+    ["audit", "store", "tools", "agent_hooks", "gateway", "background", "skills", "telemetry", "doors", "guard"];
 
 /// Something in a file that is accepted or not.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,16 +7,22 @@ use crate::error::CliError;
 
 mod changes;
 mod doctor;
+mod files;
 mod install;
+mod mcp_file;
+mod reconcile;
 mod serve;
 mod status;
+mod watch;
+
+pub(super) use changes::diff_lines;
 
 /// What can be done with the guard.
 #[derive(Debug, Subcommand)]
 pub enum GuardCommand {
-    /// Put Pintle's hooks into an agent's settings: shows what changes, and asks
+    /// Put Pintle's hooks into an agent's settings, or the tool door before its MCP servers: shows what changes, and asks
     Install(install::InstallArgs),
-    /// Take Pintle's hooks out of an agent's settings again
+    /// Take out again what install put in
     Uninstall(install::InstallArgs),
     /// The daemon that the hooks of coding agents ask, in the foreground; hooks start it by themselves where none runs
     Serve(serve::ServeArgs),
@@ -24,6 +30,10 @@ pub enum GuardCommand {
     Status(status::StatusArgs),
     /// Whether an agent's calls come past the guard: by what can be read, or proven on this machine with `--live`
     Doctor(doctor::DoctorArgs),
+    /// The calls that agents wrote down and that no hook was asked about
+    Reconcile(reconcile::ReconcileArgs),
+    /// What the hooks conclude about all agents, as it happens
+    Watch(watch::WatchArgs),
 }
 
 pub(super) fn run(global: &Global, command: &GuardCommand) -> Result<u8, CliError> {
@@ -33,5 +43,7 @@ pub(super) fn run(global: &Global, command: &GuardCommand) -> Result<u8, CliErro
         GuardCommand::Serve(args) => serve::run(global, args),
         GuardCommand::Status(args) => status::run(global, args),
         GuardCommand::Doctor(args) => doctor::run(global, args),
+        GuardCommand::Reconcile(args) => reconcile::run(global, args),
+        GuardCommand::Watch(args) => watch::run(global, args),
     }
 }

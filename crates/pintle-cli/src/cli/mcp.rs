@@ -9,7 +9,7 @@ use agent::media::{MediaScope, MediaStore};
 use agent::{Conversation, Runner, TurnHandle, UserOutput};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clap::Args;
+use clap::{Args, Subcommand};
 use domain::approval::{ApprovalMode, PersonAnswer};
 use domain::id::{SessionId, TurnId};
 use domain::identity::Identity;
@@ -30,6 +30,9 @@ use super::{Global, terminal};
 use crate::clean::prose;
 use crate::error::CliError;
 
+mod accept;
+mod proxy;
+
 /// How many calls may wait behind the one that is running; a client that sends more waits itself.
 const MAX_AHEAD: usize = 64;
 
@@ -42,6 +45,9 @@ const ENDING: &str = "cancelled: pintle is ending";
 /// Flags of `mcp`.
 #[derive(Debug, Args)]
 pub struct McpArgs {
+    /// What else can be done.
+    #[command(subcommand)]
+    command: Option<McpCommand>,
     /// The agent whose built-in tools are served
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -50,7 +56,25 @@ pub struct McpArgs {
     strict: bool,
 }
 
+/// What can be done besides serving an agent's tools.
+#[derive(Debug, Subcommand)]
+pub(super) enum McpCommand {
+    /// Stand between an MCP client and a server: every call passes your hooks
+    Proxy(proxy::ProxyArgs),
+    /// Accept what a server behind the proxy changed about its tools: shows the changes, and asks
+    Accept(accept::AcceptArgs),
+}
+
 pub(super) fn run(global: &Global, args: &McpArgs) -> Result<u8, CliError> {
+    if args.command.is_some() && (args.agent.is_some() || args.strict) {
+        return Err(CliError::usage("`--agent` and `--strict` are about serving an agent's tools")
+            .hint("leave them out before `proxy` and `accept`"));
+    }
+    match &args.command {
+        Some(McpCommand::Proxy(args)) => return proxy::run(global, args),
+        Some(McpCommand::Accept(args)) => return accept::run(global, args),
+        None => {}
+    }
     let runtime = terminal::runtime()?;
     let code = runtime.block_on(serve(global, args));
     // A read of standard input may wait for a client that is silent.

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use domain::id::{TenantId, agent_uuid};
 use engine::Engine;
+use guard::tools::ToolClass;
 use host::changes::Changes;
-use host::config::{Env, ModelDoorConfig};
+use host::config::{Config, Env, GuardedClass, ModelDoorConfig, ToolDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
 use host::{Host, HostError};
@@ -46,13 +47,31 @@ pub(crate) struct InForce {
     pub(crate) own: Vec<String>,
     /// The vendors behind the model door.
     pub(crate) model_doors: BTreeMap<String, ModelDoorConfig>,
+    /// The servers behind the tool door.
+    pub(crate) tool_doors: BTreeMap<String, ToolDoorConfig>,
+    /// The classes of tools that an agent must let be held.
+    pub(crate) required: Vec<ToolClass>,
+}
+
+/// The classes of tools that a configuration demands to be held, as the table of agents has them.
+pub(crate) fn required(config: &Config) -> Vec<ToolClass> {
+    let class = |class: &GuardedClass| match class {
+        GuardedClass::Shell => ToolClass::Shell,
+        GuardedClass::FileWrite => ToolClass::FileWrite,
+        GuardedClass::FileRead => ToolClass::FileRead,
+        GuardedClass::Web => ToolClass::Web,
+        GuardedClass::Mcp => ToolClass::Mcp,
+        GuardedClass::Subagent => ToolClass::Subagent,
+        GuardedClass::Other => ToolClass::Other,
+    };
+    config.guard_require.iter().map(class).collect()
 }
 
 impl InForce {
     fn of(host: &Host) -> Self {
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
-        let model_doors = host.loaded.config.model_doors.clone();
+        let (model_doors, tool_doors) = (host.loaded.config.model_doors.clone(), host.loaded.config.tool_doors.clone());
         let protected = host.protected();
         let own = protected.files.iter().chain(&protected.dirs).filter_map(|path| Some(path.to_str()?.to_owned()));
         Self {
@@ -62,6 +81,8 @@ impl InForce {
             agent_uuid,
             own: own.collect(),
             model_doors,
+            required: required(&host.loaded.config),
+            tool_doors,
         }
     }
 }

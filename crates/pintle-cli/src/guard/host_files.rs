@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use guard::GuardHost;
 use guard::settings::KeptFile;
+use guard::{GuardHost, HOSTS};
 use host::config::Env;
 use nix::fcntl::OFlag;
 use serde_json::{Value, json};
@@ -17,8 +18,13 @@ use super::places::GuardPlaces;
 /// Longest file of settings that is read, in bytes: those of people are some kilobytes long.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The file that `path` of the table means here.
+/// The file that `path` of the table means here. What is below `~/.config` is below `XDG_CONFIG_HOME`, where that is set.
 pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
+    if let Some(below) = path.strip_prefix("~/.config/")
+        && let Some(moved) = env.text("XDG_CONFIG_HOME").map(Path::new).filter(|dir| dir.is_absolute())
+    {
+        return Some(moved.join(below));
+    }
     match (path.strip_prefix("~/"), path.strip_prefix("./")) {
         (Some(below), _) => Some(Path::new(env.text("HOME")?).join(below)),
         (None, Some(below)) => Some(env.cwd.join(below)),
@@ -26,14 +32,51 @@ pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
     }
 }
 
-/// What stands in `file`, if it is there.
-///
-/// # Errors
-/// It cannot be read, or it is not a file of a length that settings have.
-pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
+/// The files that `path` of the table means here, where its names may have a `*`: of such ones those that are there.
+pub(crate) fn files_of(path: &str, env: &Env) -> Vec<PathBuf> {
+    let Some(file) = file_of(path, env) else { return Vec::new() };
+    let mut found = vec![PathBuf::new()];
+    for part in file.components() {
+        let name = part.as_os_str().to_str().unwrap_or_default();
+        found = match name.contains('*') {
+            false => found.into_iter().map(|folder| folder.join(part)).collect(),
+            true => found.iter().flat_map(|folder| named(folder, name)).collect(),
+        };
+    }
+    found
+}
+
+/// What in `folder` has a name that fits `pattern`, in order.
+fn named(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_named = |entry: &fs::DirEntry| entry.file_name().to_str().is_some_and(|name| fits(pattern, name));
+    let mut found: Vec<PathBuf> = entries.filter(is_named).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// Whether `name` is `pattern`, in which `*` is any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => name.strip_prefix(head).is_some_and(|name| {
+            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(rest, &name[at..]))
+        }),
+    }
+}
+
+/// The folders of agents that are protected, where something has moved them to another place than the table says.
+pub(crate) fn moved_folders(env: &Env) -> Vec<String> {
+    let all = HOSTS.iter().flat_map(|host| host.config.protects.iter().copied());
+    let folders =
+        all.filter(|pattern| pattern.starts_with("~/.config/")).filter_map(|pattern| pattern.strip_suffix("/**"));
+    folders.filter_map(|folder| Some(file_of(folder, env)?.to_str()?.to_owned())).collect()
+}
+
+/// The file, if it is there, and one.
+pub(super) fn opened(file: &Path) -> io::Result<Option<File>> {
     // Whoever opens a pipe would wait for its other end.
-    let opened = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(file);
-    let opened = match opened {
+    let opened = match File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(file) {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -41,6 +84,15 @@ pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
     if !opened.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
+    Ok(Some(opened))
+}
+
+/// What stands in `file`, if it is there.
+///
+/// # Errors
+/// It cannot be read, or it is not a file of a length that settings have.
+pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
+    let Some(opened) = opened(file)? else { return Ok(None) };
     let mut text = String::new();
     let length = opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
     if length as u64 > MAX_FILE_BYTES {
@@ -49,14 +101,20 @@ pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Where it is kept what `file` of `host` was before it was changed.
-fn kept_file(places: &GuardPlaces, host: &GuardHost, file: &Path) -> PathBuf {
+/// Where it is kept what `file` of the host called `host` was before it was changed.
+fn kept_file(places: &GuardPlaces, host: &str, file: &Path) -> PathBuf {
     let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, file.as_os_str().as_encoded_bytes());
-    places.folder.join("kept").join(format!("{}-{name}.json", host.id))
+    places.folder.join("kept").join(format!("{host}-{name}.json"))
+}
+
+/// When `host` was last installed into, as far as anything is kept of that.
+pub(crate) fn installed_at(places: &GuardPlaces, host: &GuardHost) -> Option<SystemTime> {
+    let kept = named(&places.folder.join("kept"), &format!("{}-*.json", host.id));
+    kept.iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
 }
 
 /// What the last installation left in `file`, and what was there before.
-pub(crate) fn kept(places: &GuardPlaces, host: &GuardHost, file: &Path) -> Option<KeptFile> {
+pub(crate) fn kept(places: &GuardPlaces, host: &str, file: &Path) -> Option<KeptFile> {
     let bytes = fs::read(kept_file(places, host, file)).ok()?;
     let kept: Value = serde_json::from_slice(&bytes).ok()?;
     let before = kept["before"].as_str().map(str::to_owned);
@@ -67,11 +125,7 @@ pub(crate) fn kept(places: &GuardPlaces, host: &GuardHost, file: &Path) -> Optio
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn write_kept(
-    places: &GuardPlaces,
-    host: &GuardHost,
-    (file, kept): (&Path, Option<&KeptFile>),
-) -> io::Result<()> {
+pub(crate) fn write_kept(places: &GuardPlaces, host: &str, (file, kept): (&Path, Option<&KeptFile>)) -> io::Result<()> {
     let at = kept_file(places, host, file);
     match kept {
         Some(kept) => {
@@ -93,6 +147,27 @@ pub(crate) fn write_kept(
 mod tests {
     use super::*;
     use nix::sys::stat::Mode;
+
+    #[test]
+    fn a_star_is_any_text_in_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["a/x.json", "a/y.txt", "b/x.json", "b/.json"] {
+            let file = dir.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "").unwrap();
+        }
+        let env = Env { vars: [("HOME".into(), dir.path().into())].into(), cwd: "/w".into() };
+        let found = |path: &str| {
+            let below = |file: &PathBuf| file.strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned();
+            files_of(path, &env).iter().map(below).collect::<Vec<_>>()
+        };
+        assert_eq!(found("~/a/*.json"), ["a/x.json"]);
+        assert_eq!(found("~/*/x.json"), ["a/x.json", "b/x.json"]);
+        assert_eq!(found("~/*/*x*.*"), ["a/x.json", "b/x.json"]);
+        assert_eq!(found("~/b/*.json"), ["b/.json", "b/x.json"]);
+        assert_eq!(found("~/c/*.json"), [""; 0]);
+        assert_eq!(found("~/c/x.json"), ["c/x.json"], "without a star it need not be there");
+    }
 
     #[test]
     fn only_files_are_read_and_nothing_waits() {

@@ -4,15 +4,15 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use guard::host::{ConfigForm, ConfigPlace, HookAcceptance, InstallScope};
-use guard::settings::{self, CLIENT};
+use guard::host::{ConfigForm, ConfigPlace, HookAcceptance, HostSwitch, InstallScope};
+use guard::settings::{self, CLIENT, NotEdited, OtherHook};
 use guard::{ClientEntry, GuardHost, HOSTS};
 use host::config::Env;
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
 
 use super::accepted::{self, Acceptance, OwnHooks};
-use super::host_files::{file_of, text_of};
+use super::host_files::{file_of, files_of, text_of};
 use super::places::GuardPlaces;
 use crate::error::CliError;
 
@@ -25,7 +25,13 @@ pub(crate) struct Installed {
     pub(crate) file: PathBuf,
     /// Why it guards nothing.
     pub(crate) flaw: Option<String>,
+    /// What it does not guard, although nothing is wrong with it.
+    pub(crate) limit: Option<&'static str>,
 }
+
+/// What an installation for the machine does not guard.
+pub(crate) const ONE_ACCOUNT: &str = "it guards the agents of one account, the one that installed it: the entries name \
+                                      its socket and its key, and calls of every other account are refused";
 
 /// The word for whom an installation is about.
 pub(crate) const fn scope_word(scope: InstallScope) -> &'static str {
@@ -44,7 +50,13 @@ pub(crate) fn hook_program() -> io::Result<PathBuf> {
 
 /// The installations of `host` that can be found from here.
 pub(crate) fn found(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -> Vec<Installed> {
-    let looked = |place: &ConfigPlace| Look { host, env, places }.at(place);
+    let looked = |place: &ConfigPlace| Look { host, env, places, asks: true }.at(place);
+    host.config.places.iter().filter_map(looked).collect()
+}
+
+/// The same, by files alone: a host that keeps elsewhere what somebody accepted is not asked.
+pub(crate) fn found_in_files(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -> Vec<Installed> {
+    let looked = |place: &ConfigPlace| Look { host, env, places, asks: false }.at(place);
     host.config.places.iter().filter_map(looked).collect()
 }
 
@@ -88,6 +100,8 @@ struct Look<'a> {
     host: &'static GuardHost,
     env: &'a Env,
     places: &'a GuardPlaces,
+    /// Whether the host itself may be asked.
+    asks: bool,
 }
 
 impl Look<'_> {
@@ -97,21 +111,29 @@ impl Look<'_> {
             ConfigForm::Executables { .. } => self.in_folder(&file)?,
             ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => match text_of(&file) {
                 Ok(None) => return None,
-                Ok(Some(text)) if !text.contains(CLIENT) => return None,
-                Ok(Some(text)) => self.in_text(&text),
+                Ok(Some(text)) => match settings::has_ours(self.host, &text) {
+                    Ok(false) => return None,
+                    Ok(true) => self.in_text(&text),
+                    // Whether ours are among what cannot be read is not known: their name says that they may be.
+                    Err(_) if !text.contains(CLIENT) => return None,
+                    Err(why) => Some(format!("it cannot be read: {why}")),
+                },
                 Err(error) => Some(format!("it cannot be read: {error}")),
             },
         };
         let flaw = flaw
             .or_else(|| self.switched_off())
             .or_else(|| self.moved(place.scope))
+            .or_else(|| self.overruled(place.scope))
+            .or_else(|| self.not_trusted(place.scope))
             .or_else(|| self.not_accepted(place.scope, &file));
-        Some(Installed { scope: scope_word(place.scope), file, flaw })
+        let limit = (place.scope == InstallScope::System).then_some(ONE_ACCOUNT);
+        Some(Installed { scope: scope_word(place.scope), file, flaw, limit })
     }
 
     /// Why the hooks that stand in `text` guard nothing.
     fn in_text(&self, text: &str) -> Option<String> {
-        missing(text, self.places).or_else(|| self.differs(text))
+        missing(self.places).or_else(|| self.differs(text))
     }
 
     /// The same of a folder with a file for each event; nothing where none of them is ours.
@@ -119,7 +141,7 @@ impl Look<'_> {
     fn in_folder(&self, folder: &Path) -> Option<Option<String>> {
         let rows: Vec<_> = settings::installed(self.host).map(|row| (row, folder.join(row.name))).collect();
         let texts: Vec<_> = rows.iter().map(|(_, file)| text_of(file)).collect();
-        let is_ours = |text: &io::Result<Option<String>>| matches!(text, Ok(Some(text)) if text.contains(CLIENT));
+        let is_ours = |text: &io::Result<Option<String>>| matches!(text, Ok(Some(text)) if settings::has_ours(self.host, text) == Ok(true));
         if !texts.iter().any(is_ours) {
             return None;
         }
@@ -134,8 +156,8 @@ impl Look<'_> {
                 Ok(None) => return Some(format!("`{name}` is not there; `pintle guard install` puts it right")),
                 Err(error) => return Some(format!("`{name}` cannot be read: {error}")),
             };
-            if let Some(flaw) = missing(&text, self.places) {
-                return Some(format!("`{name}`: {flaw}"));
+            if let Some(flaw) = missing(self.places) {
+                return Some(flaw);
             }
             let entry = own.for_host(self.host);
             let written = settings::install_event(self.host, (&entry, row), Some(&text), None);
@@ -167,28 +189,82 @@ impl Look<'_> {
             Ok(false) => {
                 Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned())
             }
+            Err(why @ NotEdited::Dropped(_)) => Some(why.to_string()),
             Err(why) => Some(format!("it cannot be read: {why}")),
+        }
+    }
+
+    /// The hook of another file that comes behind ours and may undo what we say, if there is one.
+    fn overruled(&self, scope: InstallScope) -> Option<String> {
+        if scope == InstallScope::Project || scope == InstallScope::ProjectLocal {
+            return None;
+        }
+        self.host.config.behind.iter().find_map(|path| {
+            let file = file_of(path, self.env)?;
+            let unread = |why: String| Some(format!("what {} says behind it cannot be read: {why}", file.display()));
+            let text = match text_of(&file) {
+                Ok(text) => text?,
+                Err(error) => return unread(error.to_string()),
+            };
+            let others = match (settings::has_ours(self.host, &text), settings::others_in(self.host, &text)) {
+                // Ours stands there as well, where it has the last word.
+                (Ok(true), _) => return None,
+                (Ok(false), Ok(others)) => others,
+                (Err(why), _) | (_, Err(why)) => return unread(why.to_string()),
+            };
+            let OtherHook { event, runs } = others.into_iter().next()?;
+            Some(format!(
+                "`{runs}` at `{event}` in {} comes behind it, and what it allows runs; `pintle guard install --host {} \
+                 --project` stands behind that",
+                file.display(),
+                self.host.id
+            ))
+        })
+    }
+
+    /// Whether the host reads nothing of this project, because nobody trusts its folder.
+    fn not_trusted(&self, scope: InstallScope) -> Option<String> {
+        let trusted = self.host.config.trusted_in.as_ref().filter(|_| scope == InstallScope::Project)?;
+        let (file, folder) = (file_of(trusted.path, self.env)?, self.env.cwd.to_str()?);
+        let text = text_of(&file).map_err(|error| error.to_string());
+        let trusts = text.and_then(|text| {
+            settings::trusts(trusted, text.as_deref().unwrap_or_default(), folder).map_err(|why| why.to_string())
+        });
+        match trusts {
+            Ok(true) => None,
+            Ok(false) => Some(format!(
+                "{} does not read it: `{}` in {} does not have this folder",
+                self.host.name,
+                trusted.member,
+                file.display()
+            )),
+            Err(why) => Some(format!("whether {} trusts this folder cannot be read: {why}", self.host.name)),
         }
     }
 
     /// The setting that turns the hooks off here, if one does.
     fn switched_off(&self) -> Option<String> {
-        self.host.config.switches.iter().find_map(|switch| {
-            let file = file_of(switch.path, self.env)?;
-            let name = switch.names.join(".");
-            let off = match text_of(&file) {
-                Ok(None) => return None,
-                Ok(Some(text)) => settings::is_off(switch, &text).map_err(|why| why.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            match off {
-                Ok(false) => None,
-                Ok(true) => Some(format!("`{name}` in {} turns hooks off", file.display())),
-                Err(why) => {
-                    Some(format!("whether `{name}` in {} turns hooks off cannot be read: {why}", file.display()))
-                }
-            }
-        })
+        let all = self.host.config.switches.iter();
+        let thrown = |switch: &'static HostSwitch| {
+            let files = files_of(switch.path, self.env);
+            files.iter().find_map(|file| Self::thrown_in(switch, file))
+        };
+        all.into_iter().find_map(thrown)
+    }
+
+    /// How `switch` turns the hooks off in `file`, if it does.
+    fn thrown_in(switch: &HostSwitch, file: &Path) -> Option<String> {
+        let (name, file_name) = (switch.names.join("."), file.display());
+        let off = match text_of(file) {
+            Ok(None) => return None,
+            Ok(Some(text)) => settings::is_off(switch, &text).map_err(|why| why.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match off {
+            Ok(false) => None,
+            Ok(true) => Some(format!("`{name}` in {file_name} turns hooks off")),
+            Err(why) => Some(format!("whether `{name}` in {file_name} turns hooks off cannot be read: {why}")),
+        }
     }
 
     fn moved(&self, scope: InstallScope) -> Option<String> {
@@ -200,7 +276,7 @@ impl Look<'_> {
     fn not_accepted(&self, scope: InstallScope, file: &Path) -> Option<String> {
         match self.host.config.acceptance {
             HookAcceptance::NotNeeded => None,
-            HookAcceptance::AppServer { .. } if scope == InstallScope::System => None,
+            HookAcceptance::AppServer { .. } if scope == InstallScope::System || !self.asks => None,
             HookAcceptance::AppServer { .. } => {
                 let name = self.host.name;
                 let commands = match self.own() {
@@ -225,18 +301,12 @@ impl Look<'_> {
     }
 }
 
-/// What entries in `text` need and is not there.
-fn missing(text: &str, places: &GuardPlaces) -> Option<String> {
+/// What entries of ours need and is not there.
+fn missing(places: &GuardPlaces) -> Option<String> {
     let missing = |what: &str, path: &Path| format!("{what} {} is not there", path.display());
     let program = hook_program().ok()?;
-    if !text.contains(&*program.to_string_lossy()) {
-        return Some(format!("its entries name another program than {}", program.display()));
-    }
     if !program.exists() {
         return Some(missing("the hook's program", &program));
-    }
-    if !text.contains(&*places.socket.to_string_lossy()) {
-        return Some(format!("its entries ask another daemon than that at {}", places.socket.display()));
     }
     if let Err(error) = key::read(&places.key_file()) {
         return Some(format!("the key {} cannot be used: {error}", places.key_file().display()));

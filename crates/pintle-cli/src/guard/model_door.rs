@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::known::facts_of;
 use crate::error::CliError;
 
 /// The door that events come in by, as their identity says it.
-const CHANNEL: &str = "door";
+pub(super) const CHANNEL: &str = "door";
 
 /// How clients call themselves, and which host that is. Source: what they were seen to send.
 const AGENTS: [(&str, &str); 9] = [
@@ -47,7 +47,7 @@ const AGENTS: [(&str, &str); 9] = [
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// The member of arguments in which tools that nobody knows have a shell text.
-const COMMAND: &str = "command";
+pub(super) const COMMAND: &str = "command";
 
 /// The hooks of the folder that the daemon was started in, for clients of its model door.
 pub(crate) struct GuardedDoor {
@@ -156,26 +156,7 @@ impl DoorHost for GuardedDoor {
         let Ok(in_force) = self.folders.of(&self.folder, false).await else {
             return Some("the configuration of the guard does not load".into());
         };
-        let (host, row) = tool_of(host_of(&visit.user_agent), &call.raw_tool, &call.arguments);
-        let event = HostEvent {
-            host: host.id,
-            event: String::new(),
-            session: visit.session.clone(),
-            turn: None,
-            call: None,
-            subagent: None,
-            cwd: self.folder.display().to_string(),
-            transcript: None,
-            attended: None,
-            what: HostWhat::Tool(HostCall {
-                native: row.map_or_else(|| call.raw_tool.clone(), |row| row.native.to_owned()),
-                canonical: call.tool.clone(),
-                class: row.map_or(ToolClass::Other, |row| row.class),
-                arguments: call.arguments.clone(),
-            }),
-            host_raw: Object::new(),
-        };
-        guard::protects(&event, &GuardedFiles { home: &self.home, own: &in_force.own })
+        protects(host_of(&visit.user_agent), call, (&self.folder, &self.home, &in_force.own))
     }
 
     fn guessed(&self, user_agent: &str) -> String {
@@ -184,6 +165,34 @@ impl DoorHost for GuardedDoor {
             None => "an unknown client".to_owned(),
         }
     }
+}
+
+/// Why `call` of `client` in `folder` must not run, whatever hooks say: it is about what guards.
+pub(super) fn protects(
+    client: Option<&'static GuardHost>,
+    call: &ToolCall,
+    (folder, home, own): (&Path, &str, &[String]),
+) -> Option<String> {
+    let (host, row) = tool_of(client, &call.raw_tool, &call.arguments);
+    let event = HostEvent {
+        host: host.id,
+        event: String::new(),
+        session: String::new(),
+        turn: None,
+        call: None,
+        subagent: None,
+        cwd: folder.display().to_string(),
+        transcript: None,
+        attended: None,
+        what: HostWhat::Tool(HostCall {
+            native: row.map_or_else(|| call.raw_tool.clone(), |row| row.native.to_owned()),
+            canonical: call.tool.clone(),
+            class: row.map_or(ToolClass::Other, |row| row.class),
+            arguments: call.arguments.clone(),
+        }),
+        host_raw: Object::new(),
+    };
+    guard::protects(&event, &GuardedFiles { home, own })
 }
 
 /// The host that calls itself `user_agent`, as far as that can be guessed.
@@ -220,13 +229,18 @@ fn takes_command(row: &ToolRow) -> bool {
 }
 
 /// What hooks may know of calls of a client: its tools, as far as it is known, and the folder of the daemon.
-struct DoorKnowledge {
+pub(super) struct DoorKnowledge {
     client: Option<&'static GuardHost>,
     folder: PathBuf,
     agent_uuid: String,
 }
 
 impl DoorKnowledge {
+    /// The same where nobody knows the client.
+    pub(super) fn of_nobody(folder: PathBuf, agent_uuid: String) -> Self {
+        Self { client: None, folder, agent_uuid }
+    }
+
     /// The rows of tools that rules know as `name`.
     fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'static ToolRow> + 'a {
         let hosts = self.client.into_iter().chain(HOSTS.iter().copied());

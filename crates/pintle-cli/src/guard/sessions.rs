@@ -22,8 +22,12 @@ const MAX_SESSIONS: usize = 500;
 /// Most calls that one session has under way without an id of the host's.
 const MAX_COUNTED: usize = 1000;
 
+/// Most findings that are kept of one session: whoever has so many reads no more of them.
+const MAX_PAST: usize = 200;
+
 /// The names of shells, which may stand between a host and its hook.
-const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "busybox"];
+const SHELLS: [&str; 14] =
+    ["sh", "bash", "dash", "zsh", "busybox", "fish", "ksh", "ksh93", "mksh", "ash", "yash", "tcsh", "csh", "nu"];
 
 /// Names the space of ids that stand for turns of hosts which have none.
 const TURNS: Uuid = Uuid::from_u128(0x6f1d_8b2a_5a0e_5c0f_9a51_2f0c_7d3b_8e44);
@@ -47,6 +51,23 @@ pub(crate) struct HostSession {
     pub(crate) events: u64,
     /// Whether the host said that it ended.
     pub(crate) ended: bool,
+    /// The file in which the host keeps the conversation, where its hooks were told.
+    #[serde(default)]
+    pub(crate) transcript: Option<PathBuf>,
+    /// What got past the guard, as far as that was found.
+    #[serde(default)]
+    pub(crate) past: Vec<PastGuard>,
+}
+
+/// Something that got past the guard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PastGuard {
+    /// What stays the same when it is found again.
+    pub(crate) key: String,
+    /// What it is, for people.
+    pub(crate) text: String,
+    /// When it was found.
+    pub(crate) at: Timestamp,
 }
 
 /// The sessions that the daemon knows.
@@ -89,10 +110,11 @@ pub(crate) struct Place {
 }
 
 impl Sessions {
-    /// Those that an earlier daemon kept: a session stays in the folder that it began in.
+    /// Those that an earlier daemon kept: a session stays in the folder that it began in, and one that has ended is no
+    /// less one that hooks told of.
     pub(crate) fn going_on(kept: Vec<HostSession>) -> Self {
         let known = |told: HostSession| (told.session.clone(), KnownSession::of(told));
-        Self(Mutex::new(kept.into_iter().filter(|it| !it.ended).map(known).collect()))
+        Self(Mutex::new(kept.into_iter().map(known).collect()))
     }
 
     /// Takes notice of `event`, which came from a child of the process `parent`.
@@ -109,6 +131,9 @@ impl Sessions {
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
+        if let Some(file) = event.transcript.as_deref().map(Path::new).filter(|file| file.is_absolute()) {
+            it.told.transcript = Some(file.to_owned());
+        }
         let goes_on = guard::is_blank_prompt(event) && it.prompts > 0;
         let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
@@ -127,6 +152,17 @@ impl Sessions {
             turn_took: took,
             turn,
         }
+    }
+
+    /// Takes notice of what got past the guard in `session`: whether that is new. The turn that it is found in, too.
+    pub(crate) fn passed(&self, session: &str, past: PastGuard) -> Option<String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let it = known.get_mut(session)?;
+        if it.told.past.len() >= MAX_PAST || it.told.past.iter().any(|known| known.key == past.key) {
+            return None;
+        }
+        it.told.past.push(past);
+        Some(it.turn.clone().unwrap_or_default())
     }
 
     /// All of them, the newest event last.
@@ -173,6 +209,8 @@ impl KnownSession {
             last: now,
             events: 0,
             ended: false,
+            transcript: None,
+            past: Vec::new(),
         };
         Self::of(told)
     }
@@ -331,6 +369,20 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_ended_is_still_known_to_the_next_daemon() {
+        let sessions = Sessions::default();
+        for what in [HostWhat::SessionStart, HostWhat::SessionEnd] {
+            sessions.place(&event(None, None, what), None, Timestamp::UNIX_EPOCH);
+        }
+        let names =
+            |sessions: &Sessions| sessions.all().into_iter().map(|it| (it.session, it.ended)).collect::<Vec<_>>();
+        let next = Sessions::going_on(sessions.all());
+        assert_eq!(names(&next), [("claude:s".to_owned(), true)]);
+        next.place(&event(None, None, HostWhat::SessionStart), None, Timestamp::UNIX_EPOCH);
+        assert_eq!(names(&next), [("claude:s".to_owned(), false)]);
+    }
+
+    #[test]
     fn a_process_is_known_by_its_beginning() {
         let own = std::process::id();
         let since = ProcessStat::of(own).unwrap().since;
@@ -343,8 +395,35 @@ mod tests {
             last: Timestamp::UNIX_EPOCH,
             events: 1,
             ended: false,
+            transcript: None,
+            past: Vec::new(),
         };
         assert!(session(Some((own, since))).runs());
         assert!(!session(Some((own, since + 1))).runs() && !session(None).runs());
+    }
+
+    #[test]
+    fn shells_stand_between_a_host_and_its_hook() {
+        use std::io::{BufRead as _, BufReader};
+        use std::process::{Command, Stdio};
+
+        let own = std::process::id();
+        let since = ProcessStat::of(own).unwrap().since;
+        let dir = tempfile::tempdir().unwrap();
+        for shell in SHELLS {
+            let file = dir.path().join(shell);
+            std::os::unix::fs::symlink("/bin/sh", &file).unwrap();
+            let mut child = Command::new(&file)
+                .args(["-c", "echo; read line"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            // Whoever has said something bears its name.
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+            assert_eq!(host_process(child.id()), Some((own, since)), "{shell}");
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
     }
 }

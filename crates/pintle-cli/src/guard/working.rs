@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::call_log;
 use super::canary;
 use super::folders::{Folders, InForce};
 use super::known::HostKnowledge;
@@ -38,15 +39,17 @@ const FIRST_WORD: Duration = Duration::from_secs(27);
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// The door that events come in by, as their identity says it.
-const CHANNEL: &str = "guard";
+pub(super) const CHANNEL: &str = "guard";
 
 /// Works events.
 pub(crate) struct Desk {
-    folders: Arc<Folders>,
-    sessions: Sessions,
-    places: GuardPlaces,
+    pub(super) folders: Arc<Folders>,
+    pub(super) sessions: Sessions,
+    pub(super) places: GuardPlaces,
     /// The home folder of the person.
     home: String,
+    /// The folders of agents that are elsewhere than the table says.
+    moved: Vec<String>,
 }
 
 /// One question of a hook, and who hears of it.
@@ -62,10 +65,11 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Desk {
-    /// A desk that asks the hooks of `folders`, for the person whose home folder is `home`.
-    pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, home: String) -> Self {
+    /// A desk that asks the hooks of `folders`, for the person whose home folder is `home` and whose agents have the
+    /// folders `moved`.
+    pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
         let sessions = Sessions::going_on(kept(&places));
-        Self { folders, sessions, places, home }
+        Self { folders, sessions, places, home, moved }
     }
 
     /// Ends the hooks of all folders.
@@ -98,12 +102,21 @@ impl Desk {
         {
             tracing::warn!("what is known of sessions cannot be kept: {error}");
         }
+        if place.is_new
+            && let Err(error) = call_log::forget_others(&self.places, || self.sessions.all())
+        {
+            tracing::warn!("what is kept of forgotten sessions cannot be removed: {error}");
+        }
+        self.note(event, None);
         let (rung, held) = mpsc::channel(1);
         let version = version_of(&asked.question.env);
         let worked = WorkedEvent { host, event, place: &place, cancel: asked.gone.child_token(), version };
         let cancel = worked.cancel.clone();
         let ruling = worked.rule(self, rung);
         let (ruling, hooks) = in_time(ruling, asked, (held, cancel)).await;
+        if let GuardRuling::ModifyInput { arguments, .. } = &ruling {
+            self.note(event, Some(arguments));
+        }
         let Answer { stdout, exit, stderr, degraded } = (host.adapter.encode)(event, &ruling);
         if let (Some(degraded), Some(hooks)) = (degraded, hooks) {
             let kind = worked_at(&event.what);
@@ -111,6 +124,17 @@ impl Desk {
             hooks.noted(kind, &text);
         }
         Ruled { exit, stdout: stdout.into_bytes(), stderr: stderr.into_bytes() }
+    }
+}
+
+impl Desk {
+    /// Notes that the call of `event` was asked about, or made one with the arguments `changed`.
+    fn note(&self, event: &HostEvent, changed: Option<&Object>) {
+        if let HostWhat::Tool(tool) = &event.what
+            && let Err(error) = call_log::note(&self.places, event, (tool, changed))
+        {
+            tracing::warn!("that a call was asked about cannot be kept: {error}");
+        }
     }
 }
 
@@ -222,9 +246,14 @@ impl WorkedEvent<'_> {
         };
         let hooks = self.hooks(&in_force, held);
         // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
-        let files = GuardedFiles { home: &desk.home, own: &in_force.own };
+        let own = [in_force.own.as_slice(), &desk.moved].concat();
+        let files = GuardedFiles { home: &desk.home, own: &own };
         if let Some(reason) = canary.or_else(|| guard::protects(self.event, &files)) {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
+            return (GuardRuling::Deny { reason }, Some(hooks));
+        }
+        if let Some(reason) = self.not_armed(&in_force) {
+            hooks.refused(worked_at(&self.event.what), &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
         if self.place.is_new {
@@ -238,6 +267,25 @@ impl WorkedEvent<'_> {
         }
         let ruling = self.ask(&hooks).await;
         (ruling, Some(hooks))
+    }
+
+    /// Why this agent may neither be told anything nor call anything here: it does not let be held what has to be.
+    fn not_armed(&self, in_force: &InForce) -> Option<String> {
+        let asks = match &self.event.what {
+            HostWhat::Prompt { .. } => !self.place.goes_on,
+            HostWhat::PromptSent { .. } | HostWhat::Tool(_) | HostWhat::Permission { .. } => true,
+            HostWhat::SessionStart
+            | HostWhat::SessionEnd
+            | HostWhat::ToolDone { .. }
+            | HostWhat::SubagentStart
+            | HostWhat::SubagentStop { .. }
+            | HostWhat::Stop { .. }
+            | HostWhat::BeforeModel { .. }
+            | HostWhat::AfterModel { .. }
+            | HostWhat::ConfigChange { .. }
+            | HostWhat::Other => false,
+        };
+        asks.then(|| self.host.lacks(&in_force.required)).flatten()
     }
 
     /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.

@@ -1,5 +1,7 @@
 //! Each agent: from an installation to calls that do not run.
 
+use std::path::Path;
+
 use domain::json::{Value, json};
 
 use crate::model::Model;
@@ -18,6 +20,15 @@ struct Agent {
     prompts: bool,
     /// Whether a hook may change a result.
     redacts: bool,
+}
+
+impl Agent {
+    /// Where a hook of ours is still there when its client is not, the model reads that; else the agent says it by itself.
+    fn says_that_nobody_answered(&self, model: &Model) {
+        let stands_in = !["claude", "copilot", "opencode", "pi"].contains(&self.id);
+        let results = model.results();
+        assert!(!stands_in || results.iter().all(|text| text.contains("guard did not answer")), "{results:?}");
+    }
 }
 
 fn described(command: &str) -> Value {
@@ -182,6 +193,40 @@ fn lost_socket(agent: &Agent) {
     assert!(model.results().iter().all(|text| text.contains("guard did not answer")), "{:?}", model.results());
 }
 
+fn lost_client(agent: &Agent) {
+    let world = World::guarded_apart(agent.id, |_| String::new());
+    let model = Model::start_after(vec![shell(agent.id, "touch ran")], Box::new(world.lose_client()));
+    let output = world.agent(agent.id, &model, "do it");
+    assert!(model.was_asked() && !world.ran("ran"), "{output:?} {:?}", model.results());
+    agent.says_that_nobody_answered(&model);
+}
+
+/// A rule that ends every client by the signal that cannot be caught, and then lets the call pass.
+fn killing(client: &Path) -> String {
+    let client = client.to_str().unwrap().replace('\'', r"'\''");
+    let script = format!(
+        r#"while IFS= read -r line; do
+  id=${{line#*'"id":'}}; id=${{id%%,*}}
+  case $line in *'"method":"hook.before_tool"'*)
+    for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = '{client}' ] && kill -9 "${{p#/proc/}}"; done ;;
+  esac
+  printf '{{"jsonrpc":"2.0","id":%s,"result":{{}}}}\n' "$id"
+done"#
+    );
+    let command = json!(["sh", "-c", script]);
+    format!("[hooks.processes.killer]\nenabled = true\ncommand = {command}\nintercept = ['before_tool']\n")
+}
+
+fn killed_client(agent: &Agent) {
+    let world = World::guarded_apart(agent.id, killing);
+    let model = Model::start(vec![shell(agent.id, "touch ran")]);
+    let output = world.agent(agent.id, &model, "do it");
+    assert!(model.was_asked() && !world.ran("ran"), "{output:?} {:?}", model.results());
+    agent.says_that_nobody_answered(&model);
+    let why = world.pintle(&["why"]);
+    assert!(why.contains("killer"), "the rule was asked: {why}");
+}
+
 /// Nothing listens from the beginning: where a prompt passes a hook, not even the model is asked.
 fn guard_that_is_away(agent: &Agent) {
     let world = World::guarded(agent.id, "");
@@ -248,6 +293,16 @@ macro_rules! agents {
             #[test]
             fn no_call_runs_when_the_socket_is_gone() {
                 lost_socket(&$agent);
+            }
+
+            #[test]
+            fn no_call_runs_when_the_client_is_gone() {
+                lost_client(&$agent);
+            }
+
+            #[test]
+            fn no_call_runs_when_the_client_is_killed() {
+                killed_client(&$agent);
             }
 
             #[test]

@@ -3,5 +3,6 @@
 #![cfg(test)]
 
 mod agents;
+mod cells;
 mod model;
 mod world;

@@ -24,7 +24,12 @@ struct Told {
     /// Everything that it was sent.
     heard: String,
     before: Option<Before>,
+    /// What the model of a sub-agent calls.
+    child: Option<TrialCall>,
 }
+
+/// What a sub-agent is told, by which its model knows that it is one.
+pub(crate) const CHILD: &str = "work of the child";
 
 impl Model {
     /// A model that makes the calls of `plan`, one after another, and then says that it is done.
@@ -34,8 +39,16 @@ impl Model {
 
     /// The same; `before` comes before its first call.
     pub(crate) fn start_after(plan: Vec<TrialCall>, before: Before) -> Self {
+        Self::with(plan, Told { before: Some(before), ..Told::default() })
+    }
+
+    /// The same; whoever is told [`CHILD`] makes the call `child` instead.
+    pub(crate) fn start_with_child(plan: Vec<TrialCall>, child: TrialCall) -> Self {
+        Self::with(plan, Told { child: Some(child), ..Told::default() })
+    }
+
+    fn with(plan: Vec<TrialCall>, told: Told) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let told = Told { before: Some(before), ..Told::default() };
         let model =
             Self { url: format!("http://{}", listener.local_addr().unwrap()), told: Arc::new(Mutex::new(told)) };
         let (told, plan) = (model.told.clone(), Arc::new(plan));
@@ -104,10 +117,17 @@ fn answer(wire: TrialWire, path: &str, request: &Value, (plan, told): (&[TrialCa
     let step = read.results.len();
     let mut said = TrialSaid::Text("done".to_owned());
     let offered = |call: &&TrialCall| read.tools.iter().any(|tool| tool == call.tool);
+    // Its first request: the one who sent it has had a result by the time that this text is in its own.
+    if step == 0 && request.to_string().contains(CHILD) {
+        let child = told.lock().unwrap().child.take();
+        let said = child.map_or(said, TrialSaid::Call);
+        return wire.reply((path, request), &said, "child");
+    }
     if plan.first().is_some_and(|call| offered(&call)) {
         let mut told = told.lock().unwrap();
         told.asked.push((wire, request.clone()));
-        if let Some(call) = plan.get(step).filter(offered) {
+        // Some agents list the tools of servers only when they are asked for.
+        if let Some(call) = plan.get(step).filter(|call| step > 0 || offered(call)) {
             said = TrialSaid::Call(call.clone());
             if let Some(before) = told.before.take() {
                 before();

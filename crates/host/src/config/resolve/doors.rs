@@ -1,13 +1,23 @@
 //! The doors through which agents of others come.
 
+use std::time::Duration;
+
 use dialects::process::config::EntryProblem;
+use globset::GlobMatcher;
 use url::Url;
 
-use crate::config::raw::{RawDoors, RawModelDoor};
-use crate::config::{Config, MODEL_DOORS, ModelDoorConfig};
+use crate::config::raw::{RawDoors, RawGuard, RawModelDoor, RawToolDoor};
+use crate::config::{Config, GuardedClass, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
+use crate::mcp_names::mcp_glob;
 
 /// The words that `deny` takes.
 const DENIES: [&str; 2] = ["answer", "text"];
+
+/// The words that `on_change` takes.
+const CHANGES: [&str; 2] = ["ask", "allow"];
+
+/// Longest time that a call may wait for a person: a day, beyond which no client waits.
+const MAX_ASK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Takes over what a file says of doors.
 pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
@@ -24,7 +34,58 @@ pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
             Err(problem) => problems.push(problem.under(&path)),
         }
     }
+    for (name, raw) in raw.tool.unwrap_or_default() {
+        match read_tools(raw) {
+            Ok(door) => drop(config.tool_doors.insert(name, door)),
+            Err(problem) => problems.push(problem.under(&["doors", "tool", name.as_str()])),
+        }
+    }
     problems
+}
+
+/// Takes over what a file demands of agents under guard. Where a word of it cannot be read, every class is demanded until
+/// that is mended.
+pub(super) fn require(config: &mut Config, raw: RawGuard) -> Vec<EntryProblem> {
+    let mut problems = Vec::new();
+    for (at, word) in raw.require.unwrap_or_default().iter().enumerate() {
+        match GuardedClass::of(word) {
+            Some(class) => drop(config.guard_require.insert(class)),
+            None => {
+                config.guard_require.extend(GuardedClass::ALL);
+                let known = GuardedClass::ALL.map(GuardedClass::word);
+                let message = format!("there is no class of tools `{word}`, expected one of {}", known.join(", "));
+                problems.push(EntryProblem::new(&["guard", "require", &at.to_string()], message).meant(word, known));
+            }
+        }
+    }
+    problems
+}
+
+fn read_tools(raw: RawToolDoor) -> Result<ToolDoorConfig, EntryProblem> {
+    let RawToolDoor { tools, hide, on_change, ask_timeout_ms } = raw;
+    let allows_change = match on_change.as_deref() {
+        None | Some("ask") => false,
+        Some("allow") => true,
+        Some(word) => {
+            let message = format!("unsupported word \"{word}\", expected {}", CHANGES.join(" or "));
+            return Err(EntryProblem::new(&["on_change"], message).meant(word, CHANGES));
+        }
+    };
+    let ask_timeout = ask_timeout_ms.map_or(TOOL_DOOR_ASK_TIMEOUT, Duration::from_millis);
+    if ask_timeout.is_zero() || ask_timeout > MAX_ASK_TIMEOUT {
+        let message = format!("expected 1 to {} milliseconds", MAX_ASK_TIMEOUT.as_millis());
+        return Err(EntryProblem::new(&["ask_timeout_ms"], message));
+    }
+    let tools = tools.map(|tools| globs("tools", &tools)).transpose()?;
+    let hide = globs("hide", &hide.unwrap_or_default())?;
+    Ok(ToolDoorConfig { tools, hide, allows_change, ask_timeout })
+}
+
+fn globs(key: &str, entries: &[String]) -> Result<Vec<GlobMatcher>, EntryProblem> {
+    let glob = |entry: &String| {
+        mcp_glob(entry).map_err(|why| EntryProblem::new(&[key], format!("`{entry}` is not a glob: {why}")))
+    };
+    entries.iter().map(glob).collect()
 }
 
 fn read(raw: RawModelDoor) -> Result<ModelDoorConfig, EntryProblem> {

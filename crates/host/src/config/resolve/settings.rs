@@ -93,6 +93,7 @@ fn own_settings(config: &mut Config, own: &OwnConfig) -> Vec<EntryProblem> {
     lay_over(&mut config.agent_hooks.background, own.background.clone());
     problems.extend(collector(config, own.telemetry.otlp_endpoint.clone()));
     problems.extend(doors::add(config, own.doors.clone()));
+    problems.extend(doors::require(config, own.guard.clone()));
     problems
 }
 

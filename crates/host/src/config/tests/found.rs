@@ -25,6 +25,7 @@ const PROCESS: &str = "[hooks.processes.h]\nenabled = true\ncommand = ['h']\nint
 const LIMITS: &str = "hooks.defaults = { @ }\n[hooks.processes.h]\nenabled = true\ncommand = ['h']\nobserve = ['turn_end']\n\
                       intercept = ['before_tool', 'approve_tool']\n";
 const DOOR: &str = "[doors.model.openai]\n@\n";
+const TOOL_DOOR: &str = "[doors.tool.time]\n@\n";
 const SERVER: &str = "[mcp.servers.s]\ncommand = ['./serve.sh']\n@\n";
 const PROVIDER: &str = "[providers.p]\nkind = 'openai'\n@\n";
 
@@ -73,6 +74,10 @@ const TRIALS: &[Trial] = &[
     trial("doors.model.*.base_url", DOOR, "base_url = 'http://127.0.0.1:1'"),
     trial("doors.model.*.deny", DOOR, "deny = 'text'"),
     trial("doors.model.*.hosted", DOOR, "hosted = ['web_search']"),
+    trial("doors.tool.*.ask_timeout_ms", TOOL_DOOR, "ask_timeout_ms = 1"),
+    trial("doors.tool.*.hide", TOOL_DOOR, "hide = ['x']"),
+    trial("doors.tool.*.on_change", TOOL_DOOR, "on_change = 'allow'"),
+    trial("doors.tool.*.tools", TOOL_DOOR, "tools = ['x']"),
     trial("gateway.allowed_origins", "[gateway]\n@\n", "allowed_origins = ['https://a.example']"),
     trial("gateway.approval_wait_s", "[gateway]\n@\n", "approval_wait_s = 1"),
     trial("gateway.drain_delay_s", "[gateway]\n@\n", "drain_delay_s = 1"),
@@ -95,6 +100,7 @@ const TRIALS: &[Trial] = &[
         "webhooks = [{ url = 'https://a.example', events = ['turn.failed'], secret_env = 'S' }]",
     ),
     trial("gateway.edition", "[gateway]\n@\n", "edition = 'standard'"),
+    trial("guard.require", "[guard]\n@\n", "require = ['shell']"),
     trial("hooks.builtins.*.config", BUILTIN, "config = { words = ['x'] }"),
     trial("hooks.builtins.*.enabled", "[hooks.builtins.redact]\n@\n", "enabled = true"),
     trial("hooks.builtins.*.matcher", BUILTIN, "matcher = 'x'"),

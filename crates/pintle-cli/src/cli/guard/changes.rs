@@ -6,7 +6,6 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use guard::GuardHost;
 use guard::settings::KeptFile;
 use similar::{ChangeTag, TextDiff};
 
@@ -25,7 +24,8 @@ const AROUND: usize = 3;
 
 /// One file that changes.
 pub(super) struct Change {
-    pub(super) host: &'static GuardHost,
+    /// Whose file it is.
+    pub(super) host: &'static str,
     pub(super) file: PathBuf,
     pub(super) before: Option<String>,
     /// None: the file goes.
@@ -69,7 +69,7 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
     for change in changes {
         let file = clean(&change.file.display().to_string());
         if change.before == change.after {
-            terminal::say(&format!("{}  nothing to change in {file}\n", change.host.id))?;
+            terminal::say(&format!("{}  nothing to change in {file}\n", change.host))?;
             continue;
         }
         terminal::say(&shown(change))?;
@@ -92,8 +92,13 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
 
 /// The lines that change, with some around them.
 fn shown(change: &Change) -> String {
-    let mut text = format!("{}\n", clean(&change.file.display().to_string()));
     let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    format!("{}\n{}", clean(&change.file.display().to_string()), diff_lines(before, after))
+}
+
+/// The lines that differ between two texts, with some around them.
+pub(in crate::cli) fn diff_lines(before: &str, after: &str) -> String {
+    let mut text = String::new();
     let diff = TextDiff::from_lines(before, after);
     for group in diff.grouped_ops(AROUND) {
         for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
@@ -166,7 +171,7 @@ mod tests {
 
     fn change(file: &Path, before: Option<&str>, after: Option<&str>) -> Change {
         let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
-        let host = guard::HOSTS[0];
+        let host = guard::HOSTS[0].id;
         Change { host, file: file.to_owned(), before, after, kept: None, executable: false, shared: false }
     }
 
@@ -230,7 +235,7 @@ mod tests {
         let file = dir.path().join("settings.json");
         let known = KeptFile { before: None, after: "{ }".to_owned() };
         let install = Change { kept: Some(known.clone()), ..change(&file, None, Some("{ }")) };
-        let left = || kept(&places, guard::HOSTS[0], &file);
+        let left = || kept(&places, guard::HOSTS[0].id, &file);
         settle(Consent::Given, &places, &[install]).unwrap();
         assert_eq!(left(), Some(known.clone()));
         let error = settle(Consent::Given, &places, &[change(&file, Some("{}"), None)]).unwrap_err();

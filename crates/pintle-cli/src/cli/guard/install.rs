@@ -1,22 +1,23 @@
 //! `pintle guard install` and `uninstall`: our entries in an agent's settings, and nothing else there.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures_util::future::join_all;
 use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
-use guard::settings::{self, EditedFile, KeptFile, NotEdited};
+use guard::settings::{self, EditedFile, KeptFile};
 use guard::{ClientEntry, GuardHost};
 use host::config::Env;
 
 use super::changes::{Change, Consent, settle};
+use super::files::{not_edited, read};
+use super::mcp_file;
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::accepted::{self, Acceptance, OwnHooks};
-use crate::guard::host_files::{file_of, kept, text_of, write_kept};
-use crate::guard::installs::{OwnEntry, hook_program, hosts, moved_by, scope_word};
+use crate::guard::host_files::{file_of, kept, write_kept};
+use crate::guard::installs::{ONE_ACCOUNT, OwnEntry, hook_program, hosts, moved_by, scope_word};
 use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
 use crate::operator;
@@ -29,8 +30,11 @@ const ALL: &str = "all";
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallArgs {
     /// The agents, with commas between them, or `all` that are there
-    #[arg(long, value_name = "HOST", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "HOST", value_delimiter = ',', required_unless_present = "mcp")]
     host: Vec<String>,
+    /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force"])]
+    mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
     project: bool,
@@ -85,6 +89,9 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     operator::refuse_agents()?;
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
+    if let Some(file) = &args.mcp {
+        return mcp_file::install(global, (&env, &places), (file, args.consent()));
+    }
     let program = hook_program().map_err(|error| CliError::failed(error.to_string()))?;
     if !program.exists() {
         return Err(CliError::failed(format!("the hook's program {} is not there", program.display()))
@@ -123,6 +130,9 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         if is_new && consent != Consent::DryRun {
             terminal::say(&format!("{}  guarded\n", host.id))?;
         }
+    }
+    if scope == InstallScope::System {
+        terminal::warn(ONE_ACCOUNT);
     }
     Ok(0)
 }
@@ -165,7 +175,7 @@ fn installed(
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
 ) -> Result<Change, CliError> {
     let before = read(file)?;
-    let known = kept(places, host, file);
+    let known = kept(places, host.id, file);
     let edited = match event {
         None => settings::install(host, entry, before.as_deref(), known.as_ref()),
         Some(event) => settings::install_event(host, (entry, event), before.as_deref(), known.as_ref()),
@@ -179,7 +189,8 @@ fn installed(
         ));
     }
     let (file, shared) = (file.to_owned(), false);
-    Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable: event.is_some(), shared })
+    let (host, executable) = (host.id, event.is_some());
+    Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable, shared })
 }
 
 /// Where an installation happens, and what its person agrees to.
@@ -223,9 +234,9 @@ fn accept(
         let before = read(&state)?;
         let told = accepted::accept(program, own, &env.cwd).map_err(left)?;
         let after = read(&state)?.unwrap_or_default();
-        let first = kept(places, host, &state).filter(|kept| Some(&kept.after) == before.as_ref());
+        let first = kept(places, host.id, &state).filter(|kept| Some(&kept.after) == before.as_ref());
         let kept = KeptFile { before: first.map_or(before, |kept| kept.before), after };
-        write_kept(places, host, (&state, Some(&kept)))
+        write_kept(places, host.id, (&state, Some(&kept)))
             .map_err(|error| CliError::failed(format!("what {} accepted cannot be kept: {error}", host.name)))?;
         if !told.is_whole() {
             let Acceptance { written, known, passed_over } = told;
@@ -240,6 +251,9 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
     operator::refuse_agents()?;
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
+    if let Some(file) = &args.mcp {
+        return mcp_file::uninstall((&env, &places), (file, args.consent()));
+    }
     let scope = args.scope();
     for host in args.wanted()? {
         let files = match files(host, scope, &env) {
@@ -251,10 +265,10 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
         let mut changes = Vec::new();
         for (file, _) in files {
             let before = read(&file)?;
-            let known = kept(&places, host, &file);
+            let known = kept(&places, host.id, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
-            changes.push(Change { host, file, before, after, kept: None, executable: false, shared: false });
+            changes.push(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false });
         }
         changes.extend(forgotten((host, scope), &env, &places)?);
         let is_new = changes.iter().any(|change| change.before != change.after);
@@ -275,7 +289,7 @@ fn forgotten(
     let HookAcceptance::AppServer { state } = host.config.acceptance else { return Ok(None) };
     let Some(file) = file_of(state, env).filter(|_| scope != InstallScope::System) else { return Ok(None) };
     let file = file.canonicalize().unwrap_or(file);
-    let Some(kept) = kept(places, host, &file) else { return Ok(None) };
+    let Some(kept) = kept(places, host.id, &file) else { return Ok(None) };
     let before = read(&file)?;
     let after = match &before {
         // Nobody touched it since: it is what it was, even if that was nothing.
@@ -283,11 +297,7 @@ fn forgotten(
         Some(text) => Some(settings::forget(text, &kept).map_err(|why| not_edited(&file, &why))?),
         None => None,
     };
-    Ok(Some(Change { host, file, before, after, kept: None, executable: false, shared: false }))
-}
-
-fn not_edited(file: &Path, why: &NotEdited) -> CliError {
-    CliError::usage(format!("{} cannot be changed: {why}", file.display()))
+    Ok(Some(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false }))
 }
 
 /// The files of `host` in `scope`: the one of its settings, or one for each of its events.
@@ -308,9 +318,4 @@ fn files(
         }
         ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => vec![(file, None)],
     })
-}
-
-/// What stands in `file`, if it is there.
-fn read(file: &Path) -> Result<Option<String>, CliError> {
-    text_of(file).map_err(|error: io::Error| CliError::failed(format!("{} cannot be read: {error}", file.display())))
 }

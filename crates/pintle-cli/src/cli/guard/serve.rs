@@ -14,6 +14,7 @@ use crate::cli::stops::Stops;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::folders::Folders;
+use crate::guard::host_files::moved_folders;
 use crate::guard::listening::Listening;
 use crate::guard::model_door::{self, OpenDoor};
 use crate::guard::places::GuardPlaces;
@@ -65,23 +66,29 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         ))
     })?;
     let home = env.text("HOME").unwrap_or("/").to_owned();
-    let folder = env.cwd.clone();
-    let folders = Arc::new(Folders::new(env, global.config.clone(), global.home.clone()));
+    let (folder, moved) = (env.cwd.clone(), moved_folders(&env));
+    let folders = Arc::new(Folders::new(env.clone(), global.config.clone(), global.home.clone()));
     let door = match args.http {
         Some(address) => Some(OpenDoor::open(address, folders.clone(), (folder, home.clone())).await?),
         None => None,
     };
-    let desk = Arc::new(Desk::new(folders, places.clone(), home));
+    let desk = Arc::new(Desk::new(folders, places.clone(), (home, moved)));
     terminal::note(&format!("guarding at {}", places.socket.display()));
     let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
     if let Some(door) = &door {
         terminal::note(&format!("model door at http://{}/door", door.address));
     }
-    let served = listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE)));
+    let (looked_after, looked) = (stop.child_token(), desk.clone());
+    let served = async {
+        listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE))).await;
+        looked_after.cancel();
+    };
+    // Both end together, as parts of one task.
+    let served = async { tokio::join!(served, looked.look_after(&env, &looked_after)) };
     tokio::pin!(served);
     let work = async {
         let is_idle = tokio::select! {
-            () = &mut served => true,
+            ((), ()) = &mut served => true,
             _ = stops.next() => false,
         };
         door_stop.cancel();

@@ -9,7 +9,7 @@ use clap::Args;
 use futures_util::future::join_all;
 use guard::GuardHost;
 use guard::coverage::ToolCoverage;
-use host::config::Env;
+use host::config::{self, Env, LoadOptions};
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
+use crate::guard::folders::required;
 use crate::guard::installs::{Installed, found, hosts};
 use crate::guard::places::GuardPlaces;
 use crate::guard::proofs::{GuardProof, proofs};
@@ -50,6 +51,17 @@ struct Standing {
     /// Which version is there; nobody asks where nothing is installed.
     version: Option<HostVersion>,
     proof: Option<GuardProof>,
+    /// Why its sessions here may do nothing.
+    lacks: Option<String>,
+}
+
+impl Standing {
+    /// Whether everything that it claims is so.
+    fn is_well(&self) -> bool {
+        let is_armed = self.installed.is_empty() || self.lacks.is_none();
+        let is_whole = live(self).all(|session| session.past.is_empty());
+        is_armed && is_whole && self.installed.iter().all(|it| it.flaw.is_none())
+    }
 }
 
 pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
@@ -57,6 +69,10 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     let hosts = hosts(args.host.as_deref())?;
     let sessions = kept(&places);
+    let options =
+        LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
+    let loaded = config::load(&env, &options);
+    let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
     let (mut proofs, mut standings) = (proofs(&places), Vec::new());
     for host in hosts {
         standings.push(Standing {
@@ -65,6 +81,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
             sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
             version: None,
             proof: proofs.remove(host.id),
+            lacks: host.lacks(&required),
         });
     }
     let there = || standings.iter().filter(|it| !it.installed.is_empty()).map(|it| it.host);
@@ -81,8 +98,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         false => folded(&shown(&places, runs, &standings), out_columns(), 4),
     };
     terminal::say(&text)?;
-    let is_well = standings.iter().flat_map(|it| &it.installed).all(|it| it.flaw.is_none());
-    Ok(if is_well { 0 } else { UNGUARDED })
+    Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -98,8 +114,9 @@ fn live(standing: &Standing) -> impl Iterator<Item = &HostSession> {
 
 fn json_of(standings: &[Standing]) -> Vec<Value> {
     let row = |standing: &Standing| {
-        let installed = |it: &Installed| json!({"scope": it.scope, "file": it.file, "flaw": it.flaw});
-        let session = |it: &HostSession| json!({"session": it.session, "folder": it.folder, "first": it.first, "last": it.last, "events": it.events});
+        let installed =
+            |it: &Installed| json!({"scope": it.scope, "file": it.file, "flaw": it.flaw, "limit": it.limit});
+        let session = |it: &HostSession| json!({"session": it.session, "folder": it.folder, "first": it.first, "last": it.last, "events": it.events, "past": it.past});
         let coverage =
             |row: &ToolCoverage| json!({"tools": row.class.word(), "level": row.level.word(), "around": row.around});
         json!({
@@ -111,6 +128,7 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
+            "lacks": standing.lacks,
             "coverage": standing.host.coverage.iter().map(coverage).collect::<Vec<_>>(),
         })
     };
@@ -146,6 +164,12 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
+        if let Some(limit) = installed.limit {
+            writeln!(text, "  open       {}: {limit}", installed.scope)?;
+        }
+    }
+    if let Some(why) = &standing.lacks {
+        writeln!(text, "  {BAD}refused{BAD:#}    each of its prompts and calls here: {why}")?;
     }
     match &standing.version {
         Some(HostVersion::Known(version)) => writeln!(text, "  version    {version}")?,
@@ -164,6 +188,9 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
     let newest = standing.sessions.iter().map(|it| it.last).max();
     let heard = newest.map_or_else(|| "never heard".to_owned(), |at: Timestamp| format!("last heard {}", moment(at)));
     writeln!(text, "  sessions   {} live, {heard}", live(standing).count())?;
+    for past in live(standing).flat_map(|session| &session.past) {
+        writeln!(text, "  {BAD}past it{BAD:#}    {}: {}", moment(past.at), clean(&past.text))?;
+    }
     for row in host.coverage {
         let around = match row.around {
             [] => String::new(),

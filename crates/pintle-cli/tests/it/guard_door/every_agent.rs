@@ -59,7 +59,7 @@ const JSON: &[&str] =
     &["", "{}", "{\"hooks\":{}}", "{ \"hooks\" : { \"Stop\" : [] } }\r\n", "{\n\t\"model\": \"m\"\n}"];
 
 /// Surroundings in which every agent seems to be there.
-fn with_agents() -> TestEnv {
+pub(super) fn with_agents() -> TestEnv {
     let env = TestEnv::new();
     for host in guard::HOSTS {
         let program = env.write(&format!("bin/{}", host.id), &FAKE.replace("VERSION", host.versions.newest));
@@ -68,13 +68,18 @@ fn with_agents() -> TestEnv {
     env
 }
 
-fn pintle(env: &TestEnv, args: &[&str]) -> Seen {
+pub(super) fn pintle(env: &TestEnv, args: &[&str]) -> Seen {
     let path = format!("{}:{}", env.path("bin").display(), std::env::var("PATH").unwrap());
     env.run(env.command(PINTLE).args(args).env("PATH", path), "")
 }
 
+/// Where `path` is in these surroundings, whose `XDG_CONFIG_HOME` is not below the home folder.
+fn name(path: &str) -> String {
+    path.replace("~/.config/", "config/").replace("~/", "home/")
+}
+
 fn file(env: &TestEnv, path: &str) -> PathBuf {
-    env.path(&path.replace("~/", "home/"))
+    env.path(&name(path))
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn what_was_there_before_is_there_again() {
         for before in std::iter::once(None).chain(texts.iter().map(|text| Some(*text))) {
             let file = file(&env, path);
             std::fs::remove_file(&file).ok();
-            before.map(|text| env.write(&path.replace("~/", "home/"), text));
+            before.map(|text| env.write(&name(path), text));
             let seen = pintle(&env, &["guard", "install", "--host", id, "--yes"]);
             assert!(seen.code == Some(0) && seen.out.contains(&format!("{id}  guarded")), "{id} {before:?}: {seen}");
             let again = pintle(&env, &["guard", "install", "--host", id, "--yes"]);

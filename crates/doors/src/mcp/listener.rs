@@ -1,0 +1,461 @@
+//! Clients that speak streamable HTTP, on this machine alone.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::post;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::clearing::ToolSession;
+use super::door::ToolDoor;
+use super::ends::{ClientEnd, FromClient, QUEUE};
+use super::hub::Hub;
+use super::message::{
+    INTERNAL_ERROR, INVALID_REQUEST, MAX_MESSAGE_BYTES, McpKind, McpMessage, PARSE_ERROR, RequestKey, error_reply,
+};
+use super::proxy::ClientBound;
+use super::remote::ClientHead;
+use super::stdio::{ServerLink, ServerWay};
+use crate::serve::entered;
+use crate::upstream::going;
+
+/// Where clients speak.
+pub const PATH: &str = "/mcp";
+
+/// The name of a session, in both directions.
+const SESSION: &str = "mcp-session-id";
+
+/// Most sessions at once: each may have a server of its own.
+const MAX_SESSIONS: usize = 64;
+
+/// How long a session without an open stream and without a message lasts: longer than a person thinks, and short enough
+/// that clients which never end theirs do not use all of them up.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How often sessions are looked at.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Most messages that are kept for a client which listens to none.
+const MAX_KEPT: usize = 256;
+
+/// The code of an error: a method that is not there. Source: JSON-RPC 2.0.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+/// Headers of a client that are between it and the door.
+const OWN: [&str; 4] = ["accept", "content-type", "last-event-id", SESSION];
+
+/// Clients over HTTP.
+struct Listener {
+    door: ToolDoor,
+    /// That of clients which have none of their own.
+    common: Arc<ToolSession>,
+    way: ServerWay,
+    sessions: Mutex<BTreeMap<String, ClientSession>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// One client.
+#[derive(Clone)]
+struct ClientSession {
+    to_hub: mpsc::Sender<FromClient>,
+    streams: Arc<Mutex<Streams>>,
+    head: ClientHead,
+    stop: CancellationToken,
+    /// When it was last seen in use.
+    used: Arc<Mutex<Instant>>,
+}
+
+impl ClientSession {
+    /// Whether nobody uses it.
+    fn is_idle(&self, now: Instant) -> bool {
+        let mut used = lock(&self.used);
+        if lock(&self.streams).is_open() {
+            *used = now;
+        }
+        now.saturating_duration_since(*used) >= IDLE
+    }
+}
+
+/// Where messages for a client go.
+#[derive(Default)]
+struct Streams {
+    /// The streams of requests that are open.
+    of: BTreeMap<RequestKey, mpsc::Sender<String>>,
+    /// The one that belongs to no request.
+    own: Option<mpsc::Sender<String>>,
+    kept: VecDeque<String>,
+}
+
+impl Streams {
+    /// Takes the stream of a request; not where another one has its id.
+    fn begin(&mut self, key: RequestKey, to: mpsc::Sender<String>) -> bool {
+        match self.of.entry(key) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(to);
+                true
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        !self.of.is_empty() || self.own.as_ref().is_some_and(|own| !own.is_closed())
+    }
+
+    /// The stream that `message` goes to, and its text; none where it is kept, or nobody wants it.
+    fn route(&mut self, message: ClientBound) -> Option<(mpsc::Sender<String>, String)> {
+        let ClientBound { text, about, is_answer } = message;
+        if let Some(stream) = about.as_ref().and_then(|key| self.of.get(key)).cloned() {
+            if let Some(key) = about.filter(|_| is_answer) {
+                self.of.remove(&key);
+            }
+            return Some((stream, text));
+        }
+        // Who asked does not listen any more.
+        if is_answer {
+            return None;
+        }
+        self.own.take_if(|own| own.is_closed());
+        let stream = self.own.as_ref().or_else(|| self.of.values().next()).cloned();
+        match stream {
+            Some(stream) => return Some((stream, text)),
+            None if self.kept.len() < MAX_KEPT => self.kept.push_back(text),
+            None => tracing::warn!("a client listens to nothing, and a message for it was dropped"),
+        }
+        None
+    }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Listens for clients of `door` until `stop`.
+///
+/// # Errors
+/// The socket cannot be used.
+pub async fn serve(
+    door: ToolDoor,
+    way: ServerWay,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
+    let common = Arc::new(ToolSession::new(door.clone()));
+    let clients = Arc::new(Listener { door, common, way, sessions, tasks: tasks.clone(), stop: stop.clone() });
+    tasks.spawn(look_after(clients.clone()));
+    let routes = post(posted).get(listened).delete(deleted);
+    let router = Router::new().route(PATH, routes).fallback(nowhere).with_state(clients.clone());
+    // Streams end with the sessions that they belong to.
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await;
+    stop.cancel();
+    lock(&clients.sessions).clear();
+    tasks.close();
+    tasks.wait().await;
+    served
+}
+
+/// Ends the sessions that nobody uses, until the end.
+async fn look_after(clients: Arc<Listener>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = clients.stop.cancelled() => return,
+        }
+        let now = Instant::now();
+        // Their hubs hear that nobody speaks any more, and leave in order.
+        lock(&clients.sessions).retain(|_, session| !session.is_idle(now));
+    }
+}
+
+async fn nowhere(request: Request) -> Response {
+    refused(StatusCode::NOT_FOUND, "null", &format!("there is nothing at {}; expected {PATH}", request.uri().path()))
+}
+
+impl Listener {
+    /// Begins a session, with a server of its own.
+    async fn begin(&self, head: HeaderMap, visitor: Arc<ToolSession>) -> Result<ClientSession, String> {
+        if lock(&self.sessions).len() >= MAX_SESSIONS {
+            return Err(format!("there are {MAX_SESSIONS} sessions already"));
+        }
+        let head: ClientHead = Arc::new(Mutex::new(head));
+        let (link, server) = ServerLink::open(&self.way, head.clone()).await?;
+        let ((to_hub, from), (to, mut messages)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+        let stop = self.stop.child_token();
+        let used = Arc::new(Mutex::new(Instant::now()));
+        let session = ClientSession { to_hub, streams: Arc::default(), head, stop: stop.clone(), used };
+        let hub = Hub::new(visitor);
+        let streams = session.streams.clone();
+        self.tasks.spawn(async move {
+            while let Some(message) = messages.recv().await {
+                let routed = lock(&streams).route(message);
+                if let Some((stream, text)) = routed {
+                    // Who left does not want it any more.
+                    stream.send(text).await.ok();
+                }
+            }
+            *lock(&streams) = Streams::default();
+        });
+        let ends = ClientEnd { from, to };
+        self.tasks.spawn(async move {
+            let end = tokio::select! {
+                end = hub.run(ends, server) => end,
+                () = stop.cancelled() => super::hub::ProxyEnd::ClientLeft,
+            };
+            let end = link.end(end).await;
+            tracing::debug!(?end, "a session is over");
+            stop.cancel();
+        });
+        Ok(session)
+    }
+
+    async fn begin_own(&self, head: HeaderMap) -> Result<ClientSession, String> {
+        self.begin(head, Arc::new(ToolSession::new(self.door.clone()))).await
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Option<(String, Option<ClientSession>)> {
+        let id = headers.get(SESSION)?.to_str().unwrap_or_default().to_owned();
+        let mut sessions = lock(&self.sessions);
+        // What is over is not there any more.
+        sessions.retain(|_, session| !session.stop.is_cancelled());
+        let found = sessions.get(&id).cloned();
+        if let Some(session) = &found {
+            *lock(&session.used) = Instant::now();
+        }
+        Some((id, found))
+    }
+}
+
+/// What of a client's headers is for the server.
+fn head_of(headers: &HeaderMap) -> HeaderMap {
+    let is_own = |name: &str| OWN.contains(&name) || name.starts_with("mcp-") || name == "user-agent";
+    going(headers)
+        .into_iter()
+        .filter_map(|(name, value)| Some((name?, value)))
+        .filter(|(name, _)| !is_own(name.as_str()))
+        .collect()
+}
+
+fn is_modern(message: &McpMessage) -> bool {
+    let version = ["_meta", "io.modelcontextprotocol/protocolVersion"];
+    message.params().is_some_and(|params| params.at(&version).is_some())
+}
+
+async fn posted(State(listener): State<Arc<Listener>>, request: Request) -> Response {
+    if let Err((status, why)) = entered(request.headers()) {
+        return refused(status, "null", &why);
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_MESSAGE_BYTES).await else {
+        let why = format!("the body is larger than {MAX_MESSAGE_BYTES} bytes, or was cut off");
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, "null", &why);
+    };
+    let Ok(text) = String::from_utf8(body.into()) else {
+        return refused(StatusCode::BAD_REQUEST, "null", "the body is not UTF-8");
+    };
+    let message = match McpMessage::read(text) {
+        Ok(message) => message,
+        Err(unread) => {
+            let code = if unread.id.is_some() { INVALID_REQUEST } else { PARSE_ERROR };
+            let text = error_reply(unread.id.as_deref().unwrap_or("null"), code, &unread.why);
+            return said(StatusCode::BAD_REQUEST, text);
+        }
+    };
+    let method = match &message.kind {
+        McpKind::Request { method, .. } => Some(method.as_str()),
+        McpKind::Notice { .. } | McpKind::Reply { .. } | McpKind::Complaint => None,
+    };
+    let head = head_of(&parts.headers);
+    let (id, session, passes) = match listener.session(&parts.headers) {
+        Some((id, Some(session))) => (Some(id), session, false),
+        Some((_, None)) => {
+            return refused(StatusCode::NOT_FOUND, message.id(), "there is no such session; begin a new one");
+        }
+        None if method == Some("initialize") => match listener.begin_own(head.clone()).await {
+            Ok(session) => {
+                let id = Uuid::new_v4().to_string();
+                lock(&listener.sessions).insert(id.clone(), session.clone());
+                (Some(id), session, false)
+            }
+            Err(why) => return refused(StatusCode::BAD_GATEWAY, message.id(), &why),
+        },
+        None if is_modern(&message) => match (&listener.way, listener.begin(head.clone(), listener.common.clone())) {
+            (ServerWay::Url(_), begun) => match begun.await {
+                Ok(session) => (None, session, true),
+                Err(why) => return refused(StatusCode::BAD_GATEWAY, message.id(), &why),
+            },
+            (ServerWay::Command(_), _) => {
+                let why = "a server that is a child has sessions: begin with `initialize`";
+                return said(StatusCode::NOT_FOUND, error_reply(message.id(), METHOD_NOT_FOUND, why));
+            }
+        },
+        None => return refused(StatusCode::BAD_REQUEST, message.id(), "begin with `initialize`"),
+    };
+    *lock(&session.head) = head;
+    exchange(session, message, (id, passes)).await
+}
+
+/// Hands a message over, and answers with what comes of it. A session that `passes` is over with the answer.
+async fn exchange(session: ClientSession, message: McpMessage, (id, passes): (Option<String>, bool)) -> Response {
+    let McpKind::Request { key, .. } = message.kind.clone() else {
+        let sent = session.to_hub.send(FromClient::Message(message.document.text)).await;
+        return match sent {
+            Ok(()) => bare(StatusCode::ACCEPTED),
+            Err(_) => refused(StatusCode::NOT_FOUND, "null", GONE),
+        };
+    };
+    let (to, from) = mpsc::channel(MAX_KEPT);
+    let request = message.id().to_owned();
+    let is_new = lock(&session.streams).begin(key.clone(), to);
+    if !is_new {
+        return refused(StatusCode::BAD_REQUEST, &request, "the id is still in use by another request");
+    }
+    if session.to_hub.send(FromClient::Message(message.document.text)).await.is_err() {
+        return refused(StatusCode::NOT_FOUND, &request, GONE);
+    }
+    let left = Leaving { key, session: session.clone(), passes };
+    let mut response = events(from, Some(left));
+    if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
+        response.headers_mut().insert(SESSION, id);
+    }
+    response
+}
+
+/// What is said where a session's server is gone.
+const GONE: &str = "the server of this session is gone; begin a new one";
+
+/// Notices a client that closes the stream of its request.
+struct Leaving {
+    key: RequestKey,
+    session: ClientSession,
+    passes: bool,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let was_open = lock(&self.session.streams).of.remove(&self.key).is_some();
+        // In a session that goes on, a client that lost its connection did not say that it does not wait.
+        if self.passes {
+            if was_open {
+                self.session.to_hub.try_send(FromClient::Left(self.key.clone())).ok();
+            }
+            self.session.stop.cancel();
+        }
+    }
+}
+
+fn events(from: mpsc::Receiver<String>, left: Option<Leaving>) -> Response {
+    let stream = stream::unfold((from, left), |(mut from, left)| async move {
+        let text = from.recv().await?;
+        Some((Ok::<Bytes, Infallible>(event(&text)), (from, left)))
+    });
+    let mut response = Response::new(Body::from_stream(stream));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn event(text: &str) -> Bytes {
+    // A line break stands between values only, where a blank says the same.
+    let text = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() };
+    format!("event: message\ndata: {text}\n\n").into()
+}
+
+async fn listened(State(listener): State<Arc<Listener>>, request: Request) -> Response {
+    if let Err((status, why)) = entered(request.headers()) {
+        return refused(status, "null", &why);
+    }
+    let Some((_, Some(session))) = listener.session(request.headers()) else {
+        // A client of the newest protocol has no session, and no stream of its own.
+        return refused(StatusCode::METHOD_NOT_ALLOWED, "null", "only a session that is open has a stream of its own");
+    };
+    let (to, from) = mpsc::channel(MAX_KEPT);
+    {
+        let mut streams = lock(&session.streams);
+        for text in streams.kept.drain(..) {
+            // There is room for all that is kept.
+            to.try_send(text).ok();
+        }
+        streams.own = Some(to);
+    }
+    events(from, None)
+}
+
+async fn deleted(State(listener): State<Arc<Listener>>, request: Request) -> Response {
+    if let Err((status, why)) = entered(request.headers()) {
+        return refused(status, "null", &why);
+    }
+    let Some((id, Some(_))) = listener.session(request.headers()) else {
+        return refused(StatusCode::NOT_FOUND, "null", "there is no such session");
+    };
+    // Its hub hears that nobody speaks any more, and leaves in order.
+    if let Some(session) = lock(&listener.sessions).remove(&id) {
+        *lock(&session.streams) = Streams::default();
+    }
+    bare(StatusCode::NO_CONTENT)
+}
+
+fn bare(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+fn said(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn refused(status: StatusCode, id: &str, why: &str) -> Response {
+    let code = if status.is_server_error() { INTERNAL_ERROR } else { INVALID_REQUEST };
+    said(status, error_reply(id, code, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_nobody_uses_ends() {
+        let ((to_hub, _from), began) = (mpsc::channel(1), Instant::now());
+        let (stop, used) = (CancellationToken::new(), Arc::new(Mutex::new(began)));
+        let session = ClientSession { to_hub, streams: Arc::default(), head: ClientHead::default(), stop, used };
+        let second = Duration::from_secs(1);
+        assert!(!session.is_idle(began + IDLE - second) && session.is_idle(began + IDLE));
+        let (to, from) = mpsc::channel(1);
+        lock(&session.streams).own = Some(to);
+        assert!(!session.is_idle(began + IDLE), "it listens");
+        drop(from);
+        assert!(!session.is_idle(began + IDLE * 2 - second) && session.is_idle(began + IDLE * 2));
+    }
+
+    #[test]
+    fn an_id_that_is_in_use_keeps_its_stream() {
+        let key = || RequestKey::of(&1.into()).unwrap();
+        let ((to, mut from), (other, _)) = (mpsc::channel(1), mpsc::channel(1));
+        let mut streams = Streams::default();
+        assert!(streams.begin(key(), to) && !streams.begin(key(), other));
+        let message = ClientBound { text: "a".into(), about: Some(key()), is_answer: true };
+        let (stream, text) = streams.route(message).unwrap();
+        stream.try_send(text).unwrap();
+        assert_eq!(from.try_recv().unwrap(), "a");
+        assert!(!streams.is_open());
+    }
+}

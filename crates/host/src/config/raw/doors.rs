@@ -1,0 +1,53 @@
+//! The doors through which agents of others come, and what is demanded of those agents.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Doors through which agents of others come.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawDoors {
+    /// The vendors of models behind `pintle guard serve --http`, by name: `anthropic`, `gemini` or `openai`.
+    pub model: Option<BTreeMap<String, RawModelDoor>>,
+    /// The MCP servers behind `pintle mcp proxy`, by the name that `--name` gives them.
+    pub tool: Option<BTreeMap<String, RawToolDoor>>,
+}
+
+/// An MCP server behind the tool door.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawToolDoor {
+    /// The tools that clients see and may call, by the server's own names: globs. Default: all.
+    pub tools: Option<Vec<String>>,
+    /// Tools of those that clients neither see nor call all the same: globs. Default: none.
+    pub hide: Option<Vec<String>>,
+    /// What becomes of a tool whose description or schema changed since it was first used: `ask` (default): it is withheld
+    /// until a person accepts it with `pintle mcp accept`; `allow`: the change is recorded, and the tool stays.
+    pub on_change: Option<String>,
+    /// How long a call waits for a person, in milliseconds; default 600000, at most a day.
+    pub ask_timeout_ms: Option<u64>,
+}
+
+/// A vendor of models behind the model door.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawModelDoor {
+    /// Where it is reached, as its own libraries write it. Default: the vendor's own address.
+    pub base_url: Option<String>,
+    /// How a refused call is told: `answer` (default): the door answers the model; `text`: a sentence in its place.
+    pub deny: Option<String>,
+    /// The tools that may run at the vendor, where no hook sees their calls, such as `web_search`. Default: none.
+    pub hosted: Option<Vec<String>>,
+}
+
+/// What `pintle guard` demands of coding agents.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawGuard {
+    /// The classes of tools that an agent must let be held, such as `["shell", "file_write"]`: an agent that does not is
+    /// refused every prompt and call. `shell`, `file_write`, `file_read`, `web`, `mcp`, `subagent` or `other`. Default:
+    /// none.
+    pub require: Option<Vec<String>>,
+}

@@ -1,0 +1,9 @@
+//! The tool door: the built program between real clients and real servers.
+
+mod asks;
+mod changes;
+mod clients;
+mod ends;
+mod http;
+mod install;
+mod stage;
