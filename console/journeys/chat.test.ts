@@ -89,6 +89,23 @@ test("whoever opens a conversation later sees what was blocked in it, and comes 
   await page.getByRole("tree").waitFor();
 });
 
+test("calls of the same id in two turns keep their own reasons, live and later", async () => {
+  const lists = (path: string) => ({ tool_calls: [{ name: "list_dir", arguments: { path } }] });
+  const page = await talking({ replies: [lists("one"), { text: "Not one." }, lists("two"), { text: "Not two." }] });
+  await rule(page, { name: "no-lists", event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^list_dir$", config: { source: 'function handle(event) { return { decision: "block", reason: "nobody looks at `" + event.toolInput.path + "`" }; }' } });
+  await page.getByLabel("Message").fill("look at one");
+  await send(page, "Not one.");
+  await page.getByLabel("Message").fill("look at two");
+  await send(page, "Not two.");
+  const reasons = (): Promise<string[]> => page.locator("[data-kind=call] > p").allInnerTexts();
+  const own = [expect.stringMatching(/^no-lists: nobody looks at one /), expect.stringMatching(/^no-lists: nobody looks at two /)];
+  await expect.poll(reasons).toEqual(own);
+  await page.reload();
+  await expect.poll(reasons).toEqual(own);
+  // What stands between backticks is code.
+  await page.locator("[data-kind=call] > p code").getByText("two").waitFor();
+});
+
 test("an edited message that a gate stops changes nothing", async () => {
   const page = await talking({ replies: [{ text: "The first answer." }] });
   await rule(page, { name: "no-secrets", event: "user_prompt_submit", handler_type: "script", scope: "tenant", config: { source: 'function handle(event) { return event.rawInput.includes("swordfish") ? { decision: "block", reason: "that is a secret" } : { decision: "allow" }; }' } });

@@ -111,7 +111,7 @@ test("a file says what would come of it before anything is written", async () =>
   // The same file again: nothing is left to do. What is different is written over what is there when somebody says so.
   await page.getByLabel("Or paste it here").fill(JSON.stringify([{ ...guard, name: "new one" }, { ...guard, priority: 70 }]));
   await comes("new one").getByText("the same").waitFor();
-  await comes("guard").getByText("priority is 7, not 70").waitFor();
+  await comes("guard").getByText("priority: 7 here, 70 in the file").waitFor();
   await expect.poll(() => page.getByRole("button", { name: "Write 0 hooks" }).isDisabled()).toBe(true);
   await page.getByLabel("Also write 1 record over what is there").check();
   await page.getByRole("button", { name: "Write 1 hook" }).click();
@@ -124,7 +124,7 @@ test("secrets of what is there stay, and of a file that is not in order nothing 
   await page.getByRole("link", { name: "Import" }).click();
   const file = [{ ...tells, priority: 5 }, { ...tells, name: "first" }, { ...tells, name: "second", config: { url: "https://a.example/y" } }];
   await page.getByLabel("Or paste it here").fill(JSON.stringify(file));
-  await comes("tells").getByText("priority is 0, not 5").waitFor();
+  await comes("tells").getByText("priority: 0 here, 5 in the file").waitFor();
   // A mask stands for no secret of another hook.
   await comes("first").getByText("refused").waitFor();
   await page.getByLabel("Also write 1 record over what is there").check();
@@ -170,4 +170,19 @@ test("the change log says who changed what, and leads to the versions", async ()
   await page.locator("[data-row]").filter({ hasText: "changed by anna" }).first().click();
   await page.getByText("Version 2").first().waitFor();
   expect(page.url()).toContain("tab=versions");
+});
+
+test("a gate is deleted for a reason, which stays in the change log", async () => {
+  await go(page, "/hooks");
+  await page.getByLabel("Search name or matcher").fill("later");
+  await page.getByRole("link", { name: "later", exact: true }).click();
+  await page.getByRole("button", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect.poll(() => dialog.getByRole("button", { name: "Delete" }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Reason").fill("nobody needs it");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("heading", { name: "Hooks" }).waitFor();
+  await go(page, "/hooks/changes");
+  await page.getByText("deleted by anna").waitFor();
+  await page.getByText("Because: nobody needs it").waitFor();
 });

@@ -26,7 +26,7 @@ const row = (page: Page, name: string) => page.locator(`tr[data-name="${name}"]`
 test("a key is shown once, copied, lets a program in, and is revoked", async () => {
   const context = await rig.person({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await signedIn(context, gateway, "/settings/keys", "anna");
-  await page.getByText("No key counts").waitFor();
+  await page.getByText("There is no API key in use").waitFor();
   await page.getByRole("button", { name: "New API key" }).click();
   const dialog = page.getByRole("dialog", { name: "New API key" });
   await dialog.getByRole("button", { name: "Create key" }).click();
@@ -53,7 +53,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   const sure = page.getByRole("dialog");
   await expect.poll(() => sure.innerText()).toContain("are refused within a second");
   await sure.getByRole("button", { name: "Revoke" }).click();
-  await page.getByText("No key counts").waitFor();
+  await page.getByText("There is no API key in use").waitFor();
   expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
   await page.getByLabel("Show those that ended, too").check();
   await expect.poll(() => row(page, "nightly build").innerText()).toContain("revoked");

@@ -133,8 +133,13 @@ test("a wrong token is refused, and the address stays the one that was opened", 
   const page = await (await rig.person()).newPage();
   await page.goto(`${gateway.url}/executions?decision=block`);
   await page.getByLabel("Gateway token or API key").fill("wrong");
+  // Under which name one acts is known of a key alone.
+  await expect.poll(() => page.getByRole("button", { name: "Sign in" }).isDisabled()).toBe(true);
+  await page.getByLabel("Your name").fill("anna");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").waitFor();
+  // What was refused can be found in the log of the server by its name.
+  await page.getByRole("alert").getByText(/Request [0-9a-f-]{8,}/).waitFor();
+  await page.getByRole("alert").getByText(/^Check the token or key/).waitFor();
   await page.getByLabel("Gateway token or API key").fill(TOKEN);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Executions" }).waitFor();

@@ -116,6 +116,7 @@ test("a refused call is understood and let through once in four clicks", async (
   await page.getByRole("button", { name: "Send" }).waitFor();
   const runs = page.locator("[data-kind=call]");
   await expect.poll(() => runs.last().innerText()).not.toContain(WHY);
+  await runs.last().getByTestId("answered").getByText("by anna").waitFor();
   // Once: the same call is asked about again, and another one is refused as before.
   await page.getByLabel("Message").fill("and again");
   await page.keyboard.press("Enter");

@@ -187,6 +187,7 @@ test("Budget exceeded: Tenant spent monthly token budget: Raise tenant_hook_budg
   const set = async (total: string): Promise<void> => {
     await owner.getByRole("button", { name: "Change the budget" }).click();
     await owner.getByLabel("Tokens a month").fill(total);
+    await owner.getByLabel("Reason").fill(`a month of ${total}`);
     await owner.getByRole("button", { name: "Set the budget" }).click();
     await owner.getByRole("dialog").waitFor({ state: "detached" });
   };
@@ -197,7 +198,10 @@ test("Budget exceeded: Tenant spent monthly token budget: Raise tenant_hook_budg
   await page.getByRole("button", { name: "Run test" }).click();
   await expect.poll(() => page.locator("[data-cause=budget]").innerText()).toMatch(/spent its token budget[\s\S]*raises the budget[\s\S]*next month/);
   await set("1000000");
-  await owner.getByText(/of 1,000,000 tokens are left/).waitFor();
+  await owner.getByText(/of 1,000,000 tokens are used/).waitFor();
+  await go(owner, "/hooks/changes");
+  await owner.getByText("Because: a month of 1000000").waitFor();
+  await owner.getByText("Budget for judges").first().waitFor();
 });
 
 test("handler_type, event, and scope are required: Missing fields in create payload: Include all three required fields", async () => {

@@ -72,13 +72,16 @@ export class RequestError extends Error {
   readonly retryable: boolean;
   /** How long to wait before that. */
   readonly retryAfterMs: number | undefined;
+  /** Which request it was: the log of the host calls it so, too. */
+  readonly requestId: string | undefined;
 
-  constructor(error: ApiError) {
+  constructor(error: ApiError, requestId?: string) {
     super(error.message);
     this.code = error.code;
     this.details = error.details;
     this.retryable = error.retryable ?? false;
     this.retryAfterMs = error.retryAfterMs;
+    this.requestId = requestId;
   }
 }
 
@@ -124,6 +127,8 @@ export class PintleClient {
   #state: ConnectionState = { is: "closed" };
   #socket: SocketLike | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Begins the ids of requests, so that those of two clients can be told apart in a log. */
+  readonly #name = Math.random().toString(36).slice(2, 8);
   #lastId = 0;
   #lastSeq = 0;
   #attempt = 0;
@@ -313,7 +318,7 @@ export class PintleClient {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       this.#lastId += 1;
-      const id = String(this.#lastId);
+      const id = `${this.#name}-${this.#lastId}`;
       const done = (): void => {
         this.#pending.delete(id);
         signal?.removeEventListener("abort", aborted);
@@ -352,7 +357,7 @@ export class PintleClient {
       if (frame["ok"] === true) {
         pending?.resolve(frame["payload"]);
       } else {
-        pending?.reject(new RequestError(frame["error"] as ApiError));
+        pending?.reject(new RequestError(frame["error"] as ApiError, String(id)));
       }
       return;
     }

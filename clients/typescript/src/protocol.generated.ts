@@ -512,7 +512,7 @@ export type HookCounts = DecisionCounts & {
 export type HookChange = {
   readonly id: string;
   readonly tenant_id: string;
-  readonly hook_id: string;
+  readonly hook_id: string | null;
   readonly hook_name: string | null;
   readonly at: string;
   readonly actor: string;
@@ -810,9 +810,9 @@ export type Methods = {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
     readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
   };
-  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates allow it; what came after it leaves the conversation and stays in its journal. */
+  /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates allow it; what came after it leaves the conversation and stays in its journal. `at` is its `created_at`: if another message stands there by now, nothing is sent. */
   readonly "chat.send": {
-    readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly edits?: { readonly place: number; readonly of: number }; readonly skills?: readonly string[]; readonly enableTools?: boolean };
+    readonly params: { readonly message: string; readonly messageId?: string; readonly agentId?: string; readonly sessionKey?: string; readonly stream?: boolean; readonly media?: readonly string[]; readonly modelOverride?: string; readonly history?: readonly HistoryMessage[]; readonly edits?: { readonly place: number; readonly of: number; readonly at?: string }; readonly skills?: readonly string[]; readonly enableTools?: boolean };
     readonly payload: { readonly runId: string; readonly content: string; readonly usage: Usage; readonly thinking?: string; readonly media?: readonly string[] } | { readonly injected: true; readonly runId: string | null } | { readonly cancelled: true } | { readonly parked: true; readonly approvalIds: readonly string[] };
   };
   /** Least role: operator. */
@@ -990,9 +990,9 @@ export type Methods = {
     readonly params: { readonly hookId: string; readonly updates: HookUpdates; readonly ifVersion?: number };
     readonly payload: { readonly hookId: string; readonly version: number; readonly warnings?: readonly string[] };
   };
-  /** Least role: admin. */
+  /** Least role: admin; `reason` says why, in the change log. */
   readonly "hooks.delete": {
-    readonly params: { readonly hookId: string };
+    readonly params: { readonly hookId: string; readonly reason?: string };
     readonly payload: { readonly hookId: string };
   };
   /** Least role: admin; `reason` says why somebody switches it off: it is kept as `disabled_reason` until it is on again. */
@@ -1045,9 +1045,9 @@ export type Methods = {
     readonly params: { readonly [member: string]: never };
     readonly payload: Budget;
   };
-  /** Least role: owner. */
+  /** Least role: owner; It is a line of the change log; `reason` says why. */
   readonly "hooks.budget.set": {
-    readonly params: { readonly tenantId: string; readonly budgetTotal: number };
+    readonly params: { readonly tenantId: string; readonly budgetTotal: number; readonly reason?: string };
     readonly payload: Budget;
   };
 };

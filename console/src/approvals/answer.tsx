@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import type { Approval } from "../wire/types.ts";
@@ -26,7 +27,11 @@ export function Answer({ approval }: { approval: Approval }) {
       <p className="mt-3 flex flex-wrap items-center gap-2" role="status">
         <StateWord approval={now} />
         {now.answered_by !== undefined && <span>{words.answeredBy(now.answered_by)}</span>}
-        {now.note !== undefined && now.note !== "" && <span className="text-muted">{now.note}</span>}
+        {now.note !== undefined && now.note !== "" && (
+          <span className="text-muted">
+            <SaidText text={now.note} />
+          </span>
+        )}
       </p>
     );
   }

@@ -4,6 +4,7 @@ import { Check } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
 import { useApprovals } from "../wire/queries.ts";
 import type { Approval } from "../wire/types.ts";
@@ -62,7 +63,8 @@ function Row({ approval }: { approval: Approval }) {
           <code className="line-clamp-2 whitespace-pre-wrap">{typeof command === "string" ? command : JSON.stringify(approval.arguments)}</code>
           <span className="block text-muted">
             <span className="font-medium text-text">{approval.by}</span>
-            {approval.reason !== "" && `: ${approval.reason}`}
+            {approval.reason !== "" && ": "}
+            <SaidText text={approval.reason} />
           </span>
         </span>
         <span className="text-small text-muted">

@@ -4,6 +4,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { JsonDiff } from "../ui/diff.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import type { Approval } from "../wire/types.ts";
@@ -47,28 +48,31 @@ function One({ approval }: { approval: Approval }) {
         above={<Link to="/approvals">{words.title}</Link>}
         answer={
           <>
-            {words.who(approval.agent_id)} {words.asked} <When at={approval.asked_at} />.
+            {words.who(approval.agent_id, approval.state === "waiting")} {words.asked} <When at={approval.asked_at} />.
           </>
         }
       />
       <Card className="max-w-180 p-4">
-        <h2 className="mb-1 font-medium">{words.wouldRun(approval.tool)}</h2>
+        <h2 className="mb-1 font-medium">{words.exactly[approval.state](approval.tool)}</h2>
         <CallView tool={approval.tool} input={approval.arguments} />
         {approval.shell !== undefined && (
           <>
-            <h2 className={label}>{words.shell.title}</h2>
+            <h2 className={label}>{approval.state === "waiting" ? words.shell.title : words.shell.titleOver}</h2>
             <ShellFacts facts={approval.shell} />
           </>
         )}
-        <h2 className={label}>{words.whoAsks}</h2>
+        <h2 className={label}>{approval.state === "waiting" ? words.whoAsks : words.whoAsked}</h2>
         <p>
           <span className="font-semibold">{approval.by}</span>
-          {approval.reason !== "" && `: ${approval.reason}`}
+          {approval.reason !== "" && ": "}
+          <SaidText text={approval.reason} />
         </p>
         {approval.again_because !== undefined && (
           <>
             <h2 className={label}>{words.again}</h2>
-            <p>{approval.again_because}</p>
+            <p>
+              <SaidText text={approval.again_because} />
+            </p>
           </>
         )}
         {approval.changed_from !== undefined && (

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
@@ -30,11 +30,22 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const items = useKnown(sessionKey, transcript.items, !transcript.running);
   const place = useRef<HTMLDivElement>(null);
   const stays = useRef(true);
-  useLayoutEffect(() => {
-    if (stays.current && place.current !== null) {
-      place.current.scrollTop = place.current.scrollHeight;
+  useEffect(() => {
+    const at = place.current;
+    const inner = at?.firstElementChild;
+    if (!at || !inner) {
+      return;
     }
-  }, [transcript.items]);
+    // What is said grows after it stands there, too: by pictures, and by what is asked of the server.
+    const observer = new ResizeObserver(() => {
+      if (stays.current) {
+        at.scrollTop = at.scrollHeight;
+      }
+    });
+    observer.observe(inner);
+    observer.observe(at);
+    return () => observer.disconnect();
+  }, []);
   // What began to wait before somebody looked here.
   const known = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
   const waiting = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey && !known.has(one.id));

@@ -4,6 +4,8 @@ import { RequestError } from "../wire/client.ts";
 export interface Edited {
   readonly place: number;
   readonly of: number;
+  /** When it was said. */
+  readonly at?: string;
 }
 
 /** Whether an edited message was not taken because the conversation went on while it was written. */

@@ -2,12 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 
-import { Answer } from "../approvals/answer.tsx";
+import { Answer, StateWord } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
+import { noteOfPerson } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
+import type { Approval } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Files } from "./files.tsx";
@@ -177,23 +180,58 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
           )}
         </div>
       </details>
-      {item.blocked !== undefined && <Why blocked={item.blocked} turn={turn} sessionKey={sessionKey} />}
+      {item.answered !== undefined && <Answered approval={item.answered} />}
+      {/* A refusal by a person says more than the refusal that the agent read. */}
+      {item.blocked !== undefined && !isRefusedBy(item) && <Why blocked={item.blocked} turn={turn} sessionKey={sessionKey} />}
     </div>
   );
 }
 
+const isRefusedBy = ({ answered, blocked }: Of<"call">): boolean => answered?.state === "refused" && blocked?.hookId === null && blocked.name === "";
+
+/** What a person said about a call: yes or no, who, and why. */
+function Answered({ approval }: { approval: Approval }) {
+  const words = useWords();
+  return (
+    <p className="mt-1 flex flex-wrap items-center gap-x-2" data-testid="answered">
+      <StateWord approval={approval} />
+      {approval.answered_by !== undefined && <span>{words.approvals.answeredBy(approval.answered_by)}</span>}
+      {approval.note !== undefined && approval.note !== "" && (
+        <span className="text-muted">
+          <SaidText text={approval.note} />
+        </span>
+      )}
+      <Link to="/approvals/$id" params={{ id: approval.id }} className="text-accent underline">
+        {words.chat.openApproval}
+      </Link>
+    </p>
+  );
+}
+
 function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
-  const words = useWords().chat;
+  const all = useWords();
+  const words = all.chat;
+  const note = blocked.name === "" ? noteOfPerson(blocked.reason) : undefined;
+  const name = note === undefined ? blocked.name : all.turns.person;
+  const said = note ?? (blocked.reason || words.noReason);
   return (
     <p className="mt-1">
-      {blocked.hookId === null ? (
-        <span className="font-semibold">{blocked.name}</span>
+      {blocked.hookId !== null ? (
+        <>
+          <Link to="/hooks/$id" params={{ id: blocked.hookId }} className="font-semibold text-accent underline">
+            {blocked.name || blocked.hookId}
+          </Link>
+          {": "}
+        </>
       ) : (
-        <Link to="/hooks/$id" params={{ id: blocked.hookId }} className="font-semibold text-accent underline">
-          {blocked.name || blocked.hookId}
-        </Link>
+        name !== "" && (
+          <>
+            <span className="font-semibold">{name}</span>
+            {said !== "" && ": "}
+          </>
+        )
       )}
-      : {blocked.reason || words.noReason}{" "}
+      <SaidText text={said} />{" "}
       {turn === undefined ? (
         <Link to="/turns" search={{ session: sessionKey } as never} className="text-accent underline">
           {words.openTurns}
@@ -245,7 +283,8 @@ function Waits({ item }: { item: Of<"approval"> }) {
           <CallView tool={approval.tool} input={approval.arguments} />
           <p className="mt-1">
             <span className="font-semibold">{approval.by}</span>
-            {approval.reason !== "" && `: ${approval.reason}`}
+            {approval.reason !== "" && ": "}
+            <SaidText text={approval.reason} />
           </p>
           <Answer approval={approval} />
         </>

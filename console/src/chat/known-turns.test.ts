@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { TurnDetail, TurnLine, TurnSpan } from "../wire/types.ts";
+import type { Approval, TurnDetail, TurnLine, TurnSpan } from "../wire/types.ts";
+import { callKey, withAnswers } from "./calls.ts";
 import { blocksOf, withKnownBlocks, withKnownTurns } from "./known-turns.ts";
 import type { Item } from "./transcript.ts";
 
@@ -23,7 +24,28 @@ test("why calls were stopped is read from the turn", () => {
   const span: TurnSpan = { id: "e", parentId: null, kind: "checkpoint", name: "pre_tool_use", round: 1, startMs: 0, durationMs: 1, toolCallId: "c", ruling: "deny", hooks: [{ name: "guard", family: "agent", checkpoint: "pre_tool_use", ran: true, startMs: 0, durationMs: 1, verdict: "deny", reason: "no" }] };
   const detail: TurnDetail = { turn: turn("1", "a"), parentTurnId: null, parentSpanId: null, durationMs: 1, truncated: false, spans: [span, { ...span, toolCallId: "d", ruling: "continue" }] };
   const blocked = { hookId: null, name: "guard", event: "pre_tool_use", reason: "no" };
-  expect(blocksOf(detail)).toEqual(new Map([["c", blocked]]));
+  expect(blocksOf(detail)).toEqual(new Map([[callKey("1", "c", 0), blocked]]));
   const call: Item = { kind: "call", id: "c", name: "exec" };
-  expect(withKnownBlocks([call, { ...call, id: "d" }], blocksOf(detail))).toEqual([{ ...call, blocked }, { ...call, id: "d" }]);
+  const [first, later] = [asked("a", "1"), asked("b", "2")];
+  expect(withKnownBlocks([first, call, { ...call, id: "d" }, later, call], blocksOf(detail))).toEqual([first, { ...call, blocked }, { ...call, id: "d" }, later, call]);
+  // Where the turn is not known, only a name that comes once says which call it is.
+  expect(withKnownBlocks([asked("a"), call], blocksOf(detail))).toEqual([asked("a"), { ...call, blocked }]);
+  expect(withKnownBlocks([asked("a"), call, asked("b"), call], blocksOf(detail))).toEqual([asked("a"), call, asked("b"), call]);
+});
+
+test("a call that comes again within a turn is told by its round", () => {
+  const span = (round: number, ruling: string, text: string): TurnSpan => ({ id: String(round), parentId: null, kind: "checkpoint", name: "pre_tool_use", round, startMs: 0, durationMs: 1, toolCallId: "c", ruling, text });
+  const detail: TurnDetail = { turn: turn("1", "a"), parentTurnId: null, parentSpanId: null, durationMs: 1, truncated: false, spans: [span(1, "deny", "first"), span(2, "continue", ""), span(3, "deny", "last")] };
+  const call: Item = { kind: "call", id: "c", name: "exec" };
+  const items = withKnownBlocks([asked("a", "1"), call, call, call], blocksOf(detail));
+  expect(items.map((item) => (item.kind === "call" ? item.blocked?.reason : item.kind))).toEqual(["asked", "first", undefined, "last"]);
+});
+
+test("what a person answered stands with its call", () => {
+  const approval = (turn_id: string, state: string, cmd: string) => ({ id: `${turn_id}${cmd}`, turn_id, tool_call_id: "c", state, arguments: { cmd } }) as unknown as Approval;
+  const call = (cmd: string): Item => ({ kind: "call", id: "c", name: "exec", input: { cmd } });
+  const shown = (items: readonly Item[], ...approvals: Approval[]) => withAnswers(items, approvals).map((item) => (item.kind === "call" ? item.answered?.id : item.kind));
+  const items = [asked("a", "1"), call("x"), asked("b", "2"), call("y"), call("z")];
+  expect(shown(items, approval("1", "used", "x"), approval("2", "refused", "z"))).toEqual(["asked", "1x", "asked", undefined, "2z"]);
+  expect(shown(items, approval("1", "waiting", "x"), approval("3", "used", "y"))).toEqual(["asked", undefined, "asked", undefined, undefined]);
 });

@@ -3,6 +3,7 @@
 
 import { deciding, signOf } from "../turns/view.ts";
 import type { TurnDetail, TurnLine } from "../wire/types.ts";
+import { callKey, withCalls } from "./calls.ts";
 import type { Blocked, Item } from "./transcript.ts";
 
 /** Texts are compared by their beginnings: a list of turns has no more of a long one. */
@@ -29,20 +30,24 @@ export function withKnownTurns(items: readonly Item[], turns: readonly TurnLine[
 }
 
 /** Why calls of a turn were stopped, by the call. */
-export function blocksOf({ spans }: TurnDetail): ReadonlyMap<string, Blocked> {
+export function blocksOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Blocked> {
+  const rounds = new Map<string, number[]>();
+  for (const { toolCallId, round } of spans) {
+    const known = rounds.get(toolCallId ?? "") ?? [];
+    rounds.set(toolCallId ?? "", known.includes(round) ? known : [...known, round]);
+  }
+  // The name of a call comes once in a round.
+  const later = (id: string, round: number): number => (rounds.get(id) ?? []).filter((other) => other > round).length;
   const stopped = spans.filter(({ toolCallId, ruling }) => toolCallId !== undefined && signOf(ruling) === "block");
   return new Map(
     stopped.map((span) => {
       const hook = deciding(span);
-      return [span.toolCallId ?? "", { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? span.text ?? "" }];
+      const id = span.toolCallId ?? "";
+      return [callKey(turn.turnId, id, later(id, span.round)), { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? span.text ?? "" }];
     }),
   );
 }
 
 /** The items with why calls were stopped, where they do not know it. */
-export function withKnownBlocks(items: readonly Item[], blocks: ReadonlyMap<string, Blocked>): readonly Item[] {
-  return items.map((item) => {
-    const blocked = item.kind === "call" && item.blocked === undefined ? blocks.get(item.id) : undefined;
-    return blocked === undefined ? item : { ...item, blocked };
-  });
-}
+export const withKnownBlocks = (items: readonly Item[], blocks: ReadonlyMap<string, Blocked>): readonly Item[] =>
+  withCalls(items, blocks, (call, blocked) => (call.blocked === undefined ? { ...call, blocked } : call));

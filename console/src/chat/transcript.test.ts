@@ -21,13 +21,13 @@ test("pieces become one answer, and the whole of it takes their place", () => {
 test("an answer that calls followed stands once", () => {
   const items = all(event("chunk", { content: "I look" }), event("block.reply", { content: "I look" }), event("tool.call", { id: "1", name: "exec", arguments: { command: "ls" } }), event("tool.result", { id: "1", name: "exec", arguments: { command: "ls" }, result: "a", is_error: false }), event("run.completed", { content: "One file.", usage: USAGE }));
   expect(items.map((item) => item.kind)).toEqual(["answer", "call", "answer"]);
-  expect(items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "ls" }, result: "a", isError: false });
+  expect(items[1]).toEqual({ kind: "call", id: "1", runId: "r", name: "exec", input: { command: "ls" }, result: "a", isError: false });
 });
 
 test("a call that was stopped says by whom and why, also after it is read again", () => {
   const live = heard(EMPTY, event("hook.blocked", { hookId: "h", name: "guard", event: "pre_tool_use", reason: "no", toolCallId: "1", tool: "exec", arguments: { command: "rm" } }));
   const blocked = { hookId: "h", name: "guard", event: "pre_tool_use", reason: "no" };
-  expect(live.items).toEqual([{ kind: "call", id: "1", name: "exec", input: { command: "rm" }, blocked }]);
+  expect(live.items).toEqual([{ kind: "call", id: "1", runId: "r", name: "exec", input: { command: "rm" }, blocked }]);
   const kept = fromHistory(
     [
       { role: "user", content: "hi" },
@@ -37,6 +37,38 @@ test("a call that was stopped says by whom and why, also after it is read again"
     live,
   );
   expect(kept.items[1]).toEqual({ kind: "call", id: "1", name: "exec", input: { command: "rm" }, blocked, result: "Hook blocked" });
+});
+
+const refused = (runId: string, reason: string): RunEvent => event("hook.blocked", { hookId: "h", name: "guard", event: "pre_tool_use", reason, toolCallId: "1", tool: "exec" }, { runId });
+const started = (runId: string, message: string): RunEvent => event("run.started", { message, sig: "" }, { runId });
+const reasons = (items: readonly Item[]): unknown[] => items.flatMap((item) => (item.kind === "call" ? [item.blocked?.reason] : []));
+const SAID = (...texts: string[]) =>
+  texts.flatMap((content) => [
+    { role: "user" as const, content },
+    { role: "assistant" as const, content: "", tool_calls: [{ id: "1", type: "function" as const, function: { name: "exec", arguments: "{}" } }] },
+    { role: "tool" as const, content: "Hook blocked", tool_call_id: "1" },
+  ]);
+
+test("the id of a call comes again in a later turn, and each call keeps its own reason", () => {
+  const live = [started("a", "one"), refused("a", "first"), started("b", "two"), refused("b", "second")].reduce(heard, EMPTY);
+  expect(reasons(live.items)).toEqual(["first", "second"]);
+  expect(reasons(fromHistory(SAID("one", "two"), live).items)).toEqual(["first", "second"]);
+});
+
+test("an earlier turn with the same id of a call, read from the history, keeps nothing of a later one", () => {
+  const live = [started("b", "two"), refused("b", "second")].reduce(heard, fromHistory(SAID("one")));
+  expect(reasons(live.items)).toEqual([undefined, "second"]);
+  expect(reasons(fromHistory(SAID("one", "two"), live).items)).toEqual([undefined, "second"]);
+});
+
+test("the id of a call comes again within a turn", () => {
+  const ran = [event("tool.call", { id: "1", name: "exec", arguments: {} }), event("tool.result", { id: "1", name: "exec", arguments: {}, result: "a", is_error: false })];
+  const live = [started("r", "hi"), ...ran, refused("r", "no"), refused("r", "again no")].reduce(heard, EMPTY);
+  expect(reasons(live.items)).toEqual([undefined, "no", "again no"]);
+  const call = { role: "assistant" as const, content: "", tool_calls: [{ id: "1", type: "function" as const, function: { name: "exec", arguments: "{}" } }] };
+  const kept = fromHistory([{ role: "user", content: "hi" }, call, call, call], live);
+  expect(reasons(kept.items)).toEqual([undefined, "no", "again no"]);
+  expect(kept.items[1]).toMatchObject({ isError: false });
 });
 
 test("whether a call ran is known to whoever was there, and not told by the history", () => {
@@ -69,7 +101,7 @@ test("texts of skills stand where they came, and the turns of messages stay know
 
 test("what sub-agents say is theirs", () => {
   const items = all(event("chunk", { content: "x" }, { delegationId: "d" }), event("tool.call", { id: "2", name: "exec", arguments: {} }, { delegationId: "d", agentId: "child" }));
-  expect(items).toEqual([{ kind: "call", id: "2", name: "exec", input: {}, agent: "child" }]);
+  expect(items).toEqual([{ kind: "call", id: "2", runId: "r", below: "d", name: "exec", input: {}, agent: "child" }]);
 });
 
 test("names of conversations go both ways", () => {

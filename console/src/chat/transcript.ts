@@ -1,4 +1,5 @@
-import type { HookFrame, JsonObject, RunEvent, RunEvents, ShownMessage, ToolCallPart } from "../wire/types.ts";
+import type { Approval, HookFrame, JsonObject, RunEvent, RunEvents, RunHead, ShownMessage, ToolCallPart } from "../wire/types.ts";
+import { type CallItem, callKeys, withCalls } from "./calls.ts";
 
 /** The hook that stopped something, and why. */
 export interface Blocked {
@@ -18,12 +19,18 @@ export type Item =
   | {
       readonly kind: "call";
       readonly id: string;
+      /** The turn that it was heard in. */
+      readonly runId?: string;
+      /** The delegation that it was heard from: it is a sub-agent's. */
+      readonly below?: string;
       readonly name: string;
       readonly agent?: string;
       readonly input?: JsonObject;
       readonly result?: string;
       readonly isError?: boolean;
       readonly blocked?: Blocked;
+      /** What a person answered about it. */
+      readonly answered?: Approval;
     }
   | { readonly kind: "approval"; readonly id: string; readonly tool: string; readonly state: string }
   | { readonly kind: "blocked"; readonly blocked: Blocked }
@@ -39,11 +46,9 @@ export interface Transcript {
   readonly running: boolean;
   readonly activity: string;
   readonly runId: string | undefined;
-  /** Why calls were stopped, by the call: what is kept of a conversation does not say it. */
-  readonly blocks: ReadonlyMap<string, Blocked>;
 }
 
-export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined, blocks: new Map() };
+export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined };
 
 const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -61,15 +66,12 @@ function argumentsOf(call: ToolCallPart): JsonObject {
 /** What is kept of a conversation. What is known beyond it, and what ended it, stays. */
 export function fromHistory(messages: readonly ShownMessage[], before: Transcript = EMPTY): Transcript {
   const items: Item[] = [];
-  // What came of a call is not kept with its result: only whoever was there knows it.
-  const outcomes = new Map(before.items.flatMap((item) => (item.kind === "call" && item.isError !== undefined ? [[item.id, item.isError] as const] : [])));
   for (const [place, message] of messages.entries()) {
     if (message.role === "tool") {
       const at = items.findLastIndex((item) => item.kind === "call" && item.id === message.tool_call_id);
       const call = items[at];
       if (call?.kind === "call") {
-        const isError = outcomes.get(call.id);
-        items[at] = { ...call, result: message.content, ...(isError === undefined ? {} : { isError }) };
+        items[at] = { ...call, result: message.content };
       }
     } else if (message.origin === "hook" || message.role === "system") {
       items.push({ kind: "note", name: "", text: message.content });
@@ -80,12 +82,24 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
         items.push({ kind: "answer", text: message.content, thinking: message.thinking ?? "", open: false });
       }
       for (const call of message.tool_calls ?? []) {
-        const blocked = before.blocks.get(call.id);
-        items.push({ kind: "call", id: call.id, name: call.function.name, input: argumentsOf(call), ...(blocked === undefined ? {} : { blocked }) });
+        items.push({ kind: "call", id: call.id, name: call.function.name, input: argumentsOf(call) });
       }
     }
   }
-  return { ...before, items: withFiles(withTurns(items, before.items), before.items) };
+  return { ...before, items: withFiles(withOutcomes(withTurns(items, before.items), before.items), before.items) };
+}
+
+/** What came of the calls is not kept with their results: only whoever was there knows it. */
+function withOutcomes(items: readonly Item[], known: readonly Item[]): readonly Item[] {
+  const keys = callKeys(known);
+  const outcomes = new Map<string, { isError?: boolean; blocked?: Blocked }>();
+  for (const [at, item] of known.entries()) {
+    const key = keys[at];
+    if (item.kind === "call" && key !== undefined && (item.isError !== undefined || item.blocked !== undefined)) {
+      outcomes.set(key, { ...(item.isError === undefined ? {} : { isError: item.isError }), ...(item.blocked === undefined ? {} : { blocked: item.blocked }) });
+    }
+  }
+  return withCalls(items, outcomes, (call, outcome) => ({ ...call, ...outcome }));
 }
 
 /** The messages with their turns, where these are known. */
@@ -158,27 +172,41 @@ function whole(items: readonly Item[], content: string): Item[] {
   return content === "" || said ? [...items] : [...items, { kind: "answer", text: content, thinking: "", open: false }];
 }
 
-/** The call with this id, changed; or a new one. */
-function atCall(items: readonly Item[], id: string, change: Partial<Extract<Item, { kind: "call" }>>): Item[] {
-  const at = items.findLastIndex((item) => item.kind === "call" && item.id === id);
+/** The call of a run that is still open for `change`, changed; or a new one: ids of calls come again. */
+function atCall(items: readonly Item[], { id, runId, below }: Heard, change: Partial<CallItem>, isOpen: (call: CallItem) => boolean): Item[] {
+  const at = items.findLastIndex((item) => item.kind === "call" && item.id === id && item.runId === runId && item.below === below);
   const call = items[at];
-  if (call?.kind === "call") {
+  if (call?.kind === "call" && isOpen(call)) {
     return items.map((item, index) => (index === at ? { ...call, ...change } : item));
   }
-  return [...closed(items), { kind: "call", id, name: "", ...change }];
+  return [...closed(items), { kind: "call", id, runId, ...(below === undefined ? {} : { below }), name: "", ...change }];
 }
+
+/** Where a call was heard. */
+interface Heard {
+  readonly id: string;
+  readonly runId: string;
+  readonly below: string | undefined;
+}
+
+const isUndecided = ({ result, blocked }: CallItem): boolean => result === undefined && blocked === undefined;
+const isWithoutResult = ({ result }: CallItem): boolean => result === undefined;
+const always = (): boolean => true;
+
+/** Where a hook stops a call that has run already. */
+const AFTER: readonly string[] = ["after_tool", "post_tool_use", "after_tool_call"];
 
 const blockedIn = ({ hookId, name, event, reason }: RunEvents["hook.blocked"]): Blocked => ({ hookId, name, event, reason });
 
 /** What a hook stopped: the call that it is about, or the message. */
-function stopped(before: Transcript, payload: RunEvents["hook.blocked"], agent: { readonly agent?: string }): Transcript {
+function stopped(before: Transcript, { payload, runId, delegationId: below }: RunHead & { readonly payload: RunEvents["hook.blocked"] }, agent: { readonly agent?: string }): Transcript {
   const blocked = blockedIn(payload);
   const { toolCallId, tool, arguments: input } = payload;
   if (toolCallId === undefined) {
     return { ...before, items: [...closed(before.items), { kind: "blocked", blocked }] };
   }
   const known = { blocked, ...(tool === undefined || tool === "" ? {} : { name: tool }), ...(input === undefined ? {} : { input }), ...agent };
-  return { ...before, blocks: new Map(before.blocks).set(toolCallId, blocked), items: atCall(before.items, toolCallId, known) };
+  return { ...before, items: atCall(before.items, { id: toolCallId, runId, below }, known, AFTER.includes(payload.event) ? always : isUndecided) };
 }
 
 /** What happened in a run, as it is shown. Pure. */
@@ -186,6 +214,7 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
   const below = event.delegationId !== undefined;
   const { items } = before;
   const agent = below ? { agent: event.agentId } : {};
+  const of = (id: string): Heard => ({ id, runId: event.runId, below: event.delegationId });
   switch (event.type) {
     case "run.started":
       return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
@@ -201,14 +230,14 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
       return { ...before, running: true, activity: "retrying" };
     case "tool.call": {
       const { id, name, arguments: input } = event.payload;
-      return { ...before, activity: "tool", items: atCall(items, id, { name, input, ...agent }) };
+      return { ...before, activity: "tool", items: atCall(items, of(id), { name, input, ...agent }, isUndecided) };
     }
     case "tool.result": {
       const { id, name, arguments: input, result, is_error: isError } = event.payload;
-      return { ...before, items: atCall(items, id, { name, result, isError, input, ...agent }) };
+      return { ...before, items: atCall(items, of(id), { name, result, isError, input, ...agent }, isWithoutResult) };
     }
     case "hook.blocked":
-      return stopped(before, event.payload, agent);
+      return stopped(before, event, agent);
     case "approval.waiting":
       return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: event.payload.approvalId, tool: event.payload.tool, state: "waiting" }] };
     case "approval.decided": {
@@ -245,6 +274,10 @@ export function steered(before: Transcript, said: string): Transcript {
 
 /** The turn that something stands in, where it is known. */
 export function turnOf(items: readonly Item[], at: number): string | undefined {
+  const item = items[at];
+  if (item?.kind === "call" && item.runId !== undefined) {
+    return item.runId;
+  }
   const asked = items.slice(0, at + 1).findLast((item) => item.kind === "asked");
   return asked?.kind === "asked" ? asked.runId : undefined;
 }

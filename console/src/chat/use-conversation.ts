@@ -135,6 +135,8 @@ export function useConversation(key: string): Conversation {
     if (ENDS.includes(event.type)) {
       void refetch();
       void queries.invalidateQueries({ queryKey: ["sessions"] });
+      // A call that was approved has run now.
+      void queries.invalidateQueries({ queryKey: ["approvals"] });
     }
   });
   const send = useCallback(() => {
@@ -186,12 +188,13 @@ export function useConversation(key: string): Conversation {
   const stop = useCallback(() => {
     connection.request("chat.abort", { sessionKey: key }).catch(setError);
   }, [connection, key]);
-  const messages = data?.messages.length;
+  const messages = data?.messages;
   const edit = useCallback(
     (place: number, text: string, media: readonly string[]) => {
       setError(undefined);
       setOvertaken(false);
-      setEdited(messages === undefined ? undefined : { place, of: messages });
+      const at = messages?.[place]?.created_at;
+      setEdited(messages === undefined ? undefined : { place, of: messages.length, ...(at === undefined ? {} : { at }) });
       setDraft(text);
       files.put(media);
     },

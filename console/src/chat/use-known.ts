@@ -1,7 +1,9 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
+import { useApprovals } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
+import { withAnswers } from "./calls.ts";
 import { blocksOf, withKnownBlocks, withKnownTurns } from "./known-turns.ts";
 import type { Item } from "./transcript.ts";
 
@@ -24,6 +26,7 @@ export function useKnown(sessionKey: string, items: readonly Item[], isQuiet: bo
     queries: stopped.map(({ turnId }) => ({ queryKey: ["turns", "one", turnId], queryFn: () => connection.request("turns.get", { turnId }), staleTime: Infinity, retry: false })),
     combine: (found) => new Map(found.flatMap(({ data }) => (data === undefined ? [] : [...blocksOf(data.turn)]))),
   });
+  const answers = useApprovals(true).data;
   const own = useMemo(() => (turns.data ?? []).filter(({ subAgent }) => !subAgent), [turns.data]);
-  return useMemo(() => withKnownBlocks(withKnownTurns(items, own), blocks), [items, own, blocks]);
+  return useMemo(() => withAnswers(withKnownBlocks(withKnownTurns(items, own), blocks), answers ?? []), [items, own, blocks, answers]);
 }

@@ -6,6 +6,7 @@ import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
@@ -54,7 +55,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   const newer = useLive(query, list.rows);
   return (
     <div>
-      <Filters hookId={hookId} query={query} span={span} to={to} params={params} />
+      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} to={to} params={params} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
         {(row) => <Row row={row} showHook={hookId === undefined} />}
       </PagedList>
@@ -62,7 +63,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   );
 }
 
-function Filters({ hookId, query, span, to, params }: { hookId: string | undefined; query: Query; span: string; to: string; params: Record<string, string> | undefined }) {
+function Filters({ hookId, gone, query, span, to, params }: { hookId: string | undefined; gone: string | undefined; query: Query; span: string; to: string; params: Record<string, string> | undefined }) {
   const words = useWords();
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
@@ -70,7 +71,7 @@ function Filters({ hookId, query, span, to, params }: { hookId: string | undefin
   };
   return (
     <div className="mb-3 flex flex-wrap gap-2">
-      {hookId === undefined && <ChooseHook className={FILTER} value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
+      {hookId === undefined && <ChooseHook className={FILTER} known={gone} value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
       {hookId === undefined && (
         <Select className={FILTER} aria-label={words.hooks.fields.event} value={query.event ?? ""} onChange={(event) => set("event", event.target.value)}>
           <option value="">{words.hooks.anyEvent}</option>
@@ -114,7 +115,9 @@ function Row({ row, showHook }: { row: Execution; showHook: boolean }) {
         {row.tool_name !== null && <code>{row.tool_name}</code>}
         {!showHook && row.tool_name === null && <code>{row.event}</code>}
       </span>
-      <span className="truncate text-muted max-sm:col-span-2">{row.reason ?? row.error ?? ""}</span>
+      <span className="truncate text-muted max-sm:col-span-2">
+        <SaidText text={row.reason ?? row.error ?? ""} />
+      </span>
       <span className="text-right text-muted max-sm:hidden">{row.duration_ms} ms</span>
     </Link>
   );

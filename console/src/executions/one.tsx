@@ -6,6 +6,7 @@ import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
@@ -94,7 +95,7 @@ function One({ row }: { row: Execution & { readonly errorDetail?: string | null 
             {name} <Sign kind={row.decision} word={all.decisions[row.decision]} />
           </>
         }
-        answer={words.sentence[row.decision](tool, name, why)}
+        answer={<SaidText text={words.sentence[row.decision](tool, name, why)} />}
       />
       <AdviceNote cause={causeOfExecution(row)} />
       <Card className="p-4">

@@ -24,21 +24,23 @@ export function BudgetCard({ budget }: { budget: Budget }) {
   const owner = useMay("owner");
   const [changes, setChanges] = useState(false);
   const { budgetTotal, used, remaining, monthStart } = budget;
-  const part = budgetTotal <= 0 ? 100 : Math.min(100, Math.round((used / budgetTotal) * 100));
+  const isNone = budgetTotal <= 0;
+  const part = isNone ? 0 : Math.min(100, Math.round((used / budgetTotal) * 100));
   return (
     <Card className="p-4">
       <h2 className="text-large font-semibold">{words.title}</h2>
       <p className="mb-2 text-muted">{words.about}</p>
       <p className="font-semibold" data-testid="budget">
-        {words.left(Math.max(0, remaining), budgetTotal)}
+        {isNone ? words.zero : words.used(used, budgetTotal)}
       </p>
-      <progress aria-label={words.title} className="my-1 h-2 w-full" max={100} value={part} />
+      {!isNone && <progress aria-label={words.used(used, budgetTotal)} className="my-1 h-2 w-full" max={100} value={part} />}
       <p className="text-small text-muted">
-        {words.used(used)} · {words.again} <When at={rollover(monthStart)} />
+        {!isNone && `${words.left(Math.max(0, remaining))} · `}
+        {words.again} <When at={rollover(monthStart)} />
       </p>
       {remaining <= 0 ? (
         <p className="mt-2">
-          <Sign kind="block" word={words.spent} /> {words.over}
+          <Sign kind="block" word={words.spent} /> {isNone ? words.overZero : words.over}
         </p>
       ) : (
         isLow(budget) && (
@@ -62,6 +64,7 @@ function ChangeBudget({ budget, onClose }: { budget: Budget; onClose: () => void
   const { connection, me } = useWire();
   const queries = useQueryClient();
   const [text, setText] = useState(String(budget.budgetTotal));
+  const [reason, setReason] = useState("");
   const total = Number(text);
   const good = text.trim() !== "" && Number.isSafeInteger(total) && total >= 0;
   const by = total - budget.budgetTotal;
@@ -70,16 +73,19 @@ function ChangeBudget({ budget, onClose }: { budget: Budget; onClose: () => void
       open
       onClose={onClose}
       title={words.change}
-      about={!good || by === 0 ? words.about : by > 0 ? words.raises(by) : words.lowers(-by)}
+      about={!good || by === 0 ? words.about : total === 0 ? words.toZero : by > 0 ? words.raises(by) : words.lowers(-by)}
       action={words.save}
-      ready={good && by !== 0}
+      ready={good && by !== 0 && reason.trim() !== ""}
       act={async () => {
-        await connection.request("hooks.budget.set", { tenantId: me.tenant_id, budgetTotal: total });
+        await connection.request("hooks.budget.set", { tenantId: me.tenant_id, budgetTotal: total, reason });
         await queries.invalidateQueries({ queryKey: ["budget"] });
       }}
     >
       <Field label={words.total} hint={words.totalHint} error={good ? undefined : words.bad}>
         {(about) => <Input {...about} inputMode="numeric" value={text} onChange={(event) => setText(event.target.value)} />}
+      </Field>
+      <Field label={words.reason} hint={words.reasonHint}>
+        {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
       </Field>
     </Confirm>
   );

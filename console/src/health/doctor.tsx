@@ -1,17 +1,17 @@
-import { useMutation } from "@tanstack/react-query";
+import type { UseMutationResult } from "@tanstack/react-query";
 
 import { Button } from "../ui/button.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
-import { useWire } from "../wire/use-wire.ts";
+import type { Payload } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
+import { worstFirst } from "./wrong.ts";
 
 /** Proves every guard through its real path, when somebody wants to know. */
-export function Doctor() {
+export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, Error, void> }) {
   const words = useWords().health.doctor;
-  const { connection } = useWire();
-  const run = useMutation({ mutationFn: () => connection.request("doctor.run", {}) });
   return (
     <Card className="mt-4 p-4">
       <h2 className="text-large font-semibold">{words.title}</h2>
@@ -25,7 +25,7 @@ export function Doctor() {
           <>
             <p className="mt-3 font-semibold">{words.armed(run.data.guards.armed, run.data.guards.total)}</p>
             <ul data-testid="doctor">
-              {run.data.checks.map((one, at) => (
+              {worstFirst(run.data.checks).map((one, at) => (
                 <li key={at} className="mt-2 border-t border-line pt-2">
                   <p className="flex flex-wrap items-center gap-2">
                     <Sign kind={one.state === "ok" ? "allow" : one.state === "note" ? "ask" : "error"} word={words.states[one.state]} />
@@ -33,7 +33,9 @@ export function Doctor() {
                     <span className="font-semibold">{one.name}</span>
                     {one.step !== null && <span className="text-muted">{one.step}</span>}
                   </p>
-                  <p>{one.message}</p>
+                  <p>
+                    <SaidText text={one.message} />
+                  </p>
                   {one.stderr !== "" && (
                     <pre tabIndex={0} role="region" aria-label={words.stderr} className="max-h-40 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
                       {one.stderr}

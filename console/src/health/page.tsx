@@ -1,13 +1,14 @@
+import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Reset } from "../hooks/list.tsx";
-import { stateOf } from "../hooks/state.ts";
+import { counted, ofTenant, stateOf } from "../hooks/state.ts";
 import { StateSign } from "../hooks/state-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useHooks } from "../wire/queries.ts";
+import { useConfigured, useHooks } from "../wire/queries.ts";
 import type { Hook } from "../wire/types.ts";
-import { useMay } from "../wire/use-wire.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { BudgetCard } from "./budget.tsx";
 import { Doctor } from "./doctor.tsx";
@@ -20,11 +21,14 @@ import { wrongWith } from "./wrong.ts";
 export function HealthPage() {
   const words = useWords().health;
   const hooks = useHooks();
+  const configured = useConfigured().data ?? [];
   const budget = useBudget();
   const owner = useMay("owner");
   const nodes = useNodes();
   const health = useHealth();
-  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? [], health.data);
+  const { connection, me } = useWire();
+  const doctor = useMutation({ mutationFn: () => connection.request("doctor.run", {}) });
+  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? [], health.data, doctor.data);
   const known = hooks.data !== undefined && budget.data !== undefined && health.data !== undefined;
   return (
     <Page>
@@ -32,12 +36,12 @@ export function HealthPage() {
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
       {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
       <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
-        {hooks.data !== undefined && <Breakers hooks={hooks.data} />}
+        {hooks.data !== undefined && <Breakers hooks={ofTenant(hooks.data, me.tenant_id)} on={counted(ofTenant(hooks.data, me.tenant_id), configured).on} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
       {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}
       {health.data !== undefined && <Parts health={health.data} />}
-      {owner && <Doctor />}
+      {owner && <Doctor run={doctor} />}
       {owner && nodes.error !== null && <Problem error={nodes.error} retry={() => void nodes.refetch()} />}
       {owner && nodes.data !== undefined && <NodesCard nodes={nodes.data} />}
     </Page>
@@ -45,11 +49,10 @@ export function HealthPage() {
 }
 
 /** The hooks that do not act, whatever the reason, but those that somebody switched off. */
-function Breakers({ hooks }: { hooks: readonly Hook[] }) {
+function Breakers({ hooks, on }: { hooks: readonly Hook[]; on: number }) {
   const all = useWords();
   const words = all.health;
   const out = hooks.filter((hook) => !["on", "off"].includes(stateOf(hook)));
-  const on = hooks.filter((hook) => stateOf(hook) === "on").length;
   return (
     <Card className="p-4">
       <h2 className="text-large font-semibold">{words.breakers}</h2>

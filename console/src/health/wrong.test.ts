@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { Budget, Hook, Node } from "../wire/types.ts";
-import { wrongWith } from "./wrong.ts";
+import type { Budget, DoctorCheck, Hook, Node } from "../wire/types.ts";
+import { worstFirst, wrongWith } from "./wrong.ts";
 
 const hook = (tripped_at: string | null, disabled_reason: string): Hook => ({ enabled: disabled_reason === "", tripped_at, disabled_reason }) as unknown as Hook;
 const budget = (remaining: number): Budget => ({ monthStart: "2026-11-01", budgetTotal: 1000, used: 1000 - remaining, remaining });
@@ -18,4 +18,13 @@ test.each([
   ["several, the worst first", [hook("now", "breaker"), hook(null, "no_agents")], budget(-1), [node(false)], ["tripped", "off", "spent", "node"]],
 ])("%s", (_, hooks, left, nodes, wrong) => {
   expect(wrongWith(hooks, left, nodes)).toEqual(wrong);
+});
+
+test("what doctor found counts once it ran, its failures first", () => {
+  const check = (name: string, state: DoctorCheck["state"]): DoctorCheck => ({ what: "guard", name, state, step: null, message: "", stderr: "" });
+  const checks = [check("a", "ok"), check("b", "failed"), check("c", "note"), check("d", "failed")];
+  const guards = { armed: 1, total: 1 };
+  expect(worstFirst(checks).map(({ name }) => name)).toEqual(["b", "d", "c", "a"]);
+  expect(wrongWith([], budget(1000), [], undefined, { checks, guards })).toEqual(["doctor"]);
+  expect(wrongWith([], budget(1000), [], undefined, { checks: [check("a", "ok")], guards })).toEqual([]);
 });

@@ -1,3 +1,5 @@
+import type { Words } from "../words/use-words.ts";
+
 /** The settings that a change is about, from its JSON Patch: those that change with every change are left out. Pure. */
 export function changed(diff: unknown): readonly string[] {
   const paths = (Array.isArray(diff) ? diff : []).map((one: unknown) => (typeof one === "object" && one !== null && "path" in one ? String(one.path) : ""));
@@ -5,4 +7,30 @@ export function changed(diff: unknown): readonly string[] {
   return [...new Set(names)];
 }
 
-const ALWAYS: readonly string[] = ["version", "updated_at"];
+/** Whether a change switched a hook on or off. Pure. */
+export function switchedTo(diff: unknown): boolean | undefined {
+  const said = (Array.isArray(diff) ? diff : []).find((one: unknown) => typeof one === "object" && one !== null && "path" in one && one.path === "/enabled") as { value?: unknown } | undefined;
+  return typeof said?.value === "boolean" ? said.value : undefined;
+}
+
+/** What was done, in a word: of a hook that was switched, whether on or off. Pure. */
+export function wordOf(change: { readonly action: string; readonly diff: unknown }, words: Words["overview"]["actions"]): string {
+  const to = change.action === "toggled" ? switchedTo(change.diff) : undefined;
+  if (to !== undefined) {
+    return to ? words.switchedOn : words.switchedOff;
+  }
+  return words[change.action as keyof typeof words] ?? change.action;
+}
+
+/** Why somebody changed it, where the JSON Patch of a change says so: of a hook that is off or gone, or of a budget. Pure. */
+export function because(diff: unknown): string {
+  const said = (Array.isArray(diff) ? diff : []).find((one: unknown) => typeof one === "object" && one !== null && "path" in one && REASONS.includes(String(one.path))) as { value?: unknown } | undefined;
+  return typeof said?.value === "string" && !OWN.includes(said.value) ? said.value : "";
+}
+
+/** The words with which Pintle itself says why a hook is off: what it did says that already. */
+const OWN: readonly string[] = ["breaker", "edition", "no_agents"];
+
+const REASONS: readonly string[] = ["/disabled_reason", "/reason"];
+
+const ALWAYS: readonly string[] = ["version", "updated_at", "disabled_reason", "reason"];

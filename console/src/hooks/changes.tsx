@@ -10,7 +10,9 @@ import { usePaged } from "../wire/paged.ts";
 import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { changed } from "./changed.ts";
+import { useHooks } from "../wire/queries.ts";
+import { because, changed, wordOf } from "./changed.ts";
+import { labelsOf } from "./state.ts";
 
 /** How many rows are fetched at once. */
 const A_PAGE = 100;
@@ -54,25 +56,40 @@ export function ChangesPage() {
 
 function ChangeRow({ change }: { change: HookChange }) {
   const words = useWords();
-  const { actions } = words.overview;
+  const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
+  // Which way it was switched is said already.
+  const settings = change.action === "toggled" ? [] : changed(change.diff);
+  const why = because(change.diff);
   const look = "grid grid-cols-[96px_minmax(0,1fr)_minmax(0,1fr)_minmax(0,2fr)] items-center gap-2 px-3 max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0 max-sm:py-1";
   const holds = (
     <>
       <span className="text-muted max-sm:order-2">
         <When at={change.at} />
       </span>
-      <span className="truncate font-medium max-sm:order-1">{change.hook_name || change.hook_id}</span>
-      <span className="truncate max-sm:order-3 max-sm:col-span-2">{words.overview.did(actions[change.action as keyof typeof actions] ?? change.action, change.actor)}</span>
+      <span className="truncate font-medium max-sm:order-1">
+        {change.hook_name || (change.hook_id ?? words.rules.budget.title)}
+        {event !== undefined && (
+          <>
+            {" "}
+            <code className="text-small font-normal text-muted">{event}</code>
+          </>
+        )}
+      </span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">{words.overview.did(wordOf(change, words.overview.actions), change.actor)}</span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
-        {words.rules.versions.version(change.version)}
-        {changed(change.diff).map((name) => (
-          <code key={name}> · {name}</code>
+        {change.version > 0 && words.rules.versions.version(change.version)}
+        {settings.map((name, at) => (
+          <code key={name}>
+            {(at > 0 || change.version > 0) && " · "}
+            {name}
+          </code>
         ))}
+        {why !== "" && <span title={why}> {words.rules.changes.because(why)}</span>}
       </span>
     </>
   );
-  // Of a hook that is gone there is nothing to open.
-  return change.action === "deleted" ? (
+  // Of a hook that is gone there is nothing to open, nor of a budget.
+  return change.action === "deleted" || change.hook_id === null ? (
     <div className={look}>{holds}</div>
   ) : (
     <Link data-row to="/hooks/$id" params={{ id: change.hook_id }} search={{ tab: "versions" } as never} className={`${look} -outline-offset-2! hover:bg-tint`}>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Hook } from "../wire/types.ts";
-import { exported, linesOf, records } from "./exchange.ts";
+import { differenceOf, exported, linesOf, plain, records } from "./exchange.ts";
 
 const NAMES = [{ id: "main", uuid: "0193a5b0-7000-7000-8000-000000000001" }];
 const HOOK = {
@@ -49,4 +49,21 @@ test.each([
 test("one record is a file, too; what is no JSON is not", () => {
   expect(records("{}")).toEqual([{}]);
   expect(() => records("[[hook]]\n")).toThrow();
+});
+
+test.each([
+  ["priority is 0, not 5", { path: "priority", here: "0", file: "5" }],
+  ['matcher is "^a, b$", not "^c$"', { path: "matcher", here: '"^a, b$"', file: '"^c$"' }],
+  ["config.url is absent, not \"https://a\"", { path: "config.url", here: "absent", file: '"https://a"' }],
+  ["another secret in config.headers", undefined],
+])("a difference: %s", (said, parts) => {
+  expect(differenceOf(said)).toEqual(parts);
+});
+
+test.each([
+  ["hook: command handler not allowed: hook.command_disabled_standard", "command handler not allowed"],
+  ["invalid request: missing config payload", "missing config payload"],
+  ["matcher: unclosed group", "matcher: unclosed group"],
+])("a refusal: %s", (said, words) => {
+  expect(plain(said)).toBe(words);
 });

@@ -27,6 +27,23 @@ function recordOf(hook: Hook, names: Names): JsonObject {
 /** Hooks as a file that `pintle hooks add` and this page read. Secrets are not in it: a mask stands in their place. Pure. */
 export const exported = (hooks: readonly Hook[], names: Names): string => `${JSON.stringify(hooks.filter(isExported).map((hook) => recordOf(hook, names)), null, 2)}\n`;
 
+/** In what a record of a file is different from the hook that is there. */
+export interface Difference {
+  readonly path: string;
+  readonly here: string;
+  readonly file: string;
+}
+
+/** What the server says of a difference, in its parts; nothing where it is about a secret. Pure. */
+export function differenceOf(said: string): Difference | undefined {
+  const found = /^(\S+) is ([\s\S]*?), not ([\s\S]*)$/.exec(said);
+  const [, path, here, file] = found ?? [];
+  return path === undefined || here === undefined || file === undefined ? undefined : { path, here, file };
+}
+
+/** A refusal without the words that programs read: where it comes from, and its code. Pure. */
+export const plain = (refusal: string): string => refusal.replace(/^(?:hook|invalid request|invalid config): /g, "").replace(/: hook\.\w+$/, "");
+
 /** Why a record of a file cannot be taken; `text` is what it is about. */
 export interface Refusal {
   readonly why: "notARecord" | "missing" | "unknown";

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
+import { causeOf } from "../advice/advice.ts";
 import { Button } from "../ui/button.tsx";
 import { Area, Check as Tick, Field, Input } from "../ui/field.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
@@ -11,8 +12,8 @@ import { Cell, Row, Table } from "../ui/table.tsx";
 import { useAgents } from "../wire/queries.ts";
 import type { HookInput, ImportedHook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
-import { useWords } from "../words/use-words.ts";
-import { type Line, linesOf, type Names, records } from "./exchange.ts";
+import { useWords, type Words } from "../words/use-words.ts";
+import { differenceOf, type Line, linesOf, type Names, plain, records } from "./exchange.ts";
 
 /** Longer files are for the command line: a message to the server has 512 KiB at most. */
 const MOST_BYTES = 400 * 1024;
@@ -80,12 +81,26 @@ interface Fate {
   readonly why: string;
 }
 
+/** A difference in words: which is which. */
+function differenceIn(said: string, { rules: { imports: words } }: Words): string {
+  const parts = differenceOf(said);
+  const side = (value: string): string => (value === "absent" ? words.absent : value);
+  return parts === undefined ? said : words.differs(parts.path, side(parts.here), side(parts.file));
+}
+
+/** A refusal in words: a known cause with what to do about it. */
+function refusalIn(said: string, { advice }: Words): string {
+  const cause = causeOf(said);
+  return cause === undefined ? plain(said) : `${advice[cause].cause} ${advice[cause].fix}`;
+}
+
 const ARE: Readonly<Record<ImportedHook["outcome"], Is>> = { created: "added", same: "same", updated: "changed", refused: "refused" };
 const inputOf = ({ of }: Line): readonly HookInput[] => (of.is === "record" ? [of.input] : []);
 
 /** What would come of each record, as the server says, and the way to let all of them come. */
 function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
-  const words = useWords().rules.imports;
+  const texts = useWords();
+  const words = texts.rules.imports;
   const { connection } = useWire();
   const queries = useQueryClient();
   const lines = useMemo(() => linesOf(all, names), [all, names]);
@@ -106,9 +121,9 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
         return { line, is: "refused", why: words.refusals[line.of.refusal.why](line.of.refusal.text) };
       }
       const { outcome = "refused", differs = [], error = "", warnings = [] } = said.next().value ?? {};
-      return { line, is: ARE[outcome], why: [error, ...differs, ...warnings].filter((text) => text !== "").join("; ") };
+      return { line, is: ARE[outcome], why: [refusalIn(error, texts), ...differs.map((text) => differenceIn(text, texts)), ...warnings].filter((text) => text !== "").join("; ") };
     });
-  }, [lines, trial.data, words.refusals]);
+  }, [lines, trial.data, texts, words.refusals]);
   const wanted = (fates ?? []).filter(({ is }) => is === "added" || (is === "changed" && overwrites));
   const act = useMutation({
     mutationFn: () => connection.request("hooks.import", { hooks: wanted.flatMap(({ line }) => inputOf(line)), overwrite: overwrites }),
@@ -129,7 +144,7 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
         {fates.map(({ line, is, why }) => (
           <Row key={line.number} name={line.name}>
             <Cell name={words.number}>{line.number}</Cell>
-            <Cell name={words.hook}>
+            <Cell name={words.hook} className="md:min-w-40">
               <span className="font-semibold wrap-anywhere">{line.name || words.noName}</span>
             </Cell>
             <Cell name={words.event}>

@@ -15,7 +15,7 @@ import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
-import { didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, stateOf } from "./state.ts";
+import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, ofTenant, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -41,31 +41,33 @@ export function HooksPage() {
   const tenants = useTenants().data ?? [];
   const everywhere = search["tenant"] === "all";
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
-  const all = (hooks.data ?? []).filter((hook) => everywhere || hook.scope === "global" || hook.tenant_id === me.tenant_id);
+  const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
   const shown = all.filter((hook) => isWanted(hook, filter));
   const ofConfiguration = configured.filter((hook) => isWantedConfigured(hook, filter));
-  const tripped = all.filter((hook) => stateOf(hook) === "tripped").length;
-  const on = all.filter((hook) => stateOf(hook) === "on").length;
+  const many = counted(all, configured);
   return (
     <Page>
       <PageHead
         title={words.title}
-        answer={hooks.data === undefined ? words.loading : words.answer(on, all.length, tripped)}
+        answer={hooks.data === undefined ? words.loading : words.answer(many.on, many.all, many.tripped)}
         actions={
           <>
-            <Link to="/hooks/changes" className={buttonClass("quiet")}>
-              {rules.changes.title}
-            </Link>
-            {shown.some(isExported) && (
-              <Button look="quiet" onClick={() => download("hooks.json", exported(shown, agents))}>
-                {rules.imports.export}
-              </Button>
-            )}
-            {mayChange && (
-              <Link to="/hooks/import" className={buttonClass("quiet")}>
-                {rules.imports.title}
+            {/* On a telephone the one that makes a new hook stays beside the title. */}
+            <span className="flex flex-wrap items-center gap-2 max-sm:order-last max-sm:w-full">
+              <Link to="/hooks/changes" className={buttonClass("quiet")}>
+                {rules.changes.title}
               </Link>
-            )}
+              {shown.some(isExported) && (
+                <Button look="quiet" onClick={() => download("hooks.json", exported(shown, agents))}>
+                  {rules.imports.export}
+                </Button>
+              )}
+              {mayChange && (
+                <Link to="/hooks/import" className={buttonClass("quiet")}>
+                  {rules.imports.title}
+                </Link>
+              )}
+            </span>
             {mayChange && (
               <Link to="/hooks/new" className={buttonClass("primary")}>
                 {words.create}
@@ -224,7 +226,13 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
         {tenant !== undefined && <span className="block text-small text-muted">{tenant.name || tenant.slug}</span>}
       </td>
       <td className={CELL}>
-        {hook.matcher === "" && hook.if_expr === "" ? <span className="text-muted">{words.everything}</span> : <code className="line-clamp-2">{hook.matcher || hook.if_expr}</code>}
+        {hook.matcher === "" && hook.if_expr === "" && <span className="text-muted">{words.everything}</span>}
+        {hook.matcher !== "" && <code className="line-clamp-2">{hook.matcher}</code>}
+        {hook.if_expr !== "" && (
+          <span className="line-clamp-2 text-small" title={hook.if_expr}>
+            <span className="text-muted">{words.onlyIf}</span> <code>{hook.if_expr}</code>
+          </span>
+        )}
       </td>
       <td className={CELL}>
         <StateSign hook={hook} /> {stateOf(hook) === "tripped" && <Reset hook={hook} />}

@@ -14,7 +14,7 @@ import { type Draft, EMPTY, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
 import { TemplateChoice } from "./template-choice.tsx";
-import { fromTemplate, type Template, templateOf } from "./templates.ts";
+import { fromTemplate, type Template, templateOf, tryOutOf } from "./templates.ts";
 import { TestPanel } from "./test-panel.tsx";
 
 /** A hook that is not there yet. */
@@ -31,7 +31,12 @@ export function NewHookPage() {
   const [first] = useState(() => (asked === undefined ? (keptDraft(place) ?? EMPTY) : fromTemplate(asked, words)));
   const form = useForm<Draft>({ defaultValues: first, mode: "onTouched" });
   useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values) }), [form, place]);
-  const begin = (template: Template | undefined): void => form.reset(template === undefined ? EMPTY : fromTemplate(template, words));
+  // What it is tried with goes with the template.
+  const [began, setBegan] = useState({ with: asked, times: 0 });
+  const begin = (template: Template | undefined): void => {
+    form.reset(template === undefined ? EMPTY : fromTemplate(template, words));
+    setBegan(({ times }) => ({ with: template, times: times + 1 }));
+  };
   const event = useWatch({ control: form.control, name: "event" });
   const create = useMutation({
     mutationFn: (draft: Draft) => connection.request("hooks.create", toRecord(draft)),
@@ -69,7 +74,7 @@ export function NewHookPage() {
             </div>
           </form>
         </Card>
-        <TestPanel event={event} what={() => ({ config: toRecord(form.getValues()) })} />
+        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(began.with)} />
       </div>
     </Page>
   );

@@ -15,11 +15,12 @@ import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
+import { useHooks } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
-import { stateOf } from "./state.ts";
+import { asksInstead, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { summary } from "./summary.tsx";
 import { TestPanel } from "./test-panel.tsx";
@@ -133,10 +134,12 @@ function Actions({ hook }: { hook: Hook }) {
   const admin = useMay("admin");
   const [asks, setAsks] = useState<"off" | "delete">();
   const [reason, setReason] = useState("");
+  const said = reason.trim() === "" ? {} : { reason };
   const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["hooks"] });
   const on = useMutation({ mutationFn: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
   const isGate = GATES.includes(hook.event);
+  const instead = asksInstead(hook, useHooks().data ?? []);
   const state = stateOf(hook);
   const sure = {
     off: {
@@ -144,15 +147,17 @@ function Actions({ hook }: { hook: Hook }) {
       gate: words.offGate,
       observer: words.offObserver,
       action: words.switchOff,
-      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, ...(reason.trim() === "" ? {} : { reason }) }).then(fresh),
+      hint: isGate ? words.offReasonHint : words.offReasonObserver,
+      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, ...said }).then(fresh),
     },
     delete: {
       title: words.deleteTitle,
       gate: words.deleteGate,
       observer: words.deleteObserver,
       action: words.delete,
+      hint: isGate ? words.deleteReasonHint : words.deleteReasonObserver,
       act: async () => {
-        await connection.request("hooks.delete", { hookId: hook.id });
+        await connection.request("hooks.delete", { hookId: hook.id, ...said });
         await navigate({ to: "/hooks" });
         await fresh();
       },
@@ -173,12 +178,11 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} ready={asks !== "off" || !isGate || reason.trim() !== ""}>
-        {asks === "off" && (
-          <Field label={words.offReason} hint={isGate ? words.offReasonHint : words.offReasonObserver}>
-            {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
-          </Field>
-        )}
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} ready={!isGate || reason.trim() !== ""}>
+        {asks === "delete" && instead.length > 0 && <p className="mb-2">{words.asksStay(instead.map((rule) => rule.name))}</p>}
+        <Field label={words.reason} hint={sure.hint}>
+          {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
+        </Field>
       </Confirm>
     </>
   );
@@ -193,7 +197,7 @@ function Overview({ hook }: { hook: Hook }) {
     [words.hooks.fields.scope, words.hooks.scopes[hook.scope]],
     [words.hooks.fields.matcher, hook.matcher || words.hooks.everything],
     [words.hooks.fields.condition, hook.if_expr || words.hooks.none],
-    [words.hooks.fields.timeout, `${hook.timeout_ms} ms`],
+    [words.hooks.fields.timeLimit, `${hook.timeout_ms} ms`],
     [words.hooks.fields.onTimeout, words.hooks.fallbacks[hook.on_timeout]],
     [words.hooks.fields.priority, String(hook.priority)],
     [words.hooks.fields.breaker, words.hooks.breakers[hook.breaker]],
@@ -217,7 +221,7 @@ function Overview({ hook }: { hook: Hook }) {
           <dd>
             <When at={hook.updated_at} />
           </dd>
-          <dt className="text-muted">{words.hooks.settings}</dt>
+          <dt className="text-muted">{hook.handler_type === "script" && hook.config_hidden !== true ? words.hooks.fields.source : words.hooks.settings}</dt>
           <dd>
             {hook.config_hidden === true ? (
               words.hooks.hidden
@@ -240,7 +244,7 @@ function Settings({ config }: { config: JsonObject }) {
   return (
     <div className="flex flex-col gap-2">
       {texts.map(([name, text]) => (
-        <Code key={name} text={text} language="plain" label={`${words.settings}: ${name}`} className="max-h-80" />
+        <Code key={name} text={text} language="plain" label={name === "source" ? words.fields.source : `${words.settings}: ${name}`} className="max-h-80" />
       ))}
       {(texts.length === 0 || Object.keys(rest).length > 0) && <Code text={JSON.stringify(rest, null, 2)} language="json" label={words.settings} className="max-h-80" />}
     </div>

@@ -16,6 +16,41 @@ export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_re
   return hook.disabled_reason === "no_agents" ? "agents" : "off";
 }
 
+/** How many hooks there are, and how many of them are on. */
+export interface Counted {
+  readonly all: number;
+  readonly on: number;
+  readonly tripped: number;
+}
+
+/** Hooks as every page counts them: rules and the hooks of the configuration, each once at however many events it is asked;
+ * texts of skills decide nothing. Pure. */
+export function counted(rules: readonly Hook[], configured: readonly ConfiguredHook[]): Counted {
+  const states = new Map(configured.filter(({ family }) => family !== "skill").map(({ name, state }) => [name, state]));
+  const stands = [...rules.map(stateOf), ...[...states.values()].map((state) => (state === "armed" ? "on" : state))];
+  return { all: stands.length, on: stands.filter((one) => one === "on").length, tripped: stands.filter((one) => one === "tripped").length };
+}
+
+/** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
+export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
+
+/** The rules that `hook` got by “Let it through once…”: they ask about single calls that it refuses. Pure. */
+export const asksInstead = (hook: Pick<Hook, "id" | "name">, rules: readonly Hook[]): readonly Hook[] => rules.filter(({ name }) => name === nameInstead(hook));
+
+/** What such a rule is called. */
+export const nameInstead = (hook: Pick<Hook, "id" | "name">): string => `ask instead of ${hook.name || hook.id}`.slice(0, MAX_NAME);
+
+const MAX_NAME = 255;
+
+/** What hooks are called beside each other: those that share a name have their event, too. Pure. */
+export function labelsOf(hooks: readonly Pick<Hook, "id" | "name" | "event">[]): ReadonlyMap<string, { readonly name: string; readonly event: string | undefined }> {
+  const times = new Map<string, number>();
+  for (const { name } of hooks) {
+    times.set(name, (times.get(name) ?? 0) + 1);
+  }
+  return new Map(hooks.map(({ id, name, event }) => [id, { name: name || id, event: name !== "" && (times.get(name) ?? 0) > 1 ? event : undefined }]));
+}
+
 /** What hooks did lately, by the checkpoint and the name. */
 export type Lately = ReadonlyMap<string, HookCountsAt>;
 

@@ -17,9 +17,7 @@ export function TemplateChoice({ onChoose }: { onChoose: (template: Template | u
           {words.templates[template].title}
         </Button>
       ))}
-      <Button look="quiet" onClick={() => onChoose(undefined)}>
-        {words.beginEmpty}
-      </Button>
+      <Button onClick={() => onChoose(undefined)}>{words.beginEmpty}</Button>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { en } from "../words/en.ts";
 import { zh } from "../words/zh.ts";
 import { EMPTY, toRecord } from "./draft.ts";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
-import { fromTemplate, templateOf, TEMPLATES } from "./templates.ts";
+import { ANY_EVENT, fromTemplate, type Template, templateOf, TEMPLATES, tryOutOf } from "./templates.ts";
 
 test.each(Object.entries({ en, "zh-CN": zh }).flatMap(([language, words]) => TEMPLATES.map((template) => [language, template, words] as const)))("%s: %s has a name, and its script is one", (_, template, words) => {
   const draft = fromTemplate(template, words);
@@ -14,6 +14,25 @@ test.each(Object.entries({ en, "zh-CN": zh }).flatMap(([language, words]) => TEM
     expect(typeof new Function(`${draft.source}; return handle;`)()).toBe("function");
   }
   expect(toRecord(draft)["event"]).toBe(draft.event);
+});
+
+/** What a script of a template says about an event of its own. */
+function said(template: Template): Record<string, unknown> {
+  const { input, text } = tryOutOf(template);
+  const { command = "" } = JSON.parse(input) as { command?: string };
+  const argv = command.split(" ");
+  const event = { rawInput: text, shell: { commands: [{ name: argv[0], argv }], outside: argv.filter((word) => word.startsWith("/")) } };
+  const handle = new Function(`${fromTemplate(template, en).source}; return handle;`)() as (event: unknown) => Record<string, unknown>;
+  return handle(event);
+}
+
+test("each template is tried with an event that it stops, changes or adds to", () => {
+  expect(said("forcePush")["decision"]).toBe("block");
+  expect(said("outside")["decision"]).toBe("ask");
+  expect(said("keys")["updatedInput"]).toEqual({ rawInput: "My key is [KEY], please use it." });
+  expect(said("context")["additionalContext"]).toContain("main branch");
+  expect(tryOutOf("judge").input).toContain("rm -rf");
+  expect(tryOutOf(undefined)).toBe(ANY_EVENT);
 });
 
 test("an address names a template, or none", () => {

@@ -63,5 +63,36 @@ export function fromTemplate(template: Template, { rules }: Words): Draft {
   }
 }
 
+/** An event to try a hook with. */
+export interface TryOut {
+  /** The input of the tool, as JSON. */
+  readonly input: string;
+  readonly text: string;
+}
+
+const tryOut = (input: object, text: string): TryOut => ({ input: JSON.stringify(input, null, 2), text });
+
+/** What a hook is tried with that is not from a template. */
+export const ANY_EVENT: TryOut = tryOut({ command: "ls" }, "");
+
+/** An event that a template is about: where it decides, one that it stops. Pure. */
+export function tryOutOf(template: Template | undefined): TryOut {
+  switch (template) {
+    case "forcePush":
+      return tryOut({ command: "git push --force origin main" }, "");
+    case "outside":
+      return tryOut({ command: "cat /etc/hosts" }, "");
+    case "keys":
+      return tryOut({}, "My key is sk-aaaabbbbccccddddeeee, please use it.");
+    case "judge":
+      return tryOut({ command: "rm -rf /srv/data" }, "");
+    case "context":
+    case "notify":
+      return tryOut({}, "Which branch do I work on?");
+    case undefined:
+      return ANY_EVENT;
+  }
+}
+
 /** The template that an address names. */
 export const templateOf = (name: string | undefined): Template | undefined => TEMPLATES.find((one) => one === name);

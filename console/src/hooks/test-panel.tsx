@@ -13,9 +13,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { causeOf, causeOfTest } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
-
-/** What the sample is about where nothing was typed. */
-const SAMPLE = '{\n  "command": "ls"\n}';
+import { ANY_EVENT, type TryOut } from "./templates.ts";
 
 interface Sample {
   readonly input: JsonObject;
@@ -23,13 +21,13 @@ interface Sample {
 }
 
 /** Runs a hook with a made-up event: the handler for real, nothing recorded. */
-export function TestPanel({ event, what }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string } }) {
+export function TestPanel({ event, what, first = ANY_EVENT }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
   const words = useWords().test;
   const { connection } = useWire();
   const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
   const [tool, setTool] = useState("exec");
-  const [input, setInput] = useState(SAMPLE);
-  const [text, setText] = useState("");
+  const [input, setInput] = useState(first.input);
+  const [text, setText] = useState(first.text);
   const [bad, setBad] = useState<string>();
   const test = useMutation({
     mutationFn: async (sample: Sample): Promise<{ result: HookTestResult; sample: Sample }> => {

@@ -2,6 +2,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useSearch, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
+import { wordOf } from "../hooks/changed.ts";
 import { TurnRow } from "../turns/row.tsx";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
@@ -10,7 +12,8 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import type { GuardState, GuardsSummary, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import type { GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import { useConfigured, useHooks } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { DecisionChart } from "./chart.tsx";
@@ -41,11 +44,12 @@ export function OverviewPage() {
     refetchInterval: LOOK_EVERY_MS,
   });
   const overview = found.data;
+  const many = useCounted();
   return (
     <Page>
       <PageHead
         title={words.overview.title}
-        answer={overview === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), overview.guards.counts.armed, overview.approvalsWaiting ?? 0)}
+        answer={overview === undefined || many === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), many.on, many.all, overview.approvalsWaiting ?? 0)}
         actions={
           <SpanSelect span={span} choose={(to) => void navigate({ to: "/", search: { span: to } as never, replace: true })} />
         }
@@ -54,6 +58,14 @@ export function OverviewPage() {
       {overview !== undefined && <Parts overview={overview} blocked={blocked.data ?? []} span={span} />}
     </Page>
   );
+}
+
+/** The hooks that are here, as the page of hooks counts them. */
+function useCounted(): Counted | undefined {
+  const { me } = useWire();
+  const hooks = useHooks().data;
+  const configured = useConfigured().data;
+  return hooks === undefined || configured === undefined ? undefined : counted(ofTenant(hooks, me.tenant_id), configured);
 }
 
 const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.broken + counts.tripped;
@@ -116,13 +128,14 @@ function Tiles({ overview, span }: { overview: Overview; span: Span }) {
   const words = useWords().overview;
   const { counts } = overview.guards;
   const { total } = overview.decisions;
-  const guard = (state: Exclude<GuardState, "disabled">, to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={state !== "armed" && counts[state] === 0} to={to} search={search} />;
+  const on = useCounted()?.on ?? 0;
+  const guard = (state: "tripped" | "broken" | "unproven", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
   return (
     <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">
       {guard("tripped", "/hooks", { state: "tripped" })}
       {guard("broken", "/health", {})}
       {guard("unproven", "/health", {})}
-      {guard("armed", "/hooks", { state: "on" })}
+      <Tile name={words.guards.armed} sign="allow" count={on} isQuiet={on === 0} to="/hooks" search={{ state: "on" }} />
       {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
       <Tile name={words.kinds.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
       <Tile name={words.kinds.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
@@ -210,7 +223,7 @@ function BudgetPart({ overview }: { overview: Overview }) {
   const words = useWords().overview;
   const language = useLanguage();
   const { budgetTotal, used } = overview.budget;
-  const share = budgetTotal === 0 ? 1 : Math.min(1, used / budgetTotal);
+  const share = budgetTotal === 0 ? 0 : Math.min(1, used / budgetTotal);
   return (
     <section className="min-w-0">
       <Head title={words.budget} />
@@ -221,6 +234,38 @@ function BudgetPart({ overview }: { overview: Overview }) {
         </span>
       </Link>
     </section>
+  );
+}
+
+const CHANGE = "flex items-center gap-3 px-3 py-1.5 max-sm:min-h-11";
+
+function Change({ change }: { change: HookChange }) {
+  const all = useWords();
+  const words = all.overview;
+  const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
+  const holds = (
+    <>
+      <span className="min-w-0 flex-1 truncate">
+        <span className="font-medium">{change.hook_name || (change.hook_id ?? all.rules.budget.title)}</span>{" "}
+        {event !== undefined && (
+          <>
+            <code className="text-small text-muted">{event}</code>{" "}
+          </>
+        )}
+        <span className="text-muted">{words.did(wordOf(change, words.actions), change.actor)}</span>
+      </span>
+      <span className="text-small text-muted">
+        <When at={change.at} />
+      </span>
+    </>
+  );
+  // Of a hook that is gone there is nothing to open, nor of a budget.
+  return change.action === "deleted" || change.hook_id === null ? (
+    <div className={CHANGE}>{holds}</div>
+  ) : (
+    <Link to="/hooks/$id" params={{ id: change.hook_id }} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
+      {holds}
+    </Link>
   );
 }
 
@@ -235,14 +280,7 @@ function Changes({ overview }: { overview: Overview }) {
         <ul>
           {rows.map((change) => (
             <li key={change.id} className="border-b border-line last:border-b-0">
-              <Link to="/hooks/$id" params={{ id: change.hook_id }} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
-                <span className="min-w-0 flex-1 truncate">
-                  <span className="font-medium">{change.hook_name || change.hook_id}</span> <span className="text-muted">{words.did(words.actions[change.action as keyof typeof words.actions] ?? change.action, change.actor)}</span>
-                </span>
-                <span className="text-small text-muted">
-                  <When at={change.at} />
-                </span>
-              </Link>
+              <Change change={change} />
             </li>
           ))}
         </ul>

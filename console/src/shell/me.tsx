@@ -23,9 +23,10 @@ export function Me(about: MenuAbout) {
         {words.roles[me.role]}
         <span className="max-sm:hidden">
           {" · "}
-          {me.tenant_name || me.tenant_slug} · {me.edition}
+          {me.tenant_name || me.tenant_slug}
         </span>
       </span>
+      <span className="block truncate max-sm:hidden">{me.edition}</span>
     </>
   );
   const opens = useLater(menu);

@@ -7,6 +7,9 @@ import { Problem } from "../ui/problem.tsx";
 import { signIn } from "../wire/session.ts";
 import { useWords } from "../words/use-words.ts";
 
+/** Whether a secret is an API key: it has an owner. The token of the gateway is everybody's who speaks for others. Pure. */
+export const isApiKey = (secret: string): boolean => secret.trim().startsWith("pintle_");
+
 /** Who one is: a token, an API key, or a link. */
 export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
   const words = useWords().signIn;
@@ -16,6 +19,7 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
   const [failed, setFailed] = useState<unknown>();
   const error = failed ?? why;
   const [busy, setBusy] = useState(false);
+  const isKey = isApiKey(token);
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
@@ -41,13 +45,13 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
             {(about) => <Input {...about} type="password" name="token" required value={token} onChange={(event) => setToken(event.target.value)} />}
           </Field>
           <Field label={words.user} hint={words.userHint}>
-            {(about) => <Input {...about} name="user" value={user} onChange={(event) => setUser(event.target.value)} />}
+            {(about) => <Input {...about} name="user" required={!isKey} value={user} onChange={(event) => setUser(event.target.value)} />}
           </Field>
           <Field label={words.tenant} hint={words.tenantHint}>
             {(about) => <Input {...about} name="tenant" value={tenant} onChange={(event) => setTenant(event.target.value)} />}
           </Field>
           <div>
-            <Button look="primary" type="submit" disabled={busy || token.trim() === ""}>
+            <Button look="primary" type="submit" disabled={busy || token.trim() === "" || (!isKey && user.trim() === "")}>
               {words.action}
             </Button>
           </div>

@@ -4,6 +4,7 @@ import { JsonDiff } from "../ui/diff.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
 import { useWords } from "../words/use-words.ts";
+import { SaidText } from "../ui/said-text.tsx";
 import { Box, type Fact, Facts } from "./box.tsx";
 import { changedPlaces } from "./change.ts";
 import { LetThrough } from "./let-through.tsx";
@@ -104,7 +105,8 @@ function Call({ span, decided, ms }: { span: TurnSpan; decided: TurnSpan | undef
       {stopped && (
         <p className="mb-2">
           <HookName hook={by} />
-          {by.reason !== undefined && `: ${by.reason}`}
+          {by.reason !== undefined && ": "}
+          <SaidText text={by.reason ?? ""} />
         </p>
       )}
       <Facts
@@ -129,7 +131,7 @@ function Checkpoint({ span }: { span: TurnSpan }) {
       <Facts
         facts={[
           [words.ruling, words.verdicts[span.ruling as keyof typeof words.verdicts] ?? span.ruling],
-          [words.said, span.text],
+          [words.said, span.text === undefined ? undefined : <SaidText text={span.text} />],
           [words.answered, span.answeredByHook === true ? words.byHook : undefined],
           [words.permit, code(span.permit)],
           [words.eventId, code(span.eventId)],
@@ -169,7 +171,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const facts: readonly Fact[] = [
     [words.verdict, hook.verdict === undefined ? undefined : (words.verdicts[hook.verdict as keyof typeof words.verdicts] ?? hook.verdict)],
     [words.fault, hook.fault === undefined ? undefined : [words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, hook.faultDetail, hook.cause].filter(Boolean).join(": ")],
-    [words.reason, hook.ran ? hook.reason : undefined],
+    [words.reason, hook.ran && hook.reason !== undefined ? <SaidText text={hook.reason} /> : undefined],
     [words.notRunWhy, hook.ran || hook.fault !== undefined ? undefined : whySkipped(hook, words)],
     [words.pattern, code(hook.compared?.pattern)],
     [words.comparedWith, code(hook.compared?.value)],

@@ -1,5 +1,6 @@
 /** A refused call that a person shall decide about: what changes in the rules for it. Pure. */
 
+import { nameInstead } from "../hooks/state.ts";
 import type { Hook, HookInput, HookUpdates } from "../wire/types.ts";
 
 /** A text as CEL reads it. */
@@ -28,15 +29,12 @@ export interface Exception {
   readonly updates: HookUpdates;
 }
 
-const MAX_NAME = 255;
-
 /** Where `hook` refuses, a person is asked instead, about this call only; every other one it refuses as before. */
 export function exception(hook: Hook, tool: string, input: unknown, reason: string): Exception {
   const condition = exactly(tool, input);
-  const name = hook.name || hook.id;
   return {
     asks: {
-      name: `ask instead of ${name}`.slice(0, MAX_NAME),
+      name: nameInstead(hook),
       event: "pre_tool_use",
       handler_type: "script",
       scope: hook.scope,

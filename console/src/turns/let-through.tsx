@@ -66,7 +66,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: NonNullable<ReturnTyp
       try {
         await connection.request("hooks.update", { hookId: rule.id, updates, ifVersion: rule.version });
       } catch (failed) {
-        await connection.request("hooks.delete", { hookId });
+        await connection.request("hooks.delete", { hookId, reason: words.undone });
         throw failed;
       }
       await queries.invalidateQueries({ queryKey: ["hooks"] });

@@ -5,14 +5,17 @@ import { Button } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
 import { RequestError } from "../wire/client.ts";
+import { useApprovals } from "../wire/queries.ts";
 import { useWords } from "../words/use-words.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
+import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
 import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
 
@@ -114,15 +117,22 @@ function One({ family }: { family: Family }) {
 function Sentence({ family, what, choose }: { family: Family; what: ReturnType<typeof happened>; choose: (row: string) => void }) {
   const words = useWords().turns;
   const many = counts(family);
+  const { turnId } = family.turn.turn;
+  // What a person refused says so; who it was, approvals know.
+  const note = what.hook === "" ? noteOfPerson(what.why) : undefined;
+  const refused = (useApprovals(true).data ?? []).filter((one) => one.turn_id === turnId && one.state === "refused");
+  // Of several that were refused nobody knows here which one this is.
+  const somebody = note === undefined ? words.somebody : ((refused.length === 1 ? refused[0]?.answered_by : undefined) ?? words.person);
+  const said = note ?? what.why;
   const hook: ReactNode =
     what.row === undefined ? (
       what.hook
     ) : (
       <button type="button" className="inline text-left font-semibold wrap-anywhere text-accent underline" onClick={() => what.row !== undefined && choose(what.row)}>
-        {what.hook === "" ? words.somebody : what.hook}
+        {what.hook === "" ? somebody : what.hook}
       </button>
     );
-  const why = what.why === "" ? "." : `: ${what.why}${/[.!?。！？]$/.test(what.why) ? "" : "."}`;
+  const why = said === "" ? "." : `: ${said}${/[.!?。！？]$/.test(said) ? "" : "."}`;
   const more = what.more > 0 ? ` ${words.more(what.more)}` : "";
   if (what.kind === "blocked" || what.kind === "asked" || what.kind === "waiting" || what.kind === "faulted") {
     return (
@@ -130,7 +140,7 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
         {words.sentences[what.kind].split(/\{(what|hook)\}/).map((part, at) => (
           <Fragment key={at}>{part === "what" ? <code>{what.what}</code> : part === "hook" ? hook : part}</Fragment>
         ))}
-        {why}
+        <SaidText text={why} />
         {more}
       </>
     );

@@ -16,6 +16,12 @@ export function oneLine(value: unknown): string {
   return value === undefined ? "" : String(value);
 }
 
+/** What a person said who refused a call, where a refusal is a person's: their note. Pure. */
+export function noteOfPerson(refusal: string): string | undefined {
+  const found = /^Tool execution refused by a person(?:: ([\s\S]*?))?(?: \(asked by hook "[^"]*"\))?$/.exec(refusal);
+  return found === null ? undefined : (found[1] ?? "");
+}
+
 /** Why a hook did not run, in plain words. */
 export function whySkipped(hook: TurnHook, words: Words["turns"]): string {
   if (hook.by !== undefined) {

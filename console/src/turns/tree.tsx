@@ -2,6 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 
 import { clsx } from "../ui/clsx.ts";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
 import { useWords } from "../words/use-words.ts";
@@ -139,7 +140,7 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
           {has ? (isOpen ? "▾" : "▸") : ""}
         </span>
         <span className={clsx("shrink-0 max-w-[70%] truncate", isCode && "font-mono", quiet && "text-muted", (row.of.kind === "round" || row.of.kind === "call" || row.of.kind === "turn") && "font-semibold")}>{name}</span>
-        <span className="truncate text-muted">{about}</span>
+        <span className="truncate text-muted">{isCode ? about : <SaidText text={about} />}</span>
       </span>
       <span className="min-w-0 truncate">{isSigned && <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />}</span>
       <span aria-hidden="true" className="relative h-2 max-sm:hidden">

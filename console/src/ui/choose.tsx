@@ -1,3 +1,4 @@
+import { labelsOf } from "../hooks/state.ts";
 import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
 import { useWords } from "../words/use-words.ts";
 import { Select } from "./field.tsx";
@@ -10,11 +11,11 @@ interface About {
 }
 
 /** One of several things by its name. What an address asks for is offered though nobody knows it any more. */
-function Choose({ value, className = "w-auto! max-w-60", choose, label, any, all, ...rest }: About & { label: string; any: string; all: readonly (readonly [string, string])[]; "data-search"?: true }) {
+function Choose({ value, className = "w-auto! max-w-60", choose, label, any, all, known, ...rest }: About & { known?: string | undefined; label: string; any: string; all: readonly (readonly [string, string])[]; "data-search"?: true }) {
   return (
     <Select className={className} aria-label={label} value={value} onChange={(event) => choose(event.target.value)} {...rest}>
       <option value="">{any}</option>
-      {value !== "" && !all.some(([id]) => id === value) && <option value={value}>{value}</option>}
+      {value !== "" && !all.some(([id]) => id === value) && <option value={value}>{known || value}</option>}
       {all.map(([id, name]) => (
         <option key={id} value={id}>
           {name}
@@ -24,10 +25,10 @@ function Choose({ value, className = "w-auto! max-w-60", choose, label, any, all
   );
 }
 
-/** A hook, by its id. */
-export function ChooseHook(about: About) {
+/** A hook, by its id; `known` is what one is called that is gone. */
+export function ChooseHook(about: About & { known?: string | undefined }) {
   const words = useWords();
-  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={(useHooks().data ?? []).map(({ id, name }) => [id, name || id] as const)} />;
+  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={[...labelsOf(useHooks().data ?? [])].map(([id, { name, event }]) => [id, event === undefined ? name : `${name} (${event})`] as const)} />;
 }
 
 /** An agent: by its name, or by the id that records have. */

@@ -29,7 +29,7 @@ export function keyHeader(): Readonly<Record<string, string>> {
 /** What a refusal over HTTP says. */
 export async function refusalOf(response: Response): Promise<RequestError> {
   const answer = (await response.json().catch(() => ({}))) as Answer;
-  return new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` });
+  return new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` }, response.headers.get("x-request-id") ?? undefined);
 }
 
 /** Forgets the session here: the server ended it. */

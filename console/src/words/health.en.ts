@@ -4,8 +4,9 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 export const healthEn = {
   title: "Health",
   loading: "Looking…",
-  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything that is watched here does its work." : `${wrong.join(". ")}.`),
+  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything watched here works." : `${wrong.join(". ")}.`),
   wrong: {
+    doctor: "A doctor check failed",
     part: "A part of the server does not answer",
     unproven: "A guard is not proven",
     tripped: "A hook was switched off by its breaker",

@@ -4,6 +4,7 @@ export const healthZh = {
   loading: "正在查看…",
   answer: (wrong: readonly string[]) => (wrong.length === 0 ? "这里监视的一切都工作正常。" : `${wrong.join("；")}。`),
   wrong: {
+    doctor: "doctor 有检查未通过",
     part: "服务器有组成部分没有应答",
     unproven: "有守卫尚未检验",
     tripped: "有钩子被熔断器关闭",

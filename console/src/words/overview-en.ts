@@ -4,9 +4,9 @@ import { count } from "./count.ts";
 export const overview = {
   title: "Overview",
   loading: "Loading…",
-  answer: (bad: number, armed: number, waiting: number) =>
-    `${bad === 0 ? (armed === 0 ? "No hook guards this tenant yet." : `${count(armed, "hook is", "hooks are")} armed, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} a look.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
-  guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
+  answer: (bad: number, on: number, all: number, waiting: number) =>
+    `${bad === 0 ? (all === 0 ? "No hook guards this tenant yet." : on === 0 ? "No hook is on." : `${count(on, "hook is", "hooks are")} on, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} a look.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
+  guards: { armed: "on", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
   lookAt: "Look at these first",
   waiting: "approvals",
   kinds: { allowed: "allowed", asked: "asked", faults: "faults", blocked: "blocked" },
@@ -28,5 +28,5 @@ export const overview = {
   changes: "Changed last",
   noChanges: "No hook was changed yet.",
   did: (action: string, actor: string) => `${action} by ${actor === "system:boot" ? "Pintle itself" : actor}`,
-  actions: { created: "created", updated: "changed", deleted: "deleted", toggled: "switched on or off", reset: "reset", tripped: "tripped", restored: "restored" },
+  actions: { created: "created", updated: "changed", deleted: "deleted", toggled: "switched on or off", switchedOn: "switched on", switchedOff: "switched off", reset: "reset", tripped: "tripped", restored: "restored" },
 };

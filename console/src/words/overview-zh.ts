@@ -4,8 +4,8 @@ import type { Words } from "./use-words.ts";
 export const overview: Words["overview"] = {
   title: "概览",
   loading: "正在加载…",
-  answer: (bad, armed, waiting) => `${bad === 0 ? (armed === 0 ? "此租户还没有钩子防护。" : `${armed} 个钩子正常防护，没有发现问题。`) : `${bad} 个钩子需要检查。`}${waiting === 0 ? "" : `${waiting} 个调用等待人员决定。`}`,
-  guards: { armed: "已生效", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
+  answer: (bad, on, all, waiting) => `${bad === 0 ? (all === 0 ? "此租户还没有钩子防护。" : on === 0 ? "没有启用的钩子。" : `${on} 个钩子已启用，没有发现问题。`) : `${bad} 个钩子需要检查。`}${waiting === 0 ? "" : `${waiting} 个调用等待人员决定。`}`,
+  guards: { armed: "启用", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
   lookAt: "请先检查这些",
   waiting: "待审批",
   kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },
@@ -27,5 +27,5 @@ export const overview: Words["overview"] = {
   changes: "最近修改",
   noChanges: "还没有修改过钩子。",
   did: (action, actor) => `${actor === "system:boot" ? "Pintle 自身" : actor} ${action}`,
-  actions: { created: "创建", updated: "修改", deleted: "删除", toggled: "启用或停用", reset: "重置", tripped: "熔断", restored: "恢复" },
+  actions: { created: "创建", updated: "修改", deleted: "删除", toggled: "启用或停用", switchedOn: "启用", switchedOff: "停用", reset: "重置", tripped: "熔断", restored: "恢复" },
 };

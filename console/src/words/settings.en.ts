@@ -37,8 +37,8 @@ export const settingsEn = {
   keys: {
     title: "API keys",
     loading: "Loading…",
-    answer: (n: number) => (n === 0 ? "No program comes in with a key." : `${count(n, "key lets", "keys let")} programs in, each as its owner.`),
-    empty: "No key counts",
+    answer: (n: number) => (n === 0 ? "No API key is in use." : `${count(n, "key lets", "keys let")} programs in, each as its owner.`),
+    empty: "There is no API key in use",
     emptyAbout: "A program that talks to agents over HTTP or the WebSocket signs in with a key. It acts as its owner, never beyond what the owner may.",
     showAll: "Show those that ended, too",
     create: "New API key",

@@ -35,7 +35,7 @@ export const settingsZh = {
   keys: {
     title: "API 密钥",
     loading: "加载中…",
-    answer: (n: number) => (n === 0 ? "没有程序使用密钥访问。" : `${n} 个密钥允许程序以其所有者的身份访问。`),
+    answer: (n: number) => (n === 0 ? "没有正在使用的 API 密钥。" : `${n} 个密钥允许程序以其所有者的身份访问。`),
     empty: "没有有效的密钥",
     emptyAbout: "程序通过 HTTP 或 WebSocket 与智能体对话时使用密钥登录。它以所有者的身份行事，权限绝不超过所有者。",
     showAll: "同时显示已失效的密钥",

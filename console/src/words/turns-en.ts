@@ -34,6 +34,7 @@ export const turns = {
   parts: "What happened, in order",
   detail: "The chosen row",
   somebody: "a hook",
+  person: "a person",
   sentences: {
     blocked: "{what} was refused by {hook}",
     asked: "A person was asked about {what} by {hook}",
@@ -148,5 +149,6 @@ export const turns = {
     reason: (hook: string) => `${hook} refused this call; a person decides about it`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
+    undone: "the condition of the hook that refuses could not be changed",
   },
 };

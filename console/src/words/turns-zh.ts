@@ -34,6 +34,7 @@ export const turns: Words["turns"] = {
   parts: "按时间顺序",
   detail: "所选的行",
   somebody: "钩子",
+  person: "人员",
   sentences: {
     blocked: "{what} 被 {hook} 阻止",
     asked: "{hook} 要求由人员决定 {what}",
@@ -148,5 +149,6 @@ export const turns: Words["turns"] = {
     reason: (hook) => `${hook} 阻止了此调用，由人员决定`,
     again: (tool) => `请完全照原样重试被阻止的 ${tool} 调用，届时会询问人员。`,
     confirm: "询问并重试",
+    undone: "无法更改拒绝该调用的钩子的条件",
   },
 };

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+
+import type { ConfiguredHook, Hook } from "../wire/types.ts";
+import { asksInstead, counted, labelsOf, nameInstead, ofTenant } from "./state.ts";
+
+const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
+const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
+
+test("hooks are counted once, wherever they come from; texts of skills are not", () => {
+  const rules = [rule("a"), rule("b", { enabled: false }), rule("c", { tripped_at: "now" })];
+  // One that is asked at two events stands there twice.
+  const of = [configured("guard", "process", "armed"), configured("guard", "process", "armed"), configured("ask", "native", "armed"), configured("new", "process", "unproven"), configured("text", "skill", "armed")];
+  expect(counted(rules, of)).toEqual({ all: 6, on: 3, tripped: 1 });
+  expect(counted([], [])).toEqual({ all: 0, on: 0, tripped: 0 });
+});
+
+test("the rules of a tenant are its own and everybody's", () => {
+  const rules = [rule("a"), rule("b", { tenant_id: "other" }), rule("c", { tenant_id: "other", scope: "global" })];
+  expect(ofTenant(rules, "t").map(({ id }) => id)).toEqual(["a", "c"]);
+});
+
+test("the rules that ask instead of one are known by their names", () => {
+  const hook = rule("guard");
+  const asks = rule("x", { name: nameInstead(hook) });
+  expect(asksInstead(hook, [hook, asks, rule("y", { name: "ask instead of other" })])).toEqual([asks]);
+});
+
+test("hooks that share a name have their event beside it", () => {
+  const labels = labelsOf([rule("1", { name: "redactor" }), rule("2", { name: "redactor", event: "stop" }), rule("3", { name: "guard" }), rule("4", { name: "" }), rule("5", { name: "" })]);
+  expect([...labels.values()].map(({ name, event }) => [name, event])).toEqual([["redactor", "pre_tool_use"], ["redactor", "stop"], ["guard", undefined], ["4", undefined], ["5", undefined]]);
+});
