@@ -32,9 +32,9 @@ pub use error::StoreError;
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};
 pub use hold::{OnLost, SessionHold};
 pub use hooks::{
-    Actor, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NullSubscription,
-    OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore, RuleSubscription,
-    StoredRules, Tenant,
+    Actor, AuditStore, Budget, BudgetChange, BudgetStore, ExecutionQuery, ExecutionStore, LoggedChange, NO_HOOK,
+    NullSubscription, OnRulesChanged, OpenBreaker, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore,
+    RuleSubscription, StoredRules, Tenant,
 };
 pub use identity::{
     ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets,

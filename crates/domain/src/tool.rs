@@ -10,9 +10,11 @@ use crate::id::CallId;
 use crate::identity::Identity;
 use crate::json::{Object, Value, canonical};
 
+mod mcp_names;
 mod named_paths;
 mod place;
 
+pub use mcp_names::{MAX_TOOL_NAME_BYTES, mcp_tool_names};
 pub use place::{CallPlace, ServerEntry};
 
 /// A request to run a tool, after its name was made canonical.

@@ -65,6 +65,8 @@ pub struct ModelFailure<'a> {
     pub class: &'a str,
     /// In words, without the provider's key.
     pub why: &'a str,
+    /// How long the provider asks to wait.
+    pub retry_after: Option<Duration>,
 }
 
 /// The record of what hooks did.

@@ -161,8 +161,7 @@ impl Shared {
                     Ok(reference) => kept.has_kept(reference),
                     Err(error) => {
                         let name = file.file_name().unwrap_or_default().to_string_lossy();
-                        let why = json!({ "content": format!("the file {name} cannot be kept: {}", error.message) });
-                        kept.event("block.reply", Some(why));
+                        kept.for_user(&format!("the file {name} cannot be kept: {}", error.message));
                     }
                 }
             }
@@ -204,7 +203,8 @@ impl Shared {
         }
         let new = NewMedia {
             bytes: &file.bytes,
-            file_name: &file.file_name,
+            // The model reads the name, and no gate looked at what a client writes there.
+            file_name: "",
             content_type: Some(content_type),
             source: "request",
         };

@@ -6,7 +6,8 @@
 
 use std::net::IpAddr;
 
-use axum::http::HeaderMap;
+use axum::http::header::HOST;
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use ipnet::IpNet;
 use url::{Host, Origin, Url};
 
@@ -18,7 +19,21 @@ pub(crate) const FORBIDDEN_ORIGIN: &str = "forbidden_origin";
 pub(crate) struct RequestId(pub(crate) String);
 
 /// The headers of a proxy. Whoever sends one is not alone on this machine.
-const FORWARDED: [&str; 2] = ["forwarded", "via"];
+const FORWARDED: [&str; 6] = ["forwarded", "via", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip"];
+
+/// The headers that say where a request goes, where it comes from and who sends it: two of one kind may be read in two
+/// ways, by a proxy and here.
+const ONCE: [&str; 9] = [
+    "host",
+    "origin",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "authorization",
+    "x-api-key",
+    "x-pintle",
+    "x-pintle-user",
+    "x-pintle-tenant",
+];
 
 /// The beginning of the names of the others.
 const X_FORWARDED: &str = "x-forwarded-";
@@ -59,6 +74,26 @@ pub(crate) struct Visit {
     pub(crate) is_own_page: bool,
     /// Whether nobody reads it on its way from the client.
     pub(crate) is_encrypted: bool,
+}
+
+/// Sees to it that a request says once to whom it goes: HTTP/2 says it in the address.
+///
+/// # Errors
+/// It says something twice, or something else in its address.
+pub(crate) fn one_host(uri: &Uri, headers: &mut HeaderMap) -> Result<(), String> {
+    if let Some(name) = ONCE.iter().find(|name| headers.get_all(**name).iter().nth(1).is_some()) {
+        return Err(format!("the header `{name}` stands there twice"));
+    }
+    let Some(authority) = uri.authority() else { return Ok(()) };
+    let Some(host) = text(headers, "host") else {
+        let host = HeaderValue::from_str(authority.as_str()).map_err(|_| "the address names no host".to_owned())?;
+        headers.insert(HOST, host);
+        return Ok(());
+    };
+    match host == authority.as_str() {
+        true => Ok(()),
+        false => Err("the address and the header `Host` name different hosts".to_owned()),
+    }
 }
 
 /// Why a request is turned away: the text of a 403.
@@ -378,5 +413,28 @@ mod tests {
         assert_eq!(seen(&door, "198.51.100.7"), "198.51.100.7");
         assert_eq!(seen(&door, "6.6.6.6, 198.51.100.7, 203.0.113.4"), "198.51.100.7");
         assert_eq!(seen(&door, "what is none"), "203.0.113.9");
+    }
+
+    #[test]
+    fn a_request_says_once_where_it_goes() {
+        let of = |address: &str, lines: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in lines {
+                headers.append(*name, value.parse().unwrap());
+            }
+            one_host(&address.parse().unwrap(), &mut headers).map(|()| text(&headers, "host").map(str::to_owned))
+        };
+        let host = |host: &str| Ok(Some(host.to_owned()));
+        assert_eq!(of("/v1/models", &[("host", "localhost")]), host("localhost"));
+        // As HTTP/2 says it.
+        assert_eq!(of("http://localhost:18790/v1/models", &[]), host("localhost:18790"));
+        assert_eq!(of("http://localhost/v1/models", &[("host", "localhost")]), host("localhost"));
+        assert!(of("http://evil.example/v1/models", &[("host", "localhost")]).is_err());
+        for name in ONCE {
+            let why = of("/", &[("host", "localhost"), (name, "a"), (name, "b")]).unwrap_err();
+            let wanted = if name == "host" { "host" } else { name };
+            assert_eq!(why, format!("the header `{wanted}` stands there twice"));
+        }
+        assert_eq!(of("/", &[("cookie", "a=1"), ("cookie", "b=2")]), Ok(None));
     }
 }

@@ -39,22 +39,25 @@ pub(crate) async fn let_go(conversation: Box<Conversation>) {
 }
 
 /// A message of a conversation that somebody says anew: with it goes what followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EditedMessage {
     /// Its place, from 0.
     pub(crate) place: usize,
     /// The number of messages that stood there when somebody looked.
     pub(crate) of: usize,
+    /// When it was said, as somebody saw it: another one may have taken its place since.
+    pub(crate) at: Option<String>,
 }
 
 impl EditedMessage {
     /// Whether it is there, and a person said it.
-    pub(crate) fn check(self, messages: &[Rendered<Message>]) -> Result<(), ApiError> {
-        if messages.len() != self.of {
+    pub(crate) fn check(&self, messages: &[Rendered<Message>]) -> Result<(), ApiError> {
+        let said = messages.get(self.place).map(Rendered::get);
+        let is_another = self.at.is_some() && said.is_some_and(|message| message.created_at != self.at);
+        if messages.len() != self.of || is_another {
             let why = "the conversation went on meanwhile: look at it again, then edit";
             return Err(ApiError::precondition(why).with_details(json!({ "kind": "conversation_changed" })));
         }
-        let said = messages.get(self.place).map(Rendered::get);
         match said.is_some_and(|message| message.role == Role::User && message.origin.is_empty()) {
             true => Ok(()),
             false => Err(ApiError::invalid("edits.place is not the place of a message that a person sent")),
@@ -92,7 +95,7 @@ impl Errand {
 
     /// The session for a turn that begins in it: what is edited has to stand there still, else the session is given back.
     pub(crate) async fn fresh(&self, conversation: Box<Conversation>) -> Result<Box<Conversation>, ApiError> {
-        match self.edits.map_or(Ok(()), |edited| edited.check(conversation.messages())) {
+        match self.edits.as_ref().map_or(Ok(()), |edited| edited.check(conversation.messages())) {
             Ok(()) => Ok(conversation),
             Err(error) => {
                 let_go(conversation).await;
@@ -113,7 +116,14 @@ mod tests {
         for (place, of, good) in
             [(0, 3, true), (1, 3, false), (2, 3, false), (3, 3, false), (0, 2, false), (0, 4, false)]
         {
-            assert_eq!(EditedMessage { place, of }.check(&messages).is_ok(), good, "{place} of {of}");
+            assert_eq!(EditedMessage { place, of, at: None }.check(&messages).is_ok(), good, "{place} of {of}");
+        }
+        let mut other = Message::text(Role::User, "a");
+        other.created_at = Some("2026-11-26T07:00:00Z".to_owned());
+        let messages = [Rendered::new(other)];
+        for (at, good) in [(None, true), (Some("2026-11-26T07:00:00Z"), true), (Some("2026-11-26T06:59:00Z"), false)] {
+            let edited = EditedMessage { place: 0, of: 1, at: at.map(str::to_owned) };
+            assert_eq!(edited.check(&messages).is_ok(), good, "{at:?}");
         }
     }
 }

@@ -4,6 +4,9 @@ use domain::json::{Object, Value, json, parse};
 
 use crate::error::ApiError;
 
+/// How much of the id of a request the log shows, in bytes: more than two UUIDs.
+const MAX_ID_BYTES: usize = 80;
+
 /// A request as it came in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
@@ -82,6 +85,11 @@ pub(crate) fn numbered(head: &str, seq: u64) -> String {
 
 fn text_of(frame: &Value) -> String {
     serde_json::to_string(frame).expect("a JSON value can always be written")
+}
+
+/// As much of the id of a request as the log shows: clients of the socket give any.
+pub(crate) fn beginning_of(id: &str) -> &str {
+    &id[..id.floor_char_boundary(MAX_ID_BYTES)]
 }
 
 #[cfg(test)]

@@ -62,6 +62,11 @@ impl HeardLog {
         receiver
     }
 
+    /// Whether the prompt passed its gates.
+    pub(crate) fn has_started(&self) -> bool {
+        self.past.iter().any(|heard| matches!(heard, Heard::Started { .. }))
+    }
+
     /// Whether anybody listens.
     pub(crate) fn has_listeners(&self) -> bool {
         self.listeners.iter().any(|listener| !listener.is_closed())

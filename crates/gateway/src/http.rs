@@ -24,12 +24,15 @@ mod openapi;
 mod refused;
 mod reply;
 mod talk;
+mod unread;
 
+use dialect::Wire;
+use refused::Refused;
 use reply::{answer, refusal};
 
 use crate::Shared;
 use crate::claim::cookies;
-use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit};
+use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit, one_host};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
@@ -79,21 +82,40 @@ async fn enter(
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false, of_agent: true });
     let is_page = request.method() == Method::GET && console::is_page(&path);
     let hint = base_hint(&path);
+    let address = request.uri().clone();
+    let one_host = one_host(&address, request.headers_mut());
     let entered = match is_page {
         true => door.open_page(peer, request.headers()),
         false => door.enter(peer, request.headers()),
     };
-    let mut response = match entered {
-        Ok(visit) => {
+    let (request, rest) = unread::watched(request);
+    let mut response = match (one_host, entered) {
+        (Ok(()), Ok(visit)) => {
+            let mut request = request;
             request.extensions_mut().insert(visit);
             request.extensions_mut().insert(RequestId(id.clone()));
-            with_code(next.run(request).await, &hint).await
+            with_code(next.run(request).await, &path, &hint).await
         }
-        Err(TurnedAway(why)) => refusal(StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN, &why),
+        (Err(why), _) => {
+            drop(request);
+            refusal_at(&path, StatusCode::BAD_REQUEST, "invalid_request", &why)
+        }
+        (Ok(()), Err(TurnedAway(why))) => {
+            drop(request);
+            refusal_at(&path, StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN, &why)
+        }
     };
+    // One that came too slowly is not waited for any longer.
+    if response.status().is_client_error() && response.status() != StatusCode::REQUEST_TIMEOUT {
+        rest.drain().await;
+    }
     shared.runs.counters.request(&path, response.status().as_u16(), began.elapsed());
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
+        // Each of the two published ways has a name of its own for it.
+        if Wire::at(&path) == Some(Wire::Anthropic) {
+            headers.insert("request-id", id.clone());
+        }
         headers.insert("x-request-id", id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -101,11 +123,15 @@ async fn enter(
 }
 
 /// What refuses a request before anything here sees it says so in plain text, or not at all; such a refusal gets a code.
-async fn with_code(response: Response, hint: &str) -> Response {
+async fn with_code(response: Response, path: &str, hint: &str) -> Response {
     let (parts, body) = response.into_parts();
     let kind = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     if !parts.status.is_client_error() || kind.is_some_and(|kind| !kind.starts_with(b"text/plain")) {
         return Response::from_parts(parts, body);
+    }
+    // A page of the console stands where the client meant something else.
+    if parts.status == StatusCode::METHOD_NOT_ALLOWED && !hint.is_empty() {
+        return nothing_at(path, hint);
     }
     let code = match parts.status {
         StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
@@ -115,7 +141,7 @@ async fn with_code(response: Response, hint: &str) -> Response {
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let message = if said.is_empty() { parts.status.canonical_reason().unwrap_or_default() } else { &*said };
-    let mut refused = refusal(parts.status, code, &format!("{message}{hint}"));
+    let mut refused = refusal_at(path, parts.status, code, &format!("{message}{hint}"));
     if let Some(allowed) = parts.headers.get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allowed.clone());
     }
@@ -152,11 +178,51 @@ async fn upgrade(
 
 async fn nothing_here(request: Request) -> Response {
     let path = request.uri().path();
-    refusal(StatusCode::NOT_FOUND, "not_found", &format!("there is nothing at {path}{}", base_hint(path)))
+    nothing_at(path, &base_hint(path))
 }
 
-/// What to do where a client was given an address without the version.
+fn nothing_at(path: &str, hint: &str) -> Response {
+    refusal_at(path, StatusCode::NOT_FOUND, "not_found", &format!("there is nothing at {path}{hint}"))
+}
+
+/// A refusal in the words that are spoken at `path`.
+fn refusal_at(path: &str, status: StatusCode, code: &str, message: &str) -> Response {
+    match Wire::at(path) {
+        Some(wire) => wire.refusal(&Refused::plain(status, code, message)),
+        None => refusal(status, code, message),
+    }
+}
+
+/// What to do where a client was given an address without the version, or with two.
 fn base_hint(path: &str) -> String {
-    let is_api = ["/chat/completions", "/messages", "/models", "/media"].iter().any(|known| path.starts_with(known));
-    if is_api { format!("; the API is at /v1{path}: end the base URL with /v1") } else { String::new() }
+    let is_api = |path: &str| {
+        ["/chat/completions", "/messages", "/models", "/media"].iter().any(|known| path.starts_with(known))
+    };
+    match path.strip_prefix("/v1/v1") {
+        Some(rest) if is_api(rest) => {
+            format!("; the API is at /v1{rest}: this client adds /v1 by itself, so end the base URL before it")
+        }
+        None if is_api(path) => format!("; the API is at /v1{path}: end the base URL with /v1"),
+        Some(_) | None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_the_version_or_with_two_says_what_is_meant() {
+        for (path, hint) in [
+            ("/messages", "; the API is at /v1/messages: end the base URL with /v1"),
+            (
+                "/v1/v1/messages",
+                "; the API is at /v1/messages: this client adds /v1 by itself, so end the base URL before it",
+            ),
+            ("/v1/else", ""),
+            ("/v1/v1/else", ""),
+        ] {
+            assert_eq!(base_hint(path), hint);
+        }
+    }
 }

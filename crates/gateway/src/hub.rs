@@ -10,7 +10,7 @@ use rules::admin::CallerRole;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::frame;
 use crate::principal::Principal;
 use crate::queue::{Queue, TooSlow, Waiting};
@@ -34,6 +34,26 @@ pub(crate) struct Connection {
 impl Connection {
     /// Answers the request `id`.
     pub(crate) fn respond(&self, id: &str, outcome: &Result<Value, ApiError>) {
+        // What is nobody's fault who asks has to be found here by what they were told.
+        if let Err(error) = outcome
+            && error.code == ErrorCode::Internal
+        {
+            tracing::error!("request {:?} failed: {}", frame::beginning_of(id), error.message);
+        }
+        // Whoever tries what they may not leaves a trace.
+        if let Err(error) = outcome
+            && error.code == ErrorCode::Unauthorized
+        {
+            let (user, tenant, role) = (&self.who.user, &self.who.slug, self.who.role.word());
+            tracing::warn!(
+                user,
+                tenant,
+                role,
+                "security.refused: request {:?}: {}",
+                frame::beginning_of(id),
+                error.message
+            );
+        }
         let text = frame::response(id, outcome);
         self.write(|queue| queue.response(text));
     }
@@ -84,10 +104,18 @@ impl Connection {
     }
 }
 
+/// Somebody whose request over HTTP is under way.
+pub(crate) struct Guest {
+    pub(crate) who: Principal,
+    /// Set when they may no more what they might.
+    pub(crate) gone: CancellationToken,
+}
+
 /// Every open connection, by tenant.
 #[derive(Default)]
 pub(crate) struct Hub {
     connections: Mutex<BTreeMap<TenantId, BTreeMap<u64, Arc<Connection>>>>,
+    guests: Mutex<Vec<Weak<Guest>>>,
     last: AtomicU64,
 }
 
@@ -101,6 +129,20 @@ impl Hub {
         let mut connections = lock(&self.connections);
         connections.entry(connection.who.tenant.clone()).or_default().insert(id, connection.clone());
         OpenConnection { connection, hub: Arc::downgrade(self) }
+    }
+
+    /// Somebody asks over HTTP, until what this gives is dropped.
+    pub(crate) fn ask(&self, who: Principal) -> Arc<Guest> {
+        let guest = Arc::new(Guest { who, gone: CancellationToken::new() });
+        let mut guests = lock(&self.guests);
+        guests.retain(|guest| guest.strong_count() > 0);
+        guests.push(Arc::downgrade(&guest));
+        guest
+    }
+
+    /// Those who ask over HTTP.
+    pub(crate) fn guests(&self) -> Vec<Arc<Guest>> {
+        lock(&self.guests).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Those of `tenant` that `wanted` picks.

@@ -39,6 +39,8 @@ pub(crate) fn taken() -> &'static [&'static str] {
 /// The type of a file that is declared as `declared`, without parameters.
 pub(crate) fn check(declared: &str, bytes: &[u8]) -> Result<&'static str, ApiError> {
     let essence = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    // No registered name, and what many programs say.
+    let essence = if essence == "image/jpg" { "image/jpeg".to_owned() } else { essence };
     let Some(known) = TAKEN.iter().find(|known| **known == essence) else {
         let all = TAKEN.join(", ");
         return Err(ApiError::invalid(format!("files of the type \"{essence}\" are not taken; expected one of {all}"))

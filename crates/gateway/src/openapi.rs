@@ -214,7 +214,11 @@ const HEADERS: &[(&str, &str)] = &[
 const STATUSES: &[(u16, &str, &str)] = &[
     (200, "", "done"),
     (201, "", "kept"),
-    (400, "`invalid_request`", "the request is malformed; the message names what"),
+    (
+        400,
+        "`invalid_request`, `context_length_exceeded`",
+        "the request is malformed, and the message names what; or the conversation is too long for the model",
+    ),
     (401, "`unauthorized`", "no key, a wrong key, or a key without the right to do this"),
     (
         403,
@@ -231,11 +235,16 @@ const STATUSES: &[(u16, &str, &str)] = &[
          was cut off and its outcome is unknown",
     ),
     (413, "`body_too_large`", "the body is longer than `gateway.max_body`, or a file than 25 MiB"),
-    (415, "`unsupported_media_type`", "files of that type are not taken"),
+    (415, "`unsupported_media_type`", "files of that type are not taken, nor are compressed bodies"),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),
     (429, "`resource_exhausted`", "too often; `Retry-After` says when"),
     (502, "`turn_failed`", "the model gave no answer"),
-    (503, "`unavailable`", "the server is shutting down, or the store does not answer"),
+    (
+        503,
+        "`unavailable`, `model_rate_limited`",
+        "the server is shutting down, or the store does not answer; or the model's provider limits how often it is asked, \
+         and `Retry-After` has what it asks for",
+    ),
     (507, "`media_quota`", "the tenant's files reach the quota `gateway.media_quota_mb`"),
 ];
 
@@ -307,11 +316,11 @@ At most 200, the last one the user's. Besides `role` and `content`, `_hook`, `_s
 | an image | `image_url` with a `data:` URL or `media://ID` | `image` with `source` `base64`, `url` (`media://ID`) or `file` |
 | a file | `file` with `file_data` (a `data:` URL) or `file_id` | `document` with `source` `base64`, `text`, `url` (`media://ID`) or `file` |
 
-Nothing is fetched for a client: other URLs are refused.
+Nothing is fetched for a client: other URLs are refused. A model learns of a file by its type and a neutral name, such as `image.png`: no gate looks at the name that a client gives. In a history from another model, calls, their results and thoughts are left out.
 
 ## Answers
 
-The member `pintle` has `user`, the prompt as the gates left it with its signature, and `hooks`, the texts of skills that stay: `name` `role` `content` `skill` `timing` `id` `sig`, and `at`, its place in the answer in UTF-16 units. In a stream it comes in its place. Every 15 seconds a quiet stream has a comment, which names the approval that a call waits for.
+The member `pintle` has `user`, the prompt as the gates left it with its signature, and `hooks`, the texts of skills that stay: `name` `role` `content` `skill` `timing` `id` `sig`, and `at`, its place in the answer in UTF-16 units. In a stream it comes in its place. What a hook or a tool says to the user stands in the answer as a paragraph of its own, and where a hook stops the turn, so does who did it and why. `media` has the files for the user, as references. Every 15 seconds a quiet stream has a comment, which names the approval that a call waits for.
 
 | the turn | `finish_reason` | `stop_reason` |
 |---|---|---|

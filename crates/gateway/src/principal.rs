@@ -34,7 +34,7 @@ pub(crate) struct Rights {
 }
 
 /// How far somebody may make agents and rules work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Talk {
     #[default]
     No,
@@ -44,6 +44,12 @@ enum Talk {
 }
 
 impl Rights {
+    /// Whether all of `others` are among them.
+    pub(crate) fn covers(self, others: Self) -> bool {
+        let flags = |it: Self| [it.signed_in, it.read, it.approve, it.admin];
+        flags(self).iter().zip(flags(others)).all(|(own, other)| *own || !other) && self.talk >= others.talk
+    }
+
     /// Everything that the role allows.
     pub(crate) fn all() -> Self {
         Self { signed_in: true, read: true, talk: Talk::AgentsAndRules, approve: true, admin: true }
@@ -142,6 +148,13 @@ impl Principal {
     /// Whether they may no more and no less than `other`.
     pub(crate) fn may_as(&self, other: &Self) -> bool {
         (self.role, self.rights) == (other.role, other.rights)
+    }
+}
+
+impl Principal {
+    /// Whether they may all that `other` may.
+    pub(crate) fn may_all_of(&self, other: &Self) -> bool {
+        self.role >= other.role && self.rights.covers(other.rights)
     }
 }
 

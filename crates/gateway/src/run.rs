@@ -47,8 +47,8 @@ struct RunState {
     usage: Usage,
     /// How long hooks took.
     hooks: Duration,
-    /// Whether an answer was told before the one that comes.
-    spoke: bool,
+    /// What was told before what comes.
+    spoke: Spoke,
     thinking: String,
     /// The answer that is being told, or was told last.
     text: String,
@@ -67,6 +67,17 @@ struct RunState {
     media: Vec<String>,
 }
 
+/// What was told last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Spoke {
+    #[default]
+    Nothing,
+    /// A piece of an answer, or all of it.
+    Answer,
+    /// A text for the user that is none.
+    Aside,
+}
+
 /// What was done here for a run.
 #[derive(Default)]
 struct WorkedHere {
@@ -74,6 +85,8 @@ struct WorkedHere {
     a_turn: bool,
     /// Whether a tool ran for it: asking again would run it again.
     effect: bool,
+    /// The class of what went wrong with the model that was asked last, and how long its provider asks to wait.
+    failing: Option<(String, Option<Duration>)>,
 }
 
 /// Who asked for a run.
@@ -199,8 +212,20 @@ impl Run {
         }
     }
 
+    /// A model gave no answer: the class of why, and how long its provider asks to wait.
+    pub(crate) fn model_failed(&self, class: &str, wait: Option<Duration>) {
+        self.state().work.failing = Some((class.to_owned(), wait));
+    }
+
+    /// The same of the model that was asked last, if it gave none.
+    pub(crate) fn failing_model(&self) -> Option<(String, Option<Duration>)> {
+        self.state().work.failing.clone()
+    }
+
     pub(crate) fn used(&self, usage: Usage) {
-        let total = &mut self.state().usage;
+        let mut state = self.state();
+        state.work.failing = None;
+        let total = &mut state.usage;
         total.prompt_tokens = total.prompt_tokens.saturating_add(usage.prompt_tokens);
         total.completion_tokens = total.completion_tokens.saturating_add(usage.completion_tokens);
         total.total_tokens = total.total_tokens.saturating_add(usage.total_tokens);
@@ -330,6 +355,24 @@ impl Run {
         }
     }
 
+    /// A text for the user that is no answer of the model's: of a tool, or of a hook that answered for one.
+    pub(crate) fn for_user(&self, text: &str) {
+        self.event("block.reply", Some(json!({ "content": text })));
+        // Before it begins there is no answer that it could stand in.
+        if self.log().is_none_or(|log| !log.has_started()) {
+            return;
+        }
+        if std::mem::replace(&mut self.state().spoke, Spoke::Aside) != Spoke::Nothing {
+            self.hears(Heard::Text(BETWEEN.to_owned()));
+        }
+        self.hears(Heard::Text(text.to_owned()));
+    }
+
+    /// The files for the user that are kept, as references.
+    pub(crate) fn media(&self) -> Vec<String> {
+        self.state().media.clone()
+    }
+
     /// A piece of an answer, or all of it.
     pub(crate) fn piece(&self, text: &str) {
         let begins = {
@@ -340,9 +383,9 @@ impl Run {
         let spoke = {
             let mut state = self.state();
             state.text.push_str(text);
-            std::mem::replace(&mut state.spoke, true)
+            std::mem::replace(&mut state.spoke, Spoke::Answer)
         };
-        if begins && spoke {
+        if spoke == Spoke::Aside || (begins && spoke == Spoke::Answer) {
             self.hears(Heard::Text(BETWEEN.to_owned()));
         }
         self.hears(Heard::Text(text.to_owned()));

@@ -59,7 +59,7 @@ impl UserOutput for RunOutput {
     }
 
     fn for_user(&self, text: &str) {
-        self.run.event("block.reply", Some(json!({ "content": text })));
+        self.run.for_user(text);
     }
 
     fn folder(&self) -> Option<PathBuf> {

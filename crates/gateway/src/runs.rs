@@ -15,14 +15,12 @@ use engine::{ModelFailure, Watcher};
 use tokio::sync::Notify;
 
 use crate::counters::Counters;
+use crate::frame::beginning_of;
 use crate::outcome::AnswerEnd;
 use crate::run::Run;
 
 /// How much of the result of a tool clients are told, in characters. Source: the published protocol.
 const MAX_RESULT_CHARS: usize = 1000;
-
-/// How much of the id of a request the log shows, in bytes: more than two UUIDs.
-const MAX_ID_BYTES: usize = 80;
 
 /// The turns at work, those of sub-agents too.
 #[derive(Default)]
@@ -121,6 +119,10 @@ impl Watcher for Runs {
 
     fn model_failed(&self, who: &Identity, failure: &ModelFailure<'_>) {
         let run = self.of(who);
+        // What becomes of the model of a sub-agent is a result for the agent that it works for.
+        if let Some(run) = run.as_ref().filter(|_| who.depth == 0) {
+            run.model_failed(failure.class, failure.retry_after);
+        }
         let why: String = masked(failure.why).chars().take(MAX_RESULT_CHARS).collect();
         tracing::warn!(
             model = failure.model,
@@ -139,11 +141,6 @@ impl Watcher for Runs {
             run.used(usage);
         }
     }
-}
-
-/// As much of the id of a request as the log shows: clients of the socket give any.
-fn beginning_of(id: &str) -> &str {
-    &id[..id.floor_char_boundary(MAX_ID_BYTES)]
 }
 
 /// The agent and turn of a sub-agent.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
-use crate::hub::Connection;
+use crate::hub::{Connection, Guest};
 use crate::principal::{Credential, Principal};
 use crate::quotas::{KEEP_EVERY, KEPT};
 use crate::run::Run;
@@ -63,14 +63,18 @@ impl Shared {
                 }
                 let epoch = shared.store.identity_epoch()?;
                 let changed = seen != Some(epoch);
-                let is_over = |it: &Arc<Connection>| it.who.until.is_some_and(|until| until <= now);
+                let is_due = |who: &Principal| changed || who.until.is_some_and(|until| until <= now);
                 // Whoever is not here yet looks again by themselves once they are.
-                let due: Vec<Arc<Connection>> =
-                    shared.hub.all().into_iter().filter(|it| changed || is_over(it)).collect();
-                if !changed && due.is_empty() {
+                let (mut connections, mut guests) = (shared.hub.all(), shared.hub.guests());
+                connections.retain(|it| is_due(&it.who));
+                guests.retain(|it| is_due(&it.who));
+                if !changed && connections.is_empty() && guests.is_empty() {
                     return Ok((epoch, Vec::new()));
                 }
-                shared.look_again(&due, changed).map(|runs| (epoch, runs))
+                let asked_for = |connection: Arc<Connection>| Box::new(connection) as Box<dyn LetIn>;
+                let due = connections.into_iter().map(asked_for);
+                let due = due.chain(guests.into_iter().map(|guest| Box::new(guest) as Box<dyn LetIn>)).collect();
+                shared.look_again(due, changed).map(|runs| (epoch, runs))
             })
             .await?;
         let (epoch, cut) = looked;
@@ -80,17 +84,18 @@ impl Shared {
 
     /// Closes what is no longer anybody's of `due`; the runs of those who are kept out of their tenants, if they are
     /// asked for.
-    fn look_again(&self, due: &[Arc<Connection>], with_runs: bool) -> Result<Vec<Arc<Run>>, ApiError> {
+    fn look_again(&self, due: Vec<Box<dyn LetIn>>, with_runs: bool) -> Result<Vec<Arc<Run>>, ApiError> {
         let registry = Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?;
-        let mut known: BTreeMap<(TenantId, String, Credential), bool> = BTreeMap::new();
+        let mut known: BTreeMap<(TenantId, String, Credential), Option<Principal>> = BTreeMap::new();
         for connection in due {
-            let who = &connection.who;
+            let who = connection.who();
             let place = (who.tenant.clone(), who.user.clone(), who.credential.clone());
-            let stays = match known.get(&place) {
-                Some(stays) => *stays,
-                None => stays(&registry, who)?,
+            let now = match known.get(&place) {
+                Some(now) => now.clone(),
+                None => again(&registry, who)?,
             };
-            known.insert(place, stays);
+            let stays = now.as_ref().is_some_and(|now| connection.stays_as(now));
+            known.insert(place, now);
             if !stays {
                 tracing::info!(user = %who.user, tenant = %who.slug, "security.connection_revoked");
                 connection.revoke();
@@ -162,11 +167,54 @@ impl Shared {
     }
 }
 
+/// Somebody who was let in, and may have to go.
+trait LetIn {
+    fn who(&self) -> &Principal;
+
+    /// Whether they may stay as `now`: whoever is connected comes again where they may more, and a request does not.
+    fn stays_as(&self, now: &Principal) -> bool;
+
+    fn revoke(&self);
+}
+
+impl LetIn for Arc<Connection> {
+    fn who(&self) -> &Principal {
+        &self.who
+    }
+
+    fn stays_as(&self, now: &Principal) -> bool {
+        now.may_as(&self.who)
+    }
+
+    fn revoke(&self) {
+        Connection::revoke(self);
+    }
+}
+
+impl LetIn for Arc<Guest> {
+    fn who(&self) -> &Principal {
+        &self.who
+    }
+
+    fn stays_as(&self, now: &Principal) -> bool {
+        now.may_all_of(&self.who)
+    }
+
+    fn revoke(&self) {
+        self.gone.cancel();
+    }
+}
+
 /// Whether `who` still may exactly what they might when they came.
 fn stays(registry: &Registry<'_>, who: &Principal) -> Result<bool, ApiError> {
+    Ok(again(registry, who)?.is_some_and(|now| now.may_as(who)))
+}
+
+/// Who they are by now, if they may come in at all.
+fn again(registry: &Registry<'_>, who: &Principal) -> Result<Option<Principal>, ApiError> {
     match registry.again(who) {
-        Ok(now) => Ok(now.may_as(who)),
-        Err(error) if matches!(error.code, ErrorCode::Unauthorized | ErrorCode::TenantAccessRevoked) => Ok(false),
+        Ok(now) => Ok(Some(now)),
+        Err(error) if matches!(error.code, ErrorCode::Unauthorized | ErrorCode::TenantAccessRevoked) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -57,6 +57,8 @@ pub(crate) fn check_members(body: &Object, table: &[(&str, Member)]) -> Result<(
             Some((_, Member::OnlyDefault)) => {
                 return Err(ApiError::invalid(format!("`{name}` is not supported: the agent decides it")));
             }
+            // Clients send what they leave out as nothing.
+            None if value.is_null() => {}
             None => return Err(ApiError::invalid(format!("`{name}` is not known"))),
         }
     }

@@ -143,7 +143,7 @@ impl Shared {
                     skills: errand.skills.as_deref(),
                     enable_tools: errand.enable_tools,
                     history: errand.history.as_deref(),
-                    keep: errand.edits.map(|edited| edited.place),
+                    keep: errand.edits.as_ref().map(|edited| edited.place),
                     media: &errand.media,
                     turn_id: Some(&errand.turn),
                 };

@@ -14,7 +14,7 @@ use rules::cache::RuleCache;
 
 use crate::config::document::Document;
 use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};
-use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant, of_servers};
+use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant, of_servers, servers};
 
 /// A matcher that is about no tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl BlindMatcher {
         let about = |name: &str| matcher.matches(&Facts::of_tool(name));
         let is_spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
         if BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| about(tool))
-            || config.mcp.keys().any(is_spelled)
+            || servers(config).any(is_spelled)
             || of_servers(config).iter().any(|tool| about(tool))
         {
             return None;

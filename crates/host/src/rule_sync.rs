@@ -233,7 +233,7 @@ impl RuleSync<'_> {
             };
             let is_there = |id: &HookId| sync_report.files.iter().any(|hook| hook.id == *id);
             let gone = rules.hooks.iter().filter(|hook| ours(hook) && !is_there(&hook.id));
-            changes.extend(gone.map(|hook| RuleChange::Delete(hook.id.clone())));
+            changes.extend(gone.map(|hook| RuleChange::delete(hook.id.clone())));
         }
         if let Err(error) = self.change(changes) {
             let why = format!("the rules of files could not be kept: {error}");

@@ -28,14 +28,19 @@ pub fn offered(config: &Config) -> BTreeSet<&str> {
 pub fn of_servers(config: &Config) -> BTreeSet<String> {
     let named = config.agents.values().filter_map(|agent| agent.tools.as_ref()).flatten();
     let named = named.filter(|name| is_mcp(name)).map(|name| name.replace('*', "tool"));
-    named.chain(config.mcp.keys().map(|server| format!("mcp_{server}_tool"))).collect()
+    named.chain(servers(config).map(|server| format!("mcp_{server}_tool"))).collect()
+}
+
+/// The names of MCP servers: those that agents use, and those behind the tool door.
+pub fn servers(config: &Config) -> impl Iterator<Item = &String> {
+    config.mcp.keys().chain(config.tool_doors.keys())
 }
 
 /// Whether `hook` may be about tools of the MCP servers of `config`; which they are is not known before those run.
 pub fn may_be_about_servers(config: &Config, hook: &Hook) -> bool {
     let pattern = hook.matcher.as_ref().map(|matcher| matcher.pattern()).unwrap_or_default();
     let spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
-    config.mcp.keys().any(spelled) || of_servers(config).iter().any(|tool| is_about(hook, tool))
+    servers(config).any(spelled) || of_servers(config).iter().any(|tool| is_about(hook, tool))
 }
 
 /// Whether `hook` is about the tool `name`, as far as its matcher says.

@@ -125,7 +125,7 @@ pub enum Command {
     /// Import hooks from another program
     #[command(subcommand)]
     Import(import::ImportCommand),
-    /// Serve an agent's built-in tools to an MCP client over standard input and output, behind its hooks
+    /// Serve an agent's built-in tools to an MCP client, behind its hooks; or stand before an MCP server: `mcp proxy`
     Mcp(mcp::McpArgs),
     /// Serve agents and rules over WebSocket and HTTP
     Serve(serve::ServeArgs),

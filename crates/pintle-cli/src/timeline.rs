@@ -184,6 +184,7 @@ fn told(kind: &str) -> Option<&'static str> {
         "plan_tag_missing" => Some("planning"),
         "history_withheld" => Some("history"),
         "tool_missing" => Some("no such tool"),
+        "arguments_unreadable" => Some("unreadable arguments"),
         _ => None,
     }
 }

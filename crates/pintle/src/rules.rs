@@ -125,7 +125,7 @@ impl Rules {
     pub async fn set_budget(&self, tokens: i64) -> Result<(), RuleError> {
         // The host itself owns all of its tenants; whoever it hands these rules to does not.
         let owner = Caller { role: CallerRole::Owner, ..self.by.clone() };
-        self.rule_admin.set_budget(&owner, &self.by.tenant, tokens).await?;
+        self.rule_admin.set_budget(&owner, &self.by.tenant, (tokens, "")).await?;
         Ok(())
     }
 }

@@ -57,6 +57,12 @@ pub(crate) fn read(text: &str) -> Result<(FrontMatter, &str), FrontError> {
     }
 }
 
+/// Whether the head has hooks of another program in it.
+pub(crate) fn has_hooks(text: &str) -> bool {
+    let head = split(text).ok().and_then(|(head, _)| head).unwrap_or_default();
+    head.lines().any(|line| entry(line, "hooks").is_some())
+}
+
 /// The body of a `SKILL.md`, whatever its head is like.
 pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body).trim()
@@ -176,5 +182,17 @@ mod tests {
         assert!(read(&text).is_err());
         let deep = format!("---\ndescription: {}{}\n---\n", "[".repeat(5000), "]".repeat(5000));
         assert!(read(&deep).is_err());
+    }
+
+    #[test]
+    fn hooks_of_another_program_are_seen() {
+        for (text, found) in [
+            ("---\nname: a\nhooks:\n  PreToolUse: []\n---\nbody", true),
+            ("---\nname: a\ndescription: about hooks\n---\nhooks: here", false),
+            ("hooks: here", false),
+            ("---\nnested:\n  hooks: x\n---\n", false),
+        ] {
+            assert_eq!(has_hooks(text), found, "{text}");
+        }
     }
 }

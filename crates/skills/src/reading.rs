@@ -205,6 +205,12 @@ impl SkillReader<'_> {
                 return None;
             }
         };
+        if front::has_hooks(&text) {
+            let message = format!(
+                "`hooks` in the front matter of `{BODY}` is of another kind of hooks (`foreign_manifest`); nothing of it runs here"
+            );
+            self.found.push(Finding::new(FindingCode::F5, self.name, message).of(&file));
+        }
         match front::read(&text) {
             Ok((front, _)) => self.described(file, front),
             Err(why) => {

@@ -17,11 +17,11 @@ use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
-    Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetStore, ExecutionQuery, ExecutionStore, IdleStore,
-    JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob, OutboxStore,
-    RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, Room, RoomSoon, RuleChange, RuleChangeResult, RuleStore,
-    RuleSubscription, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow, SessionSettings, SessionStore,
-    StoreError, StoredEvent, StoredRules, Tenant, Upload, UploadStore,
+    Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetChange, BudgetStore, ExecutionQuery, ExecutionStore,
+    IdleStore, JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob,
+    OutboxStore, RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, Room, RoomSoon, RuleChange,
+    RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
+    SessionSettings, SessionStore, StoreError, StoredEvent, StoredRules, Tenant, Upload, UploadStore,
 };
 use jiff::Timestamp;
 
@@ -34,6 +34,7 @@ use crate::rows::hooks::Changer;
 use crate::rows::{
     approvals, audit, budgets, epoch, exchange, executions, hooks, journal, nodes, outbox, records, sessions, tenants,
 };
+use crate::rules;
 
 impl<D: Database> RecordStore for SqlStore<D> {
     fn keep(&self, records: Vec<EventRecord>, done: OnKept) {
@@ -291,8 +292,14 @@ impl<D: Database> BudgetStore for SqlStore<D> {
         self.0.write(|db| budgets::settle(db, tenant, delta, now))
     }
 
-    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
-        self.0.write(|db| budgets::set(db, tenant, total, now))
+    fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
+        let key = self.0.sealing().change_key();
+        self.0.write(|db| {
+            let (before, budget) = budgets::set(db, tenant, change.total, change.by.at)?;
+            let line = rules::budget_line(tenant, before, change);
+            hooks::log_budget(db, line, &Changer { by: &change.by, key: key.as_ref() })?;
+            Ok(budget)
+        })
     }
 }
 

@@ -6,9 +6,9 @@ mod diff;
 use domain::anchor::AnchoredRule;
 use domain::audit::AuditKind;
 use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, canonical};
+use domain::json::{Object, Value, canonical, json};
 use domain::rule::{HookScope, Rule};
-use domain::store::{Actor, LoggedChange, StoreError, Tenant};
+use domain::store::{Actor, BudgetChange, LoggedChange, NO_HOOK, StoreError, Tenant};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use crate::evidence::{self, Note};
 
 pub(crate) use crate::db::moment as column;
 pub(crate) use account::{Account, month_of};
-pub(crate) use diff::{diff, trips_diff};
+pub(crate) use diff::{deletion, diff, trips_diff};
 
 /// The reason of a hook that its circuit breaker took out.
 const BREAKER: &str = "breaker";
@@ -144,6 +144,21 @@ pub(crate) fn logged(change: RowChange<'_>, by: &Actor) -> LoggedChange {
         action: action.to_owned(),
         version: hook.version,
         diff,
+    }
+}
+
+/// The line about a budget, which was `before`.
+pub(crate) fn budget_line(tenant: &TenantId, before: i64, change: &BudgetChange) -> LoggedChange {
+    let shown = |total: i64, reason: Option<&str>| json!({"budget_total": total, "reason": reason.unwrap_or_default()});
+    LoggedChange {
+        id: Uuid::now_v7().to_string(),
+        tenant_id: tenant.clone(),
+        hook_id: NO_HOOK.into(),
+        at: moment(change.by.at),
+        actor: change.by.name.clone(),
+        action: UPDATED.to_owned(),
+        version: 0,
+        diff: domain::json::diff(&shown(before, None), &shown(change.total, Some(&change.reason))),
     }
 }
 

@@ -154,6 +154,21 @@ impl RuleStore for MemoryRules {
         Ok(rule_state.log.iter().rev().filter(|line| line.hook_id == *id).take(limit).cloned().collect())
     }
 
+    fn change_log(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&(String, String)>,
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, StoreError> {
+        let rule_state = self.rule_state()?;
+        let own = |line: &&LoggedChange| {
+            tenant.is_none_or(|tenant| line.tenant_id == *tenant || line.tenant_id == TenantId::sentinel())
+        };
+        let before = |line: &&LoggedChange| after.is_some_and(|(_, id)| line.id != *id);
+        let newest = rule_state.log.iter().rev().filter(own).skip_while(before);
+        Ok(newest.skip(usize::from(after.is_some())).take(limit).cloned().collect())
+    }
+
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {
         self.transaction(|rule_state| rule_state.trip(id, tenant, by))
     }

@@ -51,7 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/guard", &["domain", "shell"]),
-    ("crates/doors", &["domain", "egress", "engine"]),
+    ("crates/doors", &["domain", "egress", "engine", "process"]),
     ("crates/pintle", &["domain", "egress", "engine", "process", "rule-runtime", "rules", "store"]),
     ("crates/rule-runtime", &["domain", "egress", "engine", "rules", "sandbox", "store"]),
     ("crates/rules", &["dialects", "domain", "egress", "engine", "process"]),

@@ -41,8 +41,10 @@ impl Work<'_> {
         match part.arguments() {
             Ok(arguments) => call.arguments = arguments,
             Err(why) => {
-                // Nobody denied it: it is not a call.
-                self.pass_over(place, &call, format!("the tool did not run: {why}"), None);
+                // No hook denied it: it is not a call. Whoever looks for what an agent tried finds it all the same.
+                let text = format!("the tool did not run: {why}");
+                self.tell_unreadable(&call, text.clone());
+                self.pass_over(place, &call, text, None);
                 return None;
             }
         }
@@ -144,6 +146,16 @@ impl Work<'_> {
     }
 
     /// Keeps why a call comes to nothing that has a permit and no tool: hooks are asked about it as about any other.
+    fn tell_unreadable(&self, call: &ToolCall, text: String) {
+        let mut record = EventRecord {
+            kind: Some("arguments_unreadable"),
+            tool: Some(call.tool.clone()),
+            ..self.blank(CheckpointKind::BeforeTool, Some(text))
+        };
+        record.who.tool_call_id = Some(call.id.clone());
+        self.hooks.keep(vec![record]);
+    }
+
     fn tell_missing(&self, call: &ToolCall) {
         let tools = &self.runner.tools;
         let text = match self.hooks.known().owner(&call.tool) {

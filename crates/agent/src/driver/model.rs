@@ -260,7 +260,12 @@ impl Work<'_> {
                 Ok(found) => found,
                 Err(unknown) => {
                     let why = unknown.to_string();
-                    self.hooks.show_failure(&ModelFailure { model, class: "unknown_model", why: &why });
+                    self.hooks.show_failure(&ModelFailure {
+                        model,
+                        class: "unknown_model",
+                        why: &why,
+                        retry_after: None,
+                    });
                     failures.push((model, why));
                     too_long = false;
                     continue;
@@ -326,11 +331,11 @@ impl Work<'_> {
                 let asks = policy.asks_too_much(&error).map(in_words);
                 let asks = asks.map(|wait| format!("; it asks to come back in {wait}")).unwrap_or_default();
                 let text = format!("{error}{asks}");
-                let class = match &error {
-                    ProviderError::Transient { reason, .. } => reason.word(),
-                    ProviderError::Final { .. } => "final",
+                let (class, retry_after) = match &error {
+                    ProviderError::Transient { reason, retry_after, .. } => (reason.word(), *retry_after),
+                    ProviderError::Final { .. } => ("final", None),
                 };
-                self.hooks.show_failure(&ModelFailure { model: asked.model, class, why: &text });
+                self.hooks.show_failure(&ModelFailure { model: asked.model, class, why: &text, retry_after });
                 return Err(if too_long { NoAnswer::TooLong(text) } else { NoAnswer::Failed(text) });
             };
             self.tell(RuntimeEvent::LlmRetry {

@@ -253,7 +253,7 @@ async fn a_rule_that_comes_and_goes_in_the_middle_of_a_turn_holds_at_the_next_ca
     let refused = |id: &str| format!("{id}: Hook blocked: pre_tool_use: refuses: late");
     assert_eq!(results, ["c0: worked".to_owned(), refused("c1"), refused("c2")]);
     let id = rules.lock().unwrap().as_ref().unwrap().store.rules().unwrap().hooks[0].id.clone();
-    rules.lock().unwrap().as_ref().unwrap().change(RuleChange::Delete(id));
+    rules.lock().unwrap().as_ref().unwrap().change(RuleChange::delete(id));
     let mut conversation = Conversation::new("t");
     let report = test_agents.turn(&mut conversation, "go").await;
     assert_eq!(report.reply, "done after 7 messages");

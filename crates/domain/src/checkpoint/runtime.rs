@@ -197,7 +197,7 @@ pub enum RetryReason {
 
 impl RetryReason {
     /// The word on the wire.
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
             Self::Network => "network",

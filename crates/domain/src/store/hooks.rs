@@ -37,7 +37,7 @@ pub struct StoredRules {
 /// A circuit breaker of a global hook that is open for one tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenBreaker {
-    /// Which hook.
+    /// Which hook; [`NO_HOOK`] in a line about the budget of the tenant.
     pub hook_id: HookId,
     /// For whom.
     pub tenant_id: TenantId,
@@ -67,6 +67,24 @@ pub struct Actor {
     pub at: Timestamp,
 }
 
+/// Another budget for a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetChange {
+    /// How many tokens a month.
+    pub total: i64,
+    /// Who sets it, when.
+    pub by: Actor,
+    /// Why, for the change log; empty where nobody said it.
+    pub reason: String,
+}
+
+impl BudgetChange {
+    /// The budget becomes `total`, and nobody says why.
+    pub fn to(total: i64, by: Actor) -> Self {
+        Self { total, by, reason: String::new() }
+    }
+}
+
 /// One change of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleChange {
@@ -82,16 +100,26 @@ pub enum RuleChange {
         action: &'static str,
     },
     /// The row goes; its executions stay.
-    Delete(HookId),
+    Delete {
+        /// Which one.
+        id: HookId,
+        /// Why, for the change log; empty where nobody said it.
+        reason: String,
+    },
 }
 
 impl RuleChange {
+    /// The row `id` goes, and nobody says why.
+    pub fn delete(id: HookId) -> Self {
+        Self::Delete { id, reason: String::new() }
+    }
+
     /// The rule whose row the change builds on: what somebody else made of that row would stay. What is kept in a file
     /// is written anew from there.
     pub fn needs_good_row(&self) -> Option<&HookId> {
         match self {
             Self::Update { hook, .. } if hook.file().is_none() => Some(&hook.id),
-            Self::Update { .. } | Self::Create(_) | Self::Delete(_) => None,
+            Self::Update { .. } | Self::Create(_) | Self::Delete { .. } => None,
         }
     }
 }
@@ -104,6 +132,9 @@ pub struct RuleChangeResult {
     /// The version of each row that was changed, in the order of the changes; 0 for one that is gone.
     pub versions: Vec<u32>,
 }
+
+/// Stands for no hook in a line of the change log: a UUID of zeros.
+pub const NO_HOOK: &str = "00000000-0000-0000-0000-000000000000";
 
 /// One line of a hook's change log. This is also its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -340,11 +371,11 @@ pub trait BudgetStore: Send + Sync {
     /// The store cannot do it.
     fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError>;
 
-    /// Sets what a tenant may spend a month.
+    /// Sets what a tenant may spend a month, which is a line of the change log.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] for a tenant that is not there; or the store cannot do it.
-    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError>;
+    fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError>;
 }
 
 /// Reads the audit chain. Every method blocks.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use domain::json::{Value, json};
+use serde::Deserialize;
 
 use super::refused::Refused;
 use super::reply::answer;
@@ -15,21 +16,32 @@ use crate::error::{ApiError, ErrorCode};
 use crate::roles;
 use crate::wire::openai;
 
-/// All of them.
+/// Which of them are wanted, as Anthropic's clients say it.
+#[derive(Deserialize)]
+pub(crate) struct Page {
+    limit: Option<usize>,
+    after_id: Option<String>,
+}
+
+/// All of them, or a page.
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
+    Query(page): Query<Page>,
     headers: HeaderMap,
 ) -> Response {
     let names = match named(&shared, visit, &headers).await {
         Ok(names) => names,
         Err(error) => return refused(error),
     };
-    let data: Vec<Value> = names.iter().map(|name| model(name)).collect();
+    let begins = page.after_id.as_ref().and_then(|after| names.iter().position(|name| name == after));
+    let rest = &names[begins.map_or(0, |at| at + 1)..];
+    let shown = &rest[..rest.len().min(page.limit.unwrap_or(rest.len()).max(1))];
+    let data: Vec<Value> = shown.iter().map(|name| model(name)).collect();
     let (first, last) = (data.first().map(|it| it["id"].clone()), data.last().map(|it| it["id"].clone()));
     answer(
         StatusCode::OK,
-        &json!({ "object": "list", "data": data, "has_more": false, "first_id": first, "last_id": last }),
+        &json!({ "object": "list", "data": data, "has_more": shown.len() < rest.len(), "first_id": first, "last_id": last }),
     )
 }
 

@@ -2,12 +2,23 @@
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use domain::checkpoint::runtime::RetryReason;
 use domain::json::Value;
 
 use super::body::BadBody;
 use super::reply::answer;
 use crate::door::FORBIDDEN_ORIGIN;
 use crate::error::{ApiError, ErrorCode};
+
+const RATE_LIMIT: &str = RetryReason::RateLimit.word();
+const CONTEXT_LIMIT: &str = RetryReason::ContextLimit.word();
+
+/// Longest wait after which a client is told to try again by itself, in milliseconds.
+const LONGEST_WAIT_MS: u64 = 60_000;
+
+/// The classes of what goes wrong again with the same request: a wrong key, a request that the model does not take, a
+/// conversation that is too long.
+const STAYS: [&str; 3] = ["final", "unknown_model", CONTEXT_LIMIT];
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +36,13 @@ impl From<ApiError> for Refused {
             Some("hook_blocked") => (StatusCode::FORBIDDEN, "hook_blocked".to_owned()),
             Some(FORBIDDEN_ORIGIN) => (StatusCode::FORBIDDEN, FORBIDDEN_ORIGIN.to_owned()),
             Some("hook_stopped") => (StatusCode::FORBIDDEN, "hook_stopped".to_owned()),
+            Some("failed") if class(&error) == Some(RATE_LIMIT) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "model_rate_limited".to_owned())
+            }
+            // The word that OpenAI has for it, which clients know.
+            Some("failed") if class(&error) == Some(CONTEXT_LIMIT) => {
+                (StatusCode::BAD_REQUEST, "context_length_exceeded".to_owned())
+            }
             Some("failed" | "iteration_limit") => (StatusCode::BAD_GATEWAY, "turn_failed".to_owned()),
             Some("idempotency_key_reused") => (StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused".to_owned()),
             Some("unsupported_media_type") => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type".to_owned()),
@@ -33,6 +51,10 @@ impl From<ApiError> for Refused {
             None => (status(error.code), error.code.word().to_lowercase()),
         };
         let retry = may_be_tried_again(&error);
+        let error = match status {
+            StatusCode::BAD_REQUEST => ApiError { code: ErrorCode::InvalidRequest, ..error },
+            _ => error,
+        };
         Self { status, code, error, retry }
     }
 }
@@ -49,11 +71,18 @@ fn may_be_tried_again(error: &ApiError) -> bool {
         // What the model did not answer it may answer now, unless something was done already.
         Some("failed") => {
             let effect = error.details.as_ref().and_then(|details| details.get("effect")).and_then(Value::as_bool);
-            effect == Some(false)
+            // Some clients wait as long as they are told to.
+            let is_soon = error.retry_after_ms.is_none_or(|wait| wait <= LONGEST_WAIT_MS);
+            effect == Some(false) && is_soon && !class(error).is_some_and(|class| STAYS.contains(&class))
         }
         Some(_) => false,
         None => error.retryable() && status(error.code) != StatusCode::CONFLICT,
     }
+}
+
+/// The class of what went wrong with a model.
+fn class(error: &ApiError) -> Option<&str> {
+    error.details.as_ref()?.get("class")?.as_str()
 }
 
 fn status(code: ErrorCode) -> StatusCode {
@@ -61,6 +90,16 @@ fn status(code: ErrorCode) -> StatusCode {
 }
 
 impl Refused {
+    /// A refusal with a status and a word of its own, of what asking again does not help.
+    pub(crate) fn plain(status: StatusCode, code: &str, message: &str) -> Self {
+        let kind = match status {
+            StatusCode::NOT_FOUND => ErrorCode::NotFound,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ErrorCode::Unauthorized,
+            _ => ErrorCode::InvalidRequest,
+        };
+        Self { status, code: code.to_owned(), error: ApiError::new(kind, message), retry: false }
+    }
+
     /// The answer, with `body`.
     pub(crate) fn response(&self, body: &Value) -> Response {
         let mut response = answer(self.status, body);
@@ -87,12 +126,21 @@ mod tests {
         let of = |kind: &str, effect: bool| {
             ApiError::precondition("x").with_details(json!({ "kind": kind, "effect": effect }))
         };
+        let failing = |class: &str, effect: bool| {
+            let details = json!({ "kind": "failed", "class": class, "effect": effect });
+            ApiError::new(ErrorCode::Unavailable, "x").with_details(details)
+        };
         for (error, status, code, retry) in [
             (of("hook_blocked", false), 403, "hook_blocked", false),
             (of("hook_stopped", true), 403, "hook_stopped", false),
             (of("forbidden_origin", false), 403, "forbidden_origin", false),
             (of("failed", false), 502, "turn_failed", true),
             (of("failed", true), 502, "turn_failed", false),
+            (failing("server_error", false), 502, "turn_failed", true),
+            (failing("final", false), 502, "turn_failed", false),
+            (failing("rate_limit", false), 503, "model_rate_limited", true),
+            (failing("rate_limit", true), 503, "model_rate_limited", false),
+            (failing("context_limit", false), 400, "context_length_exceeded", false),
             (of("session_busy", false), 409, "session_busy", false),
             (of("approval_pending", false), 409, "approval_pending", false),
             (of("outcome_unknown", false), 409, "outcome_unknown", false),

@@ -66,6 +66,10 @@ async fn talk(wire: Wire, shared: Arc<Shared>, visit: Visit, request: Request) -
         Ok(begun) => begun,
         Err(refused) => return wire.refusal(&refused),
     };
+    // What was taken away while the body came, nobody told this request of.
+    if !shared.is_still(&begun.guard.guest.who).await.unwrap_or(false) {
+        return wire.refusal(&answering::revoked().into());
+    }
     match begun.started().await {
         Err((refused, run)) => {
             let mut response = wire.refusal(&refused);
@@ -309,7 +313,7 @@ impl Wanted {
         Talk {
             wire: self.wire,
             heard: run.listen(),
-            guard: Guard((!self.kept).then(|| Arc::downgrade(&run))),
+            guard: Guard { run: (!self.kept).then(|| Arc::downgrade(&run)), guest: shared.hub.ask(self.who) },
             run,
             shared: shared.clone(),
             agent: self.name.agent,

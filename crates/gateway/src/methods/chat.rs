@@ -259,12 +259,13 @@ fn edited(params: &Params<'_>) -> Result<Option<EditedMessage>, ApiError> {
         return Err(ApiError::invalid("edits goes with the conversation that is kept here: leave history out"));
     }
     let value = Value::Object(members.clone());
-    let inner = Params::of(&value, &["place", "of"])?;
+    let inner = Params::of(&value, &["place", "of", "at"])?;
     let needed = |name: &str| {
         let count = inner.count(name, usize::MAX)?;
         count.ok_or_else(|| ApiError::invalid(format!("edits.{name} is required")))
     };
-    Ok(Some(EditedMessage { place: needed("place")?, of: needed("of")? }))
+    let at = inner.text("at")?.map(str::to_owned);
+    Ok(Some(EditedMessage { place: needed("place")?, of: needed("of")?, at }))
 }
 
 fn history(params: &Params<'_>) -> Result<Option<Vec<HistoryMessage>>, ApiError> {

@@ -63,12 +63,13 @@ const METHODS: &[MethodRow] = &[
     method(
         "chat.send",
         "{ message: string, messageId?: string, agentId?: string, sessionKey?: string, stream?: boolean, media?: string[], modelOverride?: string, \
-         history?: HistoryMessage[], edits?: { place: integer, of: integer }, skills?: string[], enableTools?: boolean }",
+         history?: HistoryMessage[], edits?: { place: integer, of: integer, at?: string }, skills?: string[], enableTools?: boolean }",
         "{ runId: string, content: string, usage: Usage, thinking?: string, media?: string[] } | \
          { injected: true, runId: string | null } | { cancelled: true } | { parked: true, approvalIds: string[] }",
         "when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message \
          takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its \
-         gates allow it; what came after it leaves the conversation and stays in its journal",
+         gates allow it; what came after it leaves the conversation and stays in its journal. `at` is its `created_at`: if \
+         another message stands there by now, nothing is sent",
     ),
     method(
         "chat.inject",
@@ -145,7 +146,12 @@ const METHODS: &[MethodRow] = &[
          `overwrite` it becomes what the record says, and secrets whose mask the record has stay today's. `dryRun` \
          writes nothing and says what would come of each",
     ),
-    method("hooks.delete", "{ hookId: string }", "{ hookId: string }", ""),
+    method(
+        "hooks.delete",
+        "{ hookId: string, reason?: string }",
+        "{ hookId: string }",
+        "`reason` says why, in the change log",
+    ),
     method(
         "hooks.toggle",
         "{ hookId: string, enabled: boolean, reason?: string }",
@@ -184,7 +190,12 @@ const METHODS: &[MethodRow] = &[
         "nothing is run; `configured` are the hooks of the configuration and the texts of skills at this checkpoint",
     ),
     method("hooks.budget.get", "{}", "Budget", ""),
-    method("hooks.budget.set", "{ tenantId: string, budgetTotal: integer }", "Budget", ""),
+    method(
+        "hooks.budget.set",
+        "{ tenantId: string, budgetTotal: integer, reason?: string }",
+        "Budget",
+        "It is a line of the change log; `reason` says why",
+    ),
 ];
 
 /// The events of a run: the `payload` of an event `agent`, by its `type`.

@@ -6,7 +6,7 @@ use domain::execution::redacted;
 use domain::fault::FaultKind;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalQuery, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules};
+use domain::store::{ApprovalQuery, NO_HOOK, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules};
 use domain::verdict::VerdictKind;
 use domain::webhook::WebhookEvent;
 use jiff::{SignedDuration, Timestamp};
@@ -53,7 +53,9 @@ pub(super) fn missed(
     if wanted(WebhookEvent::HookChanged) {
         let epoch = store.epoch()?;
         let lines = store.rule_changes_since(since, MAX_FOUND)?;
-        found.extend(lines.into_iter().map(|line| Happened::HookChanged(line, epoch)));
+        // A line without a hook is about a budget.
+        let about_hooks = lines.into_iter().filter(|line| line.hook_id.as_str() != NO_HOOK);
+        found.extend(about_hooks.map(|line| Happened::HookChanged(line, epoch)));
     }
     if wanted(WebhookEvent::BreakerTripped) {
         found.extend(open(&store.rules()?, since));

@@ -5,7 +5,7 @@ use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::content::{Attachment, Content, content, inline, object_of, of_url, only_text, text_of};
+use super::content::{Attachment, Content, Part, content, inline, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
@@ -14,13 +14,17 @@ pub(crate) const MEMBERS: &[(&str, Member)] = &[
     ("cache_control", Member::Ignored),
     ("container", Member::OnlyDefault),
     ("context_management", Member::OnlyDefault),
+    ("inference_geo", Member::Ignored),
     ("max_tokens", Member::Ignored),
     ("mcp_servers", Member::OnlyDefault),
     ("messages", Member::Read),
     ("metadata", Member::Ignored),
     ("model", Member::Read),
+    ("output_config", Member::Read),
+    ("output_format", Member::OnlyDefault),
     ("service_tier", Member::Ignored),
     ("skills", Member::Read),
+    ("speed", Member::Ignored),
     ("stop_sequences", Member::OnlyDefault),
     ("stream", Member::Read),
     ("system", Member::Read),
@@ -36,6 +40,10 @@ pub(crate) const MEMBERS: &[(&str, Member)] = &[
 pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
     let body = body.as_object().ok_or_else(|| ApiError::invalid("the body must be a JSON object"))?;
     check_members(body, MEMBERS)?;
+    // How much effort a model makes is the agent's; a form of answers is one that agents do not keep.
+    if body.get("output_config").and_then(|config| config.get("format")).is_some_and(|format| !format.is_null()) {
+        return Err(ApiError::invalid("`output_config.format` is not supported: the agent decides it"));
+    }
     let agent = needed(body, "model")?.to_owned();
     let list = body.get("messages").and_then(Value::as_array);
     let list = list.ok_or_else(|| ApiError::invalid("`messages` must be a list"))?;
@@ -43,12 +51,14 @@ pub(crate) fn read(body: &Value) -> Result<Asked, ApiError> {
     let system = (!system.is_empty())
         .then(|| WireMessage { kept: HistoryMessage::text(Role::System, system), files: Vec::new() });
     let messages: Result<Vec<_>, _> = list.iter().enumerate().map(|(i, one)| message(one, i)).collect();
-    let Said { history, prompt, files } = said(system.into_iter().chain(messages?).collect())?;
+    let messages = messages?.into_iter().flatten();
+    let Said { history, prompt, files } = said(system.into_iter().chain(messages).collect())?;
     let (stream, skills) = (flag(body, "stream")?, skills(body)?);
     Ok(Asked { agent, history, prompt, files, stream, usage_in_stream: true, skills })
 }
 
-fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
+/// A message; nothing where all of it was left out.
+fn message(value: &Value, i: usize) -> Result<Option<WireMessage>, ApiError> {
     let at = format!("messages[{i}]");
     let message = value.as_object().ok_or_else(|| ApiError::invalid(format!("`{at}` must be an object")))?;
     let role = match (message.get("role").and_then(Value::as_str), message.contains_key("_hook")) {
@@ -59,8 +69,29 @@ fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
         (Some(other), _) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
         (None, _) => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
     };
-    let files = if role == Role::User { file } else { only_text };
-    Ok(kept(message, role, content(message.get("content"), &at, files)?))
+    let parts = match role {
+        Role::User => asked,
+        Role::Assistant => spoken,
+        Role::System | Role::Tool => only_text,
+    };
+    let content = content(message.get("content"), &at, parts)?;
+    let is_empty = content.left_out && content.text.is_empty() && content.files.is_empty();
+    Ok((!is_empty).then(|| kept(message, role, content)))
+}
+
+/// What stands in a user's message beside text: files, and results of calls, which an agent has of its own.
+fn asked(part: &Object, at: &str) -> Result<Option<Part>, ApiError> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("tool_result") => Ok(Some(Part::LeftOut)),
+        Some(_) | None => Ok(file(part, at)?.map(Part::File)),
+    }
+}
+
+/// What stands in a model's message beside text: its thoughts and calls.
+fn spoken(part: &Object, _at: &str) -> Result<Option<Part>, ApiError> {
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+    let is_call = kind.ends_with("tool_use") || kind.ends_with("_tool_result");
+    Ok((is_call || ["thinking", "redacted_thinking"].contains(&kind)).then_some(Part::LeftOut))
 }
 
 /// An image or a document that stands among the parts of a message.
@@ -170,5 +201,29 @@ mod tests {
         assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::System]);
         let nobody = json!({ "model": "m", "messages": [{ "role": "system", "content": "x" }] });
         assert_eq!(read(&nobody).unwrap_err().message, "`messages[0].role`: there is no role \"system\"");
+    }
+
+    #[test]
+    fn what_a_model_and_its_vendor_said_to_one_another_is_left_out() {
+        let body = json!({ "model": "m", "max_tokens": 1, "output_config": { "effort": "low" }, "later": null, "messages": [
+            { "role": "user", "content": "a" },
+            { "role": "assistant", "content": [
+                { "type": "thinking", "thinking": "x", "signature": "s" },
+                { "type": "text", "text": "b" },
+                { "type": "tool_use", "id": "t", "name": "n", "input": {} },
+            ] },
+            { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t", "content": "r" }] },
+            { "role": "assistant", "content": [{ "type": "redacted_thinking", "data": "x" }] },
+            { "role": "user", "content": "c" },
+        ] });
+        let asked = read(&body).unwrap();
+        let said: Vec<&str> = asked.history.iter().map(|message| message.content.as_str()).collect();
+        assert_eq!((said, asked.prompt.as_str()), (vec!["a", "b"], "c"));
+        let mut last = body.clone();
+        last["messages"].as_array_mut().unwrap().truncate(3);
+        assert_eq!(read(&last).unwrap_err().message, "the last message must be the user's, and must not be empty");
+        let mut other = body;
+        other["output_config"] = json!({ "format": { "type": "json_schema" } });
+        assert!(read(&other).unwrap_err().message.starts_with("`output_config.format` is not supported"));
     }
 }

@@ -1,10 +1,17 @@
 //! The content of a message: its text, and the files that come with it. Pure.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use domain::json::{Object, Value};
 
 use crate::error::ApiError;
+
+/// Base64 with padding or without.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// How a reference to a file that was handed over before begins.
 pub(crate) const REFERENCE: &str = "media://";
@@ -31,16 +38,28 @@ pub(crate) enum Attachment {
 pub(crate) struct Content {
     pub(crate) text: String,
     pub(crate) files: Vec<Attachment>,
+    /// Whether something of it was left out.
+    pub(crate) left_out: bool,
+}
+
+/// A part of a message that is not of the type `text`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    File(Attachment),
+    /// A text all the same.
+    Text(String),
+    /// What a model and its vendor said to one another: an agent has nothing of it.
+    LeftOut,
 }
 
 /// Reads a part of a message; `Ok(None)` for one that no message of this kind has.
-type ReadFile = fn(&Object, &str) -> Result<Option<Attachment>, ApiError>;
+type ReadPart = fn(&Object, &str) -> Result<Option<Part>, ApiError>;
 
-/// The content of a message: a string, or parts. `file` reads the parts that are not text.
-pub(crate) fn content(value: Option<&Value>, at: &str, file: ReadFile) -> Result<Content, ApiError> {
+/// The content of a message: a string, or parts. `other` reads the parts that are not text.
+pub(crate) fn content(value: Option<&Value>, at: &str, other: ReadPart) -> Result<Content, ApiError> {
     let parts = match value {
         None | Some(Value::Null) => return Ok(Content::default()),
-        Some(Value::String(text)) => return Ok(Content { text: text.clone(), files: Vec::new() }),
+        Some(Value::String(text)) => return Ok(Content { text: text.clone(), ..Content::default() }),
         Some(Value::Array(parts)) => parts,
         Some(_) => return Err(ApiError::invalid(format!("`{at}.content` must be a string or a list of parts"))),
     };
@@ -52,8 +71,10 @@ pub(crate) fn content(value: Option<&Value>, at: &str, file: ReadFile) -> Result
         let text = part.get("text").and_then(Value::as_str).filter(|_| kind == "text");
         match text {
             Some(more) => content.text.push_str(more),
-            None => match file(part, &at)? {
-                Some(file) => content.files.push(file),
+            None => match other(part, &at)? {
+                Some(Part::File(file)) => content.files.push(file),
+                Some(Part::Text(more)) => content.text.push_str(&more),
+                Some(Part::LeftOut) => content.left_out = true,
                 None => return Err(ApiError::invalid(format!("`{at}`: parts of the type \"{kind}\" are not taken"))),
             },
         }
@@ -62,7 +83,7 @@ pub(crate) fn content(value: Option<&Value>, at: &str, file: ReadFile) -> Result
 }
 
 /// No part but text is taken.
-pub(crate) fn only_text(_part: &Object, _at: &str) -> Result<Option<Attachment>, ApiError> {
+pub(crate) fn only_text(_part: &Object, _at: &str) -> Result<Option<Part>, ApiError> {
     Ok(None)
 }
 
@@ -84,7 +105,9 @@ pub(crate) fn of_url(url: &str, file_name: &str, at: &str) -> Result<Attachment,
 
 /// The file whose content `data` is, in base64.
 pub(crate) fn inline(content_type: &str, data: &str, file_name: &str, at: &str) -> Result<Attachment, ApiError> {
-    let bytes = STANDARD.decode(data).map_err(|why| ApiError::invalid(format!("`{at}`: no base64: {why}")))?;
+    // As programs write it: with or without padding, in lines or in one.
+    let data: String = data.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    let bytes = LENIENT.decode(data).map_err(|why| ApiError::invalid(format!("`{at}`: no base64: {why}")))?;
     Ok(Attachment::Inline { content_type: content_type.to_owned(), bytes, file_name: file_name.to_owned() })
 }
 

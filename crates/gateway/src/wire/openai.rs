@@ -4,7 +4,7 @@ use domain::json::{Object, Value, from_value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::content::{Attachment, content, object_of, of_url, only_text, text_of};
+use super::content::{Attachment, Part, content, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
@@ -27,6 +27,7 @@ pub(crate) const MEMBERS: &[(&str, Member)] = &[
     ("prediction", Member::OnlyDefault),
     ("presence_penalty", Member::Ignored),
     ("prompt_cache_key", Member::Ignored),
+    ("prompt_cache_retention", Member::Ignored),
     ("reasoning_effort", Member::Ignored),
     ("response_format", Member::OnlyDefault),
     ("safety_identifier", Member::Ignored),
@@ -73,8 +74,12 @@ fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
         Some(other) => return Err(ApiError::invalid(format!("`{at}.role`: there is no role \"{other}\""))),
         None => return Err(ApiError::invalid(format!("`{at}.role` must be a string"))),
     };
-    let files = if role == Role::User { file } else { only_text };
-    let mut read = kept(message, role, content(message.get("content"), &at, files)?);
+    let parts = match role {
+        Role::User => file,
+        Role::Assistant => refusal,
+        Role::System | Role::Tool => only_text,
+    };
+    let mut read = kept(message, role, content(message.get("content"), &at, parts)?);
     let kept = &mut read.kept;
     if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
         kept.tool_calls =
@@ -86,19 +91,30 @@ fn message(value: &Value, i: usize) -> Result<WireMessage, ApiError> {
     Ok(read)
 }
 
+/// What a model said why it would not go on.
+fn refusal(part: &Object, at: &str) -> Result<Option<Part>, ApiError> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("refusal") => Ok(Some(Part::Text(text_of(part, "refusal", at)?.to_owned()))),
+        Some(_) | None => Ok(None),
+    }
+}
+
 /// An image or a file that stands among the parts of a message.
-fn file(part: &Object, at: &str) -> Result<Option<Attachment>, ApiError> {
+fn file(part: &Object, at: &str) -> Result<Option<Part>, ApiError> {
     match part.get("type").and_then(Value::as_str) {
         Some("image_url") => {
             let (image, at) = (object_of(part, "image_url", at)?, format!("{at}.image_url"));
-            of_url(text_of(image, "url", &at)?, "", &format!("{at}.url")).map(Some)
+            of_url(text_of(image, "url", &at)?, "", &format!("{at}.url")).map(Part::File).map(Some)
         }
         Some("file") => {
             let (file, at) = (object_of(part, "file", at)?, format!("{at}.file"));
             let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
             match file.get("file_id").and_then(Value::as_str) {
-                Some(id) => Ok(Some(Attachment::Kept(id.to_owned()))),
-                None => of_url(text_of(file, "file_data", &at)?, name, &format!("{at}.file_data")).map(Some),
+                Some(id) => Ok(Some(Part::File(Attachment::Kept(id.to_owned())))),
+                None => {
+                    let read = of_url(text_of(file, "file_data", &at)?, name, &format!("{at}.file_data"));
+                    read.map(Part::File).map(Some)
+                }
             }
         }
         Some(_) | None => Ok(None),
@@ -221,6 +237,22 @@ mod tests {
             ]
         );
         assert_eq!((asked.history.len(), asked.prompt.as_str()), (2, ""));
+    }
+
+    #[test]
+    fn a_refusal_of_the_model_and_base64_as_programs_write_it_are_read() {
+        let image = |data: &str| json!({ "type": "image_url", "image_url": { "url": format!("data:image/png;base64,{data}") } });
+        let body = json!({ "model": "m", "prompt_cache_retention": "24h", "messages": [
+            { "role": "assistant", "content": [{ "type": "refusal", "refusal": "no" }] },
+            { "role": "user", "content": [image("AAE"), image("AA\nE=\r\n")] },
+        ] });
+        let asked = read(&body).unwrap();
+        assert_eq!(asked.history[0].content, "no");
+        let bytes = |place: usize| match &asked.files[place].1 {
+            Attachment::Inline { bytes, .. } => bytes.clone(),
+            Attachment::Kept(id) => panic!("{id}"),
+        };
+        assert_eq!([bytes(0), bytes(1)], [vec![0, 1], vec![0, 1]]);
     }
 
     #[test]

@@ -36,8 +36,12 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
         }
         TurnEnding::Failed { stage, text } => {
             let kind = if report.at_limit { "iteration_limit" } else { "failed" };
-            let details = json!({ "kind": kind, "stage": stage, "runId": id, "effect": run.has_effect() });
-            Err(ApiError::new(ErrorCode::Unavailable, text).with_details(details))
+            let (class, wait) = run.failing_model().filter(|_| stage == "llm").unzip();
+            let details = json!({
+                "kind": kind, "stage": stage, "class": class, "runId": id, "effect": run.has_effect(),
+            });
+            let retry_after_ms = wait.flatten().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+            Err(ApiError { retry_after_ms, ..ApiError::new(ErrorCode::Unavailable, text).with_details(details) })
         }
         TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
     }

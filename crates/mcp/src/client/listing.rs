@@ -1,17 +1,15 @@
 //! The tools that a server lists, and what they are called here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::json::{Value, json};
 use domain::llm::ToolDef;
-use domain::tool::Annotations;
+use domain::tool::{Annotations, mcp_tool_names};
 use domain::tool_schema::{self, expanded};
 use engine::Tool;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::{Peer, ServiceError};
-use sha2::{Digest as _, Sha256};
 
 use super::link::Trouble;
 use super::shared::{Shared, undelivered, value_of};
@@ -21,10 +19,6 @@ use super::tool::McpTool;
 const MAX_TOOLS: usize = 512;
 /// Most pages that are asked for, so that a server which never ends its list does not hold us.
 const MAX_PAGES: usize = 128;
-/// Longest name of a tool, in bytes: what providers take.
-const MAX_NAME_BYTES: usize = 64;
-/// Hexadecimal digits that tell cut and clashing names apart: among 512 tools, two alike are one in 30,000.
-const MARK_DIGITS: usize = 8;
 /// Most schemas that all tools of one server may come to, references followed: ten times what one tool may, and what is
 /// read within a second.
 const MAX_SCHEMAS: u64 = 10 * tool_schema::MAX_SCHEMAS;
@@ -72,7 +66,7 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Value, 
 /// The tools of a list, named; what is none, or named as another, is left out.
 fn adopt(found: Vec<Value>, server: &Arc<Shared>) -> Vec<Arc<dyn Tool>> {
     let own: Vec<&str> = found.iter().map(|tool| tool.get("name").and_then(Value::as_str).unwrap_or("")).collect();
-    let names = names(&server.spec.name, &own);
+    let names = mcp_tool_names(&server.spec.name, &own);
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut left = SchemaBudget(MAX_SCHEMAS);
     for (tool, name) in found.iter().zip(names) {
@@ -133,67 +127,9 @@ fn read(tool: &Value, name: &str, server: &Arc<Shared>) -> McpTool {
     }
 }
 
-/// Our name for each of the server's; none for an empty one and for the second of two that are the same.
-///
-/// Names that need no change are given first, so that a server cannot take the name of one of its tools away by
-/// listing another before it.
-fn names(server: &str, own: &[&str]) -> Vec<Option<String>> {
-    let mut named: Vec<Option<String>> = vec![None; own.len()];
-    let (mut seen, mut taken) = (BTreeSet::new(), BTreeSet::new());
-    let fresh: Vec<bool> = own.iter().map(|own| !own.is_empty() && seen.insert(*own)).collect();
-    let plain = |own: &str| format!("mcp_{}_{own}", clean(server));
-    for (at, own) in own.iter().enumerate().filter(|(at, own)| fresh[*at] && clean(own) == **own) {
-        let name = plain(own);
-        if name.len() <= MAX_NAME_BYTES && taken.insert(name.clone()) {
-            named[at] = Some(name);
-        }
-    }
-    for (at, own) in own.iter().enumerate().filter(|(at, _)| fresh[*at]) {
-        if named[at].is_none() {
-            let name = plain(&clean(own));
-            let candidates = [(name.len() <= MAX_NAME_BYTES).then(|| name.clone()), Some(marked(&name, own))];
-            named[at] = candidates.into_iter().flatten().find(|name| taken.insert(name.clone()));
-        }
-    }
-    named
-}
-
-/// `text` with what providers do not take in a name replaced.
-fn clean(text: &str) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    text.chars().map(keep).collect()
-}
-
-/// `name`, cut if need be, with digits that only `own` has.
-fn marked(name: &str, own: &str) -> String {
-    let digits: String = Sha256::digest(own).iter().map(|byte| format!("{byte:02x}")).collect();
-    // ASCII, since it is clean.
-    let kept = name.len().min(MAX_NAME_BYTES - MARK_DIGITS - 1);
-    format!("{}_{}", &name[..kept], &digits[..MARK_DIGITS])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_clean_short_and_their_own() {
-        let check = |own: &[&str]| {
-            let names = names("my.srv", own);
-            let too_long = names.iter().flatten().find(|name| name.len() > MAX_NAME_BYTES);
-            assert_eq!(too_long, None);
-            names.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>()
-        };
-        assert_eq!(check(&["read", "a/b", "größe"]), ["mcp_my_srv_read", "mcp_my_srv_a_b", "mcp_my_srv_gr__e"]);
-        assert_eq!(
-            check(&["a.b", "a_b", "a/b"]),
-            ["mcp_my_srv_a_b_2e7336dc", "mcp_my_srv_a_b", "mcp_my_srv_a_b_c14cddc0"]
-        );
-        assert_eq!(check(&["x", "x", ""]), ["mcp_my_srv_x", "", ""]);
-        let long = check(&[&"l".repeat(200), &"l".repeat(53), &"l".repeat(54), &format!("{}m", "l".repeat(199))]);
-        assert_eq!(long[1], format!("mcp_my_srv_{}", "l".repeat(53)));
-        assert_eq!(BTreeSet::from_iter(&long).len(), 4, "{long:?}");
-    }
 
     #[test]
     fn a_tool_that_runs_only_as_a_task_is_not_offered() {

@@ -10,8 +10,8 @@ use domain::id::{HookId, TenantId};
 use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, LoggedChange, OnKept, RecordQuery, RecordStore, RoomSoon, RuleChange, RuleChangeResult,
-    RuleStore, StoreError, StoredEvent, StoredRules, Tenant,
+    Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, RecordQuery, RecordStore, RoomSoon, RuleChange,
+    RuleChangeResult, RuleStore, StoreError, StoredEvent, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 use store::Store;
@@ -115,7 +115,7 @@ impl BudgetStore for Counted {
         self.asked().settle(tenant, delta, now)
     }
 
-    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
-        self.asked().set_budget(tenant, total, now)
+    fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
+        self.asked().set_budget(tenant, change)
     }
 }

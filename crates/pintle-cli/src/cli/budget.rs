@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT};
 use domain::json::json;
-use domain::store::{Budget, Tenant};
+use domain::store::{Actor, Budget, BudgetChange, Tenant};
+use rules::admin::reason_said;
 use store::Store;
 
 use super::audit::{failed, no_tenant};
@@ -42,6 +43,9 @@ pub struct SetArgs {
     /// The tenant [default: default]
     #[arg(long, value_name = "SLUG")]
     tenant: Option<String>,
+    /// Why, for the change log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -60,9 +64,13 @@ pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliErro
             let budget = store.budget(&tenant.id, now).map_err(failed)?;
             (tenant, budget, json)
         }
-        BudgetCommand::Set(SetArgs { total, tenant, json }) => {
+        BudgetCommand::Set(SetArgs { total, tenant, reason, json }) => {
             let tenant = named(&*store, tenant.as_deref())?;
-            let budget = store.set_budget(&tenant.id, total, now).map_err(failed)?;
+            let by = Actor { name: "cli".to_owned(), at: now };
+            let reason = reason.unwrap_or_default();
+            let reason = reason_said(&reason).map_err(|error| CliError::failed(error.to_string()))?.to_owned();
+            let change = BudgetChange { reason, ..BudgetChange::to(total, by) };
+            let budget = store.set_budget(&tenant.id, &change).map_err(failed)?;
             (tenant, budget, json)
         }
     };

@@ -30,9 +30,9 @@ pub enum HooksCommand {
     /// Enable a rule; closes its circuit breaker
     Enable(manage::OneArgs),
     /// Disable a rule
-    Disable(manage::OneArgs),
+    Disable(manage::OffArgs),
     /// Delete a rule; what it did stays in the history
-    Remove(manage::OneArgs),
+    Remove(manage::OffArgs),
     /// Close the circuit breaker of a rule
     Reset(manage::ResetArgs),
     /// What rules did, newest first
@@ -70,7 +70,7 @@ pub(super) fn run(global: &Global, command: HooksCommand) -> Result<u8, CliError
         HooksCommand::Show(args) => show::run(global, &args),
         HooksCommand::Add(args) => add::run(global, &args),
         HooksCommand::Set(args) => set::run(global, &args),
-        HooksCommand::Enable(args) => manage::toggle(global, &args, true),
+        HooksCommand::Enable(args) => manage::enable(global, args),
         HooksCommand::Disable(args) => manage::toggle(global, &args, false),
         HooksCommand::Remove(args) => manage::remove(global, &args),
         HooksCommand::Reset(args) => manage::reset(global, &args),

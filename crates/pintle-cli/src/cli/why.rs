@@ -55,6 +55,9 @@ const HISTORY_WITHHELD: &str = "history_withheld";
 /// The event of a call that had a permit and no tool, as records name it.
 const TOOL_MISSING: &str = "tool_missing";
 
+/// The event of a call that did not run because its arguments could not be read.
+const ARGUMENTS_UNREADABLE: &str = "arguments_unreadable";
+
 /// Flags of `why`.
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]

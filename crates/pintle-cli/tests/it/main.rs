@@ -52,6 +52,7 @@ mod skills_explain;
 mod store;
 mod stored_hooks;
 mod terminal;
+mod tool_door;
 mod transcripts;
 mod trust;
 mod untrusted_rules;

@@ -71,6 +71,7 @@ pages! {
     sessions = "docs/guide/sessions.md",
     skills = "docs/guide/skills.md",
     starter_guards = "docs/guide/starter-guards.md",
+    tool_door = "docs/guide/tool-door.md",
     what_hooks_cannot_stop = "docs/guide/what-hooks-cannot-stop.md",
     your_first_hook = "docs/guide/your-first-hook.md",
 }

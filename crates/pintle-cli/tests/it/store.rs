@@ -68,7 +68,7 @@ fn a_rule_that_somebody_deleted_with_an_entry_of_its_own_refuses_until_a_person_
     let store = open("sqlite://pintle.db", &env.path("data/pintle"), Durability::Commit).unwrap();
     let rule = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "no-push").unwrap();
     let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
-    store.change(vec![RuleChange::Delete(rule.id)], &by).unwrap();
+    store.change(vec![RuleChange::delete(rule.id)], &by).unwrap();
     drop(store);
     let wrong = "`no-push` was changed by something other than Pintle, and its entry in the audit chain has no seal";
     for _ in 0..2 {

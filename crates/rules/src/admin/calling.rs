@@ -61,8 +61,9 @@ impl RuleAdmin {
                 Ok(json!({ "hook": self.get(by, params.hook()?).await? }))
             }
             "hooks.delete" => {
-                let id = Params::of(params, &["hookId"])?.hook()?;
-                self.delete(by, id).await?;
+                let params = Params::of(params, &["hookId", "reason"])?;
+                let id = params.hook()?;
+                self.remove(by, id, params.text("reason", "invalid reason")?.unwrap_or_default()).await?;
                 Ok(json!({ "hookId": id }))
             }
             "hooks.toggle" => {
@@ -95,11 +96,12 @@ impl RuleAdmin {
                 Ok(json!(self.budget(by).await?))
             }
             "hooks.budget.set" => {
-                let params = Params::of(params, &["tenantId", "budgetTotal"])?;
+                let params = Params::of(params, &["tenantId", "budgetTotal", "reason"])?;
                 let tenant = params.tenant()?.unwrap_or_else(|| TenantId::from(""));
                 let total = params.number("budgetTotal")?;
                 let total = total.ok_or_else(|| AdminError::invalid("budgetTotal is required"))?;
-                Ok(json!(self.set_budget(by, &tenant, total).await?))
+                let reason = params.text("reason", "invalid reason")?.unwrap_or_default();
+                Ok(json!(self.set_budget(by, &tenant, (total, reason)).await?))
             }
             other => Err(AdminError::invalid(format!("unknown method: {other}"))),
         }

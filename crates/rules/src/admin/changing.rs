@@ -30,6 +30,18 @@ const MAX_REASON_CHARS: usize = 255;
 
 /// Why a hook is off from now on; nothing where it is on.
 fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
+    let reason = said(reason)?;
+    if record::is_own_reason(reason) {
+        return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
+    }
+    Ok(if enabled { String::new() } else { reason.to_owned() })
+}
+
+/// A reason as it is kept.
+///
+/// # Errors
+/// It is longer than 255 characters, or holds control characters.
+pub fn said(reason: &str) -> Result<&str, AdminError> {
     let reason = reason.trim();
     let length = reason.chars().count();
     if length > MAX_REASON_CHARS {
@@ -38,10 +50,7 @@ fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
     if reason.chars().any(char::is_control) {
         return Err(AdminError::invalid("reason has control characters"));
     }
-    if record::is_own_reason(reason) {
-        return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
-    }
-    Ok(if enabled { String::new() } else { reason.to_owned() })
+    Ok(reason)
 }
 
 /// Why one attempt came to nothing.
@@ -90,9 +99,18 @@ impl RuleAdmin {
     /// # Errors
     /// There is none, it is shipped, it comes from a file; or the caller may not.
     pub async fn delete(&self, by: &Caller, id: &str) -> Result<(), AdminError> {
+        self.remove(by, id, "").await
+    }
+
+    /// The same, and keeps why in the change log.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete); or `reason` is too long.
+    pub async fn remove(&self, by: &Caller, id: &str, reason: &str) -> Result<(), AdminError> {
         by.at_least(CallerRole::Admin, "delete")?;
+        let reason = said(reason)?.to_owned();
         let (by, id) = (by.clone(), hook_id(id)?);
-        self.blocking(move |rule_admin| rule_admin.delete_now(&by, &id)).await
+        self.blocking(move |rule_admin| rule_admin.delete_now(&by, &id, reason)).await
     }
 
     /// Switches a hook on or off. Says whether it acts now. On closes its circuit breaker.
@@ -155,7 +173,7 @@ impl RuleAdmin {
         Ok(UpdatedRule { version, warnings: read.warnings })
     }
 
-    fn delete_now(&self, by: &Caller, id: &HookId) -> Result<(), AdminError> {
+    fn delete_now(&self, by: &Caller, id: &HookId, reason: String) -> Result<(), AdminError> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
         owned(by, current)?;
@@ -165,7 +183,7 @@ impl RuleAdmin {
         }
         self.parts
             .hooks
-            .change(vec![RuleChange::Delete(id.clone())], &self.actor(by))
+            .change(vec![RuleChange::Delete { id: id.clone(), reason }], &self.actor(by))
             .map_err(|error| missing(error, id))?;
         self.parts.rule_cache.release(id, None);
         self.in_force()

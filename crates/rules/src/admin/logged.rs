@@ -1,11 +1,13 @@
 //! The change log: page by page, as versions of a hook, and back to one of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, json};
 use domain::rule::HookScope;
-use domain::store::LoggedChange;
+use domain::store::{LoggedChange, NO_HOOK};
 
 use super::history::MAX_PAGE;
 use super::reading::hook_id;
@@ -48,7 +50,12 @@ impl RuleAdmin {
         let is_end = lines.len() <= limit;
         let view = self.view(by).await?;
         let hides = |line: &LoggedChange| !by.is_master() && line.tenant_id == TenantId::sentinel();
-        let name_of = |id: &HookId| view.visible().find(|hook| hook.id == *id).map(|hook| hook.name.clone());
+        let mut names: BTreeMap<HookId, String> =
+            view.visible().map(|hook| (hook.id.clone(), hook.name.clone())).collect();
+        let is_gone = |id: &HookId| id.as_str() != NO_HOOK && !names.contains_key(id);
+        let gone = lines.iter().take(limit).map(|line| line.hook_id.clone()).filter(is_gone).collect();
+        names.extend(self.last_names(gone).await?);
+        let name_of = |id: &HookId| names.get(id).cloned();
         let mut page = ChangePage { lines: Vec::new(), next_cursor: String::new() };
         for line in lines.into_iter().take(limit) {
             page.next_cursor = URL_SAFE_NO_PAD.encode(format!("{}|{}", line.at, line.id));
@@ -59,6 +66,20 @@ impl RuleAdmin {
             page.next_cursor.clear();
         }
         Ok(page)
+    }
+
+    /// What hooks that are gone were called last, as far as the change log tells.
+    async fn last_names(&self, gone: BTreeSet<HookId>) -> Result<BTreeMap<HookId, String>, AdminError> {
+        self.blocking(move |rule_admin| {
+            let mut names = BTreeMap::new();
+            for id in gone {
+                if let Some(name) = last_name(&rule_admin.parts.hooks.changes(&id, MAX_LINES)?) {
+                    names.insert(id, name);
+                }
+            }
+            Ok(names)
+        })
+        .await
     }
 
     /// The changes of one hook, as [`change_log`](Self::change_log) has them.
@@ -120,7 +141,7 @@ fn shown(line: &LoggedChange, name: Option<String>) -> Value {
     json!({
         "id": line.id,
         "tenant_id": line.tenant_id,
-        "hook_id": line.hook_id,
+        "hook_id": (line.hook_id.as_str() != NO_HOOK).then_some(&line.hook_id),
         "hook_name": name.filter(|name| !name.is_empty()),
         "at": line.at,
         "actor": line.actor,
@@ -145,6 +166,18 @@ fn restored(row: &Object) -> Object {
     let kept = |name: &str| !NOT_RESTORED.contains(&name) && name != "enabled" && name != "scope";
     let value = |value: &Value| if value.is_null() { json!("") } else { value.clone() };
     row.iter().filter(|(name, _)| kept(name)).map(|(name, was)| (name.clone(), value(was))).collect()
+}
+
+/// The name that `lines`, newest first, tell of last.
+fn last_name(lines: &[LoggedChange]) -> Option<String> {
+    let operations =
+        lines.iter().filter_map(|line| line.diff.as_array()).flat_map(|operations| operations.iter().rev());
+    let mut names = operations.filter_map(|operation| match operation["path"].as_str()? {
+        "" => operation["value"]["name"].as_str(),
+        "/name" => operation["value"].as_str(),
+        _ => None,
+    });
+    names.next().map(str::to_owned)
 }
 
 /// The versions that `lines`, newest first, tell of, oldest first: each patch over what was there before.
@@ -260,6 +293,17 @@ mod tests {
         assert_eq!(said[1], (2, &json!({"name": "g", "enabled": true, "config": {"a/b": 2}, "agent_ids": ["x"]})));
         assert_eq!(said[2].1["enabled"], false);
         assert_eq!(said.len(), 3);
+    }
+
+    #[test]
+    fn a_hook_that_is_gone_is_called_as_it_was_last() {
+        let created = line(1, "created", json!([{"op": "replace", "path": "", "value": {"name": "old"}}]));
+        let renamed = line(2, "updated", json!([{"op": "replace", "path": "/name", "value": "new"}]));
+        let other = line(3, "updated", json!([{"op": "replace", "path": "/priority", "value": 5}]));
+        let deleted = line(3, "deleted", json!([{"op": "replace", "path": "", "value": null}]));
+        assert_eq!(last_name(&[deleted.clone(), other.clone(), renamed, created.clone()]).as_deref(), Some("new"));
+        assert_eq!(last_name(&[deleted.clone(), other, created]).as_deref(), Some("old"));
+        assert_eq!(last_name(&[deleted]), None);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::rule::HookScope;
-use domain::store::{Budget, LoggedChange, StoreError};
+use domain::store::{Budget, BudgetChange, LoggedChange, StoreError};
 
+use super::changing::said;
 use super::reading::hook_id;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
@@ -19,11 +20,16 @@ impl RuleAdmin {
         self.blocking(move |rule_admin| Ok(rule_admin.parts.budgets.budget(&tenant, rule_admin.now())?)).await
     }
 
-    /// Sets what a tenant may spend on judges a month.
+    /// Sets what a tenant may spend on judges a month, and why, which stands in the change log.
     ///
     /// # Errors
     /// There is no such tenant, or the number is negative; or the caller is no owner.
-    pub async fn set_budget(&self, by: &Caller, tenant: &TenantId, total: i64) -> Result<Budget, AdminError> {
+    pub async fn set_budget(
+        &self,
+        by: &Caller,
+        tenant: &TenantId,
+        (total, reason): (i64, &str),
+    ) -> Result<Budget, AdminError> {
         if !by.is_master() {
             return Err(AdminError::no_master());
         }
@@ -32,8 +38,9 @@ impl RuleAdmin {
         }
         let id = uuid::Uuid::parse_str(tenant.as_str()).map_err(|_| AdminError::invalid("invalid tenantId"))?;
         let tenant = TenantId::new(id.to_string());
+        let change = BudgetChange { total, by: self.actor(by), reason: said(reason)?.to_owned() };
         self.blocking(move |rule_admin| {
-            let set = rule_admin.parts.budgets.set_budget(&tenant, total, rule_admin.now());
+            let set = rule_admin.parts.budgets.set_budget(&tenant, &change);
             set.map_err(|error| match error {
                 StoreError::NotFound(_) => {
                     AdminError::new(AdminErrorCode::NotFound, format!("tenant not found: {tenant}"))

@@ -8,8 +8,8 @@ use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
 use domain::rule::Rule;
 use domain::store::{
-    Actor, Budget, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange, RuleChangeResult, RuleStore,
-    StoreError, StoredRules, Tenant,
+    Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange,
+    RuleChangeResult, RuleStore, StoreError, StoredRules, Tenant,
 };
 use jiff::Timestamp;
 
@@ -113,10 +113,13 @@ impl BudgetStore for Memory {
         })
     }
 
-    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
-        self.of_account(tenant, now, |account| {
-            account.total = total;
-            account.shown()
+    fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
+        let set = |account: &mut Account| (std::mem::replace(&mut account.total, change.total), account.shown());
+        let (before, budget) = self.of_account(tenant, change.by.at, set)?;
+        let line = rules::budget_line(tenant, before, change);
+        self.transaction(&change.by, |rules, _| {
+            rules.log_budget(line);
+            Ok(budget)
         })
     }
 }

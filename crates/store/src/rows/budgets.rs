@@ -50,15 +50,16 @@ pub(crate) fn settle(db: &dyn Db, tenant: &TenantId, delta: i64, now: Timestamp)
     Ok((account.shown(), warns))
 }
 
-/// Sets what may be spent a month.
-pub(crate) fn set(db: &dyn Db, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, Failure> {
-    let account = Account { total, ..touched(db, tenant, now)? };
+/// Sets what may be spent a month. Gives what it was before, and what is left now.
+pub(crate) fn set(db: &dyn Db, tenant: &TenantId, total: i64, now: Timestamp) -> Result<(i64, Budget), Failure> {
+    let before = touched(db, tenant, now)?;
+    let (was, account) = (before.total, Account { total, ..before });
     let id = rules::uuid(tenant.as_str());
     db.run(
         "UPDATE tenant_hook_budget SET budget_total = ?2, updated_at = ?3 WHERE tenant_id = ?1",
         &[id.into(), total.into(), rules::column(now).into()],
     )?;
-    Ok(account.shown())
+    Ok((was, account.shown()))
 }
 
 /// The row of `tenant` in the month of `now`, or in a later one if somebody with a faster clock was there. Nobody else

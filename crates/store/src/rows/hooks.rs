@@ -118,11 +118,11 @@ fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChang
             lines.push(log(db, RowChange::of(&new, action, rules::diff(Some(&old), Some(&new))), by)?);
             Ok(new.version)
         }
-        RuleChange::Delete(id) => {
+        RuleChange::Delete { id, reason } => {
             let old = row(db, id)?;
             whole(db.run("DELETE FROM agent_hooks WHERE id = ?1", &[old.id.as_str().into()])?)?;
             let gone = Rule { version: 0, ..old.clone() };
-            lines.push(log(db, RowChange::of(&gone, DELETED, rules::diff(Some(&old), None)), by)?);
+            lines.push(log(db, RowChange::of(&gone, DELETED, rules::deletion(&old, reason)), by)?);
             Ok(gone.version)
         }
     }
@@ -198,6 +198,13 @@ fn insert_line(db: &dyn Db, line: LoggedChange, by: &Actor) -> Result<LoggedChan
 /// The same, and an entry in the audit chain: where nothing else is to be changed.
 fn log_alone(db: &dyn Db, change: RowChange<'_>, (epoch, changer): (u64, &Changer<'_>)) -> Result<(), Failure> {
     let line = log(db, change, changer.by)?;
+    audit::append_sealed(db, &[&note(db, &line, (epoch, changer.by.at))?], changer.key).map(drop)
+}
+
+/// A line about the budget of a tenant, and its entry in the audit chain.
+pub(crate) fn log_budget(db: &dyn Db, line: LoggedChange, changer: &Changer<'_>) -> Result<(), Failure> {
+    let epoch = epoch::raise(db)?;
+    let line = insert_line(db, line, changer.by)?;
     audit::append_sealed(db, &[&note(db, &line, (epoch, changer.by.at))?], changer.key).map(drop)
 }
 

@@ -43,6 +43,15 @@ pub(crate) fn diff(before: Option<&Rule>, after: Option<&Rule>) -> Value {
     masked(patch(&shown(before, old), &shown(after, new)))
 }
 
+/// The difference that is left of a row that goes: why, where somebody says it, and that it is gone.
+pub(crate) fn deletion(old: &Rule, reason: &str) -> Value {
+    let mut patch = diff(Some(old), None);
+    if let (false, Some(operations)) = (reason.is_empty(), patch.as_array_mut()) {
+        operations.insert(0, json!({"op": "add", "path": "/disabled_reason", "value": reason}));
+    }
+    patch
+}
+
 /// The difference between the tenants that a global hook is off for, each with since when.
 pub(crate) fn trips_diff(before: &BTreeMap<TenantId, String>, after: &BTreeMap<TenantId, String>) -> Value {
     let shown = |trips: &BTreeMap<TenantId, String>| {

@@ -9,7 +9,7 @@ use domain::approval::ApprovalState;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::rule::{HookScope, Rule};
-use domain::store::RuleChange;
+use domain::store::{Actor, BudgetChange, RuleChange};
 use domain::tool::CallPlace;
 use domain::verdict::VerdictKind;
 use pintle_store::AnchorFile;
@@ -220,7 +220,7 @@ fn filled(world: &World<'_>) {
         Rule { tenant_id: TenantId::from(SENTINEL_TENANT), scope: HookScope::Global, ..rule(everywhere, "everywhere") };
     store.change(vec![RuleChange::Create(Box::new(global))], &by()).unwrap();
     store.trip(&HookId::from(everywhere), &tenant, &by()).unwrap();
-    store.set_budget(&tenant, 500, now).unwrap();
+    store.set_budget(&tenant, &BudgetChange::to(500, Actor { at: now, ..by() })).unwrap();
     let who = Identity::top("main", "cli:1", TurnId::fresh());
     let asked = question("asked", &who, &call(r#"{"command":"rm -rf build"}"#)).at(CallPlace::in_folder("/work"));
     store.ask(asked, moment(0)).unwrap();

@@ -157,7 +157,7 @@ fn executions_outlive_their_hooks_by_way_of_ports<S: EvidenceStore + RuleStore>(
     keep(store, vec![event.clone()]).unwrap();
     let of_hook = ExecutionQuery { hook: Some(hook.clone()), limit: 9, ..ExecutionQuery::default() };
     let row = store.executions(&of_hook).unwrap().pop().unwrap();
-    store.change(vec![RuleChange::Delete(hook)], &actor()).unwrap();
+    store.change(vec![RuleChange::delete(hook)], &actor()).unwrap();
     assert_eq!(store.executions(&of_hook), Ok(Vec::new()));
     assert_eq!(store.execution(&row.id).unwrap().unwrap().hook_id, None);
     assert!(all(store).iter().any(|it| it.id == row.id && it.hook_id.is_none()));

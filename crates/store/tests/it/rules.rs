@@ -12,7 +12,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
 use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, OutboxJob, OutboxStore, RuleChange, Tenant};
+use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, Tenant};
 use jiff::{SignedDuration, Timestamp};
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys};
@@ -98,7 +98,7 @@ fn now() -> Timestamp {
 /// Each worker has a store of its own, as a process has; together they book no more than there is.
 fn nobody_overdraws(stores: &[Box<dyn RuleBackend>]) {
     let tenant = TenantId::default_tenant();
-    stores[0].set_budget(&tenant, 1000, now()).unwrap();
+    stores[0].set_budget(&tenant, &BudgetChange::to(1000, Actor { name: "cli".into(), at: now() })).unwrap();
     let booked: usize = thread::scope(|scope| {
         let tenant = &tenant;
         let one = |store: &dyn RuleBackend| (0..60).filter(|_| store.reserve(tenant, 7, now()).unwrap()).count();

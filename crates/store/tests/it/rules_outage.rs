@@ -104,7 +104,7 @@ fn everything_is_refused(store: &Postgres) {
         store.rules().err(),
         store.epoch().err(),
         store.hook(&id).err(),
-        store.change(vec![RuleChange::Delete(id.clone())], &by()).err(),
+        store.change(vec![RuleChange::delete(id.clone())], &by()).err(),
         store.changes(&id, 1).err(),
         store.trip(&id, &tenant, &by()).err(),
         store.reset(&id, None, &by()).err(),
@@ -238,7 +238,7 @@ fn a_change_of_another_process_is_heard_and_so_is_the_end_of_an_outage() {
     server.restart();
     hears("the line is there again");
     assert!(listening.is_told());
-    other.change(vec![RuleChange::Delete(HookId::from(id(1).as_str()))], &by()).unwrap();
+    other.change(vec![RuleChange::delete(HookId::from(id(1).as_str()))], &by()).unwrap();
     hears("a change after the outage");
     assert_eq!(own.rules().unwrap().hooks.len(), 2);
     drop(listening);

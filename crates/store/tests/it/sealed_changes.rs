@@ -64,7 +64,7 @@ fn a_rule_that_is_changed_with_an_entry_that_no_host_sealed_stays_in_doubt() {
     in_both(|world| {
         let theirs = stranger(&world);
         let made = RuleChange::Create(Box::new(rule(NEW, "let-all")));
-        theirs.change(vec![edited(), RuleChange::Delete(HookId::from(OTHER)), made], &by()).unwrap();
+        theirs.change(vec![edited(), RuleChange::delete(HookId::from(OTHER)), made], &by()).unwrap();
         drop(theirs);
         for _ in 0..3 {
             let ours = world.open().unwrap();
@@ -157,7 +157,7 @@ fn hosts_with_one_key_take_what_the_other_one_changes_and_without_it_name_it() {
         let other = tempfile::tempdir().unwrap();
         let theirs = host(&world, other.path(), (Some(OTHER_KEY), None));
         assert_eq!(doubts(&*theirs), BTreeMap::new());
-        theirs.change(vec![RuleChange::Delete(HookId::from(OTHER))], &by()).unwrap();
+        theirs.change(vec![RuleChange::delete(HookId::from(OTHER))], &by()).unwrap();
         for _ in 0..2 {
             assert_eq!(doubts(&*ours(None)), each(&DoubtKind::OtherKey, &[OTHER]));
         }
@@ -186,7 +186,7 @@ fn what_was_written_before_there_were_seals_counts_and_no_more_of_it() {
         stranger(&world).change(vec![edited()], &by()).unwrap();
         assert_eq!(doubts(&*world.open().unwrap()), BTreeMap::new());
         assert!(anchor.read().unwrap().unwrap().is_sealed, "seals begin");
-        stranger(&world).change(vec![RuleChange::Delete(HookId::from(OTHER))], &by()).unwrap();
+        stranger(&world).change(vec![RuleChange::delete(HookId::from(OTHER))], &by()).unwrap();
         assert_eq!(doubts(&*world.open().unwrap()), each(&DoubtKind::Unsealed, &[OTHER]));
     });
 }

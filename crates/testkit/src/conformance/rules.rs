@@ -119,7 +119,7 @@ impl<'a> Player<'a> {
             Step::Budget(tenant, now) => said(store.budget(tenant, *now), |budget| json!(budget)),
             Step::Reserve(tenant, tokens, now) => said(store.reserve(tenant, *tokens, *now), Value::Bool),
             Step::Settle(tenant, delta, now) => said(store.settle(tenant, *delta, *now), |settled| json!(settled)),
-            Step::SetBudget(tenant, total, now) => said(store.set_budget(tenant, *total, *now), |budget| json!(budget)),
+            Step::SetBudget(tenant, change) => said(store.set_budget(tenant, change), |budget| json!(budget)),
             Step::Enqueue(jobs) => said(enqueued(store, jobs.clone()), |()| Value::Null),
             Step::TakeDue(now, until, limit) => {
                 said(store.take_due(*now, *until, *limit), |jobs| jobs.iter().map(job).collect())
@@ -163,7 +163,7 @@ impl<'a> Player<'a> {
     fn clear(&mut self) -> Value {
         let left = self.store.rules().expect("the store can be read").hooks;
         let own = left.into_iter().map(|hook| hook.id).filter(|id| self.sequence.hooks.contains(id));
-        let deleted = self.play(&Step::Change(own.map(RuleChange::Delete).collect(), self.sequence.actor()));
+        let deleted = self.play(&Step::Change(own.map(RuleChange::delete).collect(), self.sequence.actor()));
         let there = self.store.jobs_left().expect("the store can be read");
         let jobs = self.store.take_due(Timestamp::MAX, self.sequence.end, ALL).expect("the store can be read");
         assert!(there >= jobs.len() as u64, "{there} jobs are there, and {} are due", jobs.len());

@@ -1,7 +1,7 @@
 //! The budgets of the model.
 
 use domain::id::TenantId;
-use domain::store::{Budget, BudgetStore, StoreError};
+use domain::store::{Budget, BudgetChange, BudgetStore, StoreError};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -53,10 +53,12 @@ impl BudgetStore for MemoryRules {
         Ok((account.shown(), low))
     }
 
-    fn set_budget(&self, tenant: &TenantId, total: i64, now: Timestamp) -> Result<Budget, StoreError> {
+    fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
         let mut rule_state = self.rule_state()?;
-        let account = rule_state.account(tenant, now)?;
-        account.total = total;
-        Ok(account.shown())
+        let account = rule_state.account(tenant, change.by.at)?;
+        let before = std::mem::replace(&mut account.total, change.total);
+        let shown = account.shown();
+        rule_state.log_budget(tenant, before, change);
+        Ok(shown)
     }
 }

@@ -8,7 +8,9 @@ use domain::execution::Execution;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::json::{Value, json};
 use domain::rule::{HookScope, Rule};
-use domain::store::{Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, StoreError, StoredRules, Tenant};
+use domain::store::{
+    Actor, BudgetChange, LoggedChange, NO_HOOK, OpenBreaker, OutboxJob, RuleChange, StoreError, StoredRules, Tenant,
+};
 
 use super::account::Account;
 use super::{RunsByHook, whole_micros};
@@ -79,7 +81,7 @@ impl RuleState {
         match change {
             RuleChange::Create(hook) => self.create(*hook, by),
             RuleChange::Update { hook, if_version, action } => self.update(*hook, (if_version, action), by),
-            RuleChange::Delete(id) => self.delete(&id, by),
+            RuleChange::Delete { id, reason } => self.delete(&id, &reason, by),
         }
     }
 
@@ -109,9 +111,12 @@ impl RuleState {
         Ok(version)
     }
 
-    fn delete(&mut self, id: &HookId, by: &Actor) -> Result<u32, StoreError> {
+    fn delete(&mut self, id: &HookId, reason: &str, by: &Actor) -> Result<u32, StoreError> {
         let old = self.row(id)?;
-        let diff = diff(Some(&old), None);
+        let mut diff = diff(Some(&old), None);
+        if let (false, Some(operations)) = (reason.is_empty(), diff.as_array_mut()) {
+            operations.insert(0, json!({"op": "add", "path": "/disabled_reason", "value": reason}));
+        }
         self.log((&Rule { version: 0, ..old.clone() }, &old.tenant_id), "deleted", diff, by);
         self.trips.retain(|(hook, _), _| hook != id);
         self.runs.retain(|(hook, _), _| hook != id);
@@ -196,6 +201,30 @@ impl RuleState {
         let own = self.trips.iter().filter(|((hook, _), _)| hook == id);
         let trips: Vec<Value> = own.map(|((_, tenant), at)| json!({ "tenant_id": tenant, "tripped_at": at })).collect();
         json!({ "trips": trips })
+    }
+
+    /// One line about a budget.
+    pub(super) fn log_budget(&mut self, tenant: &TenantId, before: i64, change: &BudgetChange) {
+        let mut diff = Vec::new();
+        if before != change.total {
+            diff.push(json!({"op": "replace", "path": "/budget_total", "value": change.total}));
+        }
+        if !change.reason.is_empty() {
+            diff.push(json!({"op": "replace", "path": "/reason", "value": change.reason}));
+        }
+        self.epoch += 1;
+        let line = LoggedChange {
+            id: uuid::Uuid::now_v7().to_string(),
+            tenant_id: tenant.clone(),
+            hook_id: NO_HOOK.into(),
+            at: at(&change.by),
+            actor: change.by.name.clone(),
+            action: "updated".to_owned(),
+            version: 0,
+            diff: diff.into(),
+        };
+        self.audit_change(&line, change.by.at);
+        self.log.push(line);
     }
 
     /// One line in the change log and in the audit chain of `tenant`, whom it is about.

@@ -6,7 +6,8 @@ use domain::execution::Execution;
 use domain::json::{Object, json};
 use domain::rule::{Decision, Fallback, HandlerType, HookScope, Source};
 use domain::store::{
-    AuditStore as _, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob, OutboxStore as _,
+    Actor, AuditStore as _, BudgetChange, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob,
+    OutboxStore as _,
 };
 
 use super::*;
@@ -67,7 +68,7 @@ fn changes_count_and_are_all_or_none() {
     let renamed = Rule { name: "b".into(), created_at: "never".into(), ..row.clone() };
     for (changes, why) in [
         (vec![update(renamed.clone(), Some(2))], "version conflict: have 1"),
-        (vec![update(renamed.clone(), None), RuleChange::Delete(HookId::from("x"))], "hook not found: x"),
+        (vec![update(renamed.clone(), None), RuleChange::delete(HookId::from("x"))], "hook not found: x"),
         (vec![update(renamed.clone(), None), RuleChange::Create(row.clone().into())], "hook a exists already"),
         (vec![update(Rule { tenant_id: "x".into(), ..row.clone() }, None)], "tenant not found: x"),
     ] {
@@ -77,7 +78,7 @@ fn changes_count_and_are_all_or_none() {
     let changed = store.change(vec![update(renamed, Some(1))], &by("bob")).unwrap();
     assert_eq!(changed, RuleChangeResult { epoch: epoch + 1, versions: vec![2] });
     assert_eq!(store.hook(&id).unwrap().unwrap().created_at, "2026-11-22T08:00:00Z");
-    assert_eq!(store.change(vec![RuleChange::Delete(id.clone())], &by("bob")).unwrap().versions, [0]);
+    assert_eq!(store.change(vec![RuleChange::delete(id.clone())], &by("bob")).unwrap().versions, [0]);
     let log: Vec<_> = store.changes(&id, 9).unwrap().into_iter().map(|line| (line.action, line.version)).collect();
     assert_eq!(log, [("deleted".into(), 0), ("updated".into(), 2), ("created".into(), 1)]);
     let created = store.changes(&id, 9).unwrap().pop().unwrap().diff.to_string();
@@ -120,8 +121,8 @@ fn budgets_roll_over_and_never_overdraw() {
     let store = MemoryRules::new();
     let tenant = TenantId::default_tenant();
     let (november, december) = (by("").at, "2026-12-01T00:00:00Z".parse().unwrap());
-    assert!(store.set_budget(&TenantId::from("x"), 1, november).is_err());
-    store.set_budget(&tenant, 100, november).unwrap();
+    assert!(store.set_budget(&TenantId::from("x"), &BudgetChange::to(1, Actor { at: november, ..by("") })).is_err());
+    store.set_budget(&tenant, &BudgetChange::to(100, Actor { at: november, ..by("") })).unwrap();
     assert!(store.reserve(&tenant, 60, november).unwrap());
     assert!(!store.reserve(&tenant, 41, november).unwrap());
     assert!(!store.reserve(&tenant, u64::MAX, november).unwrap());
@@ -186,7 +187,7 @@ fn history_is_kept_once_in_order_and_forgotten() {
     assert_eq!(store.forget(at(2), at(3), 1).unwrap(), 2, "one row and one detail");
     assert_eq!(store.forget(at(2), at(3), 9).unwrap(), 1);
     assert_eq!(ids(all.clone()), ["d", "c", "b"]);
-    store.change(vec![RuleChange::Delete(HookId::from("a"))], &by("ann")).unwrap();
+    store.change(vec![RuleChange::delete(HookId::from("a"))], &by("ann")).unwrap();
     assert!(store.executions(&all).unwrap().iter().all(|row| row.hook_id.is_none()));
 }
 

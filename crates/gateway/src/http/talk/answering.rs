@@ -15,6 +15,7 @@ use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::heard::Heard;
 use crate::http::dialect::Wire;
+use crate::hub::Guest;
 use crate::outcome::{AnswerEnd, RunOutcome};
 use crate::repeats::Named;
 use crate::run::Run;
@@ -42,12 +43,32 @@ pub(super) struct Talk {
     pub(super) deadline: Option<Instant>,
 }
 
+/// How a turn ended for whoever asked for it.
+pub(super) struct TalkEnd {
+    /// The word of the wire.
+    pub(super) reason: &'static str,
+    pub(super) usage: Usage,
+    /// What the user reads where a hook stopped it.
+    pub(super) stopped: Option<String>,
+    /// The files for the user, as references.
+    pub(super) media: Vec<String>,
+}
+
+/// `text` as a paragraph of its own, if anything stands `before` it.
+pub(super) fn paragraph(before: bool, text: &str) -> String {
+    if before { format!("\n\n{text}") } else { text.to_owned() }
+}
+
 /// Stops a turn that nobody keeps when its last client goes away.
-pub(super) struct Guard(pub(super) Option<Weak<Run>>);
+pub(super) struct Guard {
+    pub(super) run: Option<Weak<Run>>,
+    /// Who asked, as long as they are answered.
+    pub(super) guest: Arc<Guest>,
+}
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(run) = self.0.take().and_then(|run| run.upgrade())
+        if let Some(run) = self.run.take().and_then(|run| run.upgrade())
             && !run.has_listeners()
         {
             run.handle.cancel();
@@ -62,13 +83,21 @@ pub(super) enum Next {
     Over,
     /// The approval was not answered in time.
     TooLong,
+    /// Whoever asked may no more what they might.
+    Revoked,
 }
 
 impl Talk {
     /// Waits until the gates let the prompt pass.
     pub(super) async fn started(mut self) -> Result<Self, (Refused, Arc<Run>)> {
+        let gone = self.guard.guest.gone.clone();
         loop {
-            match self.heard.recv().await {
+            let heard = tokio::select! {
+                biased;
+                () = gone.cancelled() => return Err((revoked().into(), self.run.clone())),
+                heard = self.heard.recv() => heard,
+            };
+            match heard {
                 Some(Heard::Started { content, sig }) => {
                     self.user = json!({ "content": content, "sig": sig });
                     return Ok(self);
@@ -84,7 +113,7 @@ impl Talk {
                 ApiError::new(ErrorCode::Unavailable, "the turn ended before it began")
             }
         };
-        self.guard.0 = None;
+        self.guard.run = None;
         Err((refused.into(), self.run.clone()))
     }
 
@@ -99,6 +128,7 @@ impl Talk {
         };
         let heard = tokio::select! {
             biased;
+            () = self.guard.guest.gone.cancelled() => return Next::Revoked,
             heard = self.heard.recv() => heard,
             () = too_long => return Next::TooLong,
         };
@@ -152,13 +182,21 @@ impl Talk {
                     break self.end().await;
                 }
                 Next::TooLong => break Err(self.left().await),
+                // Their turn goes with them, where nobody keeps it.
+                Next::Revoked => return self.wire.refusal(&revoked().into()),
             }
         };
-        self.guard.0 = None;
+        self.guard.run = None;
         let mut response = match ended {
             Err(refused) => self.wire.refusal(&refused),
-            Ok((reason, usage)) => {
-                let (pintle, id) = (json!({ "user": self.user, "hooks": hooks }), self.id());
+            Ok(TalkEnd { reason, usage, stopped, media }) => {
+                let (mut pintle, id) = (json!({ "user": self.user, "hooks": hooks }), self.id());
+                if !media.is_empty() {
+                    pintle["media"] = json!(media);
+                }
+                if let Some(why) = stopped {
+                    content.push_str(&paragraph(!content.is_empty(), &why));
+                }
                 let body = match self.wire {
                     Wire::OpenAi => self.head(id).answer(&content, reason, usage, pintle),
                     Wire::Anthropic => anthropic::answer(&id, &self.agent, &content, Ended { reason, usage }, pintle),
@@ -171,7 +209,7 @@ impl Talk {
     }
 
     /// How the turn ended, in a word of the wire, and what it cost.
-    pub(super) async fn end(&self) -> Result<(&'static str, Usage), Refused> {
+    pub(super) async fn end(&self) -> Result<TalkEnd, Refused> {
         let (stop, filtered, limit) = match self.wire {
             Wire::OpenAi => ("stop", "content_filter", "length"),
             Wire::Anthropic => ("end_turn", "refusal", "max_tokens"),
@@ -183,11 +221,11 @@ impl Talk {
                     AnswerEnd::Cut => limit,
                     AnswerEnd::Withheld => filtered,
                 };
-                Ok((reason, answer.usage))
+                Ok(TalkEnd { reason, usage: answer.usage, stopped: None, media: answer.media })
             }
             RunOutcome::Failed(error) => match error.kind() {
-                Some("hook_stopped") => Ok((filtered, self.run.cost())),
-                Some("iteration_limit") => Ok((limit, self.run.cost())),
+                Some("hook_stopped") => Ok(TalkEnd { stopped: Some(error.message), ..self.ended_by(filtered) }),
+                Some("iteration_limit") => Ok(self.ended_by(limit)),
                 Some(_) | None => Err(error.into()),
             },
             RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
@@ -198,6 +236,10 @@ impl Talk {
                 .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
                 .into()),
         }
+    }
+
+    fn ended_by(&self, reason: &'static str) -> TalkEnd {
+        TalkEnd { reason, usage: self.run.cost(), stopped: None, media: self.run.media() }
     }
 
     pub(super) fn id(&self) -> String {
@@ -220,6 +262,11 @@ pub(super) fn mark(run: &Run, response: &mut Response) {
     let turn = HeaderValue::from_str(turn.as_str()).ok();
     turn.into_iter().for_each(|turn| drop(headers.insert("x-pintle-turn", turn)));
     headers.insert("x-pintle-hook-ms", HeaderValue::from(run.hook_ms()));
+}
+
+/// Whoever asked may no more what they might.
+pub(super) fn revoked() -> ApiError {
+    ApiError::unauthorized("access was revoked")
 }
 
 /// Another node works the session.

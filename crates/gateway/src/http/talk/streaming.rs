@@ -12,7 +12,7 @@ use futures_util::Stream;
 use tokio::time::{Instant, timeout_at};
 
 use super::Wire;
-use super::answering::{Next, Talk, mark};
+use super::answering::{Next, Talk, TalkEnd, mark, paragraph, revoked};
 use crate::heard::Heard;
 use crate::wire::{anthropic, openai};
 
@@ -73,6 +73,12 @@ impl Streaming {
         let heard = match timeout_at(Instant::now() + KEEP_ALIVE, self.talk.next()).await {
             Ok(Next::Heard(heard)) => heard,
             Ok(Next::Over) => return self.last().await,
+            // Their turn goes with them, where nobody keeps it.
+            Ok(Next::Revoked) => {
+                let error = self.error(&self.talk.wire.error(&revoked().into()));
+                self.over = true;
+                return self.queued.push_back(error);
+            }
             Ok(Next::TooLong) => {
                 let refused = self.talk.left().await;
                 return self.ends(vec![self.error(&self.talk.wire.error(&refused))]);
@@ -82,18 +88,11 @@ impl Streaming {
         let event = match heard {
             Heard::Text(text) => {
                 self.told += text.encode_utf16().count();
-                match self.talk.wire {
-                    Wire::OpenAi => chunk(&self.head.piece(json!({ "content": text }), None)),
-                    Wire::Anthropic => named_event(&anthropic::piece(&text)),
-                }
+                self.piece(&text)
             }
             Heard::Hook(mut hook) => {
                 hook.insert("at".to_owned(), json!(self.told));
-                let aside = json!({ "hooks": [Value::Object(hook)] });
-                match self.talk.wire {
-                    Wire::OpenAi => chunk(&self.head.aside(aside)),
-                    Wire::Anthropic => named_event(&anthropic::aside(aside)),
-                }
+                self.aside(json!({ "hooks": [Value::Object(hook)] }))
             }
             Heard::Waits(Some(_)) => self.alive(),
             Heard::Waits(None) | Heard::Started { .. } => return,
@@ -113,21 +112,43 @@ impl Streaming {
     async fn last(&mut self) {
         self.talk.told().await;
         let ended = self.talk.end().await;
-        let events: Vec<Event> = match (ended, self.talk.wire) {
-            (Ok((ended, usage)), Wire::OpenAi) => {
-                let cost = self.talk.usage_in_stream.then(|| chunk(&self.head.cost(usage)));
-                let done = Event::default().data("[DONE]");
-                [chunk(&self.head.piece(json!({}), Some(ended)))].into_iter().chain(cost).chain([done]).collect()
-            }
-            (Ok((ended, usage)), Wire::Anthropic) => anthropic::end(ended, usage).iter().map(named_event).collect(),
-            (Err(refused), wire) => vec![self.error(&wire.error(&refused))],
+        let TalkEnd { reason, usage, stopped, media } = match ended {
+            Ok(ended) => ended,
+            Err(refused) => return self.ends(vec![self.error(&self.talk.wire.error(&refused))]),
         };
+        let why = stopped.map(|why| self.piece(&paragraph(self.told > 0, &why)));
+        let files = (!media.is_empty()).then(|| self.aside(json!({ "media": media })));
+        let mut events: Vec<Event> = why.into_iter().chain(files).collect();
+        match self.talk.wire {
+            Wire::OpenAi => {
+                let cost = self.talk.usage_in_stream.then(|| chunk(&self.head.cost(usage)));
+                events.push(chunk(&self.head.piece(json!({}), Some(reason))));
+                events.extend(cost.into_iter().chain([Event::default().data("[DONE]")]));
+            }
+            Wire::Anthropic => events.extend(anthropic::end(reason, usage).iter().map(named_event)),
+        }
         self.ends(events);
+    }
+
+    /// A piece of the answer.
+    fn piece(&self, text: &str) -> Event {
+        match self.talk.wire {
+            Wire::OpenAi => chunk(&self.head.piece(json!({ "content": text }), None)),
+            Wire::Anthropic => named_event(&anthropic::piece(text)),
+        }
+    }
+
+    /// What only Pintle's clients read.
+    fn aside(&self, pintle: Value) -> Event {
+        match self.talk.wire {
+            Wire::OpenAi => chunk(&self.head.aside(pintle)),
+            Wire::Anthropic => named_event(&anthropic::aside(pintle)),
+        }
     }
 
     fn ends(&mut self, events: Vec<Event>) {
         self.over = true;
-        self.talk.guard.0 = None;
+        self.talk.guard.run = None;
         self.queued.extend(events);
     }
 

@@ -121,7 +121,7 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
     ),
     row(
         "HookChange",
-        "{ id: string, tenant_id: string, hook_id: string, hook_name: string | null, at: string, actor: string, \
+        "{ id: string, tenant_id: string, hook_id: string | null, hook_name: string | null, at: string, actor: string, \
          action: string, version: integer, diff: unknown }",
         "A line of the change log; `diff` is a JSON Patch without secrets.",
     ),

@@ -11,7 +11,8 @@ use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, IDENTITY_ACTIONS, StoredCall};
+use domain::store::{AuditStore, IDENTITY_ACTIONS, NO_HOOK, StoredCall};
+use rules::record::is_own_reason;
 use store::Store;
 
 use super::range::{Pages, head};
@@ -184,10 +185,14 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         }
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
-            (place, text("action"), format!("by {}", text("actor")), "")
+            let state = if data["enabled"] == false { "disabled" } else { "" };
+            (place, text("action"), format!("by {}", text("actor")), state)
+        }
+        AuditKind::Change if text("hook_id") == NO_HOOK => {
+            ("budget".to_owned(), text("action"), format!("by {}", text("actor")), because(&data["diff"]))
         }
         AuditKind::Change | AuditKind::Trip => {
-            (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), "")
+            (hook(text("hook_id")), text("action"), format!("by {}", text("actor")), because(&data["diff"]))
         }
     };
     let style = match word {
@@ -206,6 +211,13 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         clean(&clip(why)),
     );
     format!("{}  {DIM}#{}{tenant}{DIM:#}", line.trim_end(), entry.seq)
+}
+
+/// Why somebody changed it, where the JSON Patch of a change says so.
+fn because(diff: &Value) -> &str {
+    let operations = diff.as_array().into_iter().flatten();
+    let reasons = operations.filter(|it| ["/disabled_reason", "/reason"].iter().any(|path| it["path"] == *path));
+    reasons.filter_map(|it| it["value"].as_str()).find(|reason| !is_own_reason(reason)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -243,6 +255,11 @@ mod tests {
         insta::assert_snapshot!(check(AuditKind::Decision, refused), @"2027-01-15 08:00:00 UTC  decision  pre_tool_use exec git push --force  deny    no  #1");
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
         let member = json!({"action": "member_changed", "subject": "ben", "role": "viewer", "actor": "anna"});
+        let shut =
+            json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": false, "actor": "anna"});
+        assert!(check(AuditKind::Change, shut).contains("member_changed  by anna  disabled"));
+        let set = json!({"action": "updated", "hook_id": NO_HOOK, "actor": "anna", "diff": [{"path": "/reason", "value": "a quiet month"}]});
+        assert!(check(AuditKind::Change, set).contains("budget  updated  by anna  a quiet month"));
         insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");
         let trip = json!({"hook_id": "h1", "action": "tripped", "actor": "system:breaker"});
         insta::assert_snapshot!(check(AuditKind::Trip, trip), @"2027-01-15 08:00:00 UTC  trip      no-rm  tripped  by system:breaker  #1");

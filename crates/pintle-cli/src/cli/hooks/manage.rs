@@ -21,6 +21,20 @@ pub struct OneArgs {
     json: bool,
 }
 
+/// Flags of `hooks disable` and `hooks remove`.
+#[derive(Debug, Args)]
+pub struct OffArgs {
+    /// The hook: its id, or its name if only one has it
+    #[arg(value_name = "HOOK")]
+    hook: String,
+    /// Why, for the change log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Flags of `hooks reset`.
 #[derive(Debug, Args)]
 pub struct ResetArgs {
@@ -35,13 +49,20 @@ pub struct ResetArgs {
     json: bool,
 }
 
-pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u8, CliError> {
+pub(super) fn enable(global: &Global, args: OneArgs) -> Result<u8, CliError> {
+    toggle(global, &OffArgs { hook: args.hook, reason: None, json: args.json }, true)
+}
+
+pub(super) fn toggle(global: &Global, args: &OffArgs, enabled: bool) -> Result<u8, CliError> {
     operator::require()?;
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let config = loaded.config.clone();
     let (hook, enabled) = with_admin_of(env, loaded, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
-        let enabled = rule_admin.toggle(by, text(&hook, "id"), enabled).await.map_err(refused)?;
+        let enabled = rule_admin
+            .switch(by, text(&hook, "id"), enabled, args.reason.as_deref().unwrap_or_default())
+            .await
+            .map_err(refused)?;
         Ok((hook, enabled))
     })?;
     if enabled {
@@ -50,11 +71,11 @@ pub(super) fn toggle(global: &Global, args: &OneArgs, enabled: bool) -> Result<u
     answer(args.json, &json!({"hookId": hook["id"], "enabled": enabled}), &switched(&hook, enabled))
 }
 
-pub(super) fn remove(global: &Global, args: &OneArgs) -> Result<u8, CliError> {
+pub(super) fn remove(global: &Global, args: &OffArgs) -> Result<u8, CliError> {
     operator::require()?;
     let hook = with_admin(global, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
-        rule_admin.delete(by, text(&hook, "id")).await.map_err(refused)?;
+        rule_admin.remove(by, text(&hook, "id"), args.reason.as_deref().unwrap_or_default()).await.map_err(refused)?;
         Ok(hook)
     })?;
     let said = format!("{} is removed; what it did stays in the history", called(&hook));

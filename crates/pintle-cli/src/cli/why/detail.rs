@@ -126,7 +126,8 @@ pub(super) fn indented(text: &str) -> String {
 /// Whether it is something that the host did with a text of its own or of a front end: no hook is ever asked there.
 pub(super) fn is_of_the_host(event: &StoredEvent) -> bool {
     let texts = CheckpointKind::named(&event.checkpoint).is_some_and(|at| at.duty() == Duty::Injector);
-    let told = [super::HISTORY_WITHHELD, super::TOOL_MISSING].contains(&event.event.as_str());
+    let told =
+        [super::HISTORY_WITHHELD, super::TOOL_MISSING, super::ARGUMENTS_UNREADABLE].contains(&event.event.as_str());
     event.event != event.checkpoint && (texts || told)
 }
 

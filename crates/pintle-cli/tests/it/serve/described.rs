@@ -122,8 +122,54 @@ fn a_turn_that_a_hook_stops_ends_in_the_words_of_the_dialect() {
     let enough = answering(BEFORE_TOOL, r#"{"action":"abort_turn","reason":"enough"}"#);
     env.write("config/pintle/refuses.sh", &enough);
     let server = Server::start(env);
-    assert_eq!(post(&server, CHAT, "", &says("look")).json()["choices"][0]["finish_reason"], "content_filter");
-    assert_eq!(post(&server, MESSAGES, "", &says("look")).json()["stop_reason"], "refusal");
+    // The user reads who stopped it, and why.
+    let why = |text: &Value| assert!(text.as_str().is_some_and(|text| text.contains("enough")), "{text}");
+    let answer = post(&server, CHAT, "", &says("look")).json();
+    assert_eq!(answer["choices"][0]["finish_reason"], "content_filter");
+    why(&answer["choices"][0]["message"]["content"]);
+    let answer = post(&server, MESSAGES, "", &says("look")).json();
+    assert_eq!(answer["stop_reason"], "refusal");
+    why(&answer["content"][0]["text"]);
+    let mut streamed = says("look");
+    streamed["stream"] = json!(true);
+    let events = post(&server, CHAT, "", &streamed).events();
+    let text: String = events.iter().filter_map(|it| it["choices"][0]["delta"]["content"].as_str()).collect();
+    why(&json!(text));
+}
+
+#[test]
+fn what_a_hook_says_to_the_user_in_place_of_a_tool_is_the_answer() {
+    let env = scripted(&[LISTS; 8].join(","), GUARD);
+    let said = r#"{"for_llm":"made","for_user":"Here it is","response_handled":true}"#;
+    let respond = format!(r#"{{"action":"respond","result":{said}}}"#);
+    env.write("config/pintle/refuses.sh", &answering(BEFORE_TOOL, &respond));
+    let server = Server::start(env);
+    assert_eq!(post(&server, CHAT, "", &says("look")).json()["choices"][0]["message"]["content"], "Here it is");
+    assert_eq!(post(&server, MESSAGES, "", &says("look")).json()["content"][0]["text"], "Here it is");
+    let mut streamed = says("look");
+    streamed["stream"] = json!(true);
+    let events = post(&server, CHAT, "", &streamed).events();
+    let text: String = events.iter().filter_map(|it| it["choices"][0]["delta"]["content"].as_str()).collect();
+    assert_eq!(text, "Here it is");
+}
+
+#[test]
+fn a_model_that_cannot_answer_is_said_as_clients_know_it() {
+    for (kind, status, code, retry) in
+        [("final", 502, "turn_failed", "false"), ("context_limit", 400, "context_length_exceeded", "false")]
+    {
+        let error = format!(r#"{{"error": {{"kind": "{kind}", "message": "no"}}}}"#);
+        let server = Server::start(scripted(&[error.as_str(); 12].join(","), ""));
+        let answer = post(&server, CHAT, "", &says("go"));
+        let (got, word, text) = answer.refused();
+        assert_eq!((got, word.as_str(), answer.header("x-should-retry")), (status, code, Some(retry)), "{text}");
+    }
+    let waits = r#"{"error": {"kind": "rate_limit", "message": "slow down", "retry_after_ms": 600000}}"#;
+    let server = Server::start(scripted(waits, ""));
+    let answer = post(&server, CHAT, "", &says("go"));
+    let (status, code, text) = answer.refused();
+    assert_eq!((status, code.as_str()), (503, "model_rate_limited"), "{text}");
+    assert_eq!((answer.header("retry-after"), answer.header("x-should-retry")), (Some("600"), Some("false")));
 }
 
 #[test]

@@ -122,7 +122,7 @@ async fn another_process_is_seen_and_not_overwritten() {
     stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": {"name": "b"}})).await;
     let row = stage.row(&id);
     assert_eq!((row.priority, row.name.as_str(), row.version), (7, "b", 3));
-    stage.write(RuleChange::Delete(HookId::from(id.as_str())));
+    stage.write(RuleChange::delete(HookId::from(id.as_str())));
     let gone = format!("NOT_FOUND hook not found: {id}");
     assert_eq!(stage.no(&admin, "hooks.update", json!({"hookId": id, "updates": {"name": "c"}})).await, gone);
     assert_eq!(stage.no(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await, gone);

@@ -45,6 +45,41 @@ async fn why_a_hook_is_off_stays_until_it_is_on_or_somebody_says_another_reason(
 }
 
 #[tokio::test]
+async fn the_change_log_says_why_a_hook_went_and_why_a_budget_is_another_one() {
+    let stage = Stage::new();
+    let (admin, owner) = (of_default(CallerRole::Admin), of_default(CallerRole::Owner));
+    let id = stage.create(&admin, script("tenant", "guard", "block")).await;
+    stage.ok(&admin, "hooks.delete", json!({ "hookId": id, "reason": " nobody needs it " })).await;
+    let set = |total: u64, reason: &str| json!({"tenantId": DEFAULT, "budgetTotal": total, "reason": reason});
+    stage.ok(&owner, "hooks.budget.set", set(5, "a quiet month")).await;
+    let log = stage.ok(&admin, "hooks.changes", json!({})).await;
+    let lines = log["changes"].as_array().unwrap();
+    let of = |line: usize, members: &[&str]| members.iter().map(|it| lines[line][*it].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        of(0, &["hook_id", "action", "version", "actor"]),
+        [Value::Null, json!("updated"), json!(0), json!(owner.name)]
+    );
+    assert_eq!(
+        lines[0]["diff"],
+        json!([
+            {"op": "replace", "path": "/budget_total", "value": 5},
+            {"op": "replace", "path": "/reason", "value": "a quiet month"},
+        ])
+    );
+    assert_eq!(of(1, &["hook_id", "hook_name", "action"]), [json!(id), json!("guard"), json!("deleted")]);
+    assert_eq!(
+        lines[1]["diff"],
+        json!([
+            {"op": "add", "path": "/disabled_reason", "value": "nobody needs it"},
+            {"op": "replace", "path": "", "value": null},
+        ])
+    );
+    let long = "x".repeat(256);
+    let no = stage.no(&owner, "hooks.budget.set", set(6, &long)).await;
+    assert_eq!(no, "INVALID_REQUEST reason exceeds 255 characters (got 256)");
+}
+
+#[tokio::test]
 async fn a_tenant_that_has_all_its_hooks_takes_records_over_them() {
     let stage = Stage::new();
     let admin = of_default(CallerRole::Admin);

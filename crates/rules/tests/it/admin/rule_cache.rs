@@ -67,7 +67,7 @@ async fn rules_that_somebody_just_read_are_read_again_only_if_they_changed() {
     };
     assert_eq!(begin(read.clone()), (vec!["guard".to_owned()], 1), "the epoch alone is asked for");
     let id = read.hooks[0].id.clone();
-    stage.write(RuleChange::Delete(id));
+    stage.write(RuleChange::delete(id));
     assert_eq!(begin(read), (vec![], 2), "somebody deleted it meanwhile");
 }
 
@@ -77,7 +77,7 @@ async fn the_watch_looks_and_ends() {
     let id = stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
     let cancel = CancellationToken::new();
     let watching = stage.rule_cache.clone().watch(cancel.clone());
-    stage.write(RuleChange::Delete(HookId::from(id.as_str())));
+    stage.write(RuleChange::delete(HookId::from(id.as_str())));
     let seen = async {
         while !stage.rule_cache.rules().hooks.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -109,7 +109,7 @@ async fn what_the_store_tells_is_in_force_before_anybody_looks() {
         let watched = stage.store.calls();
         stage.store.tell(true);
         at_once("it is heard from the beginning", || stage.store.calls() > watched).await;
-        stage.write(RuleChange::Delete(HookId::from(ids[0].as_str())));
+        stage.write(RuleChange::delete(HookId::from(ids[0].as_str())));
         stage.store.tell(true);
         at_once("the change is in force", || stage.rule_cache.rules().hooks.is_empty()).await;
         assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");

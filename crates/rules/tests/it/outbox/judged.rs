@@ -11,7 +11,7 @@ use domain::llm::{LlmReply, Usage};
 use domain::message::CallPart;
 use domain::rule::{HandlerType, Rule};
 use domain::ruling::Ruling;
-use domain::store::{BudgetStore as _, RuleChange};
+use domain::store::{Actor, BudgetChange, BudgetStore as _, RuleChange};
 use domain::tool::ToolCall;
 use engine::{Clock as _, domain};
 use futures_util::future::BoxFuture;
@@ -113,6 +113,10 @@ impl World {
     }
 }
 
+fn by(host: &Host) -> Actor {
+    Actor { name: "owner".into(), at: host.clock.now() }
+}
+
 async fn gate(host: &Host, turn: &TurnId, command: &str) -> String {
     let who = Identity::top("main", "s", turn.clone());
     let arguments = Object::from_iter([("cmd".to_owned(), json!(command))]);
@@ -131,7 +135,7 @@ async fn only_calls_of_the_judge_count() {
     let judge = Arc::new(Mild::default());
     let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
     let (turn, tenant) = (TurnId::fresh(), TenantId::default_tenant());
-    world.store.set_budget(&tenant, 0, host.clock.now()).unwrap();
+    world.store.set_budget(&tenant, &BudgetChange::to(0, by(&host))).unwrap();
     for _ in 0..3 {
         let said = gate(&host, &turn, "a").await;
         assert!(said.starts_with("tenant budget exceeded: ") && said.contains(", 0 of 0 left to tenant "), "{said}");
@@ -139,7 +143,7 @@ async fn only_calls_of_the_judge_count() {
     world.store.break_down("the disk is gone");
     assert!(gate(&host, &turn, "a").await.contains("failed"));
     world.store.mend();
-    world.store.set_budget(&tenant, 1_000_000, host.clock.now()).unwrap();
+    world.store.set_budget(&tenant, &BudgetChange::to(1_000_000, by(&host))).unwrap();
     assert_eq!(judge.0.load(Ordering::SeqCst), 0);
     for (command, said) in
         [("a", "allow"), ("a", "allow"), ("b", "allow"), ("c", "max_invocations_per_turn (2) reached"), ("a", "allow")]
@@ -210,11 +214,11 @@ async fn without_a_word_on_what_it_cost_the_estimate_stands() {
     // The question alone has some thousand bytes, a third of which is reserved beside the answer's tokens.
     assert!(used > 512 + 300, "{used}");
     // What would not fit is not asked.
-    world.store.set_budget(&tenant, used * 2 - 1, host.clock.now()).unwrap();
+    world.store.set_budget(&tenant, &BudgetChange::to(used * 2 - 1, by(&host))).unwrap();
     let said = gate(&host, &TurnId::fresh(), "b").await;
     let left = format!(", {} of {} left to tenant {DEFAULT_TENANT} until ", used - 1, used * 2 - 1);
     assert!(said.starts_with("tenant budget exceeded: ") && said.contains(&left), "{said}");
-    world.store.set_budget(&tenant, used * 2, host.clock.now()).unwrap();
+    world.store.set_budget(&tenant, &BudgetChange::to(used * 2, by(&host))).unwrap();
     assert_eq!(gate(&host, &TurnId::fresh(), "b").await, "allow");
     assert_eq!(judge.asked(), 2);
     // With that nothing is left, which was said: the books say it once a month.
@@ -229,7 +233,7 @@ async fn no_claim_of_a_judge_spends_the_month() {
     let judge = Arc::new(Says::default());
     let host = world.host(Plan { durable: false, judge: Some(judge.clone()), ..Plan::default() });
     let tenant = TenantId::default_tenant();
-    world.store.set_budget(&tenant, 1_000_000, host.clock.now()).unwrap();
+    world.store.set_budget(&tenant, &BudgetChange::to(1_000_000, by(&host))).unwrap();
     let usage = Usage { prompt_tokens: u64::MAX, completion_tokens: u64::MAX, total_tokens: u64::MAX };
     judge.say(LlmReply { usage: Some(usage), ..called("decide", r#"{"decision":"allow","reason":"fine"}"#) });
     assert_eq!(gate(&host, &TurnId::fresh(), "a").await, "allow");

@@ -177,7 +177,7 @@ type Blow = fn(&World, Rule);
 #[tokio::test(start_paused = true)]
 async fn the_jobs_of_a_hook_that_is_gone_are_over() {
     let blows: [Blow; 4] = [
-        |world, hook| world.change(RuleChange::Delete(hook.id)),
+        |world, hook| world.change(RuleChange::delete(hook.id)),
         |world, hook| {
             let off = Rule { enabled: false, ..hook };
             world.change(RuleChange::Update { hook: Box::new(off), if_version: None, action: "toggled" });

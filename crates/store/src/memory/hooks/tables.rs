@@ -178,12 +178,12 @@ impl RuleTransaction {
                 self.log(RowChange::of(&new, action, rules::diff(Some(&old), Some(&new))), by);
                 Ok(self.put(new))
             }
-            RuleChange::Delete(id) => {
+            RuleChange::Delete { id, reason } => {
                 let old = self.row(&id)?;
                 self.close(&old.id);
                 self.hooks.remove(&old.id);
                 let gone = Rule { version: 0, ..old.clone() };
-                self.log(RowChange::of(&gone, DELETED, rules::diff(Some(&old), None)), by);
+                self.log(RowChange::of(&gone, DELETED, rules::deletion(&old, &reason)), by);
                 Ok(gone.version)
             }
         }
@@ -275,6 +275,12 @@ impl RuleTransaction {
     }
 
     /// One line in the change log in the name of `tenant`, whom it is about.
+    /// A line about a budget.
+    pub(super) fn log_budget(&mut self, line: LoggedChange) {
+        self.epoch += 1;
+        self.lines.push(line);
+    }
+
     fn log(&mut self, change: RowChange<'_>, by: &Actor) {
         self.lines.push(rules::logged(change, by));
     }

@@ -4,7 +4,7 @@ use domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value};
 use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, OutboxJob, RuleChange, Tenant};
+use domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
 
@@ -88,7 +88,7 @@ impl Maker {
         match self.rng.u32(0..46) {
             0..10 => Step::Change(vec![self.create()], self.actor()),
             10..16 => Step::Change(vec![self.update()], self.actor()),
-            16..18 => Step::Change(vec![RuleChange::Delete(self.hook_id())], self.actor()),
+            16..18 => Step::Change(vec![RuleChange::delete(self.hook_id())], self.actor()),
             18..20 => self.several(),
             20..24 => Step::Trip(self.hook_id(), self.tenant(), self.actor()),
             24..27 => self.reset(),
@@ -165,7 +165,7 @@ impl Maker {
         let one = |maker: &mut Self| match maker.rng.u32(0..4) {
             0 | 1 => maker.create(),
             2 => maker.update(),
-            _ => RuleChange::Delete(maker.hook_id()),
+            _ => RuleChange::delete(maker.hook_id()),
         };
         let many = self.rng.usize(0..4);
         Step::Change((0..many).map(|_| one(self)).collect(), self.actor())
@@ -236,7 +236,11 @@ impl Maker {
             0 => Step::Budget(tenant, now),
             1..5 => Step::Reserve(tenant, *self.pick(&[0, 1, 600, 400_000, 1_000_000, u64::MAX]), now),
             5..8 => Step::Settle(tenant, *self.pick(&[0, 1, -1, -600, 850_000, 2_000_000]), now),
-            _ => Step::SetBudget(tenant, *self.pick(&TOTALS), now),
+            _ => {
+                let by = Actor { at: now, ..self.actor() };
+                let reason = (*self.pick(&["", "a quiet month"])).to_owned();
+                Step::SetBudget(tenant, BudgetChange { total: *self.pick(&TOTALS), by, reason })
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use domain::breaker::BreakerRun;
 use domain::id::{HookId, TenantId};
-use domain::store::{Actor, OutboxJob, RuleChange, Tenant};
+use domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 use jiff::Timestamp;
 
 /// One call of a store.
@@ -19,7 +19,7 @@ pub(super) enum Step {
     Budget(TenantId, Timestamp),
     Reserve(TenantId, u64, Timestamp),
     Settle(TenantId, i64, Timestamp),
-    SetBudget(TenantId, i64, Timestamp),
+    SetBudget(TenantId, BudgetChange),
     Enqueue(Vec<OutboxJob>),
     TakeDue(Timestamp, Timestamp, usize),
     Finish(String),
