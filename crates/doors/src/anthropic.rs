@@ -3,7 +3,8 @@
 use domain::json::{Object, Value};
 
 use crate::request::{
-    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker, result_text, texts,
+    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker, items_of, result_text,
+    texts,
 };
 use crate::spans::{JsonDocument, Node};
 
@@ -33,7 +34,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
     let messages = list.items().iter().enumerate().map(|(place, node)| message(&document, place, node));
     let messages = messages.collect::<Result<Vec<_>, _>>()?;
     let (mut tools, mut hosted) = (Vec::new(), Vec::new());
-    for node in root.get("tools").map(Node::items).unwrap_or_default() {
+    for node in items_of(&document, "tools", root.get("tools"))? {
         let name = document.text_at(node, "name").unwrap_or_default();
         match document.text_at(node, "type") {
             Some(kind) if kind != "custom" && !RUN_BY_AGENT.iter().any(|own| kind.starts_with(own)) => {
@@ -43,7 +44,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
             Some(_) | None => tools.push(ClientTool { name, node: node.clone() }),
         }
     }
-    for server in root.get("mcp_servers").map(Node::items).unwrap_or_default() {
+    for server in items_of(&document, "mcp_servers", root.get("mcp_servers"))? {
         let name = document.text_at(server, "name").unwrap_or_default();
         // Its address and name say what it is; its key is nobody's business.
         let mut arguments = object(&document, server);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::json::{Object, Value, canonical};
 
 use crate::request::{
-    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker,
+    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker, items_of,
 };
 use crate::spans::{JsonDocument, Kind, Node};
 
@@ -87,15 +87,6 @@ fn either<'n>(document: &JsonDocument, node: &'n Node, names: Names) -> Result<O
     match (own(names.0), own(names.1)) {
         (Some(_), Some(_)) => Err(BadRequest::member(names.1, "it stands there a second time, in another spelling")),
         (found, other) => Ok(found.or(other)),
-    }
-}
-
-/// What stands in the list `node`, which the member `name` is; nothing where that is absent or `null`.
-fn items_of<'n>(document: &JsonDocument, name: &str, node: Option<&'n Node>) -> Result<&'n [Node], BadRequest> {
-    match node.filter(|node| document.raw(node) != "null") {
-        None => Ok(&[]),
-        Some(node) if node.is_array() => Ok(node.items()),
-        Some(_) => Err(BadRequest::member(name, "expected a list")),
     }
 }
 

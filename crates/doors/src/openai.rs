@@ -4,7 +4,8 @@ use domain::json::{Object, Value};
 
 use crate::answer::arguments;
 use crate::request::{
-    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker, result_text, texts,
+    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker, items_of, result_text,
+    texts,
 };
 use crate::spans::{JsonDocument, Node};
 
@@ -36,7 +37,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
     let messages = list.items().iter().enumerate().map(|(place, node)| message(&document, place, node));
     let messages = messages.collect::<Result<Vec<_>, _>>()?;
     let (mut tools, mut hosted) = (Vec::new(), Vec::new());
-    for node in root.get("tools").map(Node::items).unwrap_or_default() {
+    for node in items_of(&document, "tools", root.get("tools"))? {
         let kind = document.text_at(node, "type").unwrap_or_default();
         match kind.as_str() {
             "function" | "custom" => {

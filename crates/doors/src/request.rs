@@ -28,6 +28,19 @@ impl BadRequest {
     }
 }
 
+/// What stands in the list `node`, which the member `name` is; nothing where that is absent or `null`.
+pub(crate) fn items_of<'n>(
+    document: &JsonDocument,
+    name: &str,
+    node: Option<&'n Node>,
+) -> Result<&'n [Node], BadRequest> {
+    match node.filter(|node| document.raw(node) != "null") {
+        None => Ok(&[]),
+        Some(node) if node.is_array() => Ok(node.items()),
+        Some(_) => Err(BadRequest::member(name, "expected a list")),
+    }
+}
+
 /// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {

@@ -5,8 +5,8 @@ use domain::json::{Object, Value};
 use crate::answer::arguments;
 use crate::openai::{error, free_text};
 use crate::request::{
-    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker, result_text,
-    texts,
+    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker, items_of,
+    result_text, texts,
 };
 use crate::spans::{JsonDocument, Node};
 
@@ -56,7 +56,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         None => return Err(BadRequest::member("input", "expected a text or a list")),
     };
     let (mut tools, mut hosted) = (Vec::new(), Vec::new());
-    for node in root.get("tools").map(Node::items).unwrap_or_default() {
+    for node in items_of(&document, "tools", root.get("tools"))? {
         let kind = document.text_at(node, "type").unwrap_or_default();
         match kind.as_str() {
             "function" | "custom" => {

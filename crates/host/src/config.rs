@@ -149,7 +149,7 @@ pub struct Config {
     pub guard_require: BTreeSet<GuardedClass>,
     /// The MCP servers behind the tool door, by name; what is not said holds as usual.
     pub tool_doors: BTreeMap<String, ToolDoorConfig>,
-    /// Agents, providers and the store that are bad, by path, each with its diagnostic.
+    /// Agents, providers, doors and the store that are bad, by path, each with its diagnostic.
     pub broken: BTreeMap<String, String>,
 }
 

@@ -125,6 +125,14 @@ fn what_cannot_be_read_is_named() {
     check(anthropic::read, "{\"messages\":[{\"role\":\"tool\"}]}", role);
     let functions = "`functions` is not what the door knows: expected `tools`: this form has been given up";
     check(openai::read, "{\"messages\":[],\"functions\":[{}]}", functions);
+    // One tool that is no list would be cleared by nobody.
+    let list = |name: &str| format!("`{name}` is not what the door knows: expected a list");
+    for name in ["tools", "mcp_servers"] {
+        check(anthropic::read, &format!(r#"{{"messages":[],"{name}":{{"type":"web_search"}}}}"#), &list(name));
+    }
+    check(openai::read, r#"{"messages":[],"tools":{"type":"web_search"}}"#, &list("tools"));
+    check(responses::read, r#"{"input":[],"tools":{"type":"web_search"}}"#, &list("tools"));
+    assert!(responses::read(r#"{"input":[],"tools":null}"#.into()).is_ok());
     for (body, place, why) in [
         ("{}", "input", "expected a text or a list"),
         (r#"{"input":{}}"#, "input", "expected a text or a list"),

@@ -17,11 +17,7 @@ impl Wire {
     /// The way that is spoken at `path`.
     pub(super) fn at(path: &str) -> Option<Self> {
         let under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        match () {
-            () if under("/v1/messages") => Some(Self::Anthropic),
-            () if under("/v1") => Some(Self::OpenAi),
-            () => None,
-        }
+        if under("/v1/messages") { Some(Self::Anthropic) } else { under("/v1").then_some(Self::OpenAi) }
     }
 
     pub(super) fn refusal(self, refused: &Refused) -> Response {

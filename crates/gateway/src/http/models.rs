@@ -34,8 +34,8 @@ pub(crate) async fn list(
         Ok(names) => names,
         Err(error) => return refused(error),
     };
-    let begins = page.after_id.as_ref().and_then(|after| names.iter().position(|name| name == after));
-    let rest = &names[begins.map_or(0, |at| at + 1)..];
+    let begins = |after: &String| names.iter().position(|name| name == after).map_or(names.len(), |at| at + 1);
+    let rest = &names[page.after_id.as_ref().map_or(0, begins)..];
     let shown = &rest[..rest.len().min(page.limit.unwrap_or(rest.len()).max(1))];
     let data: Vec<Value> = shown.iter().map(|name| model(name)).collect();
     let (first, last) = (data.first().map(|it| it["id"].clone()), data.last().map(|it| it["id"].clone()));

@@ -26,7 +26,8 @@ pub(crate) fn refusal(status: StatusCode, code: &str, message: &str) -> Response
 
 /// The body of a request as JSON.
 pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
-    let packed = headers.get(header::CONTENT_ENCODING).and_then(|it| it.to_str().ok()).unwrap_or("identity");
+    let packed =
+        headers.get(header::CONTENT_ENCODING).map_or("identity", |it| it.to_str().unwrap_or("what is not text"));
     if !packed.eq_ignore_ascii_case("identity") {
         let why = format!("bodies with `Content-Encoding: {}` are not taken; send it plain", packed.escape_debug());
         return Err(ApiError::invalid(why).with_details(json!({ "kind": "unsupported_media_type" })));

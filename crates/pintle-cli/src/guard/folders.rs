@@ -47,6 +47,8 @@ pub(crate) struct InForce {
     pub(crate) own: Vec<String>,
     /// The vendors behind the model door.
     pub(crate) model_doors: BTreeMap<String, ModelDoorConfig>,
+    /// The doors that are bad, by path, each with what is wrong with it.
+    pub(crate) broken_doors: BTreeMap<String, String>,
     /// The servers behind the tool door.
     pub(crate) tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// The classes of tools that an agent must let be held.
@@ -72,6 +74,9 @@ impl InForce {
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
         let (model_doors, tool_doors) = (host.loaded.config.model_doors.clone(), host.loaded.config.tool_doors.clone());
+        let of_doors = |(path, _): &(&String, &String)| path.split('.').next() == Some("doors");
+        let broken = host.loaded.config.broken.iter().filter(of_doors);
+        let broken_doors = broken.map(|(path, why)| (path.clone(), why.clone())).collect();
         let protected = host.protected();
         let own = protected.files.iter().chain(&protected.dirs).filter_map(|path| Some(path.to_str()?.to_owned()));
         Self {
@@ -83,6 +88,7 @@ impl InForce {
             model_doors,
             required: required(&host.loaded.config),
             tool_doors,
+            broken_doors,
         }
     }
 }

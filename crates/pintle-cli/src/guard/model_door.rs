@@ -75,6 +75,11 @@ impl OpenDoor {
         (folder, home): (PathBuf, String),
     ) -> Result<Self, CliError> {
         let in_force = folders.of(&folder, false).await?;
+        // Without its settings a prompt would go to another vendor than the one that was meant.
+        let is_of_models = |path: &str| path == "doors" || path.starts_with("doors.model");
+        if let Some((_, why)) = in_force.broken_doors.iter().find(|(path, _)| is_of_models(path)) {
+            return Err(CliError::usage(format!("the model door cannot be opened: {why}")));
+        }
         let settings = settings(&in_force.model_doors);
         let host = Arc::new(GuardedDoor { folders, folder, home });
         let door = ModelDoor::new(host, settings)

@@ -63,6 +63,11 @@ impl GuardedTools {
         (env, home): (&Env, Option<&std::path::Path>),
     ) -> Result<ToolDoor, CliError> {
         let in_force = folders.of(&env.cwd, false).await?;
+        // Without its bounds it would show what is hidden.
+        let own = format!("doors.tool.{name}");
+        if let Some(why) = [&*own, "doors.tool", "doors"].iter().find_map(|path| in_force.broken_doors.get(*path)) {
+            return Err(CliError::usage(format!("the tool door `{name}` cannot be opened: {why}")));
+        }
         let settings = in_force.tool_doors.get(name).cloned().unwrap_or_default();
         let places = GuardPlaces::of(env, home, None)?;
         let on_change = if settings.allows_change { OnChange::Allow } else { OnChange::Ask };

@@ -6,6 +6,7 @@ use dialects::process::config::EntryProblem;
 use globset::GlobMatcher;
 use url::Url;
 
+use crate::config::diagnostic::Diagnostic;
 use crate::config::raw::{RawDoors, RawGuard, RawModelDoor, RawToolDoor};
 use crate::config::{Config, GuardedClass, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
 use crate::mcp_names::mcp_glob;
@@ -43,15 +44,13 @@ pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
     problems
 }
 
-/// Takes over what a file demands of agents under guard. Where a word of it cannot be read, every class is demanded until
-/// that is mended.
+/// Takes over what a file demands of agents under guard.
 pub(super) fn require(config: &mut Config, raw: RawGuard) -> Vec<EntryProblem> {
     let mut problems = Vec::new();
     for (at, word) in raw.require.unwrap_or_default().iter().enumerate() {
         match GuardedClass::of(word) {
             Some(class) => drop(config.guard_require.insert(class)),
             None => {
-                config.guard_require.extend(GuardedClass::ALL);
                 let known = GuardedClass::ALL.map(GuardedClass::word);
                 let message = format!("there is no class of tools `{word}`, expected one of {}", known.join(", "));
                 problems.push(EntryProblem::new(&["guard", "require", &at.to_string()], message).meant(word, known));
@@ -59,6 +58,22 @@ pub(super) fn require(config: &mut Config, raw: RawGuard) -> Vec<EntryProblem> {
         }
     }
     problems
+}
+
+/// Keeps what is wrong with doors and demands: a door is not opened without its bounds, and what is demanded in words that
+/// nobody can read is everything.
+pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        let mut steps = diagnostic.path.split('.');
+        match steps.next() {
+            Some("doors") => {
+                let entry: Vec<&str> = ["doors"].into_iter().chain(steps.take(2)).collect();
+                config.broken.insert(entry.join("."), diagnostic.to_string());
+            }
+            Some("guard") => config.guard_require.extend(GuardedClass::ALL),
+            Some(_) | None => {}
+        }
+    }
 }
 
 fn read_tools(raw: RawToolDoor) -> Result<ToolDoorConfig, EntryProblem> {

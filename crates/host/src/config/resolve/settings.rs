@@ -69,6 +69,9 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
     }
     problems.drain(..).for_each(|problem| trusted.layer.report(problem));
     note_bad_store(config, trusted);
+    if is_own {
+        doors::note_bad(config, &trusted.layer.diagnostics);
+    }
 }
 
 /// What only the user's own files say.

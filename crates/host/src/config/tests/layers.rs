@@ -245,3 +245,23 @@ fn a_file_that_nobody_accepted_hides_none_that_somebody_did() {
     let error = place.load().unwrap_err();
     assert!(error.message.ends_with("pintle.json are there"), "{error}");
 }
+
+#[test]
+fn a_door_or_a_demand_that_nobody_can_read_opens_nothing() {
+    let of = |text: &str| Place::with(&[(OWN, text)]).load().unwrap().config;
+    for (text, path) in [
+        ("[doors.tool.files]\nhide = ['[']\n", "doors.tool.files"),
+        ("[doors.tool.files]\nhidden = ['x']\n", "doors.tool.files"),
+        ("[doors.tool.files]\nhide = 'x'\n", "doors.tool.files"),
+        ("[doors.model.anthropic]\nbase_url = 'ftp://x'\n", "doors.model.anthropic"),
+        ("[doors.model.antropic]\n", "doors.model.antropic"),
+    ] {
+        let config = of(text);
+        assert!(config.broken.contains_key(path), "{text}: {:?}", config.broken);
+    }
+    for text in ["require = ['shel']", "require = 'shell'", "requires = ['shell']"] {
+        assert_eq!(of(&format!("[guard]\n{text}\n")).guard_require.len(), 7, "{text}");
+    }
+    let good = of("[doors.tool.files]\nhide = ['x']\n[guard]\nrequire = ['shell']\n");
+    assert_eq!((good.broken.len(), good.tool_doors.len(), good.guard_require.len()), (0, 1, 1));
+}
