@@ -288,7 +288,7 @@ export const en = {
     toolHint: "Choosing one that is known fills in what it needs at least.",
     kind: "Kind of fault",
     title: "Test",
-    about: "Runs the handler for real, with an event that you make up. Nothing is recorded.",
+    about: "Runs the handler for real, with an event that you make up or one that happened. Nothing is recorded.",
     tool: "Tool",
     input: "Input of the tool",
     text: "Message",
