@@ -1,8 +1,11 @@
 //! Who acts, where and in which turn: stamped on every event, out of reach of hooks.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::id::{AgentId, CallId, SessionId, TenantId, TraceId, TurnId};
+use crate::json::Object;
 
 /// The identity that every event carries. Hooks read it; nothing they answer changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +39,22 @@ pub struct Identity {
     /// The agents that this one works for, nearest first; empty at the top. For the host, not for hooks' wires.
     #[serde(skip)]
     pub ancestors: Vec<AgentId>,
+    /// What a foreign agent said of the event, where one acts. Hooks read it in their own wires.
+    #[serde(skip)]
+    pub foreign: Option<Arc<ForeignEvent>>,
+}
+
+/// An event of a foreign agent: what it is called there, and what was said of it that has no place of its own here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignEvent {
+    /// The agent, such as `claude`.
+    pub host: String,
+    /// Its version, where that is known.
+    pub version: Option<String>,
+    /// Its name for the event.
+    pub event: String,
+    /// The members that it said besides.
+    pub raw: Object,
 }
 
 impl Identity {
@@ -56,6 +75,7 @@ impl Identity {
             sender_id: "user".into(),
             is_test: false,
             ancestors: Vec::new(),
+            foreign: None,
         }
     }
 

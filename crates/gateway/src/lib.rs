@@ -84,7 +84,7 @@ pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
-pub use settings::{Address, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
+pub use settings::{Address, DEFAULT_ADDRESS, ForeignAgents, GatewaySettings, configured_origin, link_user};
 pub use shown::{shown_key, shown_member};
 pub use webhooks::{webhook_list, webhook_retry};
 

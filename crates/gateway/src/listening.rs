@@ -24,7 +24,7 @@ use tower::Service as _;
 
 use crate::door::Peer;
 use crate::http::{metrics, router};
-use crate::settings::Address;
+use crate::settings::{Address, ForeignAgents};
 use crate::tls::Tls;
 use crate::watching::watch;
 use crate::{BadSettings, Gateway};
@@ -109,7 +109,8 @@ impl Gateway {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (stop, tasks) = (self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             let asks_nobody = !self.shared.guests.known_by.has_token();
-            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody };
+            let agents = self.settings.agents.clone();
+            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents };
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = desk.accept(&listening.listener) => {}
@@ -133,6 +134,8 @@ struct Reception {
     tasks: TaskTracker,
     /// Whether programs of this machine come in without saying who they are.
     asks_nobody: bool,
+    /// Programs that are no persons.
+    agents: ForeignAgents,
 }
 
 impl Reception {
@@ -162,7 +165,9 @@ impl Reception {
                     let desk = self.clone();
                     self.tasks.spawn(async move {
                         let pid = peer.and_then(|peer| peer.pid());
-                        let of_agent = desk.is_of_agent(move || pid.map_or(PeerProcess::Gone, peer_of_pid)).await;
+                        let of_agent = desk
+                            .is_of_agent(move |agents| pid.map_or(PeerProcess::Gone, |pid| peer_of_pid(pid, agents)))
+                            .await;
                         desk.converse(stream, Peer::Unix { own, of_agent }).await;
                     });
                 }),
@@ -177,7 +182,7 @@ impl Reception {
     async fn peer_of(&self, stream: &TcpStream, from: SocketAddr, encrypted: bool) -> Peer {
         let to = stream.local_addr().ok().filter(|to| to.ip().is_loopback());
         let of_agent = match to {
-            Some(to) => self.is_of_agent(move || peer_of_tcp(from, to)).await,
+            Some(to) => self.is_of_agent(move |agents| peer_of_tcp((from, to), agents)).await,
             None => false,
         };
         Peer::Address { from: from.ip(), to_loopback: to.is_some(), encrypted, of_agent }
@@ -185,8 +190,10 @@ impl Reception {
 
     /// Whether an agent's program may be at the other end: whoever left already says nothing of themselves. Looked for
     /// only where somebody may come in without a key.
-    async fn is_of_agent(&self, look: impl FnOnce() -> PeerProcess + Send + 'static) -> bool {
-        self.asks_nobody && !matches!(tokio::task::spawn_blocking(look).await, Ok(PeerProcess::Other))
+    async fn is_of_agent(&self, look: impl FnOnce(&[(u32, u64)]) -> PeerProcess + Send + 'static) -> bool {
+        let agents = self.agents.clone();
+        let looking = move || look(&agents.now());
+        self.asks_nobody && !matches!(tokio::task::spawn_blocking(looking).await, Ok(PeerProcess::Other))
     }
 
     /// Answers the requests of one connection.

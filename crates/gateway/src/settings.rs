@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::caller_role::CallerRole;
@@ -63,6 +64,33 @@ impl std::fmt::Display for Address {
     }
 }
 
+/// Says which processes are foreign agents under guard now: each by its id and since when it runs.
+#[derive(Clone)]
+pub struct ForeignAgents(Arc<dyn Fn() -> Vec<(u32, u64)> + Send + Sync>);
+
+impl ForeignAgents {
+    /// Those that `now` says. It may block.
+    pub fn new(now: impl Fn() -> Vec<(u32, u64)> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(crate) fn now(&self) -> Vec<(u32, u64)> {
+        (self.0)()
+    }
+}
+
+impl Default for ForeignAgents {
+    fn default() -> Self {
+        Self::new(Vec::new)
+    }
+}
+
+impl std::fmt::Debug for ForeignAgents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ForeignAgents").finish_non_exhaustive()
+    }
+}
+
 /// The settings of one gateway.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
@@ -80,6 +108,8 @@ pub struct GatewaySettings {
     pub limits: HttpLimits,
     /// How `doctor.run` is carried out; nothing where it cannot be.
     pub doctor: Option<DoctorCommand>,
+    /// The processes of foreign agents, which are no persons of this machine.
+    pub agents: ForeignAgents,
     pub(crate) door: Door,
     pub(crate) known_by: KnownBy,
     pub(crate) requests_per_minute: NonZeroU32,
@@ -164,6 +194,7 @@ impl GatewaySettings {
             metrics,
             limits: config.http.clone(),
             doctor: None,
+            agents: ForeignAgents::default(),
             tls: config.tls.clone(),
             drain_delay: config.drain_delay,
             drain: config.drain,

@@ -74,10 +74,27 @@ pub struct HostEvent {
     pub host_raw: Object,
 }
 
+/// The member in which hosts say where the conversation of a sub-agent is kept that has ended.
+const AGENT_TRANSCRIPT: &str = "agent_transcript_path";
+
+/// Whether the name of `file` has `id` in it.
+fn is_named(file: &str, id: &str) -> bool {
+    file.rsplit('/').next().is_some_and(|name| name.contains(id))
+}
+
 impl HostEvent {
     /// The session by the name under which Pintle keeps it.
     pub fn session_id(&self) -> SessionId {
         SessionId::new(format!("{}:{}", self.host, self.session))
+    }
+
+    /// The files in which the host keeps what is said in its session, each with the sub-agent that it is about: none for
+    /// the session itself. Of a sub-agent some name its own file at every event, some its parent's, and its own at the end.
+    pub fn transcripts(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let agent = self.subagent.as_ref().and_then(|agent| agent.id.as_deref()).filter(|id| !id.is_empty());
+        let of = move |file| (file, agent.filter(|id| is_named(file, id)));
+        let own = self.host_raw.get(AGENT_TRANSCRIPT).and_then(Value::as_str);
+        self.transcript.as_deref().map(of).into_iter().chain(own.map(move |file| (file, agent)))
     }
 
     /// The tool call that the event is about, before or after it ran.

@@ -3,10 +3,10 @@
 use domain::json::Value;
 
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::ToolCoverage;
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::ruling::GuardRuling;
-use crate::tools::{ToolClass, ToolRow};
+use crate::tools::ToolRow;
 use crate::trial::HostTrial;
 
 /// A coding agent that can be guarded. Adding one touches only its own file and the list in `hosts.rs`.
@@ -54,6 +54,8 @@ pub struct KnownVersions {
     pub min: &'static str,
     /// The newest one that was observed.
     pub newest: &'static str,
+    /// How the packages are called that say it; one for a kind of machine has more behind a `-`.
+    pub packages: &'static [&'static str],
 }
 
 /// Where a host is configured.
@@ -80,9 +82,10 @@ pub struct HostConfig {
     pub behind: &'static [&'static str],
     /// The list of folders outside of which it reads nothing of a project; none where there is no such list.
     pub trusted_in: Option<TrustedFolders>,
-    /// Where it keeps the conversation of `{session}`, as in [`ConfigPlace::path`]; `*` is any text in a name. None where
-    /// that is not known.
-    pub transcript: Option<&'static str>,
+    /// Where it keeps the conversation of `{session}` and of its sub-agents, as in [`ConfigPlace::path`]; `*` is any text
+    /// in a name. A file that ends in `.db` is a database with the conversations of all sessions. None where that is not
+    /// known.
+    pub transcripts: &'static [&'static str],
     /// How it writes down there that a call did not run.
     pub refusals: HostRefusals,
 }
@@ -308,23 +311,6 @@ impl GuardHost {
             return Err(Malformed::Unknown(event.event));
         }
         Ok(event)
-    }
-
-    /// Why a session may do nothing where calls of the classes `required` have to be held; none where the host lets them
-    /// be.
-    pub fn lacks(&self, required: &[ToolClass]) -> Option<String> {
-        let is_lacking = |row: &&ToolCoverage| match row.level {
-            GuardLevel::Held | GuardLevel::Absent => false,
-            GuardLevel::Seen | GuardLevel::Open => required.contains(&row.class),
-        };
-        let row = self.coverage.iter().find(is_lacking)?;
-        let why = row.around.first().map(|why| format!(": {why}")).unwrap_or_default();
-        Some(format!(
-            "calls of the class `{}` have to be held here (`guard.require`), and {} leaves them {}{why}",
-            row.class.word(),
-            self.name,
-            row.level.word()
-        ))
     }
 
     /// The row of the event `name`.

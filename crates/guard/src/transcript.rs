@@ -76,7 +76,7 @@ const RESULTS: [ResultShape; 7] = [
 ];
 
 /// The members that say when something was.
-const TIMES: [&str; 2] = ["timestamp", "time"];
+const TIMES: [&str; 3] = ["timestamp", "time", "ts"];
 
 /// The calls in `text` that have a result, in their order.
 pub fn transcript_calls(text: &str) -> Vec<TranscriptCall> {
@@ -116,12 +116,36 @@ impl Transcript {
             Value::Object(members) => {
                 let own = TIMES.iter().find_map(|name| time(members.get(name)?));
                 let at = own.as_deref().or(at);
-                let inside = self.call(members, at).or_else(|| self.result(members));
+                let inside = self.part(members, at).or_else(|| self.call(members, at)).or_else(|| self.result(members));
                 let rest = members.iter().filter(|(name, _)| inside.is_none_or(|inside| *name != inside));
                 rest.for_each(|(_, member)| self.look(member, at));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+    }
+
+    /// Takes a call with what came of it in one member, as a session store has it.
+    fn part(&mut self, members: &Object, at: Option<&str>) -> Option<&'static str> {
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        text("type").filter(|kind| *kind == "tool")?;
+        let (id, tool) = (text("callID")?, text("tool")?.to_owned());
+        let state = members.get("state")?.as_object()?;
+        let own = state.get("time").and_then(|times| time(times.get("start")?));
+        let (at, arguments) =
+            (own.or_else(|| at.map(str::to_owned)), state.get("input").cloned().unwrap_or(Value::Null));
+        let result = match state.get("status").and_then(Value::as_str) {
+            Some("completed") => Some((state.get("output").map(said).unwrap_or_default(), false)),
+            Some("error") => Some((state.get("error").map(said).unwrap_or_default(), true)),
+            Some(_) | None => None,
+        };
+        if let Some(result) = result {
+            self.results.insert(id.to_owned(), result);
+        }
+        if self.ids.insert(id.to_owned()) {
+            let id = Some(id.to_owned());
+            self.calls.push(TranscriptCall { id, tool, arguments, at, result: String::new(), failed: false });
+        }
+        Some("state")
     }
 
     /// Takes the call that `members` are; the member with what it is about, in which nothing else is looked for.
@@ -245,6 +269,8 @@ pub struct KnownCalls {
     contents: BTreeMap<String, Vec<u64>>,
     /// How many contents were asked about.
     asked: u64,
+    /// The numbers of those whose call was found.
+    found: BTreeSet<u64>,
 }
 
 /// What a call is about, as one text: its tool and its arguments.
@@ -279,12 +305,12 @@ impl KnownCalls {
     /// Those of `calls` that ran, as far as the host says, and that the guard was not asked about. `refusals` is how the
     /// host writes down those that did not run, `digest` that of [`call_content`].
     pub fn unknown(
-        mut self,
+        &mut self,
         calls: Vec<TranscriptCall>,
         refusals: &HostRefusals,
         digest: impl Fn(&str) -> String,
     ) -> Vec<TranscriptCall> {
-        let (mut unknown, mut found) = (Vec::new(), BTreeSet::new());
+        let mut unknown = Vec::new();
         for call in calls {
             let by_id = call.id.as_ref().is_some_and(|id| self.ids.contains(id));
             if !by_id && refusals.rejects(&call) {
@@ -292,6 +318,7 @@ impl KnownCalls {
             }
             let numbers = self.contents.get_mut(&digest(&call_content(&call.tool, &call.arguments)));
             // Each content that was asked about stands for one call, whether that is known by its id, too, or not.
+            let found = &mut self.found;
             let by_content =
                 numbers.is_some_and(|numbers| std::iter::from_fn(|| numbers.pop()).any(|number| found.insert(number)));
             if !by_id && !by_content && !refusals.was_unanswered(&call) {

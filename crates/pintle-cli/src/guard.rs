@@ -1,29 +1,37 @@
 //! The daemon behind the hooks of coding agents: what they ask is put to the hooks of the folder that they work in.
 //!
-//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what `pintle-guard`
-//! knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the hosts'
-//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
-//! the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be
-//! told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
-//! guarded, [`proofs`] what was proven; [`call_log`] keeps which calls were asked about, [`reconciling`] finds those that
-//! were not, and [`looking_after`] does so while sessions run; [`model_door`] is where agents without hooks ask their
-//! model, [`tool_door`] stands before an MCP server, and [`tool_pins`] keeps what that said of its tools; [`places`] says
-//! where all that lies. No rule is here.
+//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what
+//! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
+//! known of the hosts' sessions, [`session_files`] where those are written down, [`known`] what hooks may know of an
+//! event, [`armed`] whether anything of it may go on, [`rulings`] what the host is told. [`installs`] finds our hooks
+//! in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants
+//! to be told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
+//! guarded, [`proofs`] what was proven, [`proving`] does it, and [`newcomers`] has it done when an agent has a new
+//! version; [`host_program`] knows that version; [`call_log`] keeps which calls were asked about, [`reconciling`] finds
+//! those that were not, and [`looking_after`] does so while sessions run; [`model_door`] is where agents without hooks
+//! ask their model, [`tool_door`] stands before an MCP server, and [`tool_pins`] keeps what that said of its tools;
+//! [`places`] says where all that lies. No rule is here.
 
 pub(crate) mod accepted;
+mod armed;
+mod begun;
 pub(crate) mod call_log;
 pub(crate) mod canary;
 pub(crate) mod folders;
 pub(crate) mod host_files;
+pub(crate) mod host_program;
 pub(crate) mod installs;
 pub(crate) mod known;
 pub(crate) mod listening;
 pub(crate) mod looking_after;
 pub(crate) mod model_door;
+pub(crate) mod newcomers;
 pub(crate) mod places;
 pub(crate) mod proofs;
+pub(crate) mod proving;
 pub(crate) mod reconciling;
 pub(crate) mod rulings;
+pub(crate) mod session_files;
 pub(crate) mod sessions;
 pub(crate) mod tool_door;
 pub(crate) mod tool_pins;

@@ -15,9 +15,11 @@ use domain::checkpoint::{
     SubagentStart, UserPromptSubmit,
 };
 use domain::hook::OnFailure;
-use guard::host::InstallScope;
 use host::config::found::{FOUND_KEYS, FoundCount};
 use pintle_cli::cli::Cli;
+
+#[path = "generated/guarded_agents.rs"]
+mod guarded_agents;
 
 /// Compares the file at `path`, from the root of the repository, with `expected`; or writes it.
 fn check(path: &str, expected: &str) {
@@ -72,31 +74,7 @@ fn the_page_of_checkpoints() {
 
 #[test]
 fn the_page_of_guarded_agents() {
-    let mut page = String::from(
-        "# Agents under guard\n\nGenerated from the code by `cargo xtask gen`. What `pintle guard` knows of each agent: see \
-         [guard](../guide/guard.md). *held*: a call can be stopped, changed and recorded; *open*: it may pass unseen; \
-         *none*: the agent has no such tool.\n",
-    );
-    for host in guard::HOSTS {
-        let (min, newest) = (host.versions.min, host.versions.newest);
-        let versions = if min == newest { newest.to_owned() } else { format!("{min} to {newest}") };
-        writeln!(page, "\n## {}\n\n`--host {}`, version {versions}.\n", host.name, host.id).unwrap();
-        page.push_str("| settings of | file |\n|---|---|\n");
-        for place in host.config.places {
-            let scope = match place.scope {
-                InstallScope::User => "you",
-                InstallScope::Project => "the project (`--project`)",
-                InstallScope::ProjectLocal => "you in the project (`--local`)",
-                InstallScope::System => "the machine (`--system`)",
-            };
-            writeln!(page, "| {scope} | `{}` |", place.path).unwrap();
-        }
-        page.push_str("\n| tools | | known ways round |\n|---|---|---|\n");
-        for row in host.coverage {
-            writeln!(page, "| {} | {} | {} |", row.class.word(), row.level.word(), row.around.join("; ")).unwrap();
-        }
-    }
-    check("docs/reference/guarded-agents.md", &page);
+    check("docs/reference/guarded-agents.md", &guarded_agents::page());
 }
 
 /// What hooks may answer: read off the types of the checkpoint, where `Never` is an answer that has no value.

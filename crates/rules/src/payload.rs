@@ -225,6 +225,12 @@ impl Event<'_> {
         out.raw(r#","raw_input":"#).again(prompt);
         out.raw(r#","first_prompt":"#).serialised(&facts.first_prompt);
         out.raw(r#","is_test":"#).serialised(&who.is_test);
+        if let Some(foreign) = &who.foreign {
+            out.raw(r#","host":"#).text(&foreign.host);
+            out.raw(r#","host_version":"#).text_or_null(foreign.version.as_deref());
+            out.raw(r#","host_event":"#).text(&foreign.event);
+            out.raw(r#","host_raw":"#).object(&foreign.raw);
+        }
         out
     }
 
@@ -269,9 +275,12 @@ fn millis(took: std::time::Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use domain::checkpoint::user_prompt_submit::InputKind;
     use domain::checkpoint::{PreToolUse, UserPromptSubmit};
     use domain::id::{TenantId, TurnId};
+    use domain::identity::ForeignEvent;
     use domain::json::{Object, Value, json};
     use domain::tool::ToolCall;
 
@@ -332,6 +341,29 @@ mod tests {
         assert_eq!(sent["ToolInput"], json!({"agent": "helper", "task": "look"}));
         assert_eq!(sent["subagent"]["agent_key"], "helper");
         assert_eq!(told(ObservedEvent::SessionStart)["RawInput"], "");
+    }
+
+    #[test]
+    fn what_a_foreign_agent_said_is_there_for_all_that_rules_are_sent() {
+        let raw = domain::json::parse(r#"{"permission_mode":"plan","n":1.50}"#).unwrap().as_object().unwrap().clone();
+        let foreign = ForeignEvent { host: "claude".into(), version: None, event: "PreToolUse".into(), raw };
+        let who = Identity { foreign: Some(Arc::new(foreign)), ..who() };
+        let gate = PreToolUse { call: call() };
+        let subject = Subject::PreToolUse(&gate);
+        let asked = of_subject(&EventId::from("e1"), &who, Timestamp::UNIX_EPOCH, &subject).unwrap();
+        let what = ObservedEvent::SessionStart;
+        let notice = Notice { event_id: EventId::from("e1"), at: Timestamp::UNIX_EPOCH, who, what };
+        for bytes in [&asked, &of_notice(&notice).unwrap()] {
+            let sent: Value = serde_json::from_slice(bytes).unwrap();
+            assert_eq!((&sent["host"], &sent["host_version"]), (&json!("claude"), &Value::Null));
+            assert_eq!(sent["host_raw"]["permission_mode"], "plan");
+        }
+        let script = for_script(&asked, &ShellFacts::default()).unwrap();
+        assert!(
+            script.contains(r#""hostEvent":"PreToolUse","hostRaw":{"permission_mode":"plan","n":1.50}"#),
+            "{script}"
+        );
+        assert!(payload(&subject).get("host").is_none(), "of our own agents there is none");
     }
 
     #[test]

@@ -49,6 +49,54 @@ pub fn read(url: &str, folder: &Path, wanted: &[&str], counted: &[&str]) -> Resu
     }
 }
 
+/// The texts in `column` of those rows of `table`, in the SQLite file `file`, that have `value` in the column `named`, in
+/// the order of `sorted`; of all rows where no value is given. Nothing where there is no such table. Blocks.
+///
+/// # Errors
+/// The file cannot be read, or holds more than fits into memory.
+pub fn texts(file: &Path, wanted: &ForeignTexts<'_>) -> Result<Vec<String>, StoreError> {
+    let failed = |why: rusqlite::Error| StoreError::Unavailable(format!("`{}` cannot be read: {why}", file.display()));
+    let connection = reading(file).map_err(failed)?;
+    let ForeignTexts { table, column, sorted, only } = *wanted;
+    if !is_there(&connection, table).map_err(failed)? {
+        return Ok(Vec::new());
+    }
+    let (name, value) = only.unzip();
+    let condition = name.map(|name| format!("WHERE \"{name}\" = ?1")).unwrap_or_default();
+    let sql = format!("SELECT \"{column}\" FROM \"{table}\" {condition} ORDER BY \"{sorted}\"");
+    let mut statement = connection.prepare(&sql).map_err(failed)?;
+    let mut read = statement.query(rusqlite::params_from_iter(value)).map_err(failed)?;
+    let (mut found, mut bytes) = (Vec::new(), 0_usize);
+    while let Some(row) = read.next().map_err(failed)? {
+        let value = row.get_ref(0).map_err(failed)?;
+        bytes = bytes.saturating_add(size(value));
+        if bytes > MAX_TABLE_BYTES {
+            return Err(StoreError::Corrupt(format!(
+                "`{}` has more than {MAX_TABLE_BYTES} bytes there",
+                file.display()
+            )));
+        }
+        match value {
+            ValueRef::Text(text) | ValueRef::Blob(text) => found.push(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Which texts of a foreign table are wanted; all names are those of the one who asks, never those of somebody else.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignTexts<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// The column.
+    pub column: &'a str,
+    /// The column by which they are in order.
+    pub sorted: &'a str,
+    /// A column, and what it has to have.
+    pub only: Option<(&'a str, &'a str)>,
+}
+
 /// Collects rows within the bounds.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
@@ -199,6 +247,23 @@ mod tests {
         let found = read("sqlite://live.db", folder.path(), &["hooks"], &[]).unwrap();
         assert_eq!(found.tables["hooks"], [object(json!({"id": "a"}))]);
         writer.execute("INSERT INTO hooks VALUES ('b')", []).unwrap();
+    }
+
+    #[test]
+    fn texts_of_one_column_are_read_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("live.db");
+        let sql = "CREATE TABLE part (id TEXT, at INT, data TEXT);
+                   INSERT INTO part VALUES ('a', 2, 'second'), ('b', 3, 'other'), ('a', 1, 'first'), ('a', 4, NULL);";
+        Connection::open(&file).unwrap().execute_batch(sql).unwrap();
+        let of = |table: &str, only: Option<(&str, &str)>| {
+            texts(&file, &ForeignTexts { table, column: "data", sorted: "at", only }).unwrap()
+        };
+        assert_eq!(of("part", Some(("id", "a"))), ["first", "second"]);
+        assert_eq!(of("part", None), ["first", "second", "other"]);
+        assert_eq!(of("none", None), [""; 0]);
+        let wrong = ForeignTexts { table: "part", column: "none", sorted: "at", only: None };
+        assert!(texts(&folder.path().join("none.db"), &wrong).is_err());
     }
 
     #[test]

@@ -102,6 +102,12 @@ fn write_context(out: &mut Json, event_id: &EventId, at: jiff::Timestamp, who: &
     out.raw(r#","chat_id":"#).text(&who.chat_id);
     out.raw(r#","trace_id":"#).text(who.trace_id.as_str());
     out.raw(r#","occurred_at":"#).time(at);
+    if let Some(foreign) = &who.foreign {
+        out.raw(r#","host":"#).text(&foreign.host);
+        out.raw(r#","host_version":"#).text_or_null(foreign.version.as_deref());
+        out.raw(r#","host_event":"#).text(&foreign.event);
+        out.raw(r#","host_raw":"#).object(&foreign.raw);
+    }
     out.raw(if who.is_test { r#","is_test":true}"# } else { "}" });
     out.raw(r#","inbound":{"channel":"#).text(&who.channel);
     out.raw(r#","chat_id":"#).text(&who.chat_id);

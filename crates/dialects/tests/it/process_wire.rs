@@ -1,6 +1,7 @@
 //! What a child of a process hook is sent, byte for byte.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::runtime::{InterruptKind, RetryReason, ToolExecution, TurnStatus};
@@ -9,7 +10,7 @@ use domain::checkpoint::{
     RuntimeEvent, Subject, UserPromptSubmit,
 };
 use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
+use domain::identity::{ForeignEvent, Identity};
 use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
 use domain::message::{CallPart, Message, Role, SystemPart};
@@ -141,6 +142,21 @@ fn a_sub_turn_and_a_test_say_so() {
     assert_eq!(identity["depth"], 1);
     assert_eq!(identity["is_test"], true);
     assert_eq!(identity["occurred_at"], "2026-01-01T00:00:00.000000007Z");
+}
+
+#[test]
+fn what_a_foreign_agent_said_goes_with_the_identity() {
+    let raw = json!({"permission_mode": "plan"}).as_object().unwrap().clone();
+    let foreign = ForeignEvent { host: "pi".into(), version: Some("0.74.2".into()), event: "tool_call".into(), raw };
+    let who = Identity { foreign: Some(Arc::new(foreign)), ..who() };
+    let value: Value =
+        serde_json::from_slice(&params(&EventId::from("e"), at(), &who, Subject::BeforeLlm(&request()))).unwrap();
+    let identity = &value["context"]["identity"];
+    assert_eq!((&identity["host"], &identity["host_version"]), (&"pi".into(), &"0.74.2".into()));
+    assert_eq!(
+        (&identity["host_event"], &identity["host_raw"]["permission_mode"]),
+        (&"tool_call".into(), &"plan".into())
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::checkpoint::{AgentInfo, EventContext};
 use domain::id::{CallId, HookName};
-use domain::identity::Identity;
+use domain::identity::{ForeignEvent, Identity};
 use tokio_util::sync::CancellationToken;
 
 use super::{Dispatcher, FileSink};
@@ -52,6 +52,13 @@ impl Dispatcher {
         channel.clone_into(&mut self.who.channel);
         chat.clone_into(&mut self.who.chat_id);
         sender.clone_into(&mut self.who.sender_id);
+        self
+    }
+
+    /// Sets what a foreign agent said of the event.
+    #[must_use]
+    pub fn with_foreign(mut self, event: ForeignEvent) -> Self {
+        self.who.foreign = Some(Arc::new(event));
         self
     }
 

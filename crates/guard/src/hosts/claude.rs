@@ -20,7 +20,7 @@ use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 pub static CLAUDE: GuardHost = GuardHost {
     id: "claude",
     name: "Claude Code",
-    versions: KnownVersions { min: "2.1.295", newest: "2.1.330" },
+    versions: KnownVersions { min: "2.1.295", newest: "2.1.330", packages: &["@anthropic-ai/claude-code"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.claude/settings.json" },
@@ -50,7 +50,7 @@ pub static CLAUDE: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: Some("~/.claude/projects/*/{session}.jsonl"),
+        transcripts: &["~/.claude/projects/*/{session}.jsonl", "~/.claude/projects/*/{session}/subagents/*.jsonl"],
         refusals: HostRefusals {
             around: &[("", ""), ("Error: ", "")],
             marked: true,

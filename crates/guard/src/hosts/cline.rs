@@ -20,7 +20,7 @@ use crate::wire::{Payload, call, prompt_text};
 pub static CLINE: GuardHost = GuardHost {
     id: "cline",
     name: "Cline",
-    versions: KnownVersions { min: "3.0.65", newest: "3.0.65" },
+    versions: KnownVersions { min: "3.0.65", newest: "3.0.65", packages: &["cline", "@cline/cli"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.cline/hooks" },
@@ -35,7 +35,7 @@ pub static CLINE: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: None,
+        transcripts: &["~/.cline/data/sessions/{session}/*.messages.json"],
         refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 120, unit: None, default_s: Some(120) },

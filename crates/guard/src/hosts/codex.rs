@@ -20,7 +20,7 @@ use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 pub static CODEX: GuardHost = GuardHost {
     id: "codex",
     name: "Codex",
-    versions: KnownVersions { min: "0.169.0", newest: "0.169.0" },
+    versions: KnownVersions { min: "0.169.0", newest: "0.169.0", packages: &["@openai/codex"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.codex/hooks.json" },
@@ -44,7 +44,7 @@ pub static CODEX: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: Some("~/.codex/sessions/*/*/*/rollout-*-{session}.jsonl"),
+        transcripts: &["~/.codex/sessions/*/*/*/rollout-*-{session}.jsonl"],
         refusals: HostRefusals {
             around: &[
                 ("Command blocked by PreToolUse hook: ", ". Command: "),

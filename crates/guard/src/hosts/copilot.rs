@@ -23,7 +23,7 @@ use crate::wire::{Payload, call};
 pub static COPILOT: GuardHost = GuardHost {
     id: "copilot",
     name: "Copilot CLI",
-    versions: KnownVersions { min: "1.0.102", newest: "1.0.102" },
+    versions: KnownVersions { min: "1.0.102", newest: "1.0.102", packages: &["@github/copilot"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.copilot/hooks/pintle.json" },
@@ -49,7 +49,7 @@ pub static COPILOT: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: Some(TrustedFolders { path: "~/.copilot/config.json", member: "trusted_folders" }),
-        transcript: Some("~/.copilot/session-state/{session}/events.jsonl"),
+        transcripts: &["~/.copilot/session-state/{session}/events.jsonl"],
         refusals: HostRefusals { around: &[("Denied by preToolUse hook: ", "")], marked: true, rejected: None },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },

@@ -21,7 +21,7 @@ use crate::wire::{Payload, call};
 pub static GEMINI: GuardHost = GuardHost {
     id: "gemini",
     name: "Gemini CLI",
-    versions: KnownVersions { min: "0.61.0", newest: "0.61.0" },
+    versions: KnownVersions { min: "0.61.0", newest: "0.61.0", packages: &["@google/gemini-cli"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.gemini/settings.json" },
@@ -68,7 +68,7 @@ pub static GEMINI: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: Some("~/.gemini/tmp/*/chats/session-*.jsonl"),
+        transcripts: &["~/.gemini/tmp/*/chats/session-*.jsonl"],
         refusals: HostRefusals { around: &[("Tool execution blocked: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },

@@ -20,7 +20,7 @@ use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 pub static KIMI: GuardHost = GuardHost {
     id: "kimi",
     name: "Kimi Code",
-    versions: KnownVersions { min: "2.1.0", newest: "2.1.0" },
+    versions: KnownVersions { min: "2.1.0", newest: "2.1.0", packages: &["@moonshot-ai/kimi-code"] },
     config: HostConfig {
         places: &[ConfigPlace { scope: InstallScope::User, path: "~/.kimi-code/config.toml" }],
         form: ConfigForm::Toml { entry },
@@ -32,7 +32,7 @@ pub static KIMI: GuardHost = GuardHost {
         strict: Some(&STRICT),
         behind: &[],
         trusted_in: None,
-        transcript: Some("~/.kimi-code/sessions/*/{session}/agents/*/wire.jsonl"),
+        transcripts: &["~/.kimi-code/sessions/*/{session}/agents/*/wire.jsonl"],
         refusals: HostRefusals { around: &[("", ""), ("Error: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: Some(30) },

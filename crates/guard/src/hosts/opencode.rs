@@ -21,7 +21,7 @@ use crate::wire::{Payload, call, prompt_text};
 pub static OPENCODE: GuardHost = GuardHost {
     id: "opencode",
     name: "OpenCode",
-    versions: KnownVersions { min: "1.18.33", newest: "1.18.33" },
+    versions: KnownVersions { min: "1.18.33", newest: "1.18.33", packages: &["opencode-ai", "opencode"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.config/opencode/plugin/pintle.js" },
@@ -36,7 +36,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: None,
+        transcripts: &["~/.local/share/opencode/opencode.db"],
         refusals: HostRefusals { around: &[("", ""), ("Error: ", "")], ..HostRefusals::BARE },
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },
@@ -71,7 +71,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[PURE] },
         ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[PURE] },
         ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[PURE] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Seen, around: &[PURE, "MCP tools were not tried"] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[PURE] },
         ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[PURE] },
         ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[PURE] },
     ],

@@ -21,7 +21,7 @@ use crate::wire::{Payload, call};
 pub static PI: GuardHost = GuardHost {
     id: "pi",
     name: "pi",
-    versions: KnownVersions { min: "0.74.2", newest: "0.74.2" },
+    versions: KnownVersions { min: "0.74.2", newest: "0.74.2", packages: &["@earendil-works/pi-coding-agent"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.pi/agent/extensions/pintle.ts" },
@@ -36,7 +36,7 @@ pub static PI: GuardHost = GuardHost {
         strict: None,
         behind: &[],
         trusted_in: None,
-        transcript: Some("~/.pi/agent/sessions/*/*_{session}.jsonl"),
+        transcripts: &["~/.pi/agent/sessions/*/*_{session}.jsonl"],
         refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Seconds), default_s: None },

@@ -20,7 +20,7 @@ use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 pub static QWEN: GuardHost = GuardHost {
     id: "qwen",
     name: "Qwen Code",
-    versions: KnownVersions { min: "0.24.4", newest: "0.24.4" },
+    versions: KnownVersions { min: "0.24.4", newest: "0.24.4", packages: &["@qwen-code/qwen-code"] },
     config: HostConfig {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.qwen/settings.json" },
@@ -44,7 +44,7 @@ pub static QWEN: GuardHost = GuardHost {
         strict: None,
         behind: &["./.qwen/settings.json"],
         trusted_in: None,
-        transcript: Some("~/.qwen/projects/*/chats/{session}.jsonl"),
+        transcripts: &["~/.qwen/projects/*/chats/{session}.jsonl", "~/.qwen/projects/*/subagents/{session}/*.jsonl"],
         refusals: HostRefusals::BARE,
     },
     deadline: HookDeadline { installed_s: 600, unit: Some(TimeUnit::Milliseconds), default_s: Some(60) },

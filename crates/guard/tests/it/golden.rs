@@ -139,15 +139,3 @@ fn every_host_has_its_records_its_rows_and_its_panics() {
         assert!(host.events.iter().any(|row| row.installed && row.stops), "{}", host.id);
     }
 }
-
-#[test]
-fn what_an_agent_leaves_open_is_lacking_where_it_is_required() {
-    use pintle_guard::tools::ToolClass;
-    let lacking = |id: &str, required: &[ToolClass]| host(id).unwrap().lacks(required);
-    assert_eq!(lacking("claude", &ToolClass::ALL), None);
-    assert_eq!(lacking("codex", &[]), None);
-    assert_eq!(lacking("codex", &[ToolClass::FileWrite]), None);
-    assert!(lacking("codex", &[ToolClass::FileWrite, ToolClass::Shell]).unwrap().contains("`write_stdin`"));
-    assert!(lacking("opencode", &[ToolClass::Mcp]).unwrap().contains("leaves them seen"));
-    assert_eq!(lacking("pi", &[ToolClass::Web, ToolClass::Mcp]), None, "what is not there needs no guard");
-}

@@ -63,8 +63,16 @@ fn written() -> Vec<(&'static str, String)> {
         message(json!({"role": "assistant", "content": [wanted("c1"), wanted("c2")]})),
         message(json!({"role": "toolResult", "toolCallId": "c1", "toolName": "Bash", "content": [{"text": "out"}]})),
     ]);
+    let state = |id: &str, status: &str| {
+        let times = json!({"start": 1_795_677_717_757_u64, "end": 1_795_677_717_800_u64});
+        json!({"status": status, "input": {"command": id}, "output": "out", "title": "Bash", "time": times})
+    };
+    let stored =
+        |id: &str, status: &str| json!({"type": "tool", "callID": id, "tool": "Bash", "state": state(id, status)});
+    let store = lines(&[stored("c1", "completed"), stored("c2", "running"), json!({"type": "text", "text": "hello"})]);
     vec![
         ("steps", steps),
+        ("store", store),
         ("turns", turns),
         ("messages", messages),
         ("responses", responses),
@@ -87,7 +95,7 @@ fn calls_with_a_result_are_found_in_every_wire() {
             };
             assert_eq!((id.as_deref(), tool.as_str()), (Some("c1"), "Bash"), "{name}");
             assert_eq!(arguments, &json!({"command": "c1"}), "{name}");
-            let when = if name == "steps" { "1795677717757" } else { "2026-11-26T07:00:00Z" };
+            let when = if ["steps", "store"].contains(&name) { "1795677717757" } else { "2026-11-26T07:00:00Z" };
             assert_eq!(at.as_deref(), Some(when), "{name}");
             assert!(result.contains("out"), "{name}: {result}");
         }

@@ -8,7 +8,7 @@ use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
 use domain::shown_url::shown_url;
 use domain::store::StoreError;
-use gateway::{BadSettings, DoctorCommand, Gateway, GatewaySettings, Listening, News, link_user};
+use gateway::{BadSettings, DoctorCommand, ForeignAgents, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
 use host::host::Host;
 use host::reload::ConfigSource;
@@ -22,6 +22,7 @@ use super::stops::Stops;
 use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
+use crate::guard::sessions::running_agents;
 use crate::operator;
 use crate::text::counted;
 
@@ -87,6 +88,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
         .map_err(refused)?;
     settings.doctor = doctor(global);
+    let home = global.home.clone();
+    // Read anew each time: the daemon of the guard is another process.
+    settings.agents = ForeignAgents::new(move || running_agents(home.as_deref()));
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;

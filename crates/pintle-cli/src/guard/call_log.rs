@@ -66,10 +66,11 @@ pub(crate) fn note(
     File::options().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
 }
 
-/// The calls that the guard was asked about in `session`.
-pub(crate) fn known(places: &GuardPlaces, session: &str) -> KnownCalls {
+/// The calls that the guard was asked about in `sessions`.
+pub(crate) fn known(places: &GuardPlaces, sessions: &[&str]) -> KnownCalls {
     let mut known = KnownCalls::default();
-    let text = fs::read_to_string(file(places, session)).unwrap_or_default();
+    let text: String =
+        sessions.iter().map(|session| fs::read_to_string(file(places, session)).unwrap_or_default()).collect();
     for asked in text.lines().filter_map(|line| serde_json::from_str::<Asked>(line).ok()) {
         asked.ids.iter().for_each(|id| known.asked_id(id));
         match &asked.before {
@@ -157,7 +158,7 @@ mod tests {
             failed: false,
         };
         let calls = commands.iter().map(call).collect();
-        known(places, "claude:s").unknown(calls, &guard::HostRefusals::BARE, digest).len()
+        known(places, &["claude:s"]).unknown(calls, &guard::HostRefusals::BARE, digest).len()
     }
 
     #[test]

@@ -121,6 +121,11 @@ impl Folders {
         Self { env, config, home, warm: Arc::default(), tasks, stop }
     }
 
+    /// The surroundings of whoever works in `folder`.
+    pub(crate) fn env_in(&self, folder: &Path) -> Env {
+        Env { cwd: folder.to_owned(), ..self.env.clone() }
+    }
+
     /// What is in force in `folder`; a session that `is_new` looks first whether that is still so.
     ///
     /// # Errors
@@ -154,7 +159,7 @@ impl Folders {
     }
 
     async fn load(&self, folder: &Path) -> Result<Arc<Warm>, HostError> {
-        let env = Env { cwd: folder.to_owned(), ..self.env.clone() };
+        let env = self.env_in(folder);
         let loaded = load_in(&env, self.config.as_deref(), self.home.as_deref())?;
         for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.clone()) {
             tracing::warn!("{}: {line}", folder.display());

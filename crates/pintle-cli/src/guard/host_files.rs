@@ -18,12 +18,17 @@ use super::places::GuardPlaces;
 /// Longest file of settings that is read, in bytes: those of people are some kilobytes long.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// The file that `path` of the table means here. What is below `~/.config` is below `XDG_CONFIG_HOME`, where that is set.
+/// Folders that a variable moves elsewhere.
+const MOVED: [(&str, &str); 2] = [("~/.config/", "XDG_CONFIG_HOME"), ("~/.local/share/", "XDG_DATA_HOME")];
+
+/// The file that `path` of the table means here, with what variables move elsewhere.
 pub(crate) fn file_of(path: &str, env: &Env) -> Option<PathBuf> {
-    if let Some(below) = path.strip_prefix("~/.config/")
-        && let Some(moved) = env.text("XDG_CONFIG_HOME").map(Path::new).filter(|dir| dir.is_absolute())
-    {
-        return Some(moved.join(below));
+    let moved = MOVED.iter().find_map(|(folder, name)| {
+        let folder_here = env.text(name).map(Path::new).filter(|dir| dir.is_absolute())?;
+        Some(folder_here.join(path.strip_prefix(folder)?))
+    });
+    if moved.is_some() {
+        return moved;
     }
     match (path.strip_prefix("~/"), path.strip_prefix("./")) {
         (Some(below), _) => Some(Path::new(env.text("HOME")?).join(below)),

@@ -60,6 +60,11 @@ pub(crate) fn found_in_files(host: &'static GuardHost, env: &Env, places: &Guard
     host.config.places.iter().filter_map(looked).collect()
 }
 
+/// What turns the hooks of `host` off for whoever works in the folder of `env`, if something does.
+pub(crate) fn switched_off(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -> Option<String> {
+    Look { host, env, places, asks: false }.switched_off()
+}
+
 /// What entries of ours say on this machine.
 pub(crate) struct OwnEntry {
     program: String,

@@ -1,14 +1,16 @@
-//! What hooks may know of a call of a host.
+//! What hooks may know of an event of a host, and where it stands in records.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::checkpoint::AgentInfo;
+use domain::checkpoint::{AgentInfo, CheckpointKind};
 use domain::id::HookName;
+use domain::identity::ForeignEvent;
 use domain::json::Object;
 use domain::shell::{ShellFacts, ShellKind, ShellText};
 use domain::tool::CallPlace;
 use guard::tools::{ToolRow, shell_texts};
+use guard::{HostEvent, HostWhat};
 
 /// The knowledge about the agent in a host: every name is one of its tools, and its calls run in its folder.
 pub(crate) struct HostKnowledge {
@@ -63,4 +65,62 @@ pub(crate) fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<
 /// The real path of a folder, as far as there is one.
 fn real(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The checkpoint that the record of an event stands at.
+pub(crate) fn worked_at(what: &HostWhat) -> CheckpointKind {
+    match what {
+        HostWhat::Prompt { .. } | HostWhat::PromptSent { .. } => CheckpointKind::UserPromptSubmit,
+        HostWhat::ToolDone { .. } => CheckpointKind::AfterTool,
+        HostWhat::BeforeModel { .. } => CheckpointKind::BeforeLlm,
+        HostWhat::AfterModel { .. } => CheckpointKind::AfterLlm,
+        HostWhat::SessionStart
+        | HostWhat::SessionEnd
+        | HostWhat::Tool(_)
+        | HostWhat::Permission { .. }
+        | HostWhat::SubagentStart
+        | HostWhat::SubagentStop { .. }
+        | HostWhat::Stop { .. }
+        | HostWhat::ConfigChange { .. }
+        | HostWhat::Other => CheckpointKind::PreToolUse,
+    }
+}
+
+/// What rules may know of `event` as its host, which runs in `version`, has it.
+pub(crate) fn foreign(event: &HostEvent, version: Option<&str>) -> ForeignEvent {
+    ForeignEvent {
+        host: event.host.to_owned(),
+        version: version.map(str::to_owned),
+        event: event.event.clone(),
+        raw: bounded(&event.host_raw),
+    }
+}
+
+/// Most bytes of what a host said besides that rules are sent: more is a conversation, and no fact about one event.
+const MAX_RAW_BYTES: usize = 64 << 10;
+
+/// The members of `raw` that fit, in their order.
+fn bounded(raw: &Object) -> Object {
+    let (mut room, mut kept) = (MAX_RAW_BYTES, Object::new());
+    for (name, value) in raw {
+        let bytes = name.len() + value.to_string().len();
+        if let Some(left) = room.checked_sub(bytes) {
+            room = left;
+            kept.insert(name.clone(), value.clone());
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_says_besides_has_bounds() {
+        let long = "x".repeat(MAX_RAW_BYTES);
+        let raw = domain::json::json!({"a": 1, "long": long, "b": {"c": [true]}});
+        let kept = domain::json::json!({"a": 1, "b": {"c": [true]}});
+        assert_eq!(Some(&bounded(raw.as_object().unwrap())), kept.as_object());
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use nix::unistd::geteuid;
 use pintle_hook::frame::{DaemonAnswer, MAX_FRAME_BYTES, Question, Ruled};
 use pintle_hook::key::KEY_BYTES;
@@ -51,8 +51,7 @@ impl Listening {
             CliError::failed(format!("the guard cannot listen at {}: {error}", places.socket.display()))
         };
         places.make().map_err(failed)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(places.lock_file()).map_err(failed)?;
-        let alone = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        let alone = places.alone().map_err(failed)?.ok_or_else(|| {
             CliError::failed("another daemon guards with this home").hint("`pintle guard status` shows it")
         })?;
         let key = places.key().map_err(failed)?;

@@ -1,20 +1,22 @@
 //! Looks after sessions that go on: what got past the guard is in the record while they still run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use domain::checkpoint::CheckpointKind;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use guard::{GuardHost, HOSTS};
 use host::config::Env;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::places::GuardPlaces;
-use super::reconciling::{GuardGap, disarmed, reconcile, transcripts};
+use super::reconciling::{GuardGap, Unheard, disarmed, family, is_unread, reconcile, unheard, written_of};
+use super::session_files::HostTranscript;
 use super::sessions::{HostSession, PastGuard};
 use super::working::{CHANNEL, Desk};
 
@@ -25,44 +27,78 @@ const EVERY: Duration = Duration::from_secs(3);
 /// How much of the time looking may take: what hosts wrote down can be long.
 const SHARE: u32 = 20;
 
-/// How long a session is looked at whose host has ended: what it wrote last comes late.
+/// How long a session is looked at so often whose host has ended: what it wrote last comes late.
 const LINGER: Duration = Duration::from_secs(30);
 
-/// How the files of a session were when they were last looked at.
-type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
+/// After how many looks everything is looked at, that which has ended and that of which no hook said anything, too: once a
+/// minute.
+const WHOLE: u32 = 20;
 
 impl Desk {
     /// Looks after all sessions until `stop`, in the surroundings `env`.
     pub(crate) async fn look_after(&self, env: &Env, stop: &CancellationToken) {
-        let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
-        let mut pause = EVERY;
+        let (mut pause, mut round) = (EVERY, 0_u32);
         loop {
-            let round = async {
+            let looked = async {
                 sleep(pause).await;
                 let began = Instant::now();
-                self.look_once(env, &mut seen).await;
+                match round % WHOLE {
+                    0 => self.look_at_all(env).await,
+                    _ => self.look_at(env, goes_on).await,
+                }
                 EVERY.max(began.elapsed() * SHARE)
             };
             tokio::select! {
                 () = stop.cancelled() => return,
-                next = round => pause = next,
+                next = looked => pause = next,
+            }
+            round = round.wrapping_add(1);
+        }
+    }
+
+    /// Looks at everything that is known or written down, once: what got past the guard is in the record then.
+    pub(crate) async fn look_at_all(&self, env: &Env) {
+        self.look_at(env, |_| true).await;
+        let (places, surroundings, sessions) = (self.places.clone(), env.clone(), self.sessions.all());
+        let looking = tokio::task::spawn_blocking(move || {
+            let of_host = |host: &&'static GuardHost| unheard(host, &sessions, (&surroundings, &places));
+            HOSTS.iter().flat_map(of_host).collect::<Vec<_>>()
+        });
+        for unheard in looking.await.unwrap_or_default() {
+            self.keep_unheard(env, &unheard).await;
+        }
+        self.keep_sessions();
+    }
+
+    /// Looks at the sessions that are `wanted`.
+    async fn look_at(&self, env: &Env, wanted: fn(&HostSession) -> bool) {
+        let all = self.sessions.all();
+        for session in all.iter().filter(|session| wanted(session)) {
+            let asked: Vec<String> = family(&session.session, &all).into_iter().map(str::to_owned).collect();
+            let (places, env, looked_at) = (self.places.clone(), env.clone(), session.clone());
+            let looking = tokio::task::spawn_blocking(move || look(&looked_at, &asked, (&env, &places)));
+            let Ok((read, gaps)) = looking.await else { continue };
+            self.sessions.was_read(&session.session, read);
+            for gap in gaps {
+                self.keep_gap(session, gap).await;
             }
         }
     }
 
-    async fn look_once(&self, env: &Env, seen: &mut BTreeMap<String, Seen>) {
-        let sessions: Vec<HostSession> = self.sessions.all().into_iter().filter(goes_on).collect();
-        seen.retain(|session, _| sessions.iter().any(|it| it.session == *session));
-        for session in sessions {
-            let before = seen.get(&session.session).cloned().unwrap_or_default();
-            let (places, env, looked_at) = (self.places.clone(), env.clone(), session.clone());
-            let looking = tokio::task::spawn_blocking(move || look(&looked_at, (&env, &places), before));
-            let Ok((now, gaps)) = looking.await else { continue };
-            seen.insert(session.session.clone(), now);
-            for gap in gaps {
-                self.keep_gap(&session, gap).await;
-            }
+    /// Puts a conversation of which no hook said anything into the record, if nobody has before.
+    async fn keep_unheard(&self, env: &Env, unheard: &Unheard) {
+        let key = unheard.place();
+        if !is_new_unheard(&self.places, &key) {
+            return;
         }
+        tracing::warn!("{}: {}", unheard.host, unheard.said());
+        // Nobody knows which folder it was in: it stands where the person's own record does.
+        let folder = env.text("HOME").map_or_else(|| env.cwd.clone(), PathBuf::from);
+        let name = unheard.session.clone().or_else(|| Some(unheard.file.file_stem()?.to_str()?.to_owned()));
+        let session = format!("{}:{}", unheard.host, name.unwrap_or_default());
+        let turn = Uuid::new_v5(&Uuid::NAMESPACE_URL, key.as_bytes()).to_string();
+        let note = GapNote { session: &session, host: unheard.host, turn: &turn, call: None, text: &unheard.said() };
+        self.keep_note(&folder, &note).await;
     }
 
     /// Puts what got past the guard into the record, if nobody has before.
@@ -70,17 +106,49 @@ impl Desk {
         let past = PastGuard { key: gap.key, text: gap.text.clone(), at: Timestamp::now() };
         let Some(turn) = self.sessions.passed(&session.session, past) else { return };
         tracing::warn!("{}: {}", session.session, gap.text);
-        if let Err(error) = self.sessions.keep(&self.places) {
-            tracing::warn!("what is known of sessions cannot be kept: {error}");
-        }
-        match self.folders.of(&session.folder, false).await {
+        self.keep_sessions();
+        let (host, call) = (session.host.as_str(), gap.call);
+        let note = GapNote { session: &session.session, host, turn: &turn, call, text: &gap.text };
+        self.keep_note(&session.folder, &note).await;
+    }
+
+    async fn keep_note(&self, folder: &Path, note: &GapNote<'_>) {
+        match self.folders.of(folder, false).await {
             Ok(in_force) => {
-                let who = Identity::top(&in_force.agent, session.session.as_str(), TurnId::new(turn.as_str()));
-                let mut hooks = in_force.engine.dispatcher(who).with_origin(CHANNEL, session.host.as_str(), "user");
-                hooks.set_call(gap.call.map(CallId::new));
-                hooks.noted(CheckpointKind::PreToolUse, &gap.text);
+                let who = Identity::top(&in_force.agent, note.session, TurnId::new(note.turn));
+                let mut hooks = in_force.engine.dispatcher(who).with_origin(CHANNEL, note.host, "user");
+                hooks.set_call(note.call.clone().map(CallId::new));
+                hooks.noted(CheckpointKind::PreToolUse, note.text);
             }
-            Err(error) => tracing::warn!("{}: it is not in the record: {error}", session.folder.display()),
+            Err(error) => tracing::warn!("{}: it is not in the record: {error}", folder.display()),
+        }
+    }
+}
+
+/// What is put into the record.
+struct GapNote<'a> {
+    session: &'a str,
+    host: &'a str,
+    turn: &'a str,
+    call: Option<String>,
+    text: &'a str,
+}
+
+/// Most conversations of which no hook said anything that are remembered: whoever has more reads no more of them.
+const MAX_UNHEARD: usize = 10_000;
+
+/// Whether the conversation `key` is to be kept: nobody has before, and it is remembered that somebody does now.
+fn is_new_unheard(places: &GuardPlaces, key: &str) -> bool {
+    let file = places.folder.join("unheard");
+    let known = fs::read_to_string(&file).unwrap_or_default();
+    if known.lines().any(|line| line == key) || known.lines().count() >= MAX_UNHEARD {
+        return false;
+    }
+    match fs::write(&file, format!("{known}{key}\n")) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!("what no hook said anything of cannot be remembered: {error}");
+            false
         }
     }
 }
@@ -91,31 +159,25 @@ fn goes_on(session: &HostSession) -> bool {
     session.runs() || Duration::try_from(silent).is_ok_and(|silent| silent < LINGER)
 }
 
-/// What got past the guard in `session`; what the host wrote down is read where it is not as it was `before`.
-fn look(session: &HostSession, (env, places): (&Env, &GuardPlaces), before: Seen) -> (Seen, Vec<GuardGap>) {
+/// What got past the guard in `session`, and the files that were read for that; what the host wrote down is read where it
+/// is not as it was.
+fn look(
+    session: &HostSession,
+    asked: &[String],
+    (env, places): (&Env, &GuardPlaces),
+) -> (Vec<HostTranscript>, Vec<GuardGap>) {
     // Who runs no more has no hooks that could be taken away.
     let mut gaps: Vec<GuardGap> =
         session.runs().then(|| disarmed(session, env, places)).flatten().into_iter().collect();
-    let now = files(session, env);
-    if now == before {
-        return (now, gaps);
+    let now = written_of(session, env);
+    if !is_unread(session, &now) {
+        return (Vec::new(), gaps);
     }
-    match reconcile(session, env, places) {
+    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+    match reconcile(session, &asked, (env, places)) {
         Some(Ok(found)) => gaps.extend(found.gaps),
         Some(Err(why)) => tracing::warn!("{}: {why}", session.session),
         None => {}
     }
     (now, gaps)
-}
-
-fn files(session: &HostSession, env: &Env) -> Seen {
-    let id = session.session.split_once(':').map_or("", |(_, id)| id);
-    let others = || guard::host(&session.host).map(|host| transcripts(host, id, env)).unwrap_or_default();
-    let files = session.transcript.clone().map_or_else(others, |file| vec![file]);
-    let seen = |file: PathBuf| {
-        let metadata = fs::metadata::<&Path>(&file).ok();
-        let length = metadata.as_ref().map_or(0, fs::Metadata::len);
-        (file, length, metadata.and_then(|metadata| metadata.modified().ok()))
-    };
-    files.into_iter().map(seen).collect()
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use host::config::Env;
+use nix::fcntl::{Flock, FlockArg};
 use pintle_hook::key::{self, KEY_BYTES};
 use pintle_hook::start::{START_FILE, Start};
 
@@ -84,6 +85,15 @@ impl GuardPlaces {
     /// What only one daemon holds.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.folder.join("lock")
+    }
+
+    /// The lock that only one daemon of this home holds; none where another process has it.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn alone(&self) -> io::Result<Option<Flock<File>>> {
+        let lock = File::options().create(true).truncate(false).write(true).open(self.lock_file())?;
+        Ok(Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok())
     }
 
     /// The process id of the daemon, for people and service managers.

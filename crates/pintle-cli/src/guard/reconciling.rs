@@ -1,6 +1,7 @@
 //! What got past the guard: calls in what a host wrote down that nobody asked about, and what took its hooks away from
 //! sessions that go on.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,14 +9,16 @@ use domain::store::StoredCall;
 use guard::GuardHost;
 use guard::transcript::TranscriptCall;
 use host::config::Env;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::call_log::{digest, known};
 use super::host_files::{files_of, installed_at};
 use super::installs::{Installed, found_in_files};
 use super::places::GuardPlaces;
-use super::sessions::HostSession;
-use super::written_down::{WrittenDown, written_down};
+use super::session_files::HostTranscript;
+use super::sessions::{HostSession, known_since};
+use super::written_down::{WrittenDown, is_database, sessions_in, state_of, written_down};
+use crate::text::counted;
 
 /// Something that got past the guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,49 +51,91 @@ const UNREAD: &str = "unread";
 /// How it is called that the hooks of a session were taken away.
 const DISARMED: &str = "disarmed";
 
+/// How a conversation of which no hook said anything is called in records.
+const UNHEARD: &str = "unheard";
+
+/// How long after its newest event a session that was forgotten may have written something down.
+const FORGOTTEN: SignedDuration = SignedDuration::from_mins(5);
+
 /// Longest text of a call that is shown, in characters.
 const SHOWN_CHARS: usize = 160;
 
-/// The files in which `host` keeps the conversation of the session `id`, where its hooks are not told.
-pub(crate) fn transcripts(host: &GuardHost, id: &str, env: &Env) -> Vec<PathBuf> {
+/// The files in which `host` keeps the conversation of the session `id` and those of its sub-agents, where its hooks are
+/// not told.
+fn transcripts(host: &GuardHost, id: &str, env: &Env) -> Vec<PathBuf> {
     // A name that could lead elsewhere is none of a session.
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let place = host
-        .config
-        .transcript
-        .filter(|path| is_name && path.contains("{session}"))
-        .map(|path| path.replace("{session}", id));
-    place.map(|path| files_of(&path, env).into_iter().filter(|file| file.exists()).collect()).unwrap_or_default()
+    let is_its = |path: &&&str| is_database(Path::new(path)) || path.contains("{session}");
+    let places = host.config.transcripts.iter().filter(is_its).map(|path| path.replace("{session}", id));
+    let files = places.filter(|_| is_name).flat_map(|path| files_of(&path, env));
+    files.filter(|file| file.exists()).collect()
 }
 
-/// The calls of `session` that nobody asked the guard about.
+/// The files in which the conversation of `session` is kept, and those of its sub-agents, as far as they are there: each
+/// once, as it is now.
+pub(crate) fn written_of(session: &HostSession, env: &Env) -> Vec<HostTranscript> {
+    let found = guard::host(&session.host).map(|host| transcripts(host, session.id(), env)).unwrap_or_default();
+    let found = found.into_iter().map(|file| HostTranscript { file, agent: None, read: None });
+    let (mut seen, mut files) = (BTreeSet::new(), Vec::new());
+    for file in session.transcripts.all().cloned().chain(found) {
+        // One name leads to another, as where a home folder is a link.
+        let Ok(real) = file.file.canonicalize() else { continue };
+        if seen.insert(real) {
+            files.push(HostTranscript { read: state_of(&file.file), ..file });
+        }
+    }
+    files
+}
+
+/// Whether something was written in `session` since it was read.
+pub(crate) fn is_unread(session: &HostSession, now: &[HostTranscript]) -> bool {
+    now.iter().any(|file| session.transcripts.read(&file.file) != file.read)
+}
+
+/// The names of `session` and of those of `all` that work for it, however far below.
+pub(crate) fn family<'a>(session: &'a str, all: &'a [HostSession]) -> Vec<&'a str> {
+    let mut found = vec![session];
+    let mut next = 0;
+    while let Some(above) = found.get(next).copied() {
+        let below = all.iter().filter(|it| it.parent.as_deref() == Some(above)).map(|it| it.session.as_str());
+        let new: Vec<&str> = below.filter(|name| !found.contains(name)).collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
+}
+
+/// The calls of `session` that nobody asked the guard about; `asked` are the names of the sessions whose questions may be
+/// about them, its own among them.
 ///
 /// # Errors
 /// What the host wrote down cannot be read; none where it is not known where that is.
-pub(crate) fn reconcile(session: &HostSession, env: &Env, places: &GuardPlaces) -> Option<Result<Reconciled, String>> {
+pub(crate) fn reconcile(
+    session: &HostSession,
+    asked: &[&str],
+    (env, places): (&Env, &GuardPlaces),
+) -> Option<Result<Reconciled, String>> {
     let host = guard::host(&session.host)?;
-    let id = session.session.strip_prefix(&format!("{}:", session.host)).unwrap_or_default();
-    let files = match &session.transcript {
-        Some(file) if file.exists() => vec![file.clone()],
-        Some(_) | None => transcripts(host, id, env),
-    };
+    let files = written_of(session, env);
     if files.is_empty() {
         return None;
     }
-    let (mut calls, mut gaps) = (Vec::new(), Vec::new());
-    for file in &files {
-        match written_down(file) {
-            Ok(read) => {
-                calls.extend(read.calls);
-                gaps.extend(read.unread.map(|why| unread(file, &why)));
-            }
+    let (mut number, mut gaps, mut ids) = (0, Vec::<GuardGap>::new(), BTreeSet::new());
+    let mut known = known(places, asked);
+    for HostTranscript { file, agent, .. } in &files {
+        let mut read = match written_down(file, session.id()) {
+            Ok(read) => read,
             Err(error) => return Some(Err(format!("{} cannot be read: {error}", file.display()))),
-        }
+        };
+        gaps.extend(read.unread.map(|why| unread(file, &why)));
+        // What a sub-agent was told of its parent stands in both.
+        read.calls
+            .retain(|call| since(call, session.first) && call.id.as_ref().is_none_or(|id| ids.insert(id.clone())));
+        number += read.calls.len();
+        let unknown = known.unknown(read.calls, &host.config.refusals, digest);
+        gaps.extend(unknown.iter().map(|call| unguarded(call, agent.as_deref())));
     }
-    calls.retain(|call| since(call, session.first));
-    let number = calls.len();
-    let unknown = known(places, &session.session).unknown(calls, &host.config.refusals, digest);
-    gaps.extend(unknown.iter().map(unguarded));
+    let files = files.into_iter().map(|file| file.file).collect();
     Some(Ok(Reconciled { files, calls: number, gaps }))
 }
 
@@ -109,10 +154,26 @@ pub(crate) struct Unheard {
     pub(crate) host: &'static str,
     /// Where it stands.
     pub(crate) file: PathBuf,
+    /// Which session it is, where the file has those of several.
+    pub(crate) session: Option<String>,
     /// How many calls with a result it has since the guard was installed.
     pub(crate) calls: usize,
     /// Why it, or a part of it, could not be read.
     pub(crate) unread: Option<String>,
+}
+
+impl Unheard {
+    /// Where it stands, for people.
+    pub(crate) fn place(&self) -> String {
+        let session = self.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default();
+        format!("{}{session}", self.file.display())
+    }
+
+    /// What it is, for people and for records.
+    pub(crate) fn said(&self) -> String {
+        let why = self.unread.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
+        format!("{UNHEARD}: {}: {} without any hook{why}", self.place(), counted(self.calls, "call"))
+    }
 }
 
 /// The conversations of `host` since the guard was installed there that are none of `sessions`: it was started without
@@ -122,27 +183,38 @@ pub(crate) fn unheard(
     sessions: &[HostSession],
     (env, places): (&Env, &GuardPlaces),
 ) -> Vec<Unheard> {
-    let (Some(path), Some(installed)) = (host.config.transcript, installed_at(places, host)) else { return Vec::new() };
-    let Ok(first) = Timestamp::try_from(installed) else { return Vec::new() };
-    let is_known = |file: &Path| {
-        let text = file.to_string_lossy();
-        sessions.iter().filter(|it| it.host == host.id).any(|it| {
-            let id = it.session.split_once(':').map_or("", |(_, id)| id);
-            it.transcript.as_deref() == Some(file) || (!id.is_empty() && text.contains(id))
-        })
+    let Some(installed) = installed_at(places, host).and_then(|at| Timestamp::try_from(at).ok()) else {
+        return Vec::new();
     };
-    let is_newer =
-        |file: &Path| file.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| at >= installed);
-    let files = files_of(&path.replace("{session}", "*"), env);
-    let of_file = |file: PathBuf| {
+    // Of a session that was forgotten nobody knows any more whether it was heard.
+    let first = known_since(sessions).map_or(installed, |known| installed.max(known + FORGOTTEN));
+    let sessions: Vec<&HostSession> = sessions.iter().filter(|it| it.host == host.id).collect();
+    let told: BTreeSet<PathBuf> =
+        sessions.iter().flat_map(|it| it.transcripts.all()).filter_map(|told| told.file.canonicalize().ok()).collect();
+    let is_heard = |text: &str| sessions.iter().any(|it| !it.id().is_empty() && text.contains(it.id()));
+    let is_newer = |file: &Path| state_of(file).is_some_and(|state| state.written_ms >= first.as_millisecond());
+    let of_file = |(file, session): (PathBuf, Option<String>)| {
         let unreadable =
             |error: io::Error| WrittenDown { calls: Vec::new(), unread: Some(format!("it cannot be read: {error}")) };
-        let WrittenDown { calls, unread } = written_down(&file).unwrap_or_else(unreadable);
+        let WrittenDown { calls, unread } =
+            written_down(&file, session.as_deref().unwrap_or_default()).unwrap_or_else(unreadable);
         let ran = |call: &&TranscriptCall| since(call, first) && !host.config.refusals.rejects(call);
         let calls = calls.iter().filter(ran).count();
-        (calls > 0 || unread.is_some()).then_some(Unheard { host: host.id, file, calls, unread })
+        (calls > 0 || unread.is_some()).then_some(Unheard { host: host.id, file, session, calls, unread })
     };
-    files.into_iter().filter(|file| is_newer(file) && !is_known(file)).filter_map(of_file).collect()
+    let places = host.config.transcripts.iter().map(|path| path.replace("{session}", "*"));
+    let files = places.flat_map(|path| files_of(&path, env)).filter(|file| is_newer(file));
+    let conversations = files.flat_map(|file| {
+        if !is_database(&file) {
+            let is_known =
+                file.canonicalize().is_ok_and(|real| told.contains(&real)) || is_heard(&file.to_string_lossy());
+            return if is_known { Vec::new() } else { vec![(file, None)] };
+        }
+        // A database that cannot be read is one conversation that cannot.
+        let Ok(all) = sessions_in(&file) else { return vec![(file, None)] };
+        all.into_iter().filter(|session| !is_heard(session)).map(|session| (file.clone(), Some(session))).collect()
+    });
+    conversations.filter_map(of_file).collect()
 }
 
 fn unread(file: &Path, why: &str) -> GuardGap {
@@ -150,11 +222,12 @@ fn unread(file: &Path, why: &str) -> GuardGap {
     GuardGap { text: format!("{key}: {why}"), key, call: None }
 }
 
-fn unguarded(call: &TranscriptCall) -> GuardGap {
+fn unguarded(call: &TranscriptCall, agent: Option<&str>) -> GuardGap {
     // As records have it: without secrets, and not at any length.
     let shown = call.arguments.as_object().map(|arguments| StoredCall::of(arguments).shown()).unwrap_or_default();
     let shown: String = shown.chars().take(SHOWN_CHARS).collect();
-    let text = format!("{UNGUARDED_CALL}: the agent ran `{}` and no hook was asked: {shown}", call.tool);
+    let who = agent.map_or_else(|| "the agent".to_owned(), |agent| format!("the sub-agent {agent}"));
+    let text = format!("{UNGUARDED_CALL}: {who} ran `{}` and no hook was asked: {shown}", call.tool);
     let key = call.id.clone().unwrap_or_else(|| digest(&text));
     GuardGap { key, call: call.id.clone(), text }
 }
@@ -181,7 +254,10 @@ fn why_disarmed(installed: &[Installed], folder: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sessions::Sessions;
     use super::*;
+    use domain::json::json;
+    use guard::HookInput;
 
     #[test]
     fn a_session_is_disarmed_when_no_installation_holds() {
@@ -195,5 +271,23 @@ mod tests {
         assert_eq!(why(&[installed(Some("x")), installed(None)]), None);
         assert_eq!(why(&[installed(Some("it is off"))]).as_deref(), Some("/u/s.json: it is off"));
         assert!(why(&[]).unwrap().contains("no entry of the guard is left"));
+    }
+
+    #[test]
+    fn a_sub_agent_with_a_session_of_its_own_belongs_to_that_of_its_parent() {
+        let sessions = Sessions::default();
+        let created = |id: &str, parent: Option<&str>| {
+            let info = parent.map_or_else(|| json!({}), |parent| json!({"parentID": parent}));
+            json!({"type": "session.created", "directory": "/w", "properties": {"sessionID": id, "info": info}})
+        };
+        for (id, parent) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", None), ("e", Some("e"))] {
+            let stdin = created(id, parent).to_string();
+            let input = HookInput { event: None, environment: &[], cwd: "/w", stdin: stdin.as_bytes() };
+            sessions.place(&guard::host("opencode").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
+        }
+        let all = sessions.all();
+        assert_eq!(family("opencode:a", &all), ["opencode:a", "opencode:b", "opencode:c"]);
+        assert_eq!(family("opencode:d", &all), ["opencode:d"]);
+        assert_eq!(family("opencode:e", &all), ["opencode:e"]);
     }
 }

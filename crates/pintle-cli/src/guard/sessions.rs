@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::places::GuardPlaces;
+use super::session_files::{HostTranscript, HostTranscripts};
 
 /// Most sessions that are known at once; the one that was silent for longest is forgotten first.
 const MAX_SESSIONS: usize = 500;
@@ -51,9 +52,15 @@ pub(crate) struct HostSession {
     pub(crate) events: u64,
     /// Whether the host said that it ended.
     pub(crate) ended: bool,
-    /// The file in which the host keeps the conversation, where its hooks were told.
+    /// The session that it works for, by its name here, where it is a sub-agent with a session of its own.
     #[serde(default)]
-    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) parent: Option<String>,
+    /// The version of the host, where that is known.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+    /// The files in which the host keeps the conversation and those of its sub-agents, where that is known.
+    #[serde(default)]
+    pub(crate) transcripts: HostTranscripts,
     /// What got past the guard, as far as that was found.
     #[serde(default)]
     pub(crate) past: Vec<PastGuard>,
@@ -131,9 +138,8 @@ impl Sessions {
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
-        if let Some(file) = event.transcript.as_deref().map(Path::new).filter(|file| file.is_absolute()) {
-            it.told.transcript = Some(file.to_owned());
-        }
+        it.told.transcripts.hear(event);
+        it.told.parent = parent(event).or(it.told.parent.take());
         let goes_on = guard::is_blank_prompt(event) && it.prompts > 0;
         let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
@@ -165,6 +171,33 @@ impl Sessions {
         Some(it.turn.clone().unwrap_or_default())
     }
 
+    /// Takes notice that `session` runs in `version` of its host.
+    pub(crate) fn runs_in(&self, session: &str, version: &str) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(it) = known.get_mut(session) {
+            it.told.version = Some(version.to_owned());
+        }
+    }
+
+    /// Takes notice that the files `read` of `session` were looked at as they say.
+    pub(crate) fn was_read(&self, session: &str, read: Vec<HostTranscript>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(it) = known.get_mut(session) else { return };
+        read.into_iter().for_each(|file| it.told.transcripts.add(file));
+    }
+
+    /// The version of the host of the session `name`, where that is known.
+    pub(crate) fn version(&self, name: &str) -> Option<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name)?.told.version.clone()
+    }
+
+    /// The session called `name`.
+    pub(crate) fn of(&self, name: &str) -> Option<HostSession> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name).map(|it| it.told.clone())
+    }
+
     /// All of them, the newest event last.
     pub(crate) fn all(&self) -> Vec<HostSession> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,8 +211,12 @@ impl Sessions {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn keep(&self, places: &GuardPlaces) -> io::Result<()> {
+        let text = serde_json::to_vec(&self.all()).map_err(io::Error::other)?;
+        if fs::read(places.sessions_file()).is_ok_and(|kept| kept == text) {
+            return Ok(());
+        }
         let beside = places.folder.join("sessions.new");
-        fs::write(&beside, serde_json::to_vec(&self.all()).map_err(io::Error::other)?)?;
+        fs::write(&beside, text)?;
         fs::rename(beside, places.sessions_file())
     }
 }
@@ -197,6 +234,11 @@ pub(crate) fn guarded(named: Option<&Path>) -> Vec<HostSession> {
     places.map(|places| kept(&places)).unwrap_or_default()
 }
 
+/// The processes of the agents that a daemon of the home `named` guards, or of the usual one, as far as they run.
+pub(crate) fn running_agents(named: Option<&Path>) -> Vec<(u32, u64)> {
+    guarded(named).iter().filter(|session| session.runs()).filter_map(|session| session.process).collect()
+}
+
 impl KnownSession {
     fn new(session: &str, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Self {
         let process = parent.and_then(host_process);
@@ -209,7 +251,9 @@ impl KnownSession {
             last: now,
             events: 0,
             ended: false,
-            transcript: None,
+            parent: None,
+            version: None,
+            transcripts: HostTranscripts::default(),
             past: Vec::new(),
         };
         Self::of(told)
@@ -274,7 +318,25 @@ fn host_process(parent: u32) -> Option<(u32, u64)> {
     }
 }
 
+/// The oldest moment of which everything is known that `sessions` say: when there are as many as are kept, those that
+/// were silent for longest have been forgotten.
+pub(crate) fn known_since(sessions: &[HostSession]) -> Option<Timestamp> {
+    let oldest = || sessions.iter().map(|it| it.last).min();
+    (sessions.len() >= MAX_SESSIONS).then(oldest).flatten()
+}
+
+/// The session that the one of `event` works for, where it is another one.
+fn parent(event: &HostEvent) -> Option<String> {
+    let id = event.subagent.as_ref()?.parent.as_deref()?;
+    (id != event.session).then(|| format!("{}:{id}", event.host))
+}
+
 impl HostSession {
+    /// Its id at the host.
+    pub(crate) fn id(&self) -> &str {
+        self.session.split_once(':').map_or("", |(_, id)| id)
+    }
+
     /// Whether its process still runs.
     pub(crate) fn runs(&self) -> bool {
         self.process.is_some_and(|(pid, since)| ProcessStat::of(pid).is_some_and(|stat| stat.since == since))
@@ -395,7 +457,9 @@ mod tests {
             last: Timestamp::UNIX_EPOCH,
             events: 1,
             ended: false,
-            transcript: None,
+            parent: None,
+            version: None,
+            transcripts: HostTranscripts::default(),
             past: Vec::new(),
         };
         assert!(session(Some((own, since))).runs());

@@ -27,13 +27,14 @@ pub(crate) async fn look(program: &Path, known: KnownVersions) -> HostVersion {
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     match tokio::time::timeout(SAY_TIME, command.output()).await {
         // Some say it on standard error.
-        Ok(Ok(output)) => judged(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()), known),
+        Ok(Ok(output)) => judge(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()), known),
         Ok(Err(error)) => HostVersion::Unsaid(format!("`{}` cannot be started: {error}", program.display())),
         Err(_) => HostVersion::Unsaid(format!("`{} --version` does not end", program.display())),
     }
 }
 
-fn judged(said: &str, known: KnownVersions) -> HostVersion {
+/// A version that was said, held against `known`.
+pub(crate) fn judge(said: &str, known: KnownVersions) -> HostVersion {
     let Some(found) = word(said) else { return HostVersion::Unsaid(format!("it says it is `{}`", said.trim())) };
     let (min, newest) = (word(known.min), word(known.newest));
     let is_known = min.is_some_and(|min| min.1 <= found.1) && newest.is_some_and(|newest| found.1 <= newest.1);
@@ -54,8 +55,8 @@ mod tests {
 
     #[test]
     fn versions_are_compared_by_their_numbers() {
-        let known = KnownVersions { min: "2.1.99", newest: "2.1.330" };
-        let check = |said: &str, expected: &HostVersion| assert_eq!(&judged(said, known), expected, "{said}");
+        let known = KnownVersions { min: "2.1.99", newest: "2.1.330", packages: &[] };
+        let check = |said: &str, expected: &HostVersion| assert_eq!(&judge(said, known), expected, "{said}");
         check("2.1.330 (Claude Code)", &HostVersion::Known("2.1.330".into()));
         check("codex-cli 2.1.99\n", &HostVersion::Known("2.1.99".into()));
         check("GitHub Copilot CLI 2.1.100.\nRun it.\n", &HostVersion::Known("2.1.100".into()));

@@ -23,12 +23,16 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::armed::lacks_here;
+use super::begun::Begun;
 use super::call_log;
 use super::canary;
 use super::folders::{Folders, InForce};
-use super::known::HostKnowledge;
+use super::host_program;
+use super::known::{HostKnowledge, foreign, worked_at};
 use super::places::GuardPlaces;
 use super::proofs;
+use super::proving::is_trial_prompt;
 use super::rulings::{self, TOO_LATE, of_clearance, of_prompt, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
 
@@ -50,6 +54,8 @@ pub(crate) struct Desk {
     home: String,
     /// The folders of agents that are elsewhere than the table says.
     moved: Vec<String>,
+    /// The sessions whose host is to be looked at.
+    pub(super) begun: Begun,
 }
 
 /// One question of a hook, and who hears of it.
@@ -69,7 +75,7 @@ impl Desk {
     /// folders `moved`.
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
         let sessions = Sessions::going_on(kept(&places));
-        Self { folders, sessions, places, home, moved }
+        Self { folders, sessions, places, home, moved, begun: Begun::default() }
     }
 
     /// Ends the hooks of all folders.
@@ -97,10 +103,11 @@ impl Desk {
 
     async fn work(&self, host: &'static GuardHost, event: &HostEvent, asked: Asked<'_>) -> Ruled {
         let place = self.sessions.place(event, asked.parent, Timestamp::now());
-        if (place.is_new || place.is_moved || event.what == HostWhat::SessionEnd)
-            && let Err(error) = self.sessions.keep(&self.places)
-        {
-            tracing::warn!("what is known of sessions cannot be kept: {error}");
+        if place.is_new || place.is_moved {
+            self.begin(event, &asked.question.env);
+        }
+        if place.is_new || place.is_moved || event.what == HostWhat::SessionEnd {
+            self.keep_sessions();
         }
         if place.is_new
             && let Err(error) = call_log::forget_others(&self.places, || self.sessions.all())
@@ -109,7 +116,7 @@ impl Desk {
         }
         self.note(event, None);
         let (rung, held) = mpsc::channel(1);
-        let version = version_of(&asked.question.env);
+        let version = self.sessions.version(event.session_id().as_str());
         let worked = WorkedEvent { host, event, place: &place, cancel: asked.gone.child_token(), version };
         let cancel = worked.cancel.clone();
         let ruling = worked.rule(self, rung);
@@ -128,6 +135,25 @@ impl Desk {
 }
 
 impl Desk {
+    /// Finds out in which version the host of a session runs that has begun, as far as that takes no time.
+    fn begin(&self, event: &HostEvent, env: &[(String, String)]) {
+        let name = event.session_id().to_string();
+        let session = self.sessions.of(&name);
+        let process = session.as_ref().and_then(|session| session.process).map(|(pid, _)| pid);
+        let packaged = || host_program::version_of_process(guard::host(event.host)?, process?);
+        if let Some(version) = host_program::said_version(env).or_else(packaged) {
+            self.sessions.runs_in(&name, &version);
+        }
+        self.begun.add(name);
+    }
+
+    /// Keeps what is known of sessions for commands that run beside the daemon, and for the next one.
+    pub(super) fn keep_sessions(&self) {
+        if let Err(error) = self.sessions.keep(&self.places) {
+            tracing::warn!("what is known of sessions cannot be kept: {error}");
+        }
+    }
+
     /// Notes that the call of `event` was asked about, or made one with the arguments `changed`.
     fn note(&self, event: &HostEvent, changed: Option<&Object>) {
         if let HostWhat::Tool(tool) = &event.what
@@ -143,38 +169,6 @@ fn refused(question: &Question, why: &str) -> Ruled {
     tracing::warn!("{} {}: refused: {why}", question.host, question.event);
     let stdout = guard::panic_deny(&question.host, &question.event).as_bytes().to_vec();
     Ruled { exit: 0, stdout, stderr: format!("pintle: refused: {why}\n").into_bytes() }
-}
-
-/// The variables in which hosts say their version as it is.
-const VERSIONS: [&str; 2] = ["QWEN_CODE_STARTUP_VERSION", "COPILOT_CLI_BINARY_VERSION"];
-
-/// The version that a host says in its environment, such as 2.1.330 in `claude-code_2-1-330_harness`.
-fn version_of(env: &[(String, String)]) -> Option<String> {
-    if let Some((_, version)) = env.iter().find(|(name, _)| VERSIONS.contains(&name.as_str())) {
-        return Some(version.clone());
-    }
-    let (_, said) = env.iter().find(|(name, _)| name == "AI_AGENT")?;
-    let version = said.split('_').find(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
-    Some(version.replace('-', "."))
-}
-
-/// The checkpoint that the record of an event stands at.
-fn worked_at(what: &HostWhat) -> CheckpointKind {
-    match what {
-        HostWhat::Prompt { .. } | HostWhat::PromptSent { .. } => CheckpointKind::UserPromptSubmit,
-        HostWhat::ToolDone { .. } => CheckpointKind::AfterTool,
-        HostWhat::BeforeModel { .. } => CheckpointKind::BeforeLlm,
-        HostWhat::AfterModel { .. } => CheckpointKind::AfterLlm,
-        HostWhat::SessionStart
-        | HostWhat::SessionEnd
-        | HostWhat::Tool(_)
-        | HostWhat::Permission { .. }
-        | HostWhat::SubagentStart
-        | HostWhat::SubagentStop { .. }
-        | HostWhat::Stop { .. }
-        | HostWhat::ConfigChange { .. }
-        | HostWhat::Other => CheckpointKind::PreToolUse,
-    }
 }
 
 /// What `ruling` comes to before the hook's deadline: hooks that take longer are cut off, and then the call is refused.
@@ -252,7 +246,7 @@ impl WorkedEvent<'_> {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
-        if let Some(reason) = self.not_armed(&in_force) {
+        if let Some(reason) = self.not_armed(desk, &in_force).await {
             hooks.refused(worked_at(&self.event.what), &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
@@ -270,10 +264,13 @@ impl WorkedEvent<'_> {
     }
 
     /// Why this agent may neither be told anything nor call anything here: it does not let be held what has to be.
-    fn not_armed(&self, in_force: &InForce) -> Option<String> {
+    async fn not_armed(&self, desk: &Desk, in_force: &InForce) -> Option<String> {
         let asks = match &self.event.what {
-            HostWhat::Prompt { .. } => !self.place.goes_on,
-            HostWhat::PromptSent { .. } | HostWhat::Tool(_) | HostWhat::Permission { .. } => true,
+            // Who is tried could never be proven else; its calls are refused all the same.
+            HostWhat::Prompt { text } | HostWhat::PromptSent { text } => {
+                !self.place.goes_on && !is_trial_prompt(&self.place.workspace, text)
+            }
+            HostWhat::Tool(_) | HostWhat::Permission { .. } => true,
             HostWhat::SessionStart
             | HostWhat::SessionEnd
             | HostWhat::ToolDone { .. }
@@ -285,7 +282,11 @@ impl WorkedEvent<'_> {
             | HostWhat::ConfigChange { .. }
             | HostWhat::Other => false,
         };
-        asks.then(|| self.host.lacks(&in_force.required)).flatten()
+        if !asks || in_force.required.is_empty() {
+            return None;
+        }
+        let here = (desk.folders.env_in(&self.place.workspace), desk.places.clone());
+        lacks_here((self.host, self.version.clone()), here, in_force.required.clone()).await
     }
 
     /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.
@@ -311,6 +312,7 @@ impl WorkedEvent<'_> {
             .engine
             .dispatcher(who)
             .with_origin(CHANNEL, self.host.id, "user")
+            .with_foreign(foreign(self.event, self.version.as_deref()))
             .with_cancel(self.cancel.clone())
             .with_known(Arc::new(known))
             .with_approvals(Some(Arc::new(approvals)))
@@ -477,16 +479,6 @@ fn first_of<'a>(arguments: &'a Object, names: &[&str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_host_says_its_version_in_its_environment() {
-        let of = |said: &str| version_of(&[("AI_AGENT".into(), said.into())]);
-        assert_eq!(of("claude-code_2-1-330_harness").as_deref(), Some("2.1.330"));
-        assert_eq!(of("another"), None);
-        let qwen = [("QWEN_CODE_STARTUP_VERSION".to_owned(), "0.24.4".to_owned())];
-        assert_eq!(version_of(&qwen).as_deref(), Some("0.24.4"));
-        assert_eq!(version_of(&[]), None);
-    }
 
     #[test]
     fn a_sub_agent_has_a_kind_and_a_task() {

@@ -1,11 +1,22 @@
-//! Reads what agents wrote down of a conversation, however long that is.
+//! Reads what agents wrote down of a conversation, however long that is: a file of its own, or rows of a database that
+//! holds those of all sessions.
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use guard::transcript::{Transcript, TranscriptCall, transcript_calls};
+use store::foreign::{ForeignTexts, texts};
 
 use super::host_files::opened;
+use super::session_files::FileState;
+
+/// What the name of a database ends with.
+const DATABASE: &str = "db";
+
+/// What the name of the file ends with that a database writes to first.
+const LOG: &str = "-wal";
 
 /// Longest line that is read, in bytes: one holds a message, with its pictures; and the longest file that is read as one
 /// document.
@@ -20,12 +31,49 @@ pub(super) struct WrittenDown {
     pub(super) unread: Option<String>,
 }
 
-/// What is written down in `file`; nothing where it is not there.
+/// Whether `file` holds the conversations of all sessions.
+pub(super) fn is_database(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == DATABASE)
+}
+
+/// How `file` is; none where it is not there.
+pub(super) fn state_of(file: &Path) -> Option<FileState> {
+    let of = |file: &Path| {
+        let metadata = fs::metadata(file).ok()?;
+        let written = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_millis();
+        Some((metadata.len(), i64::try_from(written).ok()?))
+    };
+    let (bytes, written_ms) = of(file)?;
+    let mut log = file.as_os_str().to_owned();
+    log.push(LOG);
+    let (more, later) = is_database(file).then(|| of(&PathBuf::from(log))).flatten().unwrap_or_default();
+    Some(FileState { bytes: bytes + more, written_ms: written_ms.max(later) })
+}
+
+/// The sessions whose conversations are in the database `file`. Source: what OpenCode 1.18 keeps.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn written_down(file: &Path) -> io::Result<WrittenDown> {
+pub(super) fn sessions_in(file: &Path) -> io::Result<Vec<String>> {
+    let all = ForeignTexts { table: "session", column: "id", sorted: "time_created", only: None };
+    texts(file, &all).map_err(io::Error::other)
+}
+
+/// What is written down in `file` of the session that its host calls `session`; nothing where it is not there.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn written_down(file: &Path, session: &str) -> io::Result<WrittenDown> {
     let Some(opened) = opened(file)? else { return Ok(WrittenDown::default()) };
+    if is_database(file) {
+        let only = Some(("session_id", session));
+        let parts = ForeignTexts { table: "part", column: "data", sorted: "time_created", only };
+        let mut transcript = Transcript::default();
+        for part in texts(file, &parts).map_err(io::Error::other)? {
+            transcript.take(&part);
+        }
+        return Ok(WrittenDown { calls: transcript.calls(), unread: None });
+    }
     let length = opened.metadata()?.len();
     read(opened, length, MAX_LINE_BYTES)
 }

@@ -251,7 +251,8 @@ fn canary(agent: &Agent) {
     assert!(status.contains("installed") && status.contains("never: `pintle guard doctor"), "{status}");
     let args = ["guard", "doctor", "--host", agent.id, "--live"];
     let output = world.seen(&args);
-    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("proven"), "{output:?}");
+    let said = format!("{}  proven: ", agent.id);
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).starts_with(&said), "{output:?}");
     let status = world.pintle(&["guard", "status", "--host", agent.id]);
     assert!(!status.contains("never: `pintle guard doctor") && status.contains("last heard"), "{status}");
     world.pintle(&["guard", "uninstall", "--host", agent.id, "--yes"]);

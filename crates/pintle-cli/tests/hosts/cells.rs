@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use domain::json::{Value, json};
+use guard::coverage::GuardLevel;
+use guard::tools::ToolClass;
 use guard::trial::TrialCall;
 
 use crate::model::{CHILD, Model};
@@ -117,6 +119,7 @@ fn delegate(id: &str) -> Option<TrialCall> {
                 json!({"name": "child", "description": "child", "prompt": prompt, "agent_type": kind, "mode": "sync"}),
             )
         }
+        "cline" => ("spawn_agent", json!({"systemPrompt": "you are a child", "task": prompt})),
         "kimi" => ("Agent", json!({"description": "child", "prompt": prompt, "subagent_type": "coder"})),
         "opencode" => ("task", json!({"description": "child", "prompt": prompt, "subagent_type": "general"})),
         _ => return None,
@@ -124,9 +127,22 @@ fn delegate(id: &str) -> Option<TrialCall> {
     Some(TrialCall::of(tool, arguments))
 }
 
+/// The agent has no tools of the class, and its row says so: then there is nothing to hold.
+fn there_is_none(id: &str, class: ToolClass) {
+    let rows = guard::host(id).unwrap().coverage;
+    assert_eq!(rows.iter().find(|row| row.class == class).unwrap().level, GuardLevel::Absent, "{id}");
+}
+
+/// How servers are named to Cline in a run without a person is not known: only its other calls were tried.
+fn was_not_tried(id: &str) {
+    if id != "cline" {
+        there_is_none(id, ToolClass::Mcp);
+    }
+}
+
 /// A call of a sub-agent is refused like any other, and one that is allowed runs.
 fn calls_of_a_sub_agent(id: &str) {
-    let Some(begin) = delegate(id) else { return };
+    let Some(begin) = delegate(id) else { return there_is_none(id, ToolClass::Subagent) };
     for (command, runs) in [("touch allowed", true), ("touch forbidden", false)] {
         let world = World::new("");
         configure(&world, &["sh", "-c", &refusing("not in this repository")]);
@@ -134,13 +150,16 @@ fn calls_of_a_sub_agent(id: &str) {
         // Where the one who sent it does not wait, the time that it needs is spent otherwise.
         let plan = vec![shell(id, "true"), begin.clone(), shell(id, "sleep 5")];
         let model = Model::start_with_child(plan, shell(id, command));
-        let output = world.agent(id, &model, "do it");
+        let output = world.agent_started_with(id, &model, &[]);
         assert_eq!(
             world.ran(command.trim_start_matches("touch ")),
             runs,
             "{command}: {output:?} {:?}",
             model.results()
         );
+        // What it wrote down, whoever did, was asked about, and is no session that nobody heard of.
+        let output = world.seen(&["guard", "reconcile", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
         if !runs {
             let why = world.pintle(&["why", "--denied"]);
             assert!(why.contains("touch forbidden"), "{why}");
@@ -217,7 +236,7 @@ fn calls_of_a_server(id: &str) {
     for (file, runs) in [("allowed", true), ("forbidden", false)] {
         let world = World::new("");
         configure(&world, &["sh", "-c", &refusing("not in this repository")]);
-        let Some(tool) = with_server(id, &world) else { return };
+        let Some(tool) = with_server(id, &world) else { return was_not_tried(id) };
         let output = world.seen(&["guard", "install", "--host", id, "--yes"]);
         assert!(output.status.success(), "{output:?}");
         let mut call = TrialCall::of(tool, json!({"text": file}));

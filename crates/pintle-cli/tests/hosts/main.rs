@@ -5,4 +5,5 @@
 mod agents;
 mod cells;
 mod model;
+mod taken_away;
 mod world;

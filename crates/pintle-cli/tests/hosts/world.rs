@@ -43,6 +43,9 @@ fn unasked(id: &str) -> &'static [&'static str] {
     }
 }
 
+/// The words of a trial by which an agent writes nothing down.
+const FORGETTING: [&str; 2] = ["--ephemeral", "--no-session"];
+
 impl World {
     pub(crate) fn new(config: &str) -> Self {
         let world = Self { dir: tempfile::Builder::new().prefix("pintle-").tempdir().unwrap(), programs: None };
@@ -127,6 +130,20 @@ impl World {
         let program = installed(&format!("{id}/node_modules/.bin/{id}"));
         let mut command = self.command(program);
         command.args(run.args).args(unasked(id)).envs(run.env);
+        command.output().unwrap()
+    }
+
+    /// The same, with the words `more`, and writing down what it does as it does for a person.
+    pub(crate) fn agent_started_with(&self, id: &str, model: &Model, more: &[&str]) -> Output {
+        let folder = self.path("repo");
+        let trial = TrialModel { url: &model.url, folder: folder.to_str().unwrap(), prompt: "do it" };
+        let run = (host(id).trial.run)(&trial);
+        for (name, text) in &run.files {
+            self.write(&format!("repo/{name}"), text);
+        }
+        let words = run.args.iter().filter(|word| !FORGETTING.contains(&word.as_str()));
+        let mut command = self.command(installed(&format!("{id}/node_modules/.bin/{id}")));
+        command.args(words).args(unasked(id)).args(more).envs(run.env);
         command.output().unwrap()
     }
 

@@ -7,6 +7,7 @@ mod every_agent;
 mod faults;
 mod install;
 mod models;
+mod newcomers;
 mod people;
 mod plugins;
 mod reconciled;

@@ -61,6 +61,15 @@ pages! {
     embedding = "docs/guide/embedding.md",
     gateway = "docs/guide/gateway.md",
     guard = "docs/guide/guard.md",
+    guard_claude = "docs/guide/guard/claude.md",
+    guard_cline = "docs/guide/guard/cline.md",
+    guard_codex = "docs/guide/guard/codex.md",
+    guard_copilot = "docs/guide/guard/copilot.md",
+    guard_gemini = "docs/guide/guard/gemini.md",
+    guard_kimi = "docs/guide/guard/kimi.md",
+    guard_opencode = "docs/guide/guard/opencode.md",
+    guard_pi = "docs/guide/guard/pi.md",
+    guard_qwen = "docs/guide/guard/qwen.md",
     import_goclaw = "docs/guide/import-goclaw.md",
     mcp = "docs/guide/mcp.md",
     media = "docs/guide/media.md",
@@ -78,9 +87,12 @@ pages! {
 
 #[test]
 fn every_guide_has_its_test() {
-    let guides = fs::read_dir(root().join("docs/guide")).unwrap();
-    let there = guides.map(|file| format!("docs/guide/{}", file.unwrap().file_name().to_str().unwrap()));
-    let there: BTreeSet<String> = there.chain(["README.md".to_owned()]).collect();
+    let guides = ["docs/guide", "docs/guide/guard"].into_iter().flat_map(|folder| {
+        let files = fs::read_dir(root().join(folder)).unwrap().map(Result::unwrap);
+        let files = files.filter(|file| file.file_type().unwrap().is_file());
+        files.map(move |file| format!("{folder}/{}", file.file_name().to_str().unwrap()))
+    });
+    let there: BTreeSet<String> = guides.chain(["README.md".to_owned()]).collect();
     assert_eq!(there, PAGES.iter().map(|path| (*path).to_owned()).collect());
 }
 
@@ -116,6 +128,7 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/guard.md: not here: it needs Claude Code and a model; `./pintle test --hosts` has it
     docs/guide/guard.md: only shown: a call that is held has to wait somewhere
     docs/guide/guard.md: not here: it needs Claude Code; `./pintle test --hosts` has it
+    docs/guide/guard/codex.md: only shown: it is a file of the administrator's
     docs/guide/model-door.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/observability.md: not here: it needs the network and a container engine
     docs/guide/observability.md: only shown: what a collector draws; what it is told is tested with one in collector.rs

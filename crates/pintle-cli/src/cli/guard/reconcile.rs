@@ -1,5 +1,7 @@
 //! `pintle guard reconcile`: the calls that agents wrote down and that no hook was asked about.
 
+use std::sync::Arc;
+
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use host::config::Env;
@@ -9,10 +11,13 @@ use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
+use crate::guard::folders::Folders;
+use crate::guard::host_files::moved_folders;
 use crate::guard::installs::hosts;
 use crate::guard::places::GuardPlaces;
-use crate::guard::reconciling::{Reconciled, Unheard, disarmed, reconcile, unheard};
+use crate::guard::reconciling::{Reconciled, Unheard, disarmed, family, reconcile, unheard};
 use crate::guard::sessions::{HostSession, kept};
+use crate::guard::working::Desk;
 use crate::table::{folded, out_columns};
 use crate::text::counted;
 
@@ -66,23 +71,23 @@ impl Row {
 pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
-    let rows: Vec<Row> = chosen(args, kept(&places))?
+    let all = kept(&places);
+    let rows: Vec<Row> = chosen(args, all.clone())?
         .into_iter()
         .map(|session| Row {
-            read: reconcile(&session, &env, &places),
+            read: reconcile(&session, &family(&session.session, &all), (&env, &places)),
             disarmed: session.runs().then(|| disarmed(&session, &env, &places)).flatten().map(|gap| gap.text),
             session,
         })
         .collect();
-    let unheard = if args.is_all() { unheard_of(&kept(&places), &env, &places)? } else { Vec::new() };
+    let unheard = if args.is_all() { unheard_of(&all, &env, &places)? } else { Vec::new() };
     if rows.is_empty() && unheard.is_empty() {
         return Err(CliError::usage("the guard knows no session yet"));
     }
     let text = match args.json {
         true => {
             let rows: Vec<Value> = rows.iter().map(row_json).collect();
-            let of_file =
-                |it: &Unheard| json!({"host": it.host, "file": it.file, "calls": it.calls, "unread": it.unread});
+            let of_file = |it: &Unheard| json!({"host": it.host, "file": it.file, "session": it.session, "calls": it.calls, "unread": it.unread});
             format!("{:#}\n", json!({"sessions": rows, "unheard": unheard.iter().map(of_file).collect::<Vec<_>>()}))
         }
         false => {
@@ -91,7 +96,28 @@ pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError>
         }
     };
     terminal::say(&text)?;
-    Ok(if rows.iter().all(Row::is_well) && unheard.is_empty() { 0 } else { UNGUARDED })
+    if rows.iter().all(Row::is_well) && unheard.is_empty() {
+        return Ok(0);
+    }
+    keep_in_record(global, &env, &places)?;
+    Ok(UNGUARDED)
+}
+
+/// Has what got past the guard in the record. A daemon that runs does that by itself; else this is one for as long.
+fn keep_in_record(global: &Global, env: &Env, places: &GuardPlaces) -> Result<(), CliError> {
+    let Some(_alone) =
+        places.alone().map_err(|error| CliError::failed(format!("{}: {error}", places.folder.display())))?
+    else {
+        return Ok(());
+    };
+    let folders = Arc::new(Folders::new(env.clone(), global.config.clone(), global.home.clone()));
+    let home = env.text("HOME").unwrap_or("/").to_owned();
+    let desk = Desk::new(folders, places.clone(), (home, moved_folders(env)));
+    terminal::runtime()?.block_on(async {
+        desk.look_at_all(env).await;
+        desk.close().await;
+    });
+    Ok(())
 }
 
 /// The conversations of all agents that no hook said anything of.
@@ -137,7 +163,7 @@ fn row_json(row: &Row) -> Value {
 }
 
 fn shown_unheard(unheard: &Unheard) -> String {
-    let (calls, file) = (counted(unheard.calls, "call"), clean(&unheard.file.display().to_string()));
+    let (calls, file) = (counted(unheard.calls, "call"), clean(&unheard.place()));
     let mut text = format!("{BOLD}{}{BOLD:#}  {DIM}{file}{DIM:#}\n", unheard.host);
     if unheard.calls > 0 {
         text += &format!("  {BAD}{calls} without any hook{BAD:#}: the agent ran without its guard\n");

@@ -83,12 +83,13 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE))).await;
         looked_after.cancel();
     };
-    // Both end together, as parts of one task.
-    let served = async { tokio::join!(served, looked.look_after(&env, &looked_after)) };
+    // All end together, as parts of one task.
+    let served =
+        async { tokio::join!(served, looked.look_after(&env, &looked_after), looked.meet(&env, &looked_after)) };
     tokio::pin!(served);
     let work = async {
         let is_idle = tokio::select! {
-            ((), ()) = &mut served => true,
+            ((), (), ()) = &mut served => true,
             _ = stops.next() => false,
         };
         door_stop.cancel();

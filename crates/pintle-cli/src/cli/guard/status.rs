@@ -8,8 +8,8 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use futures_util::future::join_all;
 use guard::GuardHost;
-use guard::coverage::ToolCoverage;
-use host::config::{self, Env, LoadOptions};
+use guard::coverage::{ClassCoverage, CoverageBasis, GuardDoor, GuardLevel, coverage, door_coverage, lacks, unproven};
+use host::config::{self, Config, Env, LoadOptions};
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
@@ -21,7 +21,8 @@ use crate::error::CliError;
 use crate::guard::folders::required;
 use crate::guard::installs::{Installed, found, hosts};
 use crate::guard::places::GuardPlaces;
-use crate::guard::proofs::{GuardProof, proofs};
+use crate::guard::proofs::{GuardProof, GuardTry, KnownHere, proofs, tries};
+use crate::guard::reconciling::{Unheard, unheard};
 use crate::guard::sessions::{HostSession, kept};
 use crate::guard::versions::{self, HostVersion};
 use crate::moment::moment;
@@ -51,6 +52,12 @@ struct Standing {
     /// Which version is there; nobody asks where nothing is installed.
     version: Option<HostVersion>,
     proof: Option<GuardProof>,
+    /// When the daemon wanted to prove it.
+    tried: Option<GuardTry>,
+    /// How far each class of its tools is under guard here.
+    coverage: Vec<ClassCoverage>,
+    /// What it wrote down and no hook said anything of.
+    unheard: Vec<Unheard>,
     /// Why its sessions here may do nothing.
     lacks: Option<String>,
 }
@@ -60,7 +67,13 @@ impl Standing {
     fn is_well(&self) -> bool {
         let is_armed = self.installed.is_empty() || self.lacks.is_none();
         let is_whole = live(self).all(|session| session.past.is_empty());
-        is_armed && is_whole && self.installed.iter().all(|it| it.flaw.is_none())
+        is_armed && is_whole && self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none())
+    }
+
+    /// Why none of its installations runs.
+    fn off(&self) -> Option<&str> {
+        let runs = self.installed.iter().any(|it| it.flaw.is_none());
+        self.installed.iter().find_map(|it| it.flaw.as_deref()).filter(|_| !runs)
     }
 }
 
@@ -73,15 +86,19 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
-    let (mut proofs, mut standings) = (proofs(&places), Vec::new());
+    let (mut proofs, mut tries, mut standings) = (proofs(&places), tries(&places), Vec::new());
     for host in hosts {
+        let installed = found(host, &env, &places);
         standings.push(Standing {
             host,
-            installed: found(host, &env, &places),
+            unheard: if installed.is_empty() { Vec::new() } else { unheard(host, &sessions, (&env, &places)) },
+            installed,
             sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
             version: None,
             proof: proofs.remove(host.id),
-            lacks: host.lacks(&required),
+            tried: tries.remove(host.id),
+            coverage: Vec::new(),
+            lacks: None,
         });
     }
     let there = || standings.iter().filter(|it| !it.installed.is_empty()).map(|it| it.host);
@@ -90,12 +107,23 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     for (version, standing) in found.into_iter().zip(standings.iter_mut().filter(|it| !it.installed.is_empty())) {
         standing.version = Some(version);
     }
+    for standing in &mut standings {
+        let known = KnownHere::of(standing.host, standing.version.clone(), &places);
+        let facts = known.facts(standing.off());
+        (standing.coverage, standing.lacks) =
+            (coverage(standing.host, &facts), lacks(standing.host, &facts, &required));
+    }
+    let doors = loaded.as_ref().map(|loaded| OpenDoors::of(&loaded.config)).unwrap_or_default();
     let runs = runs(&places);
     let text = match args.json {
         true => {
-            format!("{:#}\n", json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)}))
+            let daemon = json!({"runs": runs, "socket": places.socket, "open": OPEN_TO_ACCOUNT});
+            format!("{:#}\n", json!({"daemon": daemon, "hosts": json_of(&standings), "doors": doors.json()}))
         }
-        false => folded(&shown(&places, runs, &standings), out_columns(), 4),
+        false => {
+            let text = shown(&places, runs, &standings) + &doors.shown();
+            folded(&text, out_columns(), 4)
+        }
     };
     terminal::say(&text)?;
     Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
@@ -117,22 +145,32 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
         let installed =
             |it: &Installed| json!({"scope": it.scope, "file": it.file, "flaw": it.flaw, "limit": it.limit});
         let session = |it: &HostSession| json!({"session": it.session, "folder": it.folder, "first": it.first, "last": it.last, "events": it.events, "past": it.past});
-        let coverage =
-            |row: &ToolCoverage| json!({"tools": row.class.word(), "level": row.level.word(), "around": row.around});
+        let unheard =
+            |it: &Unheard| json!({"file": it.file, "session": it.session, "calls": it.calls, "unread": it.unread});
         json!({
             "host": standing.host.id,
             "name": standing.host.name,
             "newest_known": standing.host.versions.newest,
             "version": standing.version.as_ref().map(version_json),
             "proven": standing.proof.as_ref().map(|it| json!({"version": it.version, "at": it.at})),
+            "tried": standing.tried.as_ref().map(|it| json!({"version": it.version, "at": it.at, "said": it.said})),
+            "unheard": standing.unheard.iter().map(unheard).collect::<Vec<_>>(),
             "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
             "lacks": standing.lacks,
-            "coverage": standing.host.coverage.iter().map(coverage).collect::<Vec<_>>(),
+            "coverage": coverage_json(&standing.coverage),
         })
     };
     standings.iter().map(row).collect()
+}
+
+fn coverage_json(rows: &[ClassCoverage]) -> Vec<Value> {
+    let row = |row: &ClassCoverage| {
+        let (class, level, basis) = (row.class.word(), row.level.word(), row.basis.word());
+        json!({"tools": class, "level": level, "basis": basis, "around": row.around})
+    };
+    rows.iter().map(row).collect()
 }
 
 fn version_json(version: &HostVersion) -> Value {
@@ -145,7 +183,8 @@ fn version_json(version: &HostVersion) -> Value {
 
 fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
     let daemon = if runs { "runs" } else { "does not run; the next hook starts it" };
-    let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
+    let socket = clean(&places.socket.display().to_string());
+    let mut text = format!("daemon  {daemon}\n  {DIM}{socket}{DIM:#}\n  open       {OPEN_TO_ACCOUNT}\n");
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
     }
@@ -173,30 +212,127 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
     }
     match &standing.version {
         Some(HostVersion::Known(version)) => writeln!(text, "  version    {version}")?,
-        Some(HostVersion::Unproven(version)) => writeln!(
-            text,
-            "  version    {version}: {BAD}unproven{BAD:#}, since the newest that is known is {}",
-            host.versions.newest
-        )?,
+        Some(HostVersion::Unproven(version)) => {
+            writeln!(
+                text,
+                "  version    {version}: newer or older than those that were tried, up to {}",
+                host.versions.newest
+            )?;
+        }
         Some(HostVersion::Unsaid(why)) => writeln!(text, "  version    unknown: {}", clean(why))?,
         None => {}
     }
-    match &standing.proof {
-        Some(proof) => writeln!(text, "  proven     {} with {}", moment(proof.at), clean(&proof.version))?,
-        None => writeln!(text, "  proven     never: `pintle guard doctor --host {} --live`", host.id)?,
-    }
+    proven(text, standing)?;
     let newest = standing.sessions.iter().map(|it| it.last).max();
     let heard = newest.map_or_else(|| "never heard".to_owned(), |at: Timestamp| format!("last heard {}", moment(at)));
     writeln!(text, "  sessions   {} live, {heard}", live(standing).count())?;
     for past in live(standing).flat_map(|session| &session.past) {
         writeln!(text, "  {BAD}past it{BAD:#}    {}: {}", moment(past.at), clean(&past.text))?;
     }
-    for row in host.coverage {
-        let around = match row.around {
-            [] => String::new(),
-            around => format!("; open: {}", around.join(", ")),
+    for unheard in &standing.unheard {
+        writeln!(text, "  {BAD}unheard{BAD:#}    {}", clean(&unheard.said()))?;
+    }
+    for row in &standing.coverage {
+        class(text, row)?;
+    }
+    Ok(())
+}
+
+/// When it was proven, and since which version it is not.
+fn proven(text: &mut String, standing: &Standing) -> std::fmt::Result {
+    let host = standing.host;
+    let version = match &standing.version {
+        Some(HostVersion::Known(version) | HostVersion::Unproven(version)) => Some(version.as_str()),
+        Some(HostVersion::Unsaid(_)) | None => None,
+    };
+    let is_other = |proof: &GuardProof| version.is_some_and(|version| version != proof.version);
+    match &standing.proof {
+        Some(proof) => writeln!(text, "  proven     {} with {}", moment(proof.at), clean(&proof.version))?,
+        None => writeln!(text, "  proven     never: `pintle guard doctor --host {} --live`", host.id)?,
+    }
+    let is_new = matches!(standing.version, Some(HostVersion::Unproven(_)));
+    let is_unproven = standing.proof.as_ref().map_or(is_new, is_other);
+    if let Some(version) = version.filter(|_| is_unproven) {
+        let tried = standing.tried.as_ref().filter(|tried| tried.version == version);
+        let tried = tried.map_or_else(
+            || "it is tried at the next session".to_owned(),
+            |tried| format!("tried {}: {}", moment(tried.at), clean(&tried.said)),
+        );
+        writeln!(text, "  {BAD}{}{BAD:#}; {tried}", unproven(version))?;
+    }
+    Ok(())
+}
+
+/// How far one class of tools is under guard.
+fn class(text: &mut String, row: &ClassCoverage) -> std::fmt::Result {
+    let basis = match row.basis {
+        CoverageBasis::Proven => ", proven here",
+        CoverageBasis::SameEvent => ", by the event that was proven here",
+        CoverageBasis::Observed | CoverageBasis::Found => "",
+    };
+    let around = match row.around.as_slice() {
+        [] => String::new(),
+        around => format!("; open: {}", around.iter().map(|why| clean(why)).collect::<Vec<_>>().join(", ")),
+    };
+    writeln!(text, "  {:<10} {}{basis}{around}", row.class.word(), row.level.word())
+}
+
+/// What every program of the account can do, whatever agent it belongs to.
+const OPEN_TO_ACCOUNT: &str = "any program of this account can ask the daemon about calls, read its key, open the store \
+                               and end the daemon: `guard reconcile` takes a call for one that was asked about if somebody \
+                               asked about its like";
+
+/// The doors that are the same for every agent, as far as the configuration opens them.
+#[derive(Default)]
+struct OpenDoors {
+    models: Vec<String>,
+    tools: Vec<String>,
+}
+
+impl OpenDoors {
+    fn of(config: &Config) -> Self {
+        Self {
+            models: config.model_doors.keys().cloned().collect(),
+            tools: config.tool_doors.keys().cloned().collect(),
+        }
+    }
+
+    fn names(&self, door: GuardDoor) -> &[String] {
+        match door {
+            GuardDoor::Model => &self.models,
+            GuardDoor::Tool => &self.tools,
+            GuardDoor::Hook => &[],
+        }
+    }
+
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        for door in GuardDoor::OF_ALL {
+            let names = self.names(door);
+            let said = match names {
+                [] => "nothing of the configuration is behind it",
+                _ => "",
+            };
+            writeln!(text, "{BOLD}{} door{BOLD:#}  {said}{}", door.word(), clean(&names.join(", ")))
+                .and_then(|()| if names.is_empty() { Ok(()) } else { rows(&mut text, door) })
+                .expect("a text takes everything that is written to it");
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let row = |door: GuardDoor| {
+            let coverage = coverage_json(&door_coverage(door));
+            json!({"door": door.word(), "behind": self.names(door), "coverage": coverage})
         };
-        writeln!(text, "  {:<10} {}{around}", row.class.word(), row.level.word())?;
+        GuardDoor::OF_ALL.map(row).into()
+    }
+}
+
+/// The classes of tools that come by `door`; what does not is named once.
+fn rows(text: &mut String, door: GuardDoor) -> std::fmt::Result {
+    for row in door_coverage(door).iter().filter(|row| row.level == GuardLevel::Held) {
+        class(text, row)?;
     }
     Ok(())
 }

@@ -61,8 +61,20 @@ impl Door {
         (door, address.expect("the model door says where it is"))
     }
 
-    fn serving(env: TestEnv, more: &[&str]) -> (Self, Option<String>) {
+    /// Where the agents of `bin` are on its path.
+    pub(super) fn among_agents(env: TestEnv) -> Self {
+        let path = format!("{}:{}", env.path("bin").display(), std::env::var("PATH").unwrap());
         let mut command = env.command(PINTLE);
+        command.env("PATH", path);
+        Self::launched(env, (command, &[])).0
+    }
+
+    fn serving(env: TestEnv, more: &[&str]) -> (Self, Option<String>) {
+        let command = env.command(PINTLE);
+        Self::launched(env, (command, more))
+    }
+
+    fn launched(env: TestEnv, (mut command, more): (Command, &[&str])) -> (Self, Option<String>) {
         command.args(["guard", "serve"]).args(more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut door = Self { env, daemon: command.spawn().unwrap() };
         let has_models = !more.is_empty();
@@ -100,6 +112,30 @@ impl Door {
         command.arg("--key-file").arg(self.folder().join("key"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// The words of the hook of `host` at `event`.
+    pub(super) fn words(&self, host: &str, event: &str) -> Vec<String> {
+        let folder = self.folder();
+        let at = |name: &str| folder.join(name).display().to_string();
+        let words = [
+            ("--host", host.to_owned()),
+            ("--event", event.to_owned()),
+            ("--deadline", LONG.to_string()),
+            ("--socket", at("guard.sock")),
+            ("--key-file", at("key")),
+        ];
+        let words = words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]);
+        std::iter::once(hook_program().display().to_string()).chain(words).collect()
+    }
+
+    /// What the hook of `host` prints at `event` with `payload`.
+    pub(super) fn asked(&self, host: &str, event: &str, payload: &Value) -> String {
+        let mut command = self.env.command("python3");
+        command.args(["-c", AGENT]).args(self.words(host, event));
+        let seen = self.env.run(&mut command, &payload.to_string());
+        assert_eq!(seen.code, Some(0), "{seen}");
+        seen.out
     }
 
     /// Starts a hook with `payload`.

@@ -133,3 +133,50 @@ fn a_guard_that_is_down_refuses_what_it_was_to_guard() {
     let door = Door::open(env);
     assert!(refusal(&door.told(&door.shell("toolu_1", "ls"))).contains("gone"));
 }
+
+/// Connects to a socket as a user, and says whether the other end hangs up at once.
+const CONNECTS: &str = "
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+except PermissionError:
+    print('may not')
+    sys.exit()
+s.settimeout(float(sys.argv[3]))
+try:
+    print('hangs up' if s.recv(1) == b'' else 'says something')
+except TimeoutError:
+    print('waits')
+";
+
+#[test]
+fn the_socket_and_the_key_are_their_users_alone() {
+    use std::fs::{Permissions, metadata, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let door = Door::open(TestEnv::new());
+    let (folder, socket) = (door.folder(), door.folder().join("guard.sock"));
+    for (file, mode) in [(&folder, 0o700), (&socket, 0o600), (&folder.join("key"), 0o600)] {
+        assert_eq!(metadata(file).unwrap().permissions().mode() & 0o777, mode, "{}", file.display());
+    }
+    let own = nix::unistd::geteuid();
+    let connects = |uid: u32, seconds: &str| {
+        let mut command = door.env.command("python3");
+        command.args(["-c", CONNECTS]).arg(&socket).args([&uid.to_string(), seconds]);
+        door.env.run(&mut command, "").out
+    };
+    assert_eq!(connects(own.as_raw(), "1"), "waits\n", "it waits for the question of its own user");
+    // Only root can be somebody else.
+    if !own.is_root() {
+        return;
+    }
+    assert_eq!(connects(65534, "30"), "may not\n");
+    // And where the files would let others in, the daemon does not.
+    let top = door.env.path("");
+    for file in socket.ancestors().take_while(|file| file.starts_with(&top)) {
+        set_permissions(file, Permissions::from_mode(0o777)).unwrap();
+    }
+    assert_eq!(connects(65534, "30"), "hangs up\n");
+}

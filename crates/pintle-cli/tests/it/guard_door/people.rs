@@ -1,9 +1,13 @@
 //! What only a person may do, and no agent under guard.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::json;
 
-use super::door::{Door, hook_program};
-use crate::env::{ON_TERMINAL, PINTLE, TestEnv};
+use super::door::{Door, document, refusal, refusing};
+use crate::env::{ON_TERMINAL, PINTLE, Seen, TestEnv};
+use crate::run::scripted;
 
 /// A coding agent in some lines: it runs its hook, then a command on a terminal, as a tool would.
 const HOST: &str = "
@@ -13,24 +17,21 @@ told = subprocess.run(hook, input=payload.encode(), stdout=subprocess.PIPE).stdo
 sys.exit(subprocess.run(rest).returncode)
 ";
 
+/// What comes of `rest` below an agent under guard.
+fn below(door: &Door, rest: &[&str]) -> Seen {
+    let payload = door.event("SessionStart", &json!({"source": "startup"})).to_string();
+    let hook = door.words("claude", "SessionStart").join("\t");
+    let mut host = door.env.command("python3");
+    host.args(["-c", HOST, &hook, &payload]).args(rest);
+    door.env.run(&mut host, "")
+}
+
 #[test]
 fn an_agent_under_guard_cannot_answer_for_itself() {
     let env = TestEnv::new();
     env.user_config("[agents.main]\nask = ['exec']\n");
     let door = Door::open(env);
-    let payload = door.event("SessionStart", &json!({"source": "startup"})).to_string();
-    let folder = door.folder();
-    let hook = [
-        hook_program().display().to_string(),
-        "--host\tclaude\t--event\tSessionStart\t--deadline\t60000".into(),
-        format!("--socket\t{}", folder.join("guard.sock").display()),
-        format!("--key-file\t{}", folder.join("key").display()),
-    ]
-    .join("\t");
-    let mut host = door.env.command("python3");
-    host.args(["-c", HOST, &hook, &payload, "python3", "-c", ON_TERMINAL, "", PINTLE]);
-    host.args(["approvals", "approve", "0"]);
-    let seen = door.env.run(&mut host, "");
+    let seen = below(&door, &["python3", "-c", ON_TERMINAL, "", PINTLE, "approvals", "approve", "0"]);
     assert_eq!(seen.code, Some(5), "{seen}");
     assert!(seen.out.contains("`claude` that is under guard"), "{seen}");
     // A person beside it may: there is only no such approval.
@@ -39,23 +40,110 @@ fn an_agent_under_guard_cannot_answer_for_itself() {
 }
 
 #[test]
+fn an_agent_under_guard_gives_no_commands_of_a_person() {
+    let env = TestEnv::new();
+    env.found_config("[hooks.processes.x]\nenabled = true\ncommand = ['true']\nintercept = ['before_tool']\n");
+    let rule = "[[hook]]\nname = \"x\"\nevent = \"stop\"\nhandler_type = \"script\"\nscope = \"tenant\"\n\
+                [hook.config]\nsource = \"function handle(event) { return { decision: 'allow' }; }\"\n";
+    env.write("here/rules.toml", rule);
+    let door = Door::open(env);
+    for command in [
+        "trust",
+        "hooks add rules.toml",
+        "hooks set x priority=1",
+        "hooks enable x",
+        "hooks disable x",
+        "hooks remove x",
+        "hooks reset x",
+        "keys create x --scope operator.admin --owner me",
+        "keys revoke x",
+        "members add x --role admin",
+        "members set x --role admin",
+        "members enable x",
+        "tenants create x",
+        "tenants enable x",
+        "webhooks retry x",
+        "serve link",
+        "store accept",
+        "secrets rotate",
+        "budget set 1",
+        "mcp accept x",
+    ] {
+        let words = ["python3", "-c", ON_TERMINAL, "y\n", PINTLE];
+        let words: Vec<&str> = words.into_iter().chain(command.split(' ')).collect();
+        let seen = below(&door, &words);
+        assert!(seen.code == Some(5) && seen.out.contains("`claude` that is under guard"), "{command}: {seen}");
+    }
+}
+
+#[test]
 fn an_agent_under_guard_takes_no_hooks_out() {
     let env = TestEnv::new();
     let door = Door::open(env);
-    let payload = door.event("SessionStart", &json!({"source": "startup"})).to_string();
-    let folder = door.folder();
-    let hook = [
-        hook_program().display().to_string(),
-        "--host\tclaude\t--event\tSessionStart\t--deadline\t60000".into(),
-        format!("--socket\t{}", folder.join("guard.sock").display()),
-        format!("--key-file\t{}", folder.join("key").display()),
-    ]
-    .join("\t");
     for command in ["install", "uninstall"] {
-        let mut host = door.env.command("python3");
         // No terminal, and nobody is asked.
-        host.args(["-c", HOST, &hook, &payload, PINTLE, "guard", command, "--host", "claude", "--yes", "--force"]);
-        let seen = door.env.run(&mut host, "");
+        let seen = below(&door, &[PINTLE, "guard", command, "--host", "claude", "--yes", "--force"]);
         assert!(seen.code == Some(5) && seen.err.contains("`claude` that is under guard"), "{command}: {seen}");
+    }
+}
+
+/// Asks the port of the console for something that only who is let in gets.
+const KNOCK: &str = "
+import http.client, sys
+there = http.client.HTTPConnection(sys.argv[1])
+there.request('GET', '/v1/models')
+answer = there.getresponse()
+print(answer.status, answer.read().decode())
+";
+
+#[test]
+fn an_agent_under_guard_is_not_let_in_by_the_port_of_the_console() {
+    let door = Door::open(TestEnv::new());
+    let mut command = door.env.command(PINTLE);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains("listening at http")).expect("an address");
+    let address = line.rsplit('/').next().unwrap();
+    let knock = ["python3", "-c", KNOCK, address];
+    let seen = below(&door, &knock);
+    assert!(seen.out.starts_with("401") && seen.out.contains("needs a key of its own"), "{seen}");
+    // A person of this machine is.
+    let seen = door.env.run(door.env.command(knock[0]).args(&knock[1..]), "");
+    assert!(seen.out.starts_with("200"), "{seen}");
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+/// A project's settings can set the environment of hooks: nothing there leads to another daemon, or to none.
+#[test]
+fn no_environment_of_a_hook_leads_elsewhere() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    let elsewhere = door.env.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let payload = door.shell("toolu_1", "git push --force").to_string();
+    for name in [
+        "HOME",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "PATH",
+        "PINTLE_HOME",
+        "PINTLE_SOCKET",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+    ] {
+        let words = door.words("claude", "PreToolUse");
+        let mut hook = door.env.command(&words[0]);
+        hook.args(&words[1..]).env(name, &elsewhere);
+        let told = document(&TestEnv::output(&mut hook, &payload));
+        assert!(refusal(&told).contains("history is not ours"), "{name}: {told}");
     }
 }

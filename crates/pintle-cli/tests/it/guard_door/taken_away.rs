@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::door::{Door, LONG, document, refusal};
+use super::door::{Door, LONG, document, refusal, wait_for};
 use super::every_agent::{pintle, with_agents};
 use crate::env::TestEnv;
 
@@ -225,5 +225,69 @@ fn a_class_that_there_is_none_of_demands_all_until_it_is_mended() {
     let said: Value = serde_json::from_str(&status.out).unwrap();
     let lacks =
         |id: &str| said["hosts"].as_array().unwrap().iter().find(|it| it["host"] == id).unwrap()["lacks"].clone();
-    assert!(lacks("codex").is_string() && lacks("opencode").is_string() && lacks("claude").is_null(), "{said}");
+    assert!(lacks("codex").is_string() && lacks("opencode").is_null() && lacks("claude").is_null(), "{said}");
+}
+
+/// The payload with which a session of each agent begins in `here`, and the event.
+fn begins(id: &str, here: &std::path::Path) -> (&'static str, Value) {
+    let named = |event: &str| json!({"session_id": "s", "cwd": here, "hook_event_name": event, "source": "startup"});
+    match id {
+        "copilot" => ("sessionStart", json!({"sessionId": "s", "cwd": here, "timestamp": 0})),
+        "cline" => (
+            "TaskStart",
+            json!({"taskId": "t", "hookName": "agent_start", "sessionContext": {"rootSessionId": "s"},
+                "workspaceInfo": {"rootPath": here}}),
+        ),
+        _ => ("SessionStart", named("SessionStart")),
+    }
+}
+
+/// An agent that is there until its input ends, and asks its hook at the beginning.
+const STAYS: &str = "import subprocess, sys
+subprocess.run(sys.argv[1:], input=sys.stdin.readline().encode(), stdout=subprocess.DEVNULL)
+print('asked', flush=True)
+sys.stdin.read()";
+
+#[test]
+fn what_takes_the_guard_away_is_found_while_the_session_runs() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::Stdio;
+
+    let env = with_agents();
+    let seen = pintle(&env, &["guard", "install", "--host", "all", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let door = Door::open(env);
+    let here = door.env.path("here");
+    // One row an agent: all that is looked at is whether any of our entries is still in force.
+    let rows: Vec<&Row> = ["claude", "codex", "gemini", "qwen", "copilot", "kimi", "cline"]
+        .iter()
+        .map(|id| BEFORE.iter().find(|row| row.1 == *id).unwrap())
+        .collect();
+    let mut agents = Vec::new();
+    for (_, id, files, _) in &rows {
+        let (event, payload) = begins(id, &here);
+        let mut command = door.env.command("python3");
+        command.args(["-c", STAYS]).args(door.words(id, event)).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut agent = command.spawn().unwrap();
+        writeln!(agent.stdin.as_mut().unwrap(), "{payload}").unwrap();
+        let mut said = BufReader::new(agent.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(said.any(|line| line == "asked"), "{id}");
+        agents.push(agent);
+        files.iter().for_each(|file| drop(change(&door.env, *file)));
+    }
+    for (row, id, _, said) in rows {
+        wait_for(|| {
+            let seen = pintle(&door.env, &["guard", "status", "--host", id, "--json"]);
+            let host = serde_json::from_str::<Value>(&seen.out).unwrap()["hosts"][0].clone();
+            let past = host["live"][0]["past"][0]["text"].as_str().unwrap_or_default().to_owned();
+            assert!(past.is_empty() || past.contains("disarmed: "), "{id}, {row}: {past}");
+            (seen.code == Some(5) && past.contains(said)).then_some(())
+        });
+        let why = door.env.pintle(&["why", "-vv", &format!("{id}:s")]);
+        assert!(why.out.contains("disarmed: "), "{id}, {row}: {why}");
+    }
+    for mut agent in agents {
+        drop(agent.stdin.take());
+        agent.wait().unwrap();
+    }
 }

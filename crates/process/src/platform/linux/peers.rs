@@ -22,34 +22,37 @@ const INODE_AT: usize = 16 + 4 + 48 + 16;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 
-/// Who holds the end `theirs` of a TCP connection to `ours`. Both are addresses of this machine.
-pub fn peer_of_tcp(theirs: SocketAddr, ours: SocketAddr) -> PeerProcess {
+/// Who holds the end `theirs` of a TCP connection to `ours`. Both are addresses of this machine; `agents` are processes of
+/// other agents, each with the moment since when it runs.
+pub fn peer_of_tcp((theirs, ours): (SocketAddr, SocketAddr), agents: &[(u32, u64)]) -> PeerProcess {
     let Some(inode) = socket_of(plain(theirs), plain(ours)) else { return PeerProcess::Gone };
-    let processes = Processes::read();
+    let processes = Processes::read(agents);
     let holds = |pid: &i32| holds(*pid, inode);
     if processes.below_agents().any(|pid| holds(&pid)) { PeerProcess::OfAgent } else { PeerProcess::Other }
 }
 
-/// Whether the process `pid` is below an agent.
-pub fn peer_of_pid(pid: i32) -> PeerProcess {
-    let processes = Processes::read();
+/// Whether the process `pid` is below an agent, or one of `agents`.
+pub fn peer_of_pid(pid: i32, agents: &[(u32, u64)]) -> PeerProcess {
+    let processes = Processes::read(agents);
     if !processes.0.contains_key(&pid) {
         return PeerProcess::Gone;
     }
     if processes.is_below_agent(pid) { PeerProcess::OfAgent } else { PeerProcess::Other }
 }
 
-/// The processes of this machine: the parent of each, and whether it watches over a child of a host of agents.
+/// The processes of this machine: the parent of each, and whether it watches over a child of a host of agents or is an agent
+/// itself.
 struct Processes(HashMap<i32, (i32, bool)>);
 
 impl Processes {
-    fn read() -> Self {
+    fn read(agents: &[(u32, u64)]) -> Self {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let is_adopter = |stat: &ProcessStat| stat.name.as_bytes() == ADOPTER_NAME.to_bytes();
         let known = |pid: i32| {
             let stat = ProcessStat::of(pid.cast_unsigned())?;
-            Some((pid, (stat.parent.cast_signed(), is_adopter(&stat))))
+            let is_agent = is_adopter(&stat) || agents.contains(&(pid.cast_unsigned(), stat.since));
+            Some((pid, (stat.parent.cast_signed(), is_agent)))
         };
         Self(pids.filter_map(known).collect())
     }
@@ -194,15 +197,22 @@ mod tests {
             let ours = listener.local_addr().unwrap();
             let theirs = TcpStream::connect(ours).unwrap();
             let (accepted, from) = listener.accept().unwrap();
-            assert_eq!(peer_of_tcp(from, ours), PeerProcess::Other);
+            assert_eq!(peer_of_tcp((from, ours), &[]), PeerProcess::Other);
             let listed = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
             let listed = listed.iter().find_map(|table| inode_of(table, (from, ours)));
             assert_eq!(asked(from, ours).unwrap().map(u64::from), listed, "both ways say the same");
             drop(theirs);
-            assert_eq!(peer_of_tcp(from, ours), PeerProcess::Gone);
+            assert_eq!(peer_of_tcp((from, ours), &[]), PeerProcess::Gone);
             drop(accepted);
         }
-        assert_eq!(peer_of_pid(std::process::id().cast_signed()), PeerProcess::Other);
-        assert_eq!(peer_of_pid(i32::MAX), PeerProcess::Gone);
+        let own = std::process::id();
+        let since = ProcessStat::of(own).unwrap().since;
+        let check = |agents: &[(u32, u64)], expected: PeerProcess| {
+            assert_eq!(peer_of_pid(own.cast_signed(), agents), expected, "{agents:?}");
+        };
+        check(&[], PeerProcess::Other);
+        check(&[(own, since + 1)], PeerProcess::Other);
+        check(&[(own, since)], PeerProcess::OfAgent);
+        assert_eq!(peer_of_pid(i32::MAX, &[]), PeerProcess::Gone);
     }
 }

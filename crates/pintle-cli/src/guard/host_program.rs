@@ -1,0 +1,122 @@
+//! In which version an agent runs: what it says itself, or what the package says that its program belongs to, which is
+//! that of a process or that on the path.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use guard::GuardHost;
+use host::config::Env;
+
+/// How many words of a command line are looked at: an interpreter has its script behind some options.
+const MAX_WORDS: usize = 8;
+
+/// How far above a program its package begins.
+const MAX_ABOVE: usize = 8;
+
+/// What a version ends with in a package for one kind of machine.
+const MACHINES: [&str; 3] = ["-linux", "-darwin", "-win32"];
+
+/// The variables in which hosts say their version as it is.
+const VERSIONS: [&str; 2] = ["QWEN_CODE_STARTUP_VERSION", "COPILOT_CLI_BINARY_VERSION"];
+
+/// The version that a host says in its environment, such as 2.1.330 in `claude-code_2-1-330_harness`.
+pub(crate) fn said_version(env: &[(String, String)]) -> Option<String> {
+    if let Some((_, version)) = env.iter().find(|(name, _)| VERSIONS.contains(&name.as_str())) {
+        return Some(version.clone());
+    }
+    let (_, said) = env.iter().find(|(name, _)| name == "AI_AGENT")?;
+    let version = said.split('_').find(|part| part.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(version.replace('-', "."))
+}
+
+/// The version of `host` that the process `pid` runs.
+pub(crate) fn version_of_process(host: &GuardHost, pid: u32) -> Option<String> {
+    programs_of(pid).iter().find_map(|program| version_of(host, program))
+}
+
+/// The version of the package that `program` belongs to, if that is one of `host`.
+pub(crate) fn version_of(host: &GuardHost, program: &Path) -> Option<String> {
+    let real = program.canonicalize().ok()?;
+    real.ancestors().skip(1).take(MAX_ABOVE).find_map(|folder| packaged(host, &folder.join("package.json")))
+}
+
+/// The program that `host` is on the path of `env`.
+pub(crate) fn on_path(host: &GuardHost, env: &Env) -> Option<PathBuf> {
+    let path = env.vars.get("PATH")?;
+    std::env::split_paths(path).map(|folder| folder.join(host.id)).find(|file| file.is_file())
+}
+
+/// What the process `pid` may run: its program, and the script that this interprets.
+fn programs_of(pid: u32) -> Vec<PathBuf> {
+    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let program = fs::read_link(folder.join("exe")).ok();
+    let (words, cwd) = (fs::read(folder.join("cmdline")).unwrap_or_default(), fs::read_link(folder.join("cwd")).ok());
+    let words = words.split(|byte| *byte == 0).take(MAX_WORDS).filter_map(|word| std::str::from_utf8(word).ok());
+    let files = words.filter(|word| word.contains('/')).map(|word| cwd.as_deref().unwrap_or(Path::new("/")).join(word));
+    program.into_iter().chain(files).collect()
+}
+
+/// The version that the package of `file` says, if it is one of `host`.
+fn packaged(host: &GuardHost, file: &Path) -> Option<String> {
+    let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let (name, version) = (said.get("name")?.as_str()?, said.get("version")?.as_str()?);
+    let is_its =
+        |package: &&&str| name.strip_prefix(**package).is_some_and(|more| more.is_empty() || more.starts_with('-'));
+    host.versions.packages.iter().find(is_its)?;
+    let end = MACHINES.iter().find_map(|machine| version.find(machine)).unwrap_or(version.len());
+    Some(version[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_host_says_its_version_in_its_environment() {
+        let of = |said: &str| said_version(&[("AI_AGENT".into(), said.into())]);
+        assert_eq!(of("claude-code_2-1-330_harness").as_deref(), Some("2.1.330"));
+        assert_eq!(of("another"), None);
+        let qwen = [("QWEN_CODE_STARTUP_VERSION".to_owned(), "0.24.4".to_owned())];
+        assert_eq!(said_version(&qwen).as_deref(), Some("0.24.4"));
+        assert_eq!(said_version(&[]), None);
+    }
+
+    #[test]
+    fn a_program_has_the_version_of_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = guard::host("codex").unwrap();
+        let check = |name: &str, version: &str, expected: Option<&str>| {
+            let package = dir.path().join("node_modules/x");
+            fs::create_dir_all(package.join("vendor/bin")).unwrap();
+            fs::write(package.join("package.json"), format!(r#"{{"name": "{name}", "version": "{version}"}}"#))
+                .unwrap();
+            fs::write(package.join("vendor/bin/codex"), "").unwrap();
+            fs::remove_file(dir.path().join("codex")).ok();
+            symlink(package.join("vendor/bin/codex"), dir.path().join("codex")).unwrap();
+            let env = Env { vars: [("PATH".into(), dir.path().into())].into(), cwd: "/".into() };
+            let found = on_path(host, &env).and_then(|program| version_of(host, &program));
+            assert_eq!(found.as_deref(), expected, "{name} {version}");
+        };
+        check("@openai/codex", "0.169.0", Some("0.169.0"));
+        check("@openai/codex", "0.169.0-linux-x64", Some("0.169.0"));
+        check("@openai/codex-linux-x64", "0.170.0-alpha.1", Some("0.170.0-alpha.1"));
+        check("@openai/codexes", "1.0.0", None);
+        check("another", "1.0.0", None);
+    }
+
+    #[test]
+    fn a_process_is_looked_at_by_its_program_and_its_script() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = guard::host("gemini").unwrap();
+        fs::write(dir.path().join("package.json"), r#"{"name": "@google/gemini-cli", "version": "0.61.0"}"#).unwrap();
+        let script = dir.path().join("gemini.js");
+        fs::write(&script, "read line").unwrap();
+        let mut child =
+            std::process::Command::new("sh").arg(&script).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert_eq!(version_of_process(host, child.id()).as_deref(), Some("0.61.0"));
+        assert_eq!(version_of_process(guard::host("qwen").unwrap(), child.id()), None);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
