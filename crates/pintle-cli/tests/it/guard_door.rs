@@ -5,6 +5,7 @@ mod calls;
 mod door;
 mod every_agent;
 mod faults;
+mod handed_over;
 mod install;
 mod models;
 mod people;

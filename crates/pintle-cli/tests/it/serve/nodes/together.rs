@@ -138,7 +138,7 @@ fn a_session_whose_files_are_on_one_node_stays_there() {
     let say = |text: &str| json!({ "sessionKey": "agent:bound:ws:direct:x", "message": text });
     assert_eq!(at_a.done("chat.send", say("hello"))["content"], "answer hello");
     let refused = at_b.call("chat.send", say("hello")).unwrap();
-    let why = "the files of this session are on the node a: ask that one, or share them and set \
+    let why = "the files of this session are on the node a: ask that one; or share them and set \
                agents.bound.workspace_shared";
     assert_eq!(refused["error"]["message"], why, "{refused}");
     assert_eq!(at_a.done("chat.send", say("again"))["content"], "answer again");
