@@ -39,8 +39,10 @@ fn run() -> Result<bool> {
 /// Two thousand idle clients and two hundred turns at once, ten rounds: what is promised of a server.
 fn plan(words: &[String]) -> Result<Plan> {
     let (program, options) = words.split_first().context("expected the program to measure, a built `pintle`")?;
+    // The server starts in a folder of its own.
+    let program = std::fs::canonicalize(program).with_context(|| format!("there is no program {program}"))?;
     let mut plan = Plan {
-        program: program.into(),
+        program,
         floor: Some(std::env::current_exe()?),
         idle: 2000,
         turns: 200,
