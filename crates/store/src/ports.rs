@@ -89,7 +89,7 @@ impl<D: Database> SessionStore for SqlStore<D> {
     }
 
     fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
-        self.0.read(|db| {
+        let left = self.0.read(|db| {
             let (open, holders) = (nodes::open_turns(db)?, self.0.holders(db)?);
             let mut left = Vec::new();
             for turn in open {
@@ -98,7 +98,15 @@ impl<D: Database> SessionStore for SqlStore<D> {
                 }
             }
             Ok(left)
-        })
+        })?;
+        if left.is_empty() {
+            return Ok(left);
+        }
+        // One that ended between the two looks was let go of by then, and is no longer open. One that is open now was
+        // when nobody held it: whoever works a turn holds it from before its first entry until after its last.
+        let open = self.0.read(nodes::open_turns)?;
+        let is_open = |turn: &LeftTurn| open.iter().any(|now| (&now.key, &now.turn_id) == (&turn.key, &turn.turn_id));
+        Ok(left.into_iter().filter(is_open).collect())
     }
 
     fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {

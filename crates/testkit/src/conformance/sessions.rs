@@ -45,6 +45,7 @@ pub fn sessions<S: SessionStore + ApprovalStore + RecordStore + ?Sized>(store: &
     a_deleted_session_is_gone(store);
     a_session_in_use_is_not_deleted(store);
     the_end_of_a_turn_ends_its_questions(store);
+    only_a_turn_that_nobody_works_is_left(store);
 }
 
 /// The session `session` of `tenant`.
@@ -456,4 +457,32 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized
     assert!(refused(store.answer(&ids[0], said(true), moment(0)).map(drop)));
     appended(store, append_of(&key, vec![ended()]));
     assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting], "what has not begun cannot end");
+}
+
+/// A turn that somebody works is nobody's to go on with, however quickly it begins and ends.
+fn only_a_turn_that_nobody_works_is_left<S: SessionStore + ?Sized>(store: &S) {
+    let is_busy = |key: &SessionKey| key.session.as_str().starts_with("busy-");
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|worker| scope.spawn(move || turns_of(store, worker))).collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            let left = store.left_turns().expect("it can be read");
+            assert!(!left.iter().any(|turn| is_busy(&turn.key)), "{left:?}");
+        }
+    });
+    let (lost, turn) = (key(DEFAULT_TENANT, "busy-lost"), TurnId::fresh());
+    appended(store, append_of(&lost, vec![begun(&turn, "hello")]));
+    let left = store.left_turns().expect("it can be read").into_iter().find(|turn| turn.key == lost);
+    assert_eq!(left.map(|it| it.turn_id), Some(turn));
+    appended(store, append_of(&lost, vec![ended()]));
+}
+
+/// Works turns, each in a session of its own.
+fn turns_of<S: SessionStore + ?Sized>(store: &S, worker: usize) {
+    for number in 0..25 {
+        let key = key(DEFAULT_TENANT, &format!("busy-{worker}-{number}"));
+        let held = store.hold(&key).expect("nobody has it");
+        appended(store, append_of(&key, vec![begun(&TurnId::fresh(), "hello")]));
+        appended(store, append_of(&key, vec![ended()]));
+        drop(held);
+    }
 }
