@@ -1,6 +1,7 @@
 //! Many clients at once on a real server: some thousands that do nothing, some hundreds that talk with a model that
 //! answers piece by piece; what that costs, beside a server that only passes the pieces on.
 
+mod alone;
 mod client;
 mod clock;
 mod figures;
@@ -20,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+pub use alone::alone;
 pub use figures::{Heard, Report, Times};
 use load::{People, Talk};
 use server::{Floor, Server};
@@ -45,7 +47,8 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 pub struct Plan {
     /// The server: a built `pintle`.
     pub program: PathBuf,
-    /// This program, which is the floor with the word `floor`; none without one.
+    /// This program, which is the floor with the word `floor`, and the loop without a gateway with the word `alone`;
+    /// neither is measured without it.
     pub floor: Option<PathBuf>,
     /// Clients that do nothing.
     pub idle: usize,
@@ -85,6 +88,9 @@ async fn soak(plan: &Plan) -> Result<Report> {
     let tasks = TaskTracker::new();
     let model = model::start(&tasks).await?;
     let mut report = Report { floor: floored(plan, &model).await?, ..Report::default() };
+    if let Some(own) = &plan.floor {
+        report.alone = Some(alone::talked(&plan.program, own, (plan.turns, plan.rounds), &model).await?);
+    }
     let mut server = Server::start(&plan.program, &model).await?;
     let people = People::make(&server.address, plan.turns, plan.idle).await?;
     let (address, pid) = (server.address.clone(), server.pid);

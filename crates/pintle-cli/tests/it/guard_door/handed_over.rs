@@ -1,6 +1,7 @@
 //! The socket of the daemon: a service manager's, or one that somebody removes.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,10 @@ use crate::env::{PINTLE, TestEnv};
 struct Manager(Child);
 
 impl Manager {
-    fn of(env: &TestEnv, socket: &Path, mask: &str) -> Self {
+    fn of(env: &TestEnv, socket: &Path, mode: u32) -> Self {
         fs::create_dir_all(socket.parent().unwrap()).unwrap();
-        let script = "umask $1; shift; exec systemd-socket-activate \"$@\"";
-        let mut command = env.command("sh");
-        command.args(["-c", script, "sh", mask, "--listen"]).arg(socket);
+        let mut command = env.command("systemd-socket-activate");
+        command.arg("--listen").arg(socket);
         for name in ["HOME", "PATH", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "PINTLE_HOME"] {
             if let Some(value) = command.get_envs().find(|(key, _)| *key == name).and_then(|(_, value)| value) {
                 let pair = format!("--setenv={name}={}", value.to_str().unwrap());
@@ -31,6 +31,7 @@ impl Manager {
         command.args([PINTLE, "guard", "serve"]).stdin(Stdio::null()).stderr(Stdio::piped()).process_group(0);
         let manager = Self(command.spawn().unwrap());
         wait_for(|| socket.exists().then_some(()));
+        fs::set_permissions(socket, Permissions::from_mode(mode)).unwrap();
         manager
     }
 }
@@ -51,9 +52,15 @@ fn socket(env: &TestEnv) -> PathBuf {
 fn a_service_manager_hands_its_socket_over() {
     let env = TestEnv::new();
     refusing(&env, "*--force*");
-    let listened = socket(&env);
-    let manager = Manager::of(&env, &listened, "077");
-    let door = Door { daemon: Command::new("true").spawn().unwrap(), env };
+    // An installation makes the key; so does a daemon.
+    let mut door = Door::open(env);
+    door.daemon.kill().unwrap();
+    door.daemon.wait().unwrap();
+    let listened = socket(&door.env);
+    for left in [listened.clone(), door.folder().join("pid")] {
+        fs::remove_file(left).unwrap();
+    }
+    let manager = Manager::of(&door.env, &listened, 0o600);
     // Nobody started a daemon yet: the first question does.
     assert!(!door.folder().join("pid").exists());
     assert_eq!(door.told(&door.shell("toolu_1", "git push")), json!({}));
@@ -70,7 +77,7 @@ fn a_service_manager_hands_its_socket_over() {
 fn a_socket_that_others_may_open_is_not_taken() {
     let env = TestEnv::new();
     let listened = socket(&env);
-    let mut manager = Manager::of(&env, &listened, "000");
+    let mut manager = Manager::of(&env, &listened, 0o666);
     let client = UnixStream::connect(&listened).unwrap();
     let status = wait_for(|| manager.0.try_wait().unwrap());
     assert_eq!(status.code(), Some(1));
@@ -84,7 +91,7 @@ fn a_socket_that_others_may_open_is_not_taken() {
 fn a_socket_that_hooks_do_not_look_for_is_not_taken() {
     let env = TestEnv::new();
     let listened = env.path("elsewhere/guard.sock");
-    let mut manager = Manager::of(&env, &listened, "077");
+    let mut manager = Manager::of(&env, &listened, 0o600);
     let client = UnixStream::connect(&listened).unwrap();
     assert_eq!(wait_for(|| manager.0.try_wait().unwrap()).code(), Some(1));
     let mut said = String::new();
@@ -116,7 +123,7 @@ fn the_units_are_such_that_systemd_takes_them() {
         env.write(name, &unit.replace("/usr/bin/pintle", PINTLE));
     }
     let mut command = Command::new("systemd-analyze");
-    command.args(["verify", "--user", "--man=no"]);
+    command.args(["verify", "--user", "--man=no"]).env("XDG_RUNTIME_DIR", env.path(""));
     let output =
         TestEnv::output(command.arg(env.path("pintle-guard.socket")).arg(env.path("pintle-guard.service")), "");
     let said = String::from_utf8_lossy(&output.stderr);
