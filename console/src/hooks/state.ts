@@ -1,5 +1,7 @@
 import type { ConfiguredHook, Hook, HookCountsAt } from "../wire/types.ts";
 
+export { labelsOf } from "../wire/labels.ts";
+
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
 
@@ -41,15 +43,6 @@ export const asksInstead = (hook: Pick<Hook, "id" | "name">, rules: readonly Hoo
 export const nameInstead = (hook: Pick<Hook, "id" | "name">): string => `ask instead of ${hook.name || hook.id}`.slice(0, MAX_NAME);
 
 const MAX_NAME = 255;
-
-/** What hooks are called beside each other: those that share a name have their event, too. Pure. */
-export function labelsOf(hooks: readonly Pick<Hook, "id" | "name" | "event">[]): ReadonlyMap<string, { readonly name: string; readonly event: string | undefined }> {
-  const times = new Map<string, number>();
-  for (const { name } of hooks) {
-    times.set(name, (times.get(name) ?? 0) + 1);
-  }
-  return new Map(hooks.map(({ id, name, event }) => [id, { name: name || id, event: name !== "" && (times.get(name) ?? 0) > 1 ? event : undefined }]));
-}
 
 /** What hooks did lately, by the checkpoint and the name. */
 export type Lately = ReadonlyMap<string, HookCountsAt>;

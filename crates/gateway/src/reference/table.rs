@@ -172,10 +172,10 @@ const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.history",
-        "{ hookId?: string, event?: CheckpointName, decision?: Decision, sessionId?: string, agentId?: string, \
+        "{ tenantId?: string, hookId?: string, event?: CheckpointName, decision?: Decision, sessionId?: string, agentId?: string, \
          since?: string, until?: string, limit?: integer, cursor?: string }",
         "{ executions: Execution[], nextCursor: string }",
-        "newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end",
+        "`tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end",
     ),
     method(
         "hooks.execution.get",

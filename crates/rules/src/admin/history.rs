@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::fault::Cause;
-use domain::id::HookId;
+use domain::id::{HookId, TenantId};
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
 use domain::store::ExecutionQuery;
@@ -30,6 +30,8 @@ const BETWEEN: char = '|';
 /// Which executions are wanted. Empty members ask for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
+    /// In which tenant: others than their own are for owners.
+    pub tenant: Option<TenantId>,
     /// Of which hook: its id. To owners, also the id that a deleted one had.
     pub hook: Option<String>,
     /// Of hooks that had this name and are deleted.
@@ -82,7 +84,7 @@ impl RuleAdmin {
             None => (None, query.deleted.clone()),
         };
         let wanted = ExecutionQuery {
-            tenant: (!by.is_master()).then(|| by.tenant.clone()),
+            tenant: by.looks_at(query.tenant.as_ref())?,
             hook,
             name: deleted,
             event: query.event,
@@ -220,6 +222,7 @@ fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
         wanted.since.map(|at| at.to_string()),
         wanted.until.map(|at| at.to_string()),
         wanted.name,
+        wanted.tenant,
     ]);
     URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))
 }
