@@ -14,7 +14,7 @@ use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason};
 use domain::store::{
     ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionPatch, SessionQuery, SessionRow,
-    SessionSettings, SessionStore, StoreError,
+    SessionSettings, SessionStore, StoreError, TenantScope,
 };
 use domain::tool::ToolCall;
 use domain::turn::{Fact, MessageSender, WaitingMessage};
@@ -254,7 +254,7 @@ fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore + ?Siz
     appended(store, append_of(&key, vec![begun(&next, "again")]));
     let row = row(store, &key);
     assert_eq!((row.turns, row.open_turn, row.waiting), (2, Some(next.to_string()), 0));
-    let question = store.approval("killed-1").expect("it can be read").expect("it is there");
+    let question = store.approval(&TenantScope::All, "killed-1").expect("it can be read").expect("it is there");
     assert_eq!(question.state, ApprovalState::Void, "nobody comes back to a turn that another one followed");
 }
 
@@ -368,7 +368,7 @@ fn ask<S: ApprovalStore + ?Sized>(store: &S, who: &Identity, id: &str) -> String
 }
 
 fn found<S: ApprovalStore + ?Sized>(store: &S, id: &str) -> Option<Approval> {
-    store.approval(id).expect("it can be read")
+    store.approval(&TenantScope::All, id).expect("it can be read")
 }
 
 fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
@@ -436,9 +436,9 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized
     let ids = ["waits", "approved", "refused", "used"].map(|id| ask(store, &who, &format!("end-{id}")));
     let others = [ask(store, &elsewhere, "end-elsewhere"), ask(store, &other_turn, "end-other")];
     for (id, approve) in [(&ids[1], true), (&ids[2], false), (&ids[3], true)] {
-        store.answer(id, said(approve), moment(0)).expect("it waits");
+        store.answer(&TenantScope::All, id, said(approve), moment(0)).expect("it waits");
     }
-    store.use_up(&ids[3], moment(0)).expect("it is approved");
+    store.use_up(&DEFAULT_TENANT.into(), &ids[3], moment(0)).expect("it is approved");
     assert_eq!(row(store, &key).waiting, 2);
     appended(store, append_of(&key, vec![queued("x"), JournalEntry::Closed { cause: ReleaseReason::Waiting }]));
     let states = |ids: &[String]| ids.iter().map(|id| found(store, id).expect("it is kept").state).collect::<Vec<_>>();
@@ -453,8 +453,8 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized
     assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting]);
     assert_eq!(row(store, &key).waiting, 1);
     let refused = |how: Result<(), StoreError>| matches!(how, Err(StoreError::Conflict(_)));
-    assert!(refused(store.use_up(&ids[1], moment(0))), "leave ends with its turn");
-    assert!(refused(store.answer(&ids[0], said(true), moment(0)).map(drop)));
+    assert!(refused(store.use_up(&DEFAULT_TENANT.into(), &ids[1], moment(0))), "leave ends with its turn");
+    assert!(refused(store.answer(&TenantScope::All, &ids[0], said(true), moment(0)).map(drop)));
     appended(store, append_of(&key, vec![ended()]));
     assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting], "what has not begun cannot end");
 }
