@@ -144,7 +144,11 @@ fn version_json(version: &HostVersion) -> Value {
 }
 
 fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
-    let daemon = if runs { "runs" } else { "does not run; the next hook starts it" };
+    let daemon = match (runs, places.allows_self_edit()) {
+        (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
+        (true, false) => "runs",
+        (false, _) => "does not run; the next hook starts it",
+    };
     let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
@@ -164,7 +168,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
-        if let Some(limit) = installed.limit {
+        if let Some(limit) = &installed.limit {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }
