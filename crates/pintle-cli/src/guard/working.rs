@@ -349,6 +349,7 @@ impl WorkedEvent<'_> {
             tool: self.event.tool().and_then(|tool| self.host.tool(&tool.native)),
             cwd: PathBuf::from(&self.event.cwd),
             workspace: self.place.workspace.clone(),
+            agent: AgentId::from(agent),
             agent_uuid,
         };
         // Where nobody waits here, the question is kept, and the call comes back with it.

@@ -6,12 +6,14 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::door::{Door, LONG, document, hook_program, refusal, refusing};
+use super::door::{AGENT, Door, LONG, document, hook_program, refusal, refusing};
 use crate::env::{TestEnv, answering};
 
 /// What `host` gets for `payload` at `event`, with `env` around its hook.
 fn told(door: &Door, (host, event): (&str, &str), payload: &Value, env: &[(&str, &str)]) -> Value {
-    let mut command = door.env.command(hook_program());
+    // The agent: a process of its own, so that whoever answers in these tests is not below it.
+    let mut command = door.env.command("python3");
+    command.args(["-c", AGENT]).arg(hook_program());
     command.args(["--host", host, "--event", event, "--deadline", &LONG.to_string()]);
     command.arg("--socket").arg(door.folder().join("guard.sock"));
     command.arg("--key-file").arg(door.folder().join("key"));
@@ -193,7 +195,7 @@ fn model_hook(env: &TestEnv) {
     let script = env.write("config/pintle/model.sh", &answering(
         r#"*'"method":"hook.before_llm"'*42*"#,
         r#"{"action":"modify","request":{"messages":[{"role":"user","content":"the key is withheld"}]}}"#,
-    ).replace("      *) r=", "      *'\"method\":\"hook.after_llm\"'*'part one, part two'*) r='{\"action\":\"abort_turn\",\"reason\":\"it gave the plan away\"}' ;;\n      *'\"method\":\"hook.before_llm\"'*tools*please*) r='{\"action\":\"modify\",\"request\":{\"options\":{}}}' ;;\n      *) r="));
+    ).replace("    *) r=", "    *'\"method\":\"hook.after_llm\"'*'part one, part two'*) r='{\"action\":\"abort_turn\",\"reason\":\"it gave the plan away\"}' ;;\n      *'\"method\":\"hook.before_llm\"'*tools*please*) r='{\"action\":\"modify\",\"request\":{\"options\":{}}}' ;;\n    *) r="));
     env.user_config(&format!(
         "[hooks.processes.model]\nenabled = true\ncommand = ['sh', '{}']\nintercept = ['before_llm', 'after_llm']\n",
         script.display()
