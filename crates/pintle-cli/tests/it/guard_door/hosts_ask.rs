@@ -193,7 +193,7 @@ fn a_prompt_that_copilot_says_twice_is_sent_as_hooks_left_it() {
 /// A process hook that puts another message into each request, and ends the turn after an answer with a secret.
 fn model_hook(env: &TestEnv) {
     let script = env.write("config/pintle/model.sh", &answering(
-        r#"*'"method":"hook.before_llm"'*42*"#,
+        r#"*'"method":"hook.before_llm"'*'key is 42'*"#,
         r#"{"action":"modify","request":{"messages":[{"role":"user","content":"the key is withheld"}]}}"#,
     ).replace("    *) r=", "    *'\"method\":\"hook.after_llm\"'*'part one, part two'*) r='{\"action\":\"abort_turn\",\"reason\":\"it gave the plan away\"}' ;;\n      *'\"method\":\"hook.before_llm\"'*tools*please*) r='{\"action\":\"modify\",\"request\":{\"options\":{}}}' ;;\n    *) r="));
     env.user_config(&format!(
