@@ -108,7 +108,7 @@ async fn person(host: &Host, agent: &ReadyAgent, number: u32, rounds: usize) -> 
         let key = format!("agent:main:ws:direct:user{number}-{}", round / TURNS_A_SESSION);
         let sessions = host.sessions.clone();
         let listener = Arc::new(Listener::default());
-        let opened = tokio::task::spawn_blocking(move || Conversation::open(sessions, key)).await?;
+        let opened = tokio::task::spawn_blocking(move || Conversation::open(sessions, key.as_str())).await?;
         let mut conversation = opened?;
         let request = TextRequest::from("list, and tell");
         agent.turn(&mut conversation, request, listener.clone(), &TurnHandle::default()).await;

@@ -92,7 +92,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         standing.version = Some(version);
     }
     let runs = runs(&places);
-    let daemon = Daemon { socket: &places.socket, runs, unloadable };
+    let daemon = Daemon { places: &places, runs, unloadable };
     let text = match args.json {
         true => format!("{:#}\n", json!({"daemon": daemon.json(), "hosts": json_of(&standings)})),
         false => folded(&shown(&daemon, &standings), out_columns(), 4),
@@ -105,7 +105,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
 
 /// The daemon, and what it would find.
 struct Daemon<'a> {
-    socket: &'a Path,
+    places: &'a GuardPlaces,
     runs: bool,
     /// Why the configuration of this folder does not load.
     unloadable: Option<String>,
@@ -113,7 +113,7 @@ struct Daemon<'a> {
 
 impl Daemon<'_> {
     fn json(&self) -> Value {
-        json!({"runs": self.runs, "socket": self.socket, "unloadable": self.unloadable})
+        json!({"runs": self.runs, "socket": self.places.socket, "unloadable": self.unloadable})
     }
 }
 
@@ -160,8 +160,12 @@ fn version_json(version: &HostVersion) -> Value {
 }
 
 fn shown(daemon: &Daemon<'_>, standings: &[Standing]) -> String {
-    let state = if daemon.runs { "runs" } else { "does not run; the next hook starts it" };
-    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.socket.display().to_string()));
+    let state = match (daemon.runs, daemon.places.allows_self_edit()) {
+        (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
+        (true, false) => "runs",
+        (false, _) => "does not run; the next hook starts it",
+    };
+    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.places.socket.display().to_string()));
     if let Some(why) = &daemon.unloadable {
         let why = clean(why);
         text +=
@@ -185,7 +189,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
-        if let Some(limit) = installed.limit {
+        if let Some(limit) = &installed.limit {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }

@@ -169,7 +169,10 @@ fn what_was_changed_or_is_not_accepted_guards_nothing() {
     env.user_config("");
     std::fs::remove_file(env.path("home/.cline/hooks/TaskStart")).unwrap();
     let status = pintle(&env, &["guard", "status", "--host", "cline"]);
-    assert!(status.code == Some(5) && status.out.contains("`TaskStart` is not there"), "{status}");
+    assert!(status.code == Some(0) && status.out.contains("it hears nothing of `TaskStart`"), "{status}");
+    std::fs::remove_file(env.path("home/.cline/hooks/UserPromptSubmit")).unwrap();
+    let status = pintle(&env, &["guard", "status", "--host", "cline"]);
+    assert!(status.code == Some(5) && status.out.contains("`UserPromptSubmit` is not there"), "{status}");
     std::fs::remove_file(env.path("home/.codex/config.toml")).unwrap();
     let status = pintle(&env, &["guard", "status", "--host", "codex"]);
     assert!(status.code == Some(5) && status.out.contains("nobody accepted them"), "{status}");
