@@ -76,7 +76,6 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(68, "000068_removed_members", None),
     step!(69, "000069_webhook_cursor", None),
     step!(70, "000070_row_seals", None),
-    step!(71, "000071_reason_room", None),
 ];
 
 /// The number of the newest step.
