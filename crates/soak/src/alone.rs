@@ -65,7 +65,7 @@ fn read(text: &str) -> Option<Heard> {
 /// # Errors
 /// There is no such home, or a turn has no whole answer.
 pub fn alone(home: &Path, turns: u32, rounds: usize) -> Result<()> {
-    let heard = crate::runtime()?.block_on(work(home, turns, rounds))?;
+    let heard = crate::threads::runtime()?.block_on(work(home, turns, rounds))?;
     let mut text = format!("{}\n", heard.turns);
     for times in [&heard.starts, &heard.pieces] {
         for time in times.all() {

@@ -10,6 +10,7 @@ mod load;
 mod model;
 mod process;
 mod server;
+mod threads;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +26,7 @@ pub use alone::alone;
 pub use figures::{Heard, Report, Times};
 use load::{People, Talk};
 use server::{Floor, Server};
+use threads::runtime;
 
 /// How long memory settles before it is looked at.
 const SETTLES: Duration = Duration::from_secs(3);
@@ -78,10 +80,6 @@ pub fn run(plan: &Plan) -> Result<Report> {
 pub fn floor(model: String, listens: impl FnOnce(&str)) -> Result<()> {
     process::raise_files()?;
     runtime()?.block_on(floor::serve(model, listens))
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
 async fn soak(plan: &Plan) -> Result<Report> {

@@ -495,12 +495,4 @@ mod tests {
         assert_eq!(version_of(&qwen).as_deref(), Some("0.24.4"));
         assert_eq!(version_of(&[]), None);
     }
-
-    #[test]
-    fn a_sub_agent_has_a_kind_and_a_task() {
-        let arguments = domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
-        let arguments = arguments.as_object().unwrap();
-        assert_eq!((kind_of(arguments).as_str(), task_of(arguments).as_str()), ("general", "work"));
-        assert_eq!((kind_of(&Object::new()).as_str(), task_of(&Object::new()).as_str()), ("subagent", ""));
-    }
 }

@@ -28,7 +28,7 @@ impl WorkedEvent<'_> {
             let lifted = GuardedFiles { own: &in_force.own, lifted: true, ..files };
             let still = guard::protects(self.event, &lifted);
             if still.is_none() {
-                hooks.noted(CheckpointKind::PreToolUse, &format!("let pass by --allow-self-edit: {reason}"));
+                hooks.noted(CheckpointKind::PreToolUse, &format!("allowed by --allow-self-edit: {reason}"));
             }
             return still;
         }
