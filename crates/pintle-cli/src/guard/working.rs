@@ -32,7 +32,10 @@ use super::sessions::{Place, Sessions, kept};
 
 mod asked;
 mod model;
+mod subagent;
 mod turns;
+
+use subagent::{kind_of, task_of};
 
 /// How long hooks have until the daemon says its first word; the client gives it a second more.
 const FIRST_WORD: Duration = Duration::from_secs(27);
@@ -465,22 +468,6 @@ impl WorkedEvent<'_> {
 /// The refusal of every call after a prompt that hooks changed and the host sent as it was.
 const LOST_PROMPT: &str =
     "a hook changed the prompt, and the agent has not sent it as it was changed: nothing that it wants may run";
-
-/// The name of a sub-agent that has none.
-const SUBAGENT: &str = "subagent";
-
-/// The kind of sub-agent that a call wants. Source: what hosts were seen to hand over.
-fn kind_of(arguments: &Object) -> String {
-    first_of(arguments, &["subagent_type", "agent_type", "agent_name", "agent", "name"]).unwrap_or(SUBAGENT).to_owned()
-}
-
-fn task_of(arguments: &Object) -> String {
-    first_of(arguments, &["prompt", "task", "message", "objective", "description"]).unwrap_or_default().to_owned()
-}
-
-fn first_of<'a>(arguments: &'a Object, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| arguments.get(name).and_then(Value::as_str))
-}
 
 #[cfg(test)]
 mod tests {
