@@ -2,7 +2,8 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what
 //! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
-//! known of the hosts' sessions, [`session_files`] where those are written down, [`known`] what hooks may know of an
+//! known of the hosts' sessions, [`open_matters`] what is open between two events of one, [`session_files`] where
+//! sessions are written down, [`known`] what hooks may know of an
 //! event, [`armed`] whether anything of it may go on, [`rulings`] what the host is told. [`installs`] finds our hooks
 //! in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants
 //! to be told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
@@ -26,6 +27,7 @@ pub(crate) mod listening;
 pub(crate) mod looking_after;
 pub(crate) mod model_door;
 pub(crate) mod newcomers;
+mod open_matters;
 pub(crate) mod places;
 pub(crate) mod proofs;
 pub(crate) mod proving;

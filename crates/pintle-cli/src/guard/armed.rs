@@ -1,7 +1,7 @@
 //! Whether an agent lets be held here what has to be.
 
 use guard::GuardHost;
-use guard::coverage::lacks;
+use guard::measured::lacks;
 use guard::tools::ToolClass;
 use host::config::Env;
 

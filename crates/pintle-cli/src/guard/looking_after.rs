@@ -115,7 +115,8 @@ impl Desk {
     async fn keep_note(&self, folder: &Path, note: &GapNote<'_>) {
         match self.folders.of(folder, false).await {
             Ok(in_force) => {
-                let who = Identity::top(&in_force.agent, note.session, TurnId::new(note.turn));
+                let (agent, _) = in_force.stands_for(note.host);
+                let who = Identity::top(agent, note.session, TurnId::new(note.turn));
                 let mut hooks = in_force.engine.dispatcher(who).with_origin(CHANNEL, note.host, "user");
                 hooks.set_call(note.call.clone().map(CallId::new));
                 hooks.noted(CheckpointKind::PreToolUse, note.text);

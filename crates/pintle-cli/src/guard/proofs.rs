@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use guard::GuardHost;
-use guard::coverage::{CoverageFacts, GuardDoor, VersionFact};
+use guard::measured::{CoverageFacts, GuardDoor, VersionFact};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -107,7 +107,7 @@ mod tests {
             event("SubagentStop", json!({"transcript_path": own, "agent_transcript_path": child, "agent_id": "a1"})),
         ];
         check("codex", &codex, &[(own, None), (child, Some("a1"))]);
-        check("codex", &[codex[2].clone()], &[(own, None), (child, Some("a1"))]);
+        check("codex", &codex[2..], &[(own, None), (child, Some("a1"))]);
         // Claude Code names its own at each call, also of a sub-agent.
         let (own, child) = ("/p/s.jsonl", "/p/s/subagents/agent-a1.jsonl");
         let claude = [

@@ -139,7 +139,7 @@ impl Sessions {
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
         it.told.transcripts.hear(event);
-        it.told.parent = parent(event).or(it.told.parent.take());
+        it.told.parent = works_for(event).or(it.told.parent.take());
         let goes_on = guard::is_blank_prompt(event) && it.prompts > 0;
         let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
@@ -326,7 +326,7 @@ pub(crate) fn known_since(sessions: &[HostSession]) -> Option<Timestamp> {
 }
 
 /// The session that the one of `event` works for, where it is another one.
-fn parent(event: &HostEvent) -> Option<String> {
+fn works_for(event: &HostEvent) -> Option<String> {
     let id = event.subagent.as_ref()?.parent.as_deref()?;
     (id != event.session).then(|| format!("{}:{id}", event.host))
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use domain::json::{Object, json};
-use guard::coverage::{GuardDoor, GuardLevel, door_coverage};
+use guard::coverage::GuardLevel;
 use guard::host::{AskSupport, InstallScope};
+use guard::measured::{GuardDoor, door_coverage};
 use guard::tools::ToolClass;
 use guard::{GuardHost, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, RulingWord};
 
@@ -80,6 +81,7 @@ fn becomes(host: &'static GuardHost, what: HostWhat, ruling: &GuardRuling) -> &'
             RulingWord::AbortRun => "ends the run",
             RulingWord::Inject => "a text beside it",
             RulingWord::NoObjection
+            | RulingWord::Allow
             | RulingWord::Ask
             | RulingWord::Modify
             | RulingWord::Respond

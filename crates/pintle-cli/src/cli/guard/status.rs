@@ -8,7 +8,8 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use futures_util::future::join_all;
 use guard::GuardHost;
-use guard::coverage::{ClassCoverage, CoverageBasis, GuardDoor, GuardLevel, coverage, door_coverage, lacks, unproven};
+use guard::coverage::GuardLevel;
+use guard::measured::{ClassCoverage, CoverageBasis, GuardDoor, coverage, door_coverage, lacks, unproven};
 use host::config::{self, Config, Env, LoadOptions};
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
@@ -86,6 +87,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
+    let unloadable = loaded.as_ref().err().map(ToString::to_string);
     let (mut proofs, mut tries, mut standings) = (proofs(&places), tries(&places), Vec::new());
     for host in hosts {
         let installed = found(host, &env, &places);
@@ -115,18 +117,33 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     }
     let doors = loaded.as_ref().map(|loaded| OpenDoors::of(&loaded.config)).unwrap_or_default();
     let runs = runs(&places);
+    let daemon = Daemon { places: &places, runs, unloadable };
     let text = match args.json {
         true => {
-            let daemon = json!({"runs": runs, "socket": places.socket, "open": OPEN_TO_ACCOUNT});
-            format!("{:#}\n", json!({"daemon": daemon, "hosts": json_of(&standings), "doors": doors.json()}))
+            let (hosts, doors) = (json_of(&standings), doors.json());
+            format!("{:#}\n", json!({"daemon": daemon.json(), "hosts": hosts, "doors": doors}))
         }
-        false => {
-            let text = shown(&places, runs, &standings) + &doors.shown();
-            folded(&text, out_columns(), 4)
-        }
+        false => folded(&(shown(&daemon, &standings) + &doors.shown()), out_columns(), 4),
     };
     terminal::say(&text)?;
-    Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+    // Where nothing is installed, nobody is refused.
+    let is_loaded = daemon.unloadable.is_none() || standings.iter().all(|it| it.installed.is_empty());
+    Ok(if is_loaded && standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+}
+
+/// The daemon, and what it would find.
+struct Daemon<'a> {
+    places: &'a GuardPlaces,
+    runs: bool,
+    /// Why the configuration of this folder does not load.
+    unloadable: Option<String>,
+}
+
+impl Daemon<'_> {
+    fn json(&self) -> Value {
+        let Self { places, runs, unloadable } = self;
+        json!({"runs": runs, "socket": places.socket, "unloadable": unloadable, "open": OPEN_TO_ACCOUNT})
+    }
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -181,10 +198,19 @@ fn version_json(version: &HostVersion) -> Value {
     }
 }
 
-fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
-    let daemon = if runs { "runs" } else { "does not run; the next hook starts it" };
-    let socket = clean(&places.socket.display().to_string());
-    let mut text = format!("daemon  {daemon}\n  {DIM}{socket}{DIM:#}\n  open       {OPEN_TO_ACCOUNT}\n");
+fn shown(daemon: &Daemon<'_>, standings: &[Standing]) -> String {
+    let state = match (daemon.runs, daemon.places.allows_self_edit()) {
+        (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
+        (true, false) => "runs",
+        (false, _) => "does not run; the next hook starts it",
+    };
+    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.places.socket.display().to_string()));
+    if let Some(why) = &daemon.unloadable {
+        let why = clean(why);
+        text +=
+            &format!("  {BAD}refused{BAD:#}    each prompt and call here: the configuration does not load: {why}\n");
+    }
+    text += &format!("  open       {OPEN_TO_ACCOUNT}\n");
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
     }
@@ -203,7 +229,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
-        if let Some(limit) = installed.limit {
+        if let Some(limit) = &installed.limit {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }
