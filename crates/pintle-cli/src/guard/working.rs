@@ -343,8 +343,11 @@ impl WorkedEvent<'_> {
     /// of it.
     fn is_tried(&self) -> bool {
         match &self.event.what {
-            HostWhat::Prompt { text } | HostWhat::PromptSent { text } => is_trial_prompt(&self.place.workspace, text),
-            HostWhat::SessionStart | HostWhat::BeforeModel { .. } => is_trial(&self.place.workspace),
+            HostWhat::Prompt { text } => is_trial_prompt(&self.place.workspace, text),
+            // What is sent is that prompt, with what the host puts beside it.
+            HostWhat::SessionStart | HostWhat::PromptSent { .. } | HostWhat::BeforeModel { .. } => {
+                is_trial(&self.place.workspace)
+            }
             HostWhat::SessionEnd
             | HostWhat::Tool(_)
             | HostWhat::Permission { .. }
