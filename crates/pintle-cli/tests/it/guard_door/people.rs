@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::door::{Door, document, refusal, refusing};
 use crate::env::{ON_TERMINAL, PINTLE, Seen, TestEnv};
-use crate::run::scripted;
 
 /// A coding agent in some lines: it runs its hook, then a command on a terminal, as a tool would.
 const HOST: &str = "
