@@ -21,6 +21,11 @@ const SLEEPING: &[(&str, &str, &str)] = &[
     ("crates/mcp/tests/it/served.rs", "call", "the tool `slow`, which has to answer after a faster one"),
     ("crates/pintle-cli/tests/hosts/cells.rs", "person", "looks at another process until something is so; bounded"),
     (
+        "crates/pintle-cli/tests/hosts/taken_away.rs",
+        "left_out",
+        "looks at another process until something is so; bounded",
+    ),
+    (
         "crates/pintle-cli/tests/it/serve/deploy.rs",
         "the_image_runs_without_root_on_a_file_system_that_is_only_read",
         "looks at another process until something is so; bounded",
