@@ -24,6 +24,7 @@ mod openapi;
 mod refused;
 mod reply;
 mod talk;
+mod team;
 mod unread;
 
 use dialect::Wire;
@@ -61,6 +62,8 @@ pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
         .route("/v1/messages", post(talk::messages))
         .route("/v1/media", post(media::add))
         .route("/v1/media/{id}", get(media::get))
+        .route("/guard/v1/rules", get(team::rules))
+        .route("/guard/v1/records", post(team::records))
         .route("/metrics", get(metrics::show))
         .route("/openapi.json", get(openapi::show))
         .layer(DefaultBodyLimit::max(shared.desk.limits.max_body))

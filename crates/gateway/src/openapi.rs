@@ -52,6 +52,25 @@ const OPERATIONS: &[Operation] = &[
     },
     Operation {
         verb: "get",
+        path: "/guard/v1/rules",
+        does: "The rules of the caller's tenant for a machine under guard, signed. `nonce` comes back in what is signed; \
+               with `have`, the digest of the rules that the machine has, none are sent while they are the same, and \
+               others are waited for up to `wait` seconds (at most 25). For keys with the scope `operator.guard`.",
+        takes: None,
+        gives: &[(200, "SignedStatement")],
+        refuses: ("Refusal", &[400, 401, 403, 429, 503]),
+    },
+    Operation {
+        verb: "post",
+        path: "/guard/v1/records",
+        does: "Takes in what those rules did there, at most 200 records, each kept once however often it is told. For keys \
+               with the scope `operator.guard`.",
+        takes: Some("TeamRecords"),
+        gives: &[(200, "TakenRecords")],
+        refuses: ("Refusal", &[400, 401, 403, 408, 413, 415, 429, 503]),
+    },
+    Operation {
+        verb: "get",
         path: "/openapi.json",
         does: "This document.",
         takes: None,

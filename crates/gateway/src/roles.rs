@@ -68,6 +68,8 @@ const OWN: &[Method] = &[
 const OVER_HTTP: &[Method] = &[
     method("media.add", CallerRole::Operator, Right::Write),
     method("media.get", CallerRole::Viewer, Right::Read),
+    method("guard.rules", CallerRole::Viewer, Right::Guard),
+    method("guard.records", CallerRole::Viewer, Right::Guard),
     method("metrics", CallerRole::Admin, Right::Admin),
     method("auth.switch", CallerRole::Owner, Right::Admin),
 ];

@@ -51,7 +51,7 @@ use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
 pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles, WebhookConfig};
-pub use self::guarded::{GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost};
+pub use self::guarded::{GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost, RulesFrom, TeamKey};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -149,6 +149,8 @@ pub struct Config {
     pub guard_require: BTreeSet<GuardedClass>,
     /// What differs for single coding agents under guard, by name.
     pub guard_hosts: BTreeMap<String, GuardedHost>,
+    /// The gateway whose rules hold here, or what is wrong with how it is named.
+    pub rules_from: Option<Result<RulesFrom, String>>,
     /// The MCP servers behind the tool door, by name; what is not said holds as usual.
     pub tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// Agents, providers, doors and the store that are bad, by path, each with its diagnostic.
@@ -463,6 +465,7 @@ impl Config {
             model_doors: BTreeMap::new(),
             guard_require: BTreeSet::new(),
             guard_hosts: BTreeMap::new(),
+            rules_from: None,
             tool_doors: BTreeMap::new(),
             broken: BTreeMap::new(),
         }

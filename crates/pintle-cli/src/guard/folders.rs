@@ -188,8 +188,9 @@ impl Folders {
         let host = Host::open(env, loaded, Vec::new())?;
         host.bad_rules().iter().for_each(|line| tracing::warn!("{}: {line}", folder.display()));
         let changes = Changes::of(&host)?;
+        let (down, ()) = tokio::join!(host.ready(), host.host_rules.follow_team());
         // Hooks that are down are faults of their own calls.
-        for (name, fault) in host.ready().await {
+        for (name, fault) in down {
             tracing::warn!("{}: hook \"{name}\" {}", folder.display(), fault.explained());
         }
         let (look, looks) = mpsc::channel(1);

@@ -36,6 +36,7 @@ mod starting;
 mod taken_away;
 mod store_gone;
 mod talking;
+mod team;
 mod two_tenants;
 mod who_may;
 mod webhooks;

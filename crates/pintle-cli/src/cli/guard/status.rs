@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
+use super::team::TeamStatus;
 use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
@@ -28,9 +29,9 @@ use crate::moment::moment;
 use crate::table::{folded, out_columns};
 
 const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
 
 /// Flags of `guard status`.
 #[derive(Debug, Args)]
@@ -73,6 +74,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
+    let team = loaded.as_ref().ok().and_then(|loaded| TeamStatus::of(&loaded.config));
     let (mut proofs, mut standings) = (proofs(&places), Vec::new());
     for host in hosts {
         standings.push(Standing {
@@ -93,12 +95,17 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let runs = runs(&places);
     let text = match args.json {
         true => {
-            format!("{:#}\n", json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)}))
+            let mut all = json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)});
+            if let Some(team) = &team {
+                all["team"] = team.json();
+            }
+            format!("{all:#}\n")
         }
-        false => folded(&shown(&places, runs, &standings), out_columns(), 4),
+        false => folded(&shown(&places, runs, (team.as_ref(), &standings)), out_columns(), 4),
     };
     terminal::say(&text)?;
-    Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+    let is_well = standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
+    Ok(if is_well { 0 } else { UNGUARDED })
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -143,13 +150,16 @@ fn version_json(version: &HostVersion) -> Value {
     }
 }
 
-fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
+fn shown(places: &GuardPlaces, runs: bool, (team, standings): (Option<&TeamStatus>, &[Standing])) -> String {
     let daemon = match (runs, places.allows_self_edit()) {
         (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
         (true, false) => "runs",
         (false, _) => "does not run; the next hook starts it",
     };
     let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
+    if let Some(team) = team {
+        team.write(&mut text).expect("a text takes everything that is written to it");
+    }
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
     }

@@ -61,7 +61,14 @@ fn every_method_asks_who_may_before_it_reads_what_is_said() {
 fn a_key_may_what_its_scopes_say_and_no_more() {
     let people = People::start(WITH_TOKEN);
     let mut table = BTreeMap::new();
-    let scopes = ["operator.read", "operator.write", "operator.approvals", "operator.pairing", "operator.admin"];
+    let scopes = [
+        "operator.read",
+        "operator.write",
+        "operator.approvals",
+        "operator.pairing",
+        "operator.guard",
+        "operator.admin",
+    ];
     for scope in scopes {
         let mut client = people.with_key(&[scope]);
         for (method, _) in methods() {
@@ -72,7 +79,7 @@ fn a_key_may_what_its_scopes_say_and_no_more() {
     let mut wrong = Vec::new();
     for ((method, may), (name, least)) in table.iter().zip(sorted(methods())) {
         assert_eq!(*method, name);
-        let [read, write, approvals, pairing, admin] = may[..] else { panic!("{method}") };
+        let [read, write, approvals, pairing, guard, admin] = may[..] else { panic!("{method}") };
         let approving = method.starts_with("approvals.");
         // Whoever signed in looks after their own sessions of the console.
         let own = method.starts_with("auth.sessions.");
@@ -81,9 +88,10 @@ fn a_key_may_what_its_scopes_say_and_no_more() {
             own || (rank(&least) <= rank("operator") && !approving),
             own || approving,
             own,
+            own,
             least != "owner",
         ];
-        if [read, write, approvals, pairing, admin] != expected {
+        if [read, write, approvals, pairing, guard, admin] != expected {
             wrong.push(format!("{method} ({least}): {may:?}, expected {expected:?}"));
         }
     }
@@ -156,11 +164,13 @@ const FROM: [From; 6] =
     [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost];
 
 /// The paths that ask who it is, with a body that is none of theirs.
-const PATHS: [(&str, &str); 9] = [
+const PATHS: [(&str, &str); 11] = [
     ("GET", "/v1/models"),
     ("GET", "/v1/models/main"),
     ("GET", "/metrics"),
     ("GET", "/openapi.json"),
+    ("GET", "/guard/v1/rules"),
+    ("POST", "/guard/v1/records"),
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/messages"),
     ("POST", "/auth/sign-out"),
@@ -186,7 +196,11 @@ fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
     };
     match (known, path) {
         (false, _) => 401,
-        (true, "/metrics") if matches!(brings, Brings::Nothing | Brings::CookieAlone) => 401,
+        (true, "/metrics" | "/guard/v1/rules" | "/guard/v1/records")
+            if matches!(brings, Brings::Nothing | Brings::CookieAlone) =>
+        {
+            401
+        }
         (true, "/v1/models" | "/v1/models/main" | "/metrics") => 200,
         // No key makes an owner.
         (true, "/auth/switch") => 401,
