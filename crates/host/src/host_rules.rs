@@ -35,7 +35,7 @@ use crate::provider_spec::provider_spec;
 use crate::rule_files::{FileProblem, FiledRules};
 use crate::rule_sync::{RuleSync, SyncReport};
 use crate::scripts::launcher;
-use crate::team_rules::{Beside, TeamSlot};
+use crate::team_rules::{Beside, TeamGate, TeamSlot};
 
 mod retention;
 mod workspaces;
@@ -190,6 +190,11 @@ impl HostRules {
     pub fn extra_hooks(&self) -> Vec<Hook> {
         let OfFiles { bad, strangers, .. } = &self.of_files;
         bad.iter().map(FileProblem::listed).chain(strangers.iter().cloned()).chain(self.team.shut_hooks()).collect()
+    }
+
+    /// Whether the rules of a team let anything pass.
+    pub fn team_gate(&self) -> TeamGate {
+        self.team.gate()
     }
 
     /// Asks the gateway of a team for its rules, unless another process of this home does, and waits for its first word;

@@ -78,6 +78,18 @@ pub(crate) struct TeamKeeper {
     heard: watch::Sender<bool>,
 }
 
+/// Whether a team lets anything pass, for whoever can say the reason to an agent: hooks that fail tell it only that they
+/// do.
+#[derive(Clone, Default)]
+pub struct TeamGate(Option<Arc<TeamKeeper>>);
+
+impl TeamGate {
+    /// Why nothing passes, where that is so now.
+    pub fn shut(&self) -> Option<String> {
+        self.0.as_ref()?.shut_because()
+    }
+}
+
 /// Where a keeper puts rules in force.
 pub(crate) struct KeeperPlaces<'a> {
     pub(crate) folder: TeamFolder,
@@ -236,20 +248,31 @@ impl TeamKeeper {
         }
         loop {
             let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // What changes while it looks is looked at next.
+            changed.as_mut().enable();
+            let keeper = self.clone();
+            // A task that panics left what was in force.
+            tokio::task::spawn_blocking(move || keeper.look(false)).await.ok();
             tokio::select! {
                 () = cancel.cancelled() => return,
                 () = changed => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            let keeper = self.clone();
-            // A task that panics left what was in force.
-            tokio::task::spawn_blocking(move || keeper.look(false)).await.ok();
         }
     }
 
     /// Whether it is for the gateway `from` and these agents.
     pub(crate) fn is_for(&self, from: &Result<RulesFrom, String>, agents: &[AgentId]) -> bool {
         self.from == *from && self.agents == agents
+    }
+
+    /// Why nothing passes, where that is so.
+    fn shut_because(&self) -> Option<String> {
+        match &self.held.lock().unwrap_or_else(PoisonError::into_inner).standing {
+            Some(TeamStanding::Shut { why }) => Some(why.clone()),
+            Some(TeamStanding::InForce(_)) | None => None,
+        }
     }
 
     /// What of the team keeps something shut, as a listing shows it.

@@ -106,14 +106,15 @@ impl TeamKeeper {
         tokio::pin!(asked);
         loop {
             let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            // Whoever damaged what is kept waits for no other rules.
+            if self.standing_of_files().await?.digest() != have.as_deref() {
+                return None;
+            }
             tokio::select! {
                 said = &mut asked => return Some(said),
-                () = changed => {
-                    // Whoever damaged what is kept waits for no other rules.
-                    if self.standing_of_files().await?.digest() != have.as_deref() {
-                        return None;
-                    }
-                }
+                () = changed => {}
             }
         }
     }

@@ -10,7 +10,7 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Beside, KeeperPlaces, TeamFolder, TeamKeeper};
+use super::{Beside, KeeperPlaces, TeamFolder, TeamGate, TeamKeeper};
 use crate::config::{Config, Env};
 
 /// Keeps the rules of the team in force that the configuration names.
@@ -97,6 +97,11 @@ impl TeamSlot {
         if let Some(running) = &self.running {
             self.tasks.spawn(running.keeper.clone().follow(running.stop.clone()));
         }
+    }
+
+    /// Whether it lets anything pass.
+    pub(crate) fn gate(&self) -> TeamGate {
+        TeamGate(self.running.as_ref().map(|running| running.keeper.clone()))
     }
 
     /// What of the team keeps something shut, as a listing shows it.

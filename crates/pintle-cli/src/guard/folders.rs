@@ -13,6 +13,7 @@ use host::changes::Changes;
 use host::config::{Config, Env, GuardedClass, GuardedHost, ModelDoorConfig, ToolDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
+use host::team_rules::TeamGate;
 use host::{Host, HostError};
 use store::Store;
 use tokio::sync::{OnceCell, mpsc, oneshot};
@@ -57,6 +58,8 @@ pub(crate) struct InForce {
     pub(crate) hosts: BTreeMap<String, GuardedHost>,
     /// The agents under guard of which that cannot be known, each with what is wrong.
     pub(crate) broken_hosts: BTreeMap<String, String>,
+    /// Whether the rules of a team let anything pass.
+    pub(crate) team: TeamGate,
 }
 
 /// The classes of tools that a configuration demands to be held, as the table of agents has them.
@@ -103,6 +106,7 @@ impl InForce {
             broken_hosts: broken_hosts(&host.loaded.config),
             tool_doors,
             broken_doors,
+            team: host.host_rules.team_gate(),
         }
     }
 }

@@ -29,6 +29,7 @@ use super::places::GuardPlaces;
 use super::proofs;
 use super::rulings::{TOO_LATE, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
+use super::subagent_call::{SUBAGENT, kind_of, task_of};
 
 mod asked;
 mod model;
@@ -290,7 +291,7 @@ impl WorkedEvent<'_> {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
-        if let Some(reason) = self.not_armed(&in_force) {
+        if let Some(reason) = self.not_armed(&in_force).or_else(|| self.shut_by_team(&in_force)) {
             hooks.refused(worked_at(&self.event.what), &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
@@ -312,7 +313,18 @@ impl WorkedEvent<'_> {
 
     /// Why this agent may neither be told anything nor call anything here: it does not let be held what has to be.
     fn not_armed(&self, in_force: &InForce) -> Option<String> {
-        let asks = match &self.event.what {
+        let why = || in_force.broken_hosts.get(self.host.id).cloned().or_else(|| self.host.lacks(&in_force.required));
+        self.asks().then(why).flatten()
+    }
+
+    /// The same where nobody knows the rules of the team.
+    fn shut_by_team(&self, in_force: &InForce) -> Option<String> {
+        self.asks().then(|| in_force.team.shut()).flatten()
+    }
+
+    /// Whether it asks for something that can be refused.
+    fn asks(&self) -> bool {
+        match &self.event.what {
             HostWhat::Prompt { .. } => !self.place.goes_on,
             HostWhat::SessionStart
             | HostWhat::PromptSent { .. }
@@ -327,9 +339,7 @@ impl WorkedEvent<'_> {
             | HostWhat::AfterModel { .. }
             | HostWhat::ConfigChange { .. }
             | HostWhat::Other => false,
-        };
-        let why = || in_force.broken_hosts.get(self.host.id).cloned().or_else(|| self.host.lacks(&in_force.required));
-        asks.then(why).flatten()
+        }
     }
 
     /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.
@@ -466,22 +476,6 @@ impl WorkedEvent<'_> {
 const LOST_PROMPT: &str =
     "a hook changed the prompt, and the agent has not sent it as it was changed: nothing that it wants may run";
 
-/// The name of a sub-agent that has none.
-const SUBAGENT: &str = "subagent";
-
-/// The kind of sub-agent that a call wants. Source: what hosts were seen to hand over.
-fn kind_of(arguments: &Object) -> String {
-    first_of(arguments, &["subagent_type", "agent_type", "agent_name", "agent", "name"]).unwrap_or(SUBAGENT).to_owned()
-}
-
-fn task_of(arguments: &Object) -> String {
-    first_of(arguments, &["prompt", "task", "message", "objective", "description"]).unwrap_or_default().to_owned()
-}
-
-fn first_of<'a>(arguments: &'a Object, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| arguments.get(name).and_then(Value::as_str))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -494,13 +488,5 @@ mod tests {
         let qwen = [("QWEN_CODE_STARTUP_VERSION".to_owned(), "0.24.4".to_owned())];
         assert_eq!(version_of(&qwen).as_deref(), Some("0.24.4"));
         assert_eq!(version_of(&[]), None);
-    }
-
-    #[test]
-    fn a_sub_agent_has_a_kind_and_a_task() {
-        let arguments = domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
-        let arguments = arguments.as_object().unwrap();
-        assert_eq!((kind_of(arguments).as_str(), task_of(arguments).as_str()), ("general", "work"));
-        assert_eq!((kind_of(&Object::new()).as_str(), task_of(&Object::new()).as_str()), ("subagent", ""));
     }
 }

@@ -285,7 +285,9 @@ fn a_rule_that_needs_its_gateway_refuses_what_it_guards() {
             "config": { "url": "https://rules.example/check", "headers": { "Authorization": "Bearer of-the-gateway" } },
         }),
     );
-    until(&machine, "ls", Some("it needs a secret that does not leave the gateway"));
+    until(&machine, "ls", Some("asks-elsewhere"));
+    let why = machine.env.pintle(&["why", "--denied"]);
+    assert!(why.out.contains("needs a secret that does not leave the gateway"), "{why}");
     let kept = fs::read_to_string(machine.env.path("data/pintle/team/rules.json")).unwrap();
     assert!(kept.contains("asks-elsewhere") && !kept.contains("rules.example") && !kept.contains("aes-gcm"), "{kept}");
     let (code, standing) = status(&machine);
