@@ -29,9 +29,9 @@ use crate::moment::moment;
 use crate::table::{folded, out_columns};
 
 const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
-pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-pub(super) const BAD: Style = AnsiColor::Red.on_default();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
 
 /// Flags of `guard status`.
 #[derive(Debug, Args)]

@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use anstyle::{AnsiColor, Style};
 use host::config::{Config, RulesFrom};
 use host::team_rules::{Contact, TeamFolder, TeamInForce, TeamStanding, Told};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::status::{BAD, DIM, GOOD};
 use crate::clean::clean;
 use crate::moment::moment;
+
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
 
 /// How the rules of a team stand on this machine.
 pub(super) struct TeamStatus {
