@@ -1,5 +1,4 @@
-//! What is said of the coding agents under guard: what is demanded of them, and what differs for one; and whose rules hold for
-//! them.
+//! What is said of the coding agents under guard: what is demanded of them, what differs for one, whose rules hold.
 
 use std::path::PathBuf;
 use std::time::Duration;
