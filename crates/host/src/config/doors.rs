@@ -1,4 +1,4 @@
-//! The servers behind the tool door, as a configuration has them.
+//! The vendors behind the model door and the servers behind the tool door, as a configuration has them.
 
 use std::time::Duration;
 
