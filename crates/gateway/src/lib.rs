@@ -45,6 +45,7 @@ mod listening;
 mod media_type;
 mod methods;
 mod nodes;
+mod noticed;
 pub mod openapi;
 mod outage;
 mod outcome;
@@ -66,6 +67,7 @@ mod run;
 mod run_output;
 mod runs;
 mod secret;
+mod served;
 mod session_name;
 mod settings;
 mod shown;
@@ -93,6 +95,7 @@ use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
+use noticed::Noticed;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -126,6 +129,8 @@ pub(crate) struct Desk {
     pub(crate) webhooks: Webhooks,
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
+    /// Which approvals people were told of.
+    pub(crate) noticed: Mutex<Noticed>,
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
@@ -208,7 +213,8 @@ impl Gateway {
         let doctor = Doctor::new(settings.doctor.clone());
         let team_name =
             settings.door.public.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor, team_name };
+        let (answers, noticed) = (Notify::new(), Mutex::default());
+        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

@@ -3,13 +3,13 @@
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what
 //! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
 //! known of the hosts' sessions, [`open_matters`] what is open between two events of one, [`known`] what hooks may know
-//! of a call, [`subagent_call`] what a call wants of a sub-agent, [`rulings`] what the host is told. [`installs`] finds
-//! our hooks in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host
-//! that wants to be told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a
-//! host to be guarded, [`proofs`] what was proven; [`call_log`] keeps which calls were asked about, [`reconciling`]
-//! finds those that were not, and [`looking_after`] does so while sessions run; [`model_door`] is where agents without
-//! hooks ask their model, [`tool_door`] stands before an MCP server, and [`tool_pins`] keeps what that said of its
-//! tools; [`places`] says where all that lies. No rule is here.
+//! of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in the settings of hosts, [`host_files`]
+//! reads those and keeps what they were, [`accepted`] asks a host that wants to be told that hooks may run,
+//! [`versions`] which version is there. [`canary`] is the model that proves a host to be guarded, [`proofs`] what was
+//! proven; [`call_log`] keeps which calls were asked about, [`reconciling`] finds those that were not, and
+//! [`looking_after`] does so while sessions run; [`model_door`] is where agents without hooks ask their model,
+//! [`tool_door`] stands before an MCP server, and [`tool_pins`] keeps what that said of its tools; [`places`] says
+//! where all that lies. No rule is here.
 
 pub(crate) mod accepted;
 pub(crate) mod call_log;
@@ -31,5 +31,4 @@ pub(crate) mod tool_door;
 pub(crate) mod tool_pins;
 pub(crate) mod versions;
 pub(crate) mod working;
-mod subagent_call;
 mod written_down;

@@ -99,20 +99,20 @@ fn first(account: &Account, program: &Path, socket: &Path) -> io::Result<Start> 
 mod tests {
     use super::*;
 
-    const KNOWN: &str = "root:x:0:0:root:/root:/bin/sh\n# none\nanna:x:1000:1000:Anna,,,:/home/anna:/bin/zsh\n\
+    const KNOWN: &str = "root:x:0:0:root:/root:/bin/sh\n# none\nanna:x:1000:1000:Anna,,,:/people/anna:/bin/zsh\n\
                          odd:x:1001:1001::home:/bin/sh\nnobody:x:1002:1002::/:/bin/false\nshort:x:1003\n";
 
     #[test]
     fn an_account_has_its_own_daemon() {
-        let anna = Account { name: "anna".into(), home: "/home/anna".into() };
+        let anna = Account { name: "anna".into(), home: "/people/anna".into() };
         assert_eq!(account(KNOWN, 1000), Some(anna.clone()));
         for user in [1, 1001, 1002, 1003] {
             assert_eq!(account(KNOWN, user), None, "{user}");
         }
-        let start = first(&anna, Path::new("/usr/bin/pintle"), Path::new("/home/anna/s")).unwrap();
-        assert_eq!(start.argv.join(" "), "/usr/bin/pintle guard serve --by-hook --socket /home/anna/s");
-        assert_eq!(start.env[0], ("HOME".to_owned(), "/home/anna".to_owned()));
-        assert_eq!(socket_of(&start), Some(PathBuf::from("/home/anna/s")));
+        let start = first(&anna, Path::new("/usr/bin/pintle"), Path::new("/people/anna/s")).unwrap();
+        assert_eq!(start.argv.join(" "), "/usr/bin/pintle guard serve --by-hook --socket /people/anna/s");
+        assert_eq!(start.env[0], ("HOME".to_owned(), "/people/anna".to_owned()));
+        assert_eq!(socket_of(&start), Some(PathBuf::from("/people/anna/s")));
         assert_eq!(socket_of(&Start { argv: vec!["p".into(), "--socket".into(), "s".into()], ..start }), None);
     }
 }

@@ -41,7 +41,7 @@ pub fn run(options: Options, payload: Option<Vec<u8>>, began: Instant) -> ! {
     match (ruled, objects_to_nothing) {
         (Ok(Ruled { exit, stdout, stderr }), _) => end(exit.into(), &stdout, &stderr),
         (Err(Unanswered::Away(why)), Some(text)) => {
-            end(0, text.as_bytes(), format!("pintle-hook: let pass unguarded: {why}\n").as_bytes())
+            end(0, text.as_bytes(), format!("pintle-hook: allowed unguarded: {why}\n").as_bytes())
         }
         (Err(Unanswered::Away(why) | Unanswered::Otherwise(why)), _) => {
             end(0, refusal.as_bytes(), format!("pintle-hook: refused: {why}\n").as_bytes())

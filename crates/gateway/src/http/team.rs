@@ -21,7 +21,7 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::body::whole;
+use super::body::{Bound, whole};
 use super::refused::Refused;
 use super::reply::{answer, json_body};
 use crate::Shared;
@@ -41,8 +41,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Longest nonce, in bytes: a UUID and more.
 const MAX_NONCE: usize = 64;
 
-/// Most bytes of a batch of records: those of 200 records of twenty kilobytes each.
-const MAX_BATCH_BYTES: usize = 4 << 20;
+/// How long a batch of records may be: 200 records of twenty kilobytes each.
+const MOST: Bound = Bound { most: 4 << 20, hint: "tell fewer records at once" };
 
 /// What a machine asks for.
 #[derive(Deserialize)]
@@ -192,7 +192,7 @@ pub(crate) async fn records(
 async fn taken(shared: &Arc<Shared>, visit: Visit, headers: &HeaderMap, body: Body) -> Result<Response, Refused> {
     let who = shared.signed_in(headers, visit).await?;
     roles::allow_over_http(&who, "guard.records")?;
-    let body = json_body(headers, &whole(body, MAX_BATCH_BYTES).await?)?;
+    let body = json_body(headers, &whole(body, MOST).await?)?;
     let params = Params::of(&body, &["machine", "records"])?;
     let machine = MachineName::read(params.get("machine").unwrap_or(&Value::Null))
         .map_err(|why| ApiError::invalid(format!("machine: {why}")))?;

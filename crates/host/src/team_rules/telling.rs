@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::execution::Execution;
 use domain::id::HookId;
 use domain::json::{Value, json, parse};
-use domain::store::{ExecutionQuery, StoreError};
+use domain::store::{ExecutionQuery, StoreError, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use rules::team::{MAX_RECORDS, MachineName, TeamRecord, is_of_team};
 use tokio::time::sleep;
@@ -148,8 +148,9 @@ impl TeamKeeper {
         let mut to = now;
         loop {
             // A clock that was set back leaves rows of tomorrow: they wait until then.
-            let query =
-                ExecutionQuery { since: Some(from), until: Some(to), limit: MAX_ROWS + 1, ..ExecutionQuery::default() };
+            // The rules of a team hold for everybody here.
+            let everybody = ExecutionQuery::of(TenantScope::All);
+            let query = ExecutionQuery { since: Some(from), until: Some(to), limit: MAX_ROWS + 1, ..everybody };
             let found = self.store.executions(&query)?;
             let span = to.duration_since(from);
             if found.len() <= MAX_ROWS || span <= SignedDuration::from_millis(1) {

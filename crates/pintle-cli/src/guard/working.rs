@@ -29,11 +29,13 @@ use super::places::GuardPlaces;
 use super::proofs;
 use super::rulings::{TOO_LATE, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
-use super::subagent_call::{SUBAGENT, kind_of, task_of};
 
 mod asked;
 mod model;
+mod subagent;
 mod turns;
+
+use subagent::{kind_of, task_of};
 
 /// How long hooks have until the daemon says its first word; the client gives it a second more.
 const FIRST_WORD: Duration = Duration::from_secs(27);

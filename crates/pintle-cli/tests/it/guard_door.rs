@@ -5,6 +5,7 @@ mod calls;
 pub(crate) mod door;
 mod every_agent;
 mod faults;
+mod handed_over;
 mod hosts_ask;
 mod install;
 mod machine;

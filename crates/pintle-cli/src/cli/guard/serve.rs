@@ -21,7 +21,8 @@ use crate::guard::places::GuardPlaces;
 use crate::guard::working::Desk;
 use crate::operator;
 
-/// How long a daemon that a hook started goes on when no hook asks: the next one starts it again.
+/// How long a daemon goes on when no hook asks, where the next one starts it again: through its start file, or through
+/// the socket of a service manager.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// Flags of `guard serve`.
@@ -90,13 +91,14 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         terminal::warn("agents may change their own settings while this runs");
     }
     terminal::note(&format!("guarding at {}", places.socket.display()));
+    let is_started_again = (args.by_hook || listening.is_handed_over) && args.http.is_none();
     let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
     if let Some(door) = &door {
         terminal::note(&format!("model door at http://{}/door", door.address));
     }
     let (looked_after, looked) = (stop.child_token(), desk.clone());
     let served = async {
-        listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE))).await;
+        listening.serve(desk, (stop.clone(), is_started_again.then_some(IDLE))).await;
         looked_after.cancel();
     };
     // Both end together, as parts of one task.

@@ -75,6 +75,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
     let team = loaded.as_ref().ok().and_then(|loaded| TeamStatus::of(&loaded.config));
+    let unloadable = loaded.err().map(|error| error.to_string());
     let (mut proofs, mut standings) = (proofs(&places), Vec::new());
     for host in hosts {
         standings.push(Standing {
@@ -93,19 +94,36 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         standing.version = Some(version);
     }
     let runs = runs(&places);
+    let daemon = Daemon { places: &places, runs, unloadable };
     let text = match args.json {
         true => {
-            let mut all = json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)});
+            let mut all = json!({"daemon": daemon.json(), "hosts": json_of(&standings)});
             if let Some(team) = &team {
                 all["team"] = team.json();
             }
             format!("{all:#}\n")
         }
-        false => folded(&shown(&places, runs, (team.as_ref(), &standings)), out_columns(), 4),
+        false => folded(&shown(&daemon, team.as_ref(), &standings), out_columns(), 4),
     };
     terminal::say(&text)?;
-    let is_well = standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
+    // Where nothing is installed, nobody is refused.
+    let is_loaded = daemon.unloadable.is_none() || standings.iter().all(|it| it.installed.is_empty());
+    let is_well = is_loaded && standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
     Ok(if is_well { 0 } else { UNGUARDED })
+}
+
+/// The daemon, and what it would find.
+struct Daemon<'a> {
+    places: &'a GuardPlaces,
+    runs: bool,
+    /// Why the configuration of this folder does not load.
+    unloadable: Option<String>,
+}
+
+impl Daemon<'_> {
+    fn json(&self) -> Value {
+        json!({"runs": self.runs, "socket": self.places.socket, "unloadable": self.unloadable})
+    }
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -150,13 +168,18 @@ fn version_json(version: &HostVersion) -> Value {
     }
 }
 
-fn shown(places: &GuardPlaces, runs: bool, (team, standings): (Option<&TeamStatus>, &[Standing])) -> String {
-    let daemon = match (runs, places.allows_self_edit()) {
+fn shown(daemon: &Daemon<'_>, team: Option<&TeamStatus>, standings: &[Standing]) -> String {
+    let state = match (daemon.runs, daemon.places.allows_self_edit()) {
         (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
         (true, false) => "runs",
         (false, _) => "does not run; the next hook starts it",
     };
-    let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
+    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.places.socket.display().to_string()));
+    if let Some(why) = &daemon.unloadable {
+        let why = clean(why);
+        text +=
+            &format!("  {BAD}refused{BAD:#}    each prompt and call here: the configuration does not load: {why}\n");
+    }
     if let Some(team) = team {
         team.write(&mut text).expect("a text takes everything that is written to it");
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use domain::approval::{ApprovalState, PersonAnswer};
 use domain::checkpoint::CheckpointKind;
+use domain::id::TenantId;
+use domain::store::TenantScope;
 use engine::{Clearance, Dispatcher};
 use guard::{AskWay, AskWishes, GuardRuling, GuardedFiles, HostCall, ask_way};
 use host::config::GuardedAsk;
@@ -26,7 +28,7 @@ impl WorkedEvent<'_> {
             let lifted = GuardedFiles { own: &in_force.own, lifted: true, ..files };
             let still = guard::protects(self.event, &lifted);
             if still.is_none() {
-                hooks.noted(CheckpointKind::PreToolUse, &format!("let pass by --allow-self-edit: {reason}"));
+                hooks.noted(CheckpointKind::PreToolUse, &format!("allowed by --allow-self-edit: {reason}"));
             }
             return still;
         }
@@ -110,9 +112,8 @@ impl WorkedEvent<'_> {
 /// Answers and uses up the question `id`, which a host asked, unless somebody else has answered it.
 fn settle(store: &Arc<dyn Store>, id: &str, by: String) -> Result<(), domain::store::StoreError> {
     let now = Timestamp::now();
-    let Some(asked) = store.approval(id)?.filter(|it| it.state_at(now) == ApprovalState::Waiting) else {
-        return Ok(());
-    };
+    let found = store.approval(&TenantScope::One(TenantId::default_tenant()), id)?;
+    let Some(asked) = found.filter(|it| it.state_at(now) == ApprovalState::Waiting) else { return Ok(()) };
     store.answer_shown(&asked, PersonAnswer { approve: true, by, note: String::new() }, now)?;
-    store.use_up(id, now)
+    store.use_up(&asked.tenant_id, id, now)
 }

