@@ -5,7 +5,7 @@ export const PROTOCOL = 3;
 
 export type CallerRole = "viewer" | "operator" | "admin" | "owner";
 
-export type KeyScope = "operator.read" | "operator.write" | "operator.approvals" | "operator.pairing" | "operator.admin";
+export type KeyScope = "operator.read" | "operator.write" | "operator.approvals" | "operator.pairing" | "operator.guard" | "operator.admin";
 
 export type Edition = "lite" | "standard";
 

@@ -12,7 +12,7 @@ use domain::span::of_hook;
 use crate::outcome::RunOutcome;
 
 /// The paths that are told apart; what else is asked for is one more.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 11] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -22,6 +22,7 @@ const PATHS: [&str; 10] = [
     "/v1/chat/completions",
     "/v1/messages",
     "/v1/media",
+    "/guard/v1",
     "/auth",
 ];
 

@@ -24,6 +24,7 @@ mod openapi;
 mod refused;
 mod reply;
 mod talk;
+mod team;
 mod unread;
 
 use dialect::Wire;
@@ -67,6 +68,8 @@ fn responder(by: Responder) -> MethodRouter<Arc<Shared>> {
         Responder::Messages => post(talk::messages),
         Responder::AddMedium => post(media::add),
         Responder::Medium => get(media::get),
+        Responder::TeamRules => get(team::rules),
+        Responder::TeamRecords => post(team::records),
         Responder::Exchange => post(auth::exchange),
         Responder::SignIn => post(auth::sign_in),
         Responder::SignOut => post(auth::sign_out),

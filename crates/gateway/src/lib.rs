@@ -134,6 +134,8 @@ pub(crate) struct Desk {
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
+    /// What this gateway is called by the machines that it guards.
+    pub(crate) team_name: String,
 }
 
 /// Who is let in, and how often.
@@ -209,7 +211,10 @@ impl Gateway {
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), noticed: Mutex::default(), repeats, limits, doctor };
+        let team_name =
+            settings.door.public.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
+        let (answers, noticed) = (Notify::new(), Mutex::default());
+        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use domain::json::{Object, Value, json};
+use domain::store::KeyScope;
 
 use crate::media_type;
 use crate::roles;
@@ -116,6 +117,8 @@ pub struct RouteRow {
     pub least: &'static str,
     /// Whether somebody who did not say who they are may do it, where nobody has to.
     pub open: bool,
+    /// The scope that a key needs, whatever the role of its user; empty where none is asked for.
+    pub scope: &'static str,
     /// Whether it takes a body.
     pub takes: bool,
 }
@@ -123,13 +126,15 @@ pub struct RouteRow {
 /// Every route, as it is served.
 pub fn rows() -> Vec<RouteRow> {
     let row = |route: Route| {
-        let (least, open) = match route.asks {
-            Asks::Nobody => ("nobody", true),
-            Asks::Session => ("session", false),
-            Asks::For(name) => roles::over_http(name).map_or(("none", false), |row| (row.least.word(), row.is_open())),
+        let (least, open, scope) = match route.asks {
+            Asks::Nobody => ("nobody", true, ""),
+            Asks::Session => ("session", false, ""),
+            Asks::For(name) => roles::over_http(name).map_or(("none", false, ""), |row| {
+                (row.least.word(), row.is_open(), row.scope().map_or("", KeyScope::word))
+            }),
         };
         let verb = if route.verb == "post" { "POST" } else { "GET" };
-        RouteRow { verb, path: route.path, least, open, takes: route.takes.is_some() }
+        RouteRow { verb, path: route.path, least, open, scope, takes: route.takes.is_some() }
     };
     routes().map(row).collect()
 }
@@ -186,7 +191,8 @@ const STATUSES: &[(u16, &str, &str)] = &[
     (
         413,
         "`body_too_large`",
-        "the body is longer than `gateway.max_body`, a file than 25 MiB, or a body of `/auth/…` than 64 KiB",
+        "the body is longer than `gateway.max_body`, a file than 25 MiB, a body of `/auth/…` than 64 KiB, or records of \
+         machines under guard than 4 MiB",
     ),
     (415, "`unsupported_media_type`", "files of that type are not taken, nor are compressed bodies"),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),

@@ -19,6 +19,8 @@ pub(crate) enum Right {
     TryRules,
     /// To answer approvals.
     Approve,
+    /// To get the rules of the tenant for a machine under guard, and to tell what they did there.
+    Guard,
     /// To change rules, keys and people.
     Admin,
 }
@@ -30,6 +32,7 @@ pub(crate) struct Rights {
     read: bool,
     talk: Talk,
     approve: bool,
+    guard: bool,
     admin: bool,
 }
 
@@ -46,18 +49,18 @@ enum Talk {
 impl Rights {
     /// Whether all of `others` are among them.
     pub(crate) fn covers(self, others: Self) -> bool {
-        let flags = |it: Self| [it.signed_in, it.read, it.approve, it.admin];
+        let flags = |it: Self| [it.signed_in, it.read, it.approve, it.guard, it.admin];
         flags(self).iter().zip(flags(others)).all(|(own, other)| *own || !other) && self.talk >= others.talk
     }
 
     /// Everything that the role allows.
     pub(crate) fn all() -> Self {
-        Self { signed_in: true, read: true, talk: Talk::AgentsAndRules, approve: true, admin: true }
+        Self { signed_in: true, read: true, talk: Talk::AgentsAndRules, approve: true, guard: true, admin: true }
     }
 
     /// Those of somebody who did not say who they are, on their own machine.
     pub(crate) fn anonymous() -> Self {
-        Self { signed_in: false, read: true, talk: Talk::Agents, approve: false, admin: false }
+        Self { signed_in: false, read: true, talk: Talk::Agents, approve: false, guard: false, admin: false }
     }
 
     /// Those that a key with these scopes gives.
@@ -66,6 +69,7 @@ impl Rights {
             KeyScope::Read => Self { read: true, ..rights },
             KeyScope::Write => Self { read: true, talk: Talk::AgentsAndRules, ..rights },
             KeyScope::Approvals => Self { approve: true, ..rights },
+            KeyScope::Guard => Self { guard: true, ..rights },
             KeyScope::Pairing => rights,
             KeyScope::Admin => Self::all(),
         })
@@ -78,6 +82,7 @@ impl Rights {
             Right::Write => self.talk != Talk::No,
             Right::TryRules => self.talk == Talk::AgentsAndRules,
             Right::Approve => self.approve,
+            Right::Guard => self.guard,
             Right::Admin => self.admin,
         }
     }

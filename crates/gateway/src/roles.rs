@@ -1,5 +1,6 @@
 //! The one table of who may do what. A method that is not in it nobody may call.
 
+use domain::store::KeyScope;
 use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 
 use host::config::ApproversConfig;
@@ -68,6 +69,8 @@ const OWN: &[Method] = &[
 const OVER_HTTP: &[Method] = &[
     method("media.add", CallerRole::Operator, Right::Write),
     method("media.get", CallerRole::Viewer, Right::Read),
+    method("guard.rules", CallerRole::Viewer, Right::Guard),
+    method("guard.records", CallerRole::Viewer, Right::Guard),
     method("metrics", CallerRole::Admin, Right::Admin),
     method("auth.switch", CallerRole::Owner, Right::Admin),
 ];
@@ -81,6 +84,18 @@ impl Method {
     /// Whether somebody may use it who did not say who they are, where nobody has to.
     pub(crate) fn is_open(self) -> bool {
         self.least <= CallerRole::Operator && matches!(self.right, Right::Read | Right::Write)
+    }
+
+    /// The least scope that gives a key the right to it; none where every key has it.
+    pub(crate) fn scope(self) -> Option<KeyScope> {
+        match self.right {
+            Right::SignedIn => None,
+            Right::Read => Some(KeyScope::Read),
+            Right::Write | Right::TryRules => Some(KeyScope::Write),
+            Right::Approve => Some(KeyScope::Approvals),
+            Right::Guard => Some(KeyScope::Guard),
+            Right::Admin => Some(KeyScope::Admin),
+        }
     }
 }
 

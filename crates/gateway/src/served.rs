@@ -14,6 +14,8 @@ pub(crate) enum Responder {
     Messages,
     AddMedium,
     Medium,
+    TeamRules,
+    TeamRecords,
     Exchange,
     SignIn,
     SignOut,
@@ -177,6 +179,29 @@ const ROUTES: &[Route] = &[
         takes: None,
         gives: &[(200, "*")],
         refuses: openai(&[400, 401, 403, 404, 429, 500, 503]),
+    },
+    Route {
+        verb: "get",
+        path: "/guard/v1/rules",
+        by: Responder::TeamRules,
+        asks: Asks::For("guard.rules"),
+        does: "The rules of the caller's tenant for a machine under guard, signed. `nonce` comes back in what is signed; \
+               with `have`, the digest of the rules that the machine has, none are sent while they are the same, and \
+               others are waited for up to `wait` seconds (at most 25). For keys with the scope `operator.guard`.",
+        takes: None,
+        gives: &[(200, "SignedStatement")],
+        refuses: plain(&[400, 401, 403, 409, 429, 500, 503]),
+    },
+    Route {
+        verb: "post",
+        path: "/guard/v1/records",
+        by: Responder::TeamRecords,
+        asks: Asks::For("guard.records"),
+        does: "Takes in what those rules did there, at most 200 records, each kept once however often it is told. For keys \
+               with the scope `operator.guard`.",
+        takes: Some("TeamRecords"),
+        gives: &[(200, "TakenRecords")],
+        refuses: plain(&[400, 401, 403, 408, 413, 415, 429, 500, 503]),
     },
     Route {
         verb: "post",

@@ -51,7 +51,7 @@ use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
 pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles, WebhookConfig};
-pub use self::guarded::{GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost};
+pub use self::guarded::{GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost, RulesFrom, TeamKey};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -63,7 +63,7 @@ use self::resolve::Trusted;
 pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
 use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
 use crate::error::HostError;
-pub use doors::{TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
+pub use doors::{MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -149,6 +149,8 @@ pub struct Config {
     pub guard_require: BTreeSet<GuardedClass>,
     /// What differs for single coding agents under guard, by name.
     pub guard_hosts: BTreeMap<String, GuardedHost>,
+    /// The gateway whose rules hold here, or what is wrong with how it is named.
+    pub rules_from: Option<Result<RulesFrom, String>>,
     /// The MCP servers behind the tool door, by name; what is not said holds as usual.
     pub tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// Agents, providers, doors and the store that are bad, by path, each with its diagnostic.
@@ -423,20 +425,6 @@ pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
     Ok(own.or_else(|| Some(env.config_folder()?.join("pintle.toml"))).map(|file| (file, false)))
 }
 
-/// The vendors behind the model door.
-pub const MODEL_DOORS: [&str; 3] = ["anthropic", "gemini", "openai"];
-
-/// A vendor behind the model door.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelDoorConfig {
-    /// Where it is reached, if a file says it.
-    pub base_url: Option<String>,
-    /// Whether a sentence stands in the place of a refused call; otherwise the door answers the model.
-    pub deny_as_text: bool,
-    /// The tools that may run there.
-    pub hosted: Vec<String>,
-}
-
 impl Config {
     fn empty(home: PathBuf) -> Self {
         Self {
@@ -463,6 +451,7 @@ impl Config {
             model_doors: BTreeMap::new(),
             guard_require: BTreeSet::new(),
             guard_hosts: BTreeMap::new(),
+            rules_from: None,
             tool_doors: BTreeMap::new(),
             broken: BTreeMap::new(),
         }

@@ -35,6 +35,7 @@ use crate::provider_spec::provider_spec;
 use crate::rule_files::{FileProblem, FiledRules};
 use crate::rule_sync::{RuleSync, SyncReport};
 use crate::scripts::launcher;
+use crate::team_rules::{Beside, TeamGate, TeamSlot};
 
 mod retention;
 mod workspaces;
@@ -65,15 +66,22 @@ pub struct HostRules {
     pub diagnostics: Vec<String>,
     /// Which of that leaves something unguarded, or shut.
     pub unguarded: Vec<String>,
-    /// Rules of files that are not in order.
-    bad: Vec<FileProblem>,
-    /// Rules of files that nobody accepted.
-    strangers: Vec<Hook>,
-    /// The rules of files that are in force.
-    filed: Vec<Rule>,
+    of_files: OfFiles,
+    team: TeamSlot,
     /// How long what hooks did is kept.
     terms: watch::Sender<RetentionTerms>,
     watching: CancellationToken,
+}
+
+/// What came of the rules of files.
+#[derive(Default)]
+struct OfFiles {
+    /// Those that are not in order.
+    bad: Vec<FileProblem>,
+    /// Those that nobody accepted.
+    strangers: Vec<Hook>,
+    /// Those that are in force.
+    filed: Vec<Rule>,
 }
 
 /// The rules of files of another configuration, read and not yet in force.
@@ -111,6 +119,8 @@ impl HostRules {
         engine.tasks().spawn(rule_cache.clone().watch(watching.clone()));
         let (terms, terms_now) = watch::channel(RetentionTerms::of(&config.agent_hooks.kept));
         engine.tasks().spawn(forget_old(store.clone(), terms_now, watching.clone()));
+        let mut team = TeamSlot::new(env, (&rule_cache, store), (engine.tasks(), &watching));
+        team.take(config);
         let mut host_rules = Self {
             rule_env,
             parts,
@@ -119,9 +129,8 @@ impl HostRules {
             rule_admin,
             diagnostics: Vec::new(),
             unguarded: Vec::new(),
-            bad: Vec::new(),
-            strangers: Vec::new(),
-            filed: Vec::new(),
+            of_files: OfFiles::default(),
+            team,
             terms,
             watching,
         };
@@ -132,7 +141,7 @@ impl HostRules {
 
     /// Puts the rules of files in force, and shuts what cannot be read.
     fn put(&mut self, config: &Config, sync_report: SyncReport, unread: Option<String>) {
-        self.rule_cache.hold(sync_report.files.clone(), sync_report.unasked());
+        self.team.hold(Beside { files: sync_report.files.clone(), stubs: sync_report.unasked() });
         let doubts = self.doubts();
         let wrong = || unread.iter().chain(&doubts).cloned();
         let rules = self.rule_cache.rules();
@@ -143,7 +152,7 @@ impl HostRules {
         self.unguarded = sync_report.unguarded().chain(wrong()).chain(unguarded).collect();
         self.diagnostics =
             sync_report.lines().into_iter().chain(wrong()).chain(blind.into_iter().map(|it| it.1)).collect();
-        (self.bad, self.strangers, self.filed) = (sync_report.bad, sync_report.strangers, sync_report.files);
+        self.of_files = OfFiles { bad: sync_report.bad, strangers: sync_report.strangers, filed: sync_report.files };
     }
 
     /// Rules of the store that are not as Pintle left them, and what is to be done, a line each.
@@ -161,6 +170,11 @@ impl HostRules {
         &self.rule_admin
     }
 
+    /// Where the key comes from that signs here.
+    pub fn signing(&self) -> &SigningSource {
+        &self.rule_env.signing
+    }
+
     /// The rules in force.
     pub fn rule_cache(&self) -> &Arc<RuleCache> {
         &self.rule_cache
@@ -171,10 +185,22 @@ impl HostRules {
         &self.parts
     }
 
-    /// The rules of files that no row stands for: those that are not in order, as hooks that fail, and those that nobody
-    /// accepted.
+    /// The rules that no row stands for: those of files that are not in order, as hooks that fail, those that nobody
+    /// accepted, and those of a team that cannot run here.
     pub fn extra_hooks(&self) -> Vec<Hook> {
-        self.bad.iter().map(FileProblem::listed).chain(self.strangers.iter().cloned()).collect()
+        let OfFiles { bad, strangers, .. } = &self.of_files;
+        bad.iter().map(FileProblem::listed).chain(strangers.iter().cloned()).chain(self.team.shut_hooks()).collect()
+    }
+
+    /// Whether the rules of a team let anything pass.
+    pub fn team_gate(&self) -> TeamGate {
+        self.team.gate()
+    }
+
+    /// Asks the gateway of a team for its rules, unless another process of this home does, and waits for its first word;
+    /// not for long.
+    pub async fn follow_team(&self) {
+        self.team.follow().await;
     }
 
     /// Reads the files with rules of another configuration. What runs stays as it is. Blocks.
@@ -184,7 +210,7 @@ impl HostRules {
     pub fn prepare(&self, config: &Config) -> Result<PreparedRules, String> {
         let rules = self.store.rules().map_err(|error| format!("the rules of the store cannot be read: {error}"))?;
         let filed = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.read(&rules));
-        match filed.bad.iter().find(|bad| !self.bad.iter().any(|before| before.is_same(bad))) {
+        match filed.bad.iter().find(|bad| !self.of_files.bad.iter().any(|before| before.is_same(bad))) {
             Some(new) => Err(new.line()),
             None => Ok(PreparedRules { rules, filed }),
         }
@@ -199,13 +225,14 @@ impl HostRules {
             let stays = filed.good.iter().any(|good| good.plain.id == hook.id && good.plain.enabled);
             !stays && !filed.bad.iter().any(|bad| bad.may_mean(hook))
         };
-        self.filed.iter().filter(acts).filter(is_gone).map(|hook| hook.label().to_owned()).collect()
+        self.of_files.filed.iter().filter(acts).filter(is_gone).map(|hook| hook.label().to_owned()).collect()
     }
 
     /// Takes another configuration: its agents, and its files with rules. Blocks.
     pub fn take(&mut self, config: &Config, prepared: PreparedRules) {
         self.rule_env.workspaces.take(config);
         self.terms.send_replace(RetentionTerms::of(&config.agent_hooks.kept));
+        self.team.take(config);
         let PreparedRules { rules, filed } = prepared;
         let sync_report = self.rule_env.syncing(config, &self.store, |rule_sync| rule_sync.carry_out(&rules, filed));
         let unread =

@@ -31,6 +31,7 @@ pub mod scripts;
 pub mod servers;
 pub mod session_config;
 pub mod skill_sets;
+pub mod team_rules;
 pub mod tool_names;
 pub mod writers;
 

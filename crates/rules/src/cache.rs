@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::RuleServices;
+use crate::team::is_of_team;
 use engine::approvals::{Clock, SystemClock};
 use engine::hook_set::Mounted;
 use engine::live_rules::{LiveRules, RulesByTenant};
@@ -418,7 +419,8 @@ impl CacheState {
                 enabled: file.enabled && tripped_at.is_none(),
                 disabled_reason: tripped_at.as_ref().map(|_| BY_BREAKER.to_owned()).unwrap_or_default(),
                 tripped_at,
-                version: row.map_or(file.version, |row| row.version),
+                // That of a rule of a team counts its changes at the gateway.
+                version: row.filter(|_| is_of_team(file).is_none()).map_or(file.version, |row| row.version),
                 created_at: row.map_or_else(|| file.created_at.clone(), |row| row.created_at.clone()),
                 updated_at: row.map_or_else(|| file.updated_at.clone(), |row| row.updated_at.clone()),
                 ..file.clone()

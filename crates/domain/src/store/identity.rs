@@ -69,13 +69,15 @@ pub enum KeyScope {
     Approvals,
     /// To pair devices, which this host does not do.
     Pairing,
+    /// To get rules for a machine under guard, and to tell what they did there; nothing else.
+    Guard,
     /// Everything that a tenant's administrator may.
     Admin,
 }
 
 impl KeyScope {
     /// All scopes.
-    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Approvals, Self::Pairing, Self::Admin];
+    pub const ALL: [Self; 6] = [Self::Read, Self::Write, Self::Approvals, Self::Pairing, Self::Guard, Self::Admin];
 
     /// The word on the wire.
     pub fn word(self) -> &'static str {
@@ -84,6 +86,7 @@ impl KeyScope {
             Self::Write => "operator.write",
             Self::Approvals => "operator.approvals",
             Self::Pairing => "operator.pairing",
+            Self::Guard => "operator.guard",
             Self::Admin => "operator.admin",
         }
     }
@@ -91,7 +94,7 @@ impl KeyScope {
     /// The role that it takes.
     pub fn role(self) -> CallerRole {
         match self {
-            Self::Read => CallerRole::Viewer,
+            Self::Read | Self::Guard => CallerRole::Viewer,
             Self::Write | Self::Approvals | Self::Pairing => CallerRole::Operator,
             Self::Admin => CallerRole::Admin,
         }

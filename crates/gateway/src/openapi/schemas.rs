@@ -6,7 +6,7 @@ use crate::wire::{Member, anthropic, openai};
 
 /// Every schema, by its name.
 pub(super) fn all() -> Value {
-    let groups = [common(), of_openai(), of_anthropic()];
+    let groups = [common(), of_teams(), of_openai(), of_anthropic()];
     let all: Object = groups.into_iter().filter_map(|group| group.as_object().cloned()).flatten().collect();
     Value::Object(all)
 }
@@ -74,6 +74,36 @@ fn common() -> Value {
         "Hook": closed(json!({
             "name": text(), "role": { "enum": ["system", "user", "assistant"] }, "content": text(), "skill": text(),
             "timing": text(), "id": text(), "sig": text(), "at": count(),
+        })),
+    })
+}
+
+fn of_teams() -> Value {
+    let maybe = || json!({ "type": ["string", "null"] });
+    let record = closed(json!({
+        "id": text(),
+        "at": text(),
+        "rule": closed(json!({ "id": text(), "name": text(), "version": count(), "handler": text() })),
+        "place": closed(json!({
+            "event": text(), "event_id": text(), "session": maybe(), "turn": maybe(), "tool": maybe(), "call": maybe(),
+            "input_hash": maybe(),
+        })),
+        "end": closed(json!({
+            "decision": text(), "reason": maybe(), "error": maybe(), "duration_ms": count(), "retry": count(),
+            "metadata": { "type": "object" },
+        })),
+    }));
+    json!({
+        "SignedStatement": closed(json!({
+            "format": { "const": 1 }, "signer": text(), "signature": text(), "signed": text(),
+        })),
+        "TeamRecords": closed(json!({
+            "machine": closed(json!({ "id": text(), "name": text() })),
+            "records": { "type": "array", "items": record },
+        })),
+        "TakenRecords": closed(json!({
+            "taken": count(),
+            "refused": { "type": "array", "items": closed(json!({ "id": {}, "why": text() })) },
         })),
     })
 }

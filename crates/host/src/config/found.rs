@@ -152,6 +152,7 @@ const OVER: &str = "laid over an agent of yours of that name";
 const KEPT_AS_YOURS: &str = "how long evidence is kept is yours to say";
 const WHO_JUDGES: &str = "would put another model in the place of your judges";
 const WHO_ENTERS: &str = "how a server is reached, and by whom, is yours to say";
+const WHOSE_RULES: &str = "whose rules hold here is yours to say";
 const WHO_SEES: &str = "what passes a door is yours to say";
 const WHO_ASKS: &str = "whose hooks your agents have, and who is asked, is yours to say";
 const OPENS: &str = "would open addresses that are out of reach";
@@ -227,6 +228,10 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("guard.hosts.*.headless_ask", WHO_ASKS),
     never("guard.hosts.*.on_daemon_away", "would let agents run without their guard"),
     never("guard.require", "which agents may work is yours to say"),
+    never("guard.rules_from.key_env", WHOSE_RULES),
+    never("guard.rules_from.key_file", WHOSE_RULES),
+    never("guard.rules_from.signer", WHOSE_RULES),
+    never("guard.rules_from.url", WHOSE_RULES),
     accepted("hooks.builtins.*.config", ADDS),
     accepted("hooks.builtins.*.enabled", ADDS),
     accepted("hooks.builtins.*.matcher", ADDS),

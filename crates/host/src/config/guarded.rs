@@ -1,6 +1,29 @@
-//! What is said of the coding agents under guard: what is demanded of them, and what differs for one.
+//! What is said of the coding agents under guard: what is demanded of them, what differs for one, whose rules hold.
 
+use std::path::PathBuf;
 use std::time::Duration;
+
+use url::Url;
+
+/// The gateway whose rules hold here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesFrom {
+    /// Where it is reached; its path ends with a slash.
+    pub url: Url,
+    /// Where the key is.
+    pub key: TeamKey,
+    /// The line of the public key that it signs with; the first one that is seen where nobody says.
+    pub signer: Option<String>,
+}
+
+/// Where the key is that a gateway knows this machine by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeamKey {
+    /// In a variable of this name.
+    Env(String),
+    /// In this file.
+    File(PathBuf),
+}
 
 /// A class of an agent's tools, as the configuration names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

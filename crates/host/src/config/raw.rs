@@ -13,7 +13,7 @@ use providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use doors::{RawDoors, RawGuard, RawGuardedHost, RawModelDoor, RawToolDoor};
+pub use doors::{RawDoors, RawGuard, RawGuardedHost, RawModelDoor, RawRulesFrom, RawToolDoor};
 
 /// Configuration of Pintle. TOML and JSON spell the same keys.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -46,7 +46,7 @@ pub struct RawConfig {
     pub telemetry: Option<RawTelemetry>,
     /// Doors through which agents of others come.
     pub doors: Option<RawDoors>,
-    /// What `pintle guard` demands of coding agents.
+    /// What `pintle guard` demands of coding agents, and whose rules hold here.
     pub guard: Option<RawGuard>,
 }
 

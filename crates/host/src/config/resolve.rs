@@ -9,6 +9,7 @@ mod hooks;
 mod mcp;
 mod providers;
 mod settings;
+mod team;
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use super::found::OwnConfig;
 use super::layer::Layer;
 use super::places::{Env, FILE_NAMES};
 use super::trust::{Acceptance, CHANGED, SpawnSeal, TrustStanding};
-use super::{Config, LoadOptions};
+use super::{Config, LoadOptions, RulesFrom, TeamKey};
 use crate::error::HostError;
 
 /// One file, and on whose word it counts.
@@ -141,6 +142,9 @@ pub(super) fn resolve(
     // What a collector is shown is nothing for the children of hooks and tools.
     config.secrets.extend(config.gateway.token_env.clone());
     config.secrets.extend(config.gateway.webhooks.iter().map(|webhook| webhook.secret_env.clone()));
+    if let Some(Ok(RulesFrom { key: TeamKey::Env(name), .. })) = &config.rules_from {
+        config.secrets.insert(name.clone());
+    }
     config.secrets.insert(telemetry::HEADERS.to_owned());
     agents::look_up_models(&config, layers);
     Ok((config, left_out))

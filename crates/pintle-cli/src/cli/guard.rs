@@ -13,6 +13,7 @@ mod mcp_file;
 mod reconcile;
 mod serve;
 mod status;
+mod team;
 mod watch;
 
 pub(super) use changes::diff_lines;

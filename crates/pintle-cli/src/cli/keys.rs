@@ -29,7 +29,7 @@ pub struct CreateArgs {
     /// What it is for
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it may: operator.read, operator.write, operator.approvals, operator.pairing, operator.admin
+    /// What it may: operator.read, operator.write, operator.approvals, operator.pairing, operator.guard, operator.admin
     #[arg(long, value_name = "SCOPE", required = true, num_args = 1.., value_parser = scope)]
     scope: Vec<KeyScope>,
     /// Who it is; they become a member if they are none

@@ -180,7 +180,7 @@ fn guards(hook: &Hook) -> bool {
 
 /// Waits for every process hook to shake hands or to fail, once; whoever waits for long is told for whom.
 async fn shaken(host: &Host) -> Vec<(String, Fault)> {
-    let ready = host.ready();
+    let ready = async { tokio::join!(host.ready(), host.host_rules.follow_team()).0 };
     tokio::pin!(ready);
     match tokio::time::timeout(SILENCE, &mut ready).await {
         Ok(down) => down,

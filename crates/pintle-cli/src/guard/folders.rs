@@ -13,6 +13,7 @@ use host::changes::Changes;
 use host::config::{Config, Env, GuardedClass, GuardedHost, ModelDoorConfig, ToolDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
+use host::team_rules::TeamGate;
 use host::{Host, HostError};
 use store::Store;
 use tokio::sync::{OnceCell, mpsc, oneshot};
@@ -57,6 +58,8 @@ pub(crate) struct InForce {
     pub(crate) hosts: BTreeMap<String, GuardedHost>,
     /// The agents under guard of which that cannot be known, each with what is wrong.
     pub(crate) broken_hosts: BTreeMap<String, String>,
+    /// Whether the rules of a team let anything pass.
+    pub(crate) team: TeamGate,
 }
 
 /// The classes of tools that a configuration demands to be held, as the table of agents has them.
@@ -103,6 +106,7 @@ impl InForce {
             broken_hosts: broken_hosts(&host.loaded.config),
             tool_doors,
             broken_doors,
+            team: host.host_rules.team_gate(),
         }
     }
 }
@@ -193,8 +197,9 @@ impl Folders {
         let host = Host::open(env, loaded, Vec::new())?;
         host.bad_rules().iter().for_each(|line| tracing::warn!("{}: {line}", folder.display()));
         let changes = Changes::of(&host)?;
+        let (down, ()) = tokio::join!(host.ready(), host.host_rules.follow_team());
         // Hooks that are down are faults of their own calls.
-        for (name, fault) in host.ready().await {
+        for (name, fault) in down {
             tracing::warn!("{}: hook \"{name}\" {}", folder.display(), fault.explained());
         }
         let (look, looks) = mpsc::channel(1);

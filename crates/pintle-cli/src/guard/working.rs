@@ -20,7 +20,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::armed::lacks_here;
 use super::begun::Begun;
 use super::call_log;
 use super::canary;
@@ -30,10 +29,10 @@ use super::known::{HostKnowledge, foreign, worked_at};
 use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
-use super::proving::{is_trial, is_trial_prompt};
 use super::rulings::{TOO_LATE, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
 
+mod arming;
 mod asked;
 mod model;
 mod subagent;
@@ -306,59 +305,6 @@ impl WorkedEvent<'_> {
         }
         let ruling = self.ask(&hooks).await;
         (ruling, Some(hooks))
-    }
-
-    /// Why this agent may neither be told anything nor call anything here: it does not let be held what has to be.
-    async fn not_armed(&self, in_force: &InForce) -> Option<String> {
-        let asks = match &self.event.what {
-            HostWhat::Prompt { .. } => !self.place.goes_on,
-            HostWhat::SessionStart
-            | HostWhat::PromptSent { .. }
-            | HostWhat::Tool(_)
-            | HostWhat::Permission { .. }
-            | HostWhat::BeforeModel { .. } => true,
-            HostWhat::SessionEnd
-            | HostWhat::ToolDone { .. }
-            | HostWhat::SubagentStart
-            | HostWhat::SubagentStop { .. }
-            | HostWhat::Stop { .. }
-            | HostWhat::AfterModel { .. }
-            | HostWhat::ConfigChange { .. }
-            | HostWhat::Other => false,
-        };
-        if !asks {
-            return None;
-        }
-        if let Some(why) = in_force.broken_hosts.get(self.host.id) {
-            return Some(why.clone());
-        }
-        if in_force.required.is_empty() || self.is_tried() {
-            return None;
-        }
-        let here = (self.desk.folders.env_in(&self.place.workspace), self.desk.places.clone());
-        lacks_here((self.host, self.version.clone()), here, in_force.required.clone()).await
-    }
-
-    /// Whether this is how a trial comes to its call: who is tried could never be proven else. The call itself is no part
-    /// of it.
-    fn is_tried(&self) -> bool {
-        match &self.event.what {
-            HostWhat::Prompt { text } => is_trial_prompt(&self.place.workspace, text),
-            // What is sent is that prompt, with what the host puts beside it.
-            HostWhat::SessionStart | HostWhat::PromptSent { .. } | HostWhat::BeforeModel { .. } => {
-                is_trial(&self.place.workspace)
-            }
-            HostWhat::SessionEnd
-            | HostWhat::Tool(_)
-            | HostWhat::Permission { .. }
-            | HostWhat::ToolDone { .. }
-            | HostWhat::SubagentStart
-            | HostWhat::SubagentStop { .. }
-            | HostWhat::Stop { .. }
-            | HostWhat::AfterModel { .. }
-            | HostWhat::ConfigChange { .. }
-            | HostWhat::Other => false,
-        }
     }
 
     /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.

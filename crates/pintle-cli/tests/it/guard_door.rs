@@ -2,7 +2,7 @@
 
 mod asks;
 mod calls;
-mod door;
+pub(crate) mod door;
 mod every_agent;
 mod faults;
 mod handed_over;

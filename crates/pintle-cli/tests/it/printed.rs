@@ -132,6 +132,7 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/guard.md: only shown: a call that is held has to wait somewhere
     docs/guide/guard.md: not here: it needs a session that systemd looks after
     docs/guide/guard.md: not here: it needs Claude Code; `./pintle test --hosts` has it
+    docs/guide/guard.md: only shown: it needs a gateway; `serve/team.rs` of the tests has one
     docs/guide/guard/codex.md: only shown: it is a file of the administrator's
     docs/guide/model-door.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/observability.md: not here: it needs the network and a container engine

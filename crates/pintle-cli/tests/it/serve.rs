@@ -38,6 +38,7 @@ mod starting;
 mod taken_away;
 mod store_gone;
 mod talking;
+mod team;
 mod two_tenants;
 mod who_may;
 mod webhooks;

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 use super::{AdminError, AdminErrorCode, Caller, RuleAdmin};
 use crate::http::{SigningSecret, check_header};
+use crate::team::is_of_team;
 
 /// How the origin of hooks begins that come from a file.
 const FILE: &str = "file:";
@@ -90,6 +91,10 @@ fn file_of(hook: &Rule) -> Option<&str> {
 
 /// Refuses to change what a file says.
 pub(super) fn not_from_file(hook: &Rule) -> Result<(), AdminError> {
+    if let Some((gateway, _)) = is_of_team(hook) {
+        let text = format!("hook {:?} is a rule of the team, from {gateway}: change it there", hook.label());
+        return Err(AdminError::new(AdminErrorCode::FailedPrecondition, text));
+    }
     match file_of(hook) {
         None => Ok(()),
         Some(file) => {

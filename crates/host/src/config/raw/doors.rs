@@ -52,6 +52,8 @@ pub struct RawGuard {
     pub require: Option<Vec<String>>,
     /// What differs for single agents, by the name that `pintle guard --host` gives them.
     pub hosts: Option<BTreeMap<String, RawGuardedHost>>,
+    /// The gateway whose rules hold here beside those of this machine, which cannot weaken them.
+    pub rules_from: Option<RawRulesFrom>,
 }
 
 /// What differs for one coding agent under guard.
@@ -73,4 +75,20 @@ pub struct RawGuardedHost {
     /// What its hooks say when no daemon can be reached or started: `deny` (default), or `allow`, which lets everything
     /// run unguarded and unrecorded then. It counts from the next `pintle guard install` on.
     pub on_daemon_away: Option<String>,
+}
+
+/// The gateway of a team.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawRulesFrom {
+    /// Where it is reached, such as `https://pintle.example.org`; `http` only on this machine.
+    pub url: Option<String>,
+    /// The variable that holds an API key of the gateway with the scope `operator.guard`. A daemon that a hook starts has
+    /// no such variable.
+    pub key_env: Option<String>,
+    /// A file with that key, which only its owner may read, in place of `key_env`.
+    pub key_file: Option<String>,
+    /// The public key that the gateway signs with, `ed25519:ID:BASE64`. Default: the key of the first rules that come is
+    /// kept, and no other counts from then on.
+    pub signer: Option<String>,
 }

@@ -60,8 +60,13 @@ pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
                 (Some("hosts"), Some(name)) if GUARDED_HOSTS.contains(&name) => {
                     config.broken.insert(format!("guard.hosts.{name}"), diagnostic.to_string());
                 }
-                // It may have been meant for any of them.
-                (Some(_) | None, Some(_) | None) => config.guard_require.extend(GuardedClass::ALL),
+                (Some("rules_from"), _) => config.rules_from = Some(Err(diagnostic.to_string())),
+                (Some("require" | "hosts"), _) => config.guard_require.extend(GuardedClass::ALL),
+                // Whatever it was to say.
+                (Some(_) | None, Some(_) | None) => {
+                    config.guard_require.extend(GuardedClass::ALL);
+                    config.rules_from = Some(Err(diagnostic.to_string()));
+                }
             },
             Some(_) | None => {}
         }

@@ -22,7 +22,8 @@ const MAX_DEADLINE: Duration = Duration::from_mins(10);
 
 /// Takes over what a file demands of agents under guard, and what differs for one.
 pub(super) fn add(config: &mut Config, raw: RawGuard) -> Vec<EntryProblem> {
-    let RawGuard { require, hosts } = raw;
+    // Whose rules hold is read by itself.
+    let RawGuard { require, hosts, rules_from: _ } = raw;
     let mut problems = Vec::new();
     for (at, word) in require.unwrap_or_default().iter().enumerate() {
         match GuardedClass::of(word) {

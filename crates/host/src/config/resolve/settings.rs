@@ -9,7 +9,7 @@ use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
-use super::{LeftOut, Trusted, doors, gateway, guarded};
+use super::{LeftOut, Trusted, doors, gateway, guarded, team};
 use crate::config::found::{OwnConfig, can_count};
 use crate::config::places::Env;
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
@@ -40,6 +40,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
             gateway::lay_over(&mut config.gateway, &own.gateway, &folder)
                 .into_iter()
                 .chain(own_settings(config, own))
+                .chain(team::rules_from(config, own.guard.rules_from.as_ref(), &folder))
                 .collect()
         }
         None => found_settings(config, trusted, left),

@@ -26,6 +26,7 @@ const LIMITS: &str = "hooks.defaults = { @ }\n[hooks.processes.h]\nenabled = tru
                       intercept = ['before_tool', 'approve_tool']\n";
 const DOOR: &str = "[doors.model.openai]\n@\n";
 const TOOL_DOOR: &str = "[doors.tool.time]\n@\n";
+const TEAM: &str = "[guard.rules_from]\nurl = 'https://a.example'\nkey_env = 'K'\n@\n";
 const SERVER: &str = "[mcp.servers.s]\ncommand = ['./serve.sh']\n@\n";
 const PROVIDER: &str = "[providers.p]\nkind = 'openai'\n@\n";
 
@@ -106,6 +107,10 @@ const TRIALS: &[Trial] = &[
     trial("guard.hosts.*.headless_ask", "[guard.hosts.claude]\n@\n", "headless_ask = 'deny'"),
     trial("guard.hosts.*.on_daemon_away", "[guard.hosts.claude]\n@\n", "on_daemon_away = 'allow'"),
     trial("guard.require", "[guard]\n@\n", "require = ['shell']"),
+    trial("guard.rules_from.key_env", "[guard.rules_from]\nurl = 'https://a.example'\n@\n", "key_env = 'K'"),
+    trial("guard.rules_from.key_file", "[guard.rules_from]\nurl = 'https://a.example'\n@\n", "key_file = 'key'"),
+    trial("guard.rules_from.signer", TEAM, "signer = 'ed25519:139e3940:O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik='"),
+    trial("guard.rules_from.url", "[guard.rules_from]\nkey_env = 'K'\n@\n", "url = 'https://a.example'"),
     trial("hooks.builtins.*.config", BUILTIN, "config = { words = ['x'] }"),
     trial("hooks.builtins.*.enabled", "[hooks.builtins.redact]\n@\n", "enabled = true"),
     trial("hooks.builtins.*.matcher", BUILTIN, "matcher = 'x'"),

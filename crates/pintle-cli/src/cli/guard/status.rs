@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
+use super::team::TeamStatus;
 use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
@@ -87,6 +88,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
+    let team = loaded.as_ref().ok().and_then(|loaded| TeamStatus::of(&loaded.config));
     let unloadable = loaded.as_ref().err().map(ToString::to_string);
     let (mut proofs, mut tries, mut standings) = (proofs(&places), tries(&places), Vec::new());
     for host in hosts {
@@ -121,14 +123,19 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let text = match args.json {
         true => {
             let (hosts, doors) = (json_of(&standings), doors.json());
-            format!("{:#}\n", json!({"daemon": daemon.json(), "hosts": hosts, "doors": doors}))
+            let mut all = json!({"daemon": daemon.json(), "hosts": hosts, "doors": doors});
+            if let Some(team) = &team {
+                all["team"] = team.json();
+            }
+            format!("{all:#}\n")
         }
-        false => folded(&(shown(&daemon, &standings) + &doors.shown()), out_columns(), 4),
+        false => folded(&(shown(&daemon, team.as_ref(), &standings) + &doors.shown()), out_columns(), 4),
     };
     terminal::say(&text)?;
     // Where nothing is installed, nobody is refused.
     let is_loaded = daemon.unloadable.is_none() || standings.iter().all(|it| it.installed.is_empty());
-    Ok(if is_loaded && standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+    let is_well = is_loaded && standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
+    Ok(if is_well { 0 } else { UNGUARDED })
 }
 
 /// The daemon, and what it would find.
@@ -198,7 +205,7 @@ fn version_json(version: &HostVersion) -> Value {
     }
 }
 
-fn shown(daemon: &Daemon<'_>, standings: &[Standing]) -> String {
+fn shown(daemon: &Daemon<'_>, team: Option<&TeamStatus>, standings: &[Standing]) -> String {
     let state = match (daemon.runs, daemon.places.allows_self_edit()) {
         (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
         (true, false) => "runs",
@@ -211,6 +218,9 @@ fn shown(daemon: &Daemon<'_>, standings: &[Standing]) -> String {
             &format!("  {BAD}refused{BAD:#}    each prompt and call here: the configuration does not load: {why}\n");
     }
     text += &format!("  open       {OPEN_TO_ACCOUNT}\n");
+    if let Some(team) = team {
+        team.write(&mut text).expect("a text takes everything that is written to it");
+    }
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
     }

@@ -21,9 +21,9 @@ pub(super) const AGENT: &str = "import subprocess, sys; sys.exit(subprocess.run(
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon, ended when it is dropped.
-pub(super) struct Door {
-    pub(super) env: TestEnv,
-    pub(super) daemon: Child,
+pub(crate) struct Door {
+    pub(crate) env: TestEnv,
+    pub(crate) daemon: Child,
 }
 
 impl Drop for Door {
@@ -51,8 +51,15 @@ pub(super) fn refusing(env: &TestEnv, pattern: &str) {
 }
 
 impl Door {
-    pub(super) fn open(env: TestEnv) -> Self {
+    pub(crate) fn open(env: TestEnv) -> Self {
         Self::serving(env, &[]).0
+    }
+
+    /// Ends the daemon, and starts another one with the same home.
+    pub(crate) fn again(mut self) -> Self {
+        self.daemon.kill().unwrap();
+        self.daemon.wait().unwrap();
+        Self::open(std::mem::replace(&mut self.env, TestEnv::new()))
     }
 
     /// With a model door besides, and where that is.
@@ -152,12 +159,12 @@ impl Door {
     }
 
     /// What the host gets for `payload`.
-    pub(super) fn told(&self, payload: &Value) -> Value {
+    pub(crate) fn told(&self, payload: &Value) -> Value {
         document(&self.ask(LONG, payload).wait_with_output().unwrap())
     }
 
     /// An event of the session `s`, which works in `here`.
-    pub(super) fn event(&self, name: &str, more: &Value) -> Value {
+    pub(crate) fn event(&self, name: &str, more: &Value) -> Value {
         let mut event = json!({
             "session_id": "s", "transcript_path": "/nowhere", "cwd": self.env.path("here"), "prompt_id": "p1",
             "permission_mode": "bypassPermissions", "hook_event_name": name,
@@ -167,7 +174,7 @@ impl Door {
     }
 
     /// A call of the shell.
-    pub(super) fn shell(&self, id: &str, command: &str) -> Value {
+    pub(crate) fn shell(&self, id: &str, command: &str) -> Value {
         let more =
             json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command, "description": "x"}});
         self.event("PreToolUse", &more)
@@ -182,14 +189,14 @@ pub(super) fn document(output: &Output) -> Value {
 }
 
 /// Why a call was refused.
-pub(super) fn refusal(told: &Value) -> &str {
+pub(crate) fn refusal(told: &Value) -> &str {
     let said = &told["hookSpecificOutput"];
     assert_eq!(said["permissionDecision"], "deny", "{told}");
     said["permissionDecisionReason"].as_str().unwrap()
 }
 
 /// Waits until `look` finds something.
-pub(super) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {

@@ -113,6 +113,24 @@ fn signing_in_and_the_pages_answer_as_described() {
 }
 
 #[test]
+fn machines_under_guard_are_answered_as_described() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let bearer = format!("Authorization: Bearer {TOKEN}\n");
+    let document = get(&server, "/openapi.json", "").json();
+    for (query, headers, status) in [("?nonce=a", bearer.as_str(), 200), ("", &bearer, 400), ("?nonce=a", "", 401)] {
+        let answer = get(&server, &format!("/guard/v1/rules{query}"), headers);
+        assert_eq!(answer.status, status, "{query}: {}", answer.text());
+        check(&document, "/guard/v1/rules", "get", &answer);
+    }
+    let told = json!({ "machine": { "id": uuid::Uuid::new_v4().to_string(), "name": "a" }, "records": [{ "id": 7 }] });
+    for (body, headers, status) in [(&told, bearer.as_str(), 200), (&json!({}), &bearer, 400), (&told, "", 401)] {
+        let answer = post(&server, "/guard/v1/records", headers, body);
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        check(&document, "/guard/v1/records", "post", &answer);
+    }
+}
+
+#[test]
 fn numbers_are_for_administrators_or_at_an_address_of_their_own() {
     let rest = "[gateway]\ndrain_delay_s = 0\nmetrics_listen = '127.0.0.1:0'\n";
     let mut server = Server::start(scripted(&[LISTS, DONE].join(","), rest));

@@ -65,7 +65,14 @@ fn every_method_asks_who_may_before_it_reads_what_is_said() {
 fn a_key_may_what_its_scopes_say_and_no_more() {
     let people = People::start(WITH_TOKEN);
     let mut table = BTreeMap::new();
-    let scopes = ["operator.read", "operator.write", "operator.approvals", "operator.pairing", "operator.admin"];
+    let scopes = [
+        "operator.read",
+        "operator.write",
+        "operator.approvals",
+        "operator.pairing",
+        "operator.guard",
+        "operator.admin",
+    ];
     for scope in scopes {
         let mut client = people.with_key(&[scope]);
         for (method, _) in methods() {
@@ -76,7 +83,7 @@ fn a_key_may_what_its_scopes_say_and_no_more() {
     let mut wrong = Vec::new();
     for ((method, may), (name, least)) in table.iter().zip(sorted(methods())) {
         assert_eq!(*method, name);
-        let [read, write, approvals, pairing, admin] = may[..] else { panic!("{method}") };
+        let [read, write, approvals, pairing, guard, admin] = may[..] else { panic!("{method}") };
         let approving = method.starts_with("approvals.");
         // Whoever signed in looks after their own sessions of the console.
         let own = method.starts_with("auth.sessions.");
@@ -85,9 +92,10 @@ fn a_key_may_what_its_scopes_say_and_no_more() {
             own || (rank(&least) <= rank("operator") && !approving),
             own || approving,
             own,
+            own,
             least != "owner",
         ];
-        if [read, write, approvals, pairing, admin] != expected {
+        if [read, write, approvals, pairing, guard, admin] != expected {
             wrong.push(format!("{method} ({least}): {may:?}, expected {expected:?}"));
         }
     }
@@ -130,6 +138,7 @@ enum Brings {
     CookieAndKey,
     ApiKey,
     ViewerKey,
+    GuardKey,
     Token,
     Wrong,
     NothingThrough(&'static str),
@@ -152,6 +161,7 @@ fn brings() -> Vec<Brings> {
         Brings::CookieAndKey,
         Brings::ApiKey,
         Brings::ViewerKey,
+        Brings::GuardKey,
         Brings::Token,
         Brings::Wrong,
     ];
@@ -184,6 +194,8 @@ fn well(route: &RouteRow, brings: Brings) -> u16 {
         // It asks for no other protocol.
         ("GET", "/ws") => 400,
         ("POST", "/v1/chat/completions" | "/v1/messages" | "/auth/exchange" | "/auth/sign-in") => 400,
+        // It brings no nonce, or another member than records.
+        ("GET", "/guard/v1/rules") | ("POST", "/guard/v1/records") => 400,
         // Of a type that is not taken.
         ("POST", "/v1/media") => 415,
         ("POST", "/auth/switch") => 400,
@@ -217,15 +229,23 @@ fn expected(route: &RouteRow, brings: Brings, from: From, open: bool) -> u16 {
         Brings::Nothing | Brings::CookieAlone => open.then_some("operator"),
         Brings::CookieAndKey => (from != From::AllowedPage).then_some("admin"),
         Brings::ApiKey | Brings::Token => Some("admin"),
-        Brings::ViewerKey => Some("viewer"),
+        Brings::ViewerKey | Brings::GuardKey => Some("viewer"),
         Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThrough(_) => None,
     };
     let is_anonymous = matches!(brings, Brings::Nothing | Brings::CookieAlone);
+    let has_scope = match brings {
+        Brings::ViewerKey => route.scope == "operator.read",
+        Brings::GuardKey => route.scope == "operator.guard",
+        // Whoever else is known may all that their role may.
+        Brings::CookieAndKey | Brings::ApiKey | Brings::Token => true,
+        Brings::Nothing | Brings::CookieAlone => true,
+        Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThrough(_) => true,
+    };
     let may = match (role, route.least) {
         (None, _) => false,
         // That it is none is said to whoever is known.
         (Some(_), "session") => true,
-        (Some(role), least) => rank(role) >= rank(least) && (route.open || !is_anonymous),
+        (Some(role), least) => rank(role) >= rank(least) && has_scope && (route.open || !is_anonymous),
     };
     if may { well(route, brings) } else { 401 }
 }
@@ -275,6 +295,7 @@ fn every_route(open: bool) {
     let server = Server::start(scripted(DONE, &config));
     let key = People::key(&server, "anna", &["operator.admin"]);
     let viewer = People::key(&server, "ben", &["operator.read"]);
+    let guard = People::key(&server, "laptops", &["operator.guard"]);
     let session = signed_in(&server, &key);
     let mut crowd = Crowd::new();
     let mut wrong = Vec::new();
@@ -291,6 +312,7 @@ fn every_route(open: bool) {
                     Brings::CookieAndKey => format!("Cookie: {}\nX-Pintle: {}\n", session.cookie, session.key),
                     Brings::ApiKey => format!("x-api-key: {key}\n"),
                     Brings::ViewerKey => format!("x-api-key: {viewer}\n"),
+                    Brings::GuardKey => format!("x-api-key: {guard}\n"),
                     Brings::Token if open => continue,
                     Brings::Token => format!("Authorization: Bearer {TOKEN}\n"),
                     // Nobody guesses it, so nobody who tries it is kept waiting.
