@@ -12,7 +12,7 @@ use domain::span::of_hook;
 use crate::outcome::RunOutcome;
 
 /// The paths that are told apart; what else is asked for is one more.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 11] = [
     "/healthz",
     "/readyz",
     "/metrics",
@@ -23,6 +23,7 @@ const PATHS: [&str; 10] = [
     "/v1/messages",
     "/v1/media",
     "/auth",
+    "/door",
 ];
 
 /// What is counted.

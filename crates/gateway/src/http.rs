@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use domain::json::json;
 
 mod auth;
@@ -33,6 +33,7 @@ use reply::{answer, refusal};
 use crate::Shared;
 use crate::claim::cookies;
 use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit, one_host};
+use crate::model_doors;
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
@@ -61,6 +62,7 @@ pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
         .route("/v1/messages", post(talk::messages))
         .route("/v1/media", post(media::add))
         .route("/v1/media/{id}", get(media::get))
+        .route("/door/{*path}", any(model_doors::talk))
         .route("/metrics", get(metrics::show))
         .route("/openapi.json", get(openapi::show))
         .layer(DefaultBodyLimit::max(shared.desk.limits.max_body))
@@ -116,7 +118,10 @@ async fn enter(
         if Wire::at(&path) == Some(Wire::Anthropic) {
             headers.insert("request-id", id.clone());
         }
-        headers.insert("x-request-id", id);
+        // That of a vendor is what the vendor can be asked about.
+        if !path.starts_with("/door/") || !headers.contains_key("x-request-id") {
+            headers.insert("x-request-id", id);
+        }
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)

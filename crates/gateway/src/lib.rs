@@ -44,6 +44,7 @@ mod lanes;
 mod listening;
 mod media_type;
 mod methods;
+mod model_doors;
 mod nodes;
 pub mod openapi;
 mod outage;
@@ -84,6 +85,7 @@ pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
+pub use model_doors::vendor_settings;
 pub use settings::{Address, DEFAULT_ADDRESS, GatewaySettings, configured_origin, link_user};
 pub use shown::{shown_key, shown_member};
 pub use webhooks::{webhook_list, webhook_retry};
@@ -92,6 +94,7 @@ use agents::Agents;
 use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
+use model_doors::ModelDoors;
 use nodes::Nodes;
 use pushed::Push;
 use quotas::Quotas;
@@ -129,6 +132,7 @@ pub(crate) struct Desk {
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
+    pub(crate) model_doors: ModelDoors,
 }
 
 /// Who is let in, and how often.
@@ -202,9 +206,11 @@ impl Gateway {
         let rule_admin = host
             .rule_admin()
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
+        let model_doors = ModelDoors::default();
+        model_doors.follow(&host);
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor };
+        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor, model_doors };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),
@@ -269,6 +275,7 @@ impl Gateway {
             reloaded.later.push("gateway".to_owned());
         }
         self.shared.agents.clear();
+        self.shared.desk.model_doors.follow(&host);
         self.shared.life.nodes.describe(&host, self.shared.store.node_id(), None);
         drop(host);
         let mut lines: Vec<String> = reloaded

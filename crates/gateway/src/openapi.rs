@@ -25,6 +25,9 @@ struct Operation {
 
 const TURN: &[u16] = &[400, 401, 403, 404, 408, 409, 413, 422, 429, 502, 503, 507];
 
+/// What a door refuses, beside what the vendor does.
+const DOOR: &[u16] = &[400, 401, 403, 404, 408, 413, 415, 429, 502, 503];
+
 const OPERATIONS: &[Operation] = &[
     Operation {
         verb: "get",
@@ -109,6 +112,56 @@ const OPERATIONS: &[Operation] = &[
         gives: &[(200, "*")],
         refuses: ("OpenAiError", &[401, 403, 404, 503]),
     },
+    Operation {
+        verb: "post",
+        path: "/door/anthropic/v1/messages",
+        does: "Anthropic's messages, asked through the model door: what comes back is the vendor's answer, as the hooks \
+               leave it.",
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: ("VendorError", DOOR),
+    },
+    Operation {
+        verb: "post",
+        path: "/door/anthropic/v1/messages/count_tokens",
+        does: "The same, to count tokens.",
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: ("VendorError", DOOR),
+    },
+    Operation {
+        verb: "post",
+        path: "/door/gemini/v1beta/models/{id}",
+        does: "The same for Gemini: `MODEL:generateContent`, `MODEL:streamGenerateContent?alt=sse` and \
+               `MODEL:countTokens`; below `/v1`, too.",
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: ("VendorError", DOOR),
+    },
+    Operation {
+        verb: "post",
+        path: "/door/openai/v1/chat/completions",
+        does: "The same for OpenAI's chat completions.",
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: ("VendorError", DOOR),
+    },
+    Operation {
+        verb: "post",
+        path: "/door/openai/v1/responses",
+        does: "The same for OpenAI's responses.",
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: ("VendorError", DOOR),
+    },
+    Operation {
+        verb: "get",
+        path: "/door/openai/v1/models",
+        does: "The models that the vendor has.",
+        takes: None,
+        gives: &[(200, "*")],
+        refuses: ("VendorError", &[401, 403, 404, 429, 502, 503]),
+    },
 ];
 
 /// The document.
@@ -127,11 +180,12 @@ pub fn document() -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "paths": paths,
-        "security": [{ "token": [] }, { "key": [] }, {}],
+        "security": [{ "token": [] }, { "key": [] }, { "door": [] }, {}],
         "components": {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
                 "key": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+                "door": { "type": "apiKey", "in": "header", "name": "x-pintle-key" },
             },
             "schemas": schemas::all(),
         },
@@ -206,6 +260,7 @@ const HEADERS: &[(&str, &str)] = &[
         "Idempotency-Key",
         "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours",
     ),
+    ("X-Pintle-Key", "an API key, below `/door` only; every other header with a key is the vendor's there"),
     ("X-Pintle-User", "the user in whose name it is asked; with the gateway token only"),
     ("X-Pintle-Tenant", "the tenant, by slug or id; with the gateway token only"),
 ];
@@ -234,11 +289,19 @@ const STATUSES: &[(u16, &str, &str)] = &[
         "the session is busy with another turn, a call waits for approval, or the first request of this name \
          was cut off and its outcome is unknown",
     ),
-    (413, "`body_too_large`", "the body is longer than `gateway.max_body`, or a file than 25 MiB"),
-    (415, "`unsupported_media_type`", "files of that type are not taken, nor are compressed bodies"),
+    (
+        413,
+        "`body_too_large`",
+        "the body is longer than `gateway.max_body`, a file than 25 MiB, or a body below `/door` than 64 MiB",
+    ),
+    (
+        415,
+        "`unsupported_media_type`",
+        "files of that type are not taken, nor are compressed bodies; below `/door` gzip, zstd and br are",
+    ),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),
-    (429, "`resource_exhausted`", "too often; `Retry-After` says when"),
-    (502, "`turn_failed`", "the model gave no answer"),
+    (429, "`resource_exhausted`", "too often; `Retry-After` says when. Below `/door` also: the budget is spent"),
+    (502, "`turn_failed`", "the model gave no answer, or below `/door` one that cannot be read"),
     (
         503,
         "`unavailable`, `model_rate_limited`",

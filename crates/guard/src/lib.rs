@@ -2,6 +2,7 @@
 //! they are configured. One file for each agent, in `hosts`; everything here but the doors is pure.
 
 pub mod answer;
+pub mod clients;
 pub mod coverage;
 pub mod event;
 pub mod host;

@@ -63,7 +63,7 @@ use self::resolve::Trusted;
 pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
 use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
 use crate::error::HostError;
-pub use doors::{TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
+pub use doors::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";
@@ -423,17 +423,6 @@ pub fn file_in_force(env: &Env) -> Result<Option<(PathBuf, bool)>, HostError> {
 
 /// The vendors behind the model door.
 pub const MODEL_DOORS: [&str; 3] = ["anthropic", "gemini", "openai"];
-
-/// A vendor behind the model door.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelDoorConfig {
-    /// Where it is reached, if a file says it.
-    pub base_url: Option<String>,
-    /// Whether a sentence stands in the place of a refused call; otherwise the door answers the model.
-    pub deny_as_text: bool,
-    /// The tools that may run there.
-    pub hosted: Vec<String>,
-}
 
 impl Config {
     fn empty(home: PathBuf) -> Self {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use domain::checkpoint::AgentInfo;
 use domain::id::HookName;
 use domain::json::Object;
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use domain::shell::ShellFacts;
 use domain::tool::CallPlace;
+use guard::clients::facts_of;
 use guard::tools::{ToolRow, shell_texts};
 
 /// The knowledge about the agent in a host: every name is one of its tools, and its calls run in its folder.
@@ -48,16 +49,6 @@ impl AgentInfo for HostKnowledge {
     fn place(&self, _name: &str) -> CallPlace {
         CallPlace::in_folder(real(&self.cwd).display())
     }
-}
-
-/// What shell texts of one call would do, in a folder of a workspace.
-pub(crate) fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
-    if texts.is_empty() {
-        return Arc::default();
-    }
-    // Several run one after another, each in a shell of its own.
-    let text = texts.join("\n");
-    Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
 }
 
 /// The real path of a folder, as far as there is one.

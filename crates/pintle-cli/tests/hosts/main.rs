@@ -4,5 +4,6 @@
 
 mod agents;
 mod cells;
+mod door;
 mod model;
 mod world;

@@ -3,12 +3,14 @@
 mod asks;
 mod calls;
 mod door;
+mod door_records;
 mod every_agent;
 mod faults;
 mod install;
 mod models;
+mod packed;
 mod people;
 mod plugins;
 mod reconciled;
 mod taken_away;
-mod upstream;
+pub(crate) mod upstream;
