@@ -1,11 +1,13 @@
 //! The body of a request: bounded in length, in time and in the room that all of them take, and unpacked.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use http_body_util::LengthLimitError;
 
 use crate::door::{ModelDoor, Room};
 use crate::packed::{NotUnpacked, Packing, UNPACKED};
@@ -34,10 +36,8 @@ pub(crate) async fn taken(
         refused
     })?;
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let too_large = || {
-        let why = format!("the body is larger than {MAX_BODY_BYTES} bytes, or was cut off");
-        refused(StatusCode::PAYLOAD_TOO_LARGE, &why)
-    };
+    let too_large =
+        || refused(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than {MAX_BODY_BYTES} bytes"));
     if length.is_some_and(|length: usize| length > MAX_BODY_BYTES) {
         return Err(too_large());
     }
@@ -47,7 +47,11 @@ pub(crate) async fn taken(
         let why = format!("the body did not come within {} s", BODY_TIME.as_secs());
         return Err(refused(StatusCode::REQUEST_TIMEOUT, &why));
     };
-    let body = body.map_err(|_| too_large())?;
+    let body = body.map_err(|error| match error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) {
+        true => too_large(),
+        // Whoever serves the door may have cut it, because nothing came any more.
+        false => refused(StatusCode::REQUEST_TIMEOUT, &format!("the body is not whole: {error}")),
+    })?;
     room.shrink(body.len());
     let (body, room) = match packing {
         None => (body.into(), room),

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
-use crate::spending::{Budget, Ledger, Payer};
+use crate::spending::{Payer, SpendingBudget, SpendingLedger};
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
@@ -37,7 +37,7 @@ pub struct VendorSettings {
     /// The operator's key for it: for guests who bring none of their own.
     pub key: Option<VendorKey>,
     /// How much may be spent there.
-    pub budget: Budget,
+    pub budget: SpendingBudget,
 }
 
 /// Whose hooks a request is put to, and whose key goes on: whoever serves a door puts this into the extensions of each
@@ -125,7 +125,7 @@ fn behind(mut settings: BTreeMap<Vendor, VendorSettings>) -> Result<BTreeMap<Ven
 pub struct ModelDoor {
     vendors: BTreeMap<Vendor, Behind>,
     keeper: Arc<Mutex<Keeper>>,
-    ledger: Arc<Mutex<Ledger>>,
+    ledger: Arc<Mutex<SpendingLedger>>,
     room: Arc<Semaphore>,
 }
 
@@ -219,8 +219,8 @@ pub(crate) struct Session {
 /// What a request may spend, and of whose.
 #[derive(Clone)]
 struct Purse {
-    ledger: Arc<Mutex<Ledger>>,
-    budget: Budget,
+    ledger: Arc<Mutex<SpendingLedger>>,
+    budget: SpendingBudget,
     payer: Payer,
 }
 

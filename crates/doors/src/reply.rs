@@ -24,6 +24,12 @@ pub fn turned_away(path: &str, status: StatusCode, why: &str) -> Response {
     refusal(wire, status, why)
 }
 
+/// The answer where no door is, in the same words.
+pub fn nothing_at(path: &str) -> Response {
+    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
+    turned_away(path, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+}
+
 pub(crate) fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
     let mut response = Response::new(Body::from(wire.error(status.as_u16(), why)));
     *response.status_mut() = status;

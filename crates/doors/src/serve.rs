@@ -20,7 +20,7 @@ use crate::body::taken;
 use crate::door::{DoorGuest, DoorHost, ModelDoor, Session};
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
-use crate::reply::{refusal, turned_away};
+use crate::reply::{nothing_at, refusal, turned_away};
 use crate::request::SeenRequest;
 use crate::spans::{JsonDocument, Kind};
 use crate::strict::folded;
@@ -68,9 +68,7 @@ pub fn local(door: Arc<ModelDoor>, host: Arc<dyn DoorHost>) -> Router {
 }
 
 async fn nothing_here(request: Request) -> Response {
-    let path = request.uri().path();
-    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
-    turned_away(path, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+    nothing_at(request.uri().path())
 }
 
 async fn messages(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {

@@ -42,7 +42,7 @@ pub struct Limit {
 
 /// How much may be spent at one vendor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct SpendingBudget {
     /// By one session.
     pub session: Limit,
     /// By one key, on one day of UTC.
@@ -51,7 +51,7 @@ pub struct Budget {
     pub prices: BTreeMap<String, Price>,
 }
 
-impl Budget {
+impl SpendingBudget {
     /// What `model` costs: by the longest name that fits.
     fn price(&self, model: &str) -> Option<Price> {
         let fits = |name: &&String| match name.strip_suffix('*') {
@@ -111,16 +111,16 @@ pub struct Payer {
 
 /// What keys spent today.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct SpendingLedger {
     day: Date,
     keys: BTreeMap<Payer, Spent>,
 }
 
-impl Ledger {
+impl SpendingLedger {
     /// Why a request for `model` does not leave: what `session` or `payer` may spend is spent.
     pub fn refusal(
         &mut self,
-        budget: &Budget,
+        budget: &SpendingBudget,
         (session, payer): (Spent, &Payer),
         model: &str,
         now: Timestamp,
@@ -138,7 +138,13 @@ impl Ledger {
     }
 
     /// Notes what an answer of `model` came to: that with its price.
-    pub fn spend(&mut self, budget: &Budget, payer: &Payer, (model, tokens): (&str, Tokens), now: Timestamp) -> Spent {
+    pub fn spend(
+        &mut self,
+        budget: &SpendingBudget,
+        payer: &Payer,
+        (model, tokens): (&str, Tokens),
+        now: Timestamp,
+    ) -> Spent {
         self.turn_over(now);
         let nano_dollars = budget.price(model).map_or(0, |price| price.of(tokens));
         let spent = Spent { tokens, nano_dollars };
@@ -176,7 +182,7 @@ mod tests {
         let price = |read_milli| Price { read_milli, ..Price::default() };
         let prices = [("gpt-5*", 1), ("gpt-5-mini*", 2), ("gpt-5-mini", 3), ("*", 4)];
         let prices = prices.map(|(name, read)| (name.to_owned(), price(read))).into();
-        let mut budget = Budget { prices, ..Budget::default() };
+        let mut budget = SpendingBudget { prices, ..SpendingBudget::default() };
         for (model, expected) in [("gpt-5", 1), ("gpt-5-mini", 3), ("gpt-5-mini-2026", 2), ("other", 4)] {
             assert_eq!(budget.price(model), Some(price(expected)), "{model}");
         }
@@ -196,10 +202,11 @@ mod tests {
     #[test]
     fn a_budget_that_is_spent_refuses_until_the_next_day_and_for_its_own_key_only() {
         let day = Limit { tokens: Some(100), milli_dollars: None };
-        let (budget, mut ledger) = (Budget { day, ..Budget::default() }, Ledger::default());
+        let (budget, mut ledger) = (SpendingBudget { day, ..SpendingBudget::default() }, SpendingLedger::default());
         let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
-        let refusal =
-            |ledger: &mut Ledger, key: &str, now| ledger.refusal(&budget, (Spent::default(), &payer(key)), "m", now);
+        let refusal = |ledger: &mut SpendingLedger, key: &str, now| {
+            ledger.refusal(&budget, (Spent::default(), &payer(key)), "m", now)
+        };
         ledger.spend(&budget, &payer("a"), ("m", tokens(60, 39)), today);
         assert_eq!(refusal(&mut ledger, "a", today), None);
         ledger.spend(&budget, &payer("a"), ("m", tokens(1, 0)), today);
@@ -213,8 +220,8 @@ mod tests {
     fn a_budget_in_dollars_needs_prices_and_holds_for_a_session() {
         let session = Limit { tokens: None, milli_dollars: Some(5) };
         let price = Price { read_milli: 1000, cached_milli: 1000, written_milli: 2000 };
-        let budget = Budget { session, prices: [("m".to_owned(), price)].into(), ..Budget::default() };
-        let (mut ledger, now) = (Ledger::default(), at("2026-11-26T12:00:00Z"));
+        let budget = SpendingBudget { session, prices: [("m".to_owned(), price)].into(), ..SpendingBudget::default() };
+        let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
         let mut spent = Spent::default();
         assert!(ledger.refusal(&budget, (spent, &payer("a")), "other", now).unwrap().contains("no price"));
         assert_eq!(ledger.refusal(&budget, (spent, &payer("a")), "m", now), None);

@@ -46,6 +46,7 @@ mod media_type;
 mod methods;
 mod model_doors;
 mod nodes;
+mod noticed;
 pub mod openapi;
 mod outage;
 mod outcome;
@@ -67,6 +68,7 @@ mod run;
 mod run_output;
 mod runs;
 mod secret;
+mod served;
 mod session_name;
 mod settings;
 mod shown;
@@ -96,6 +98,7 @@ use hub::Hub;
 use lanes::Lanes;
 use model_doors::ModelDoors;
 use nodes::Nodes;
+use noticed::Noticed;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -129,6 +132,8 @@ pub(crate) struct Desk {
     pub(crate) webhooks: Webhooks,
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
+    /// Which approvals people were told of.
+    pub(crate) noticed: Mutex<Noticed>,
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
@@ -210,7 +215,8 @@ impl Gateway {
         model_doors.follow(&host);
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor, model_doors };
+        let noticed = Mutex::default();
+        let desk = Desk { webhooks, answers: Notify::new(), noticed, repeats, limits, doctor, model_doors };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

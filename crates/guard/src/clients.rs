@@ -68,7 +68,7 @@ pub fn client_protects(
         }),
         host_raw: Object::new(),
     };
-    protects(&event, &GuardedFiles { home, own })
+    protects(&event, &GuardedFiles { home, own, lifted: false })
 }
 
 /// The host that calls itself `user_agent`, as far as that can be guessed.

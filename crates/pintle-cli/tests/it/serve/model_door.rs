@@ -247,5 +247,3 @@ fn another_configuration_opens_and_closes_doors_and_keeps_what_it_knows() {
     people.server.until("the new configuration is in force");
     assert_eq!(ask(&people, OPENAI, "", "hello").status, 401);
 }
-
-fn unused(_: &Server, _: Stdio) {}
