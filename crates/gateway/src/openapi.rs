@@ -121,8 +121,8 @@ pub struct RouteRow {
     pub open: bool,
     /// Whether it takes a body.
     pub takes: bool,
-    /// Whether who it is is said in `X-Pintle-Key`, and nowhere else.
-    pub by_door_key: bool,
+    /// The header that alone says who it is, where it is one.
+    pub only_header: Option<&'static str>,
 }
 
 /// Every route, as it is served.
@@ -141,7 +141,7 @@ pub fn rows() -> Vec<RouteRow> {
             least,
             open,
             takes: route.takes.is_some(),
-            by_door_key: matches!(route.asks, Asks::DoorKey(_)),
+            only_header: matches!(route.asks, Asks::DoorKey(_)).then_some("X-Pintle-Key"),
         }
     };
     routes().map(row).collect()

@@ -132,7 +132,7 @@ fn read_budget(raw: RawDoorBudget, prices: BTreeMap<String, RawDoorPrice>) -> Re
     let RawDoorBudget { session_tokens, session_usd, day_tokens, day_usd } = raw;
     let limit = |tokens, usd: Option<f64>, key: &str| {
         let milli_dollars = usd.map(|usd| milli(usd, &["budget", key])).transpose()?;
-        Ok(DoorLimit { tokens, milli_dollars })
+        Ok::<_, EntryProblem>(DoorLimit { tokens, milli_dollars })
     };
     let session = limit(session_tokens, session_usd, "session_usd")?;
     let day = limit(day_tokens, day_usd, "day_usd")?;

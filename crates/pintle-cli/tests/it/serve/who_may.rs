@@ -223,7 +223,7 @@ fn expected(route: &RouteRow, brings: Brings, from: From, open: bool) -> u16 {
     if route.least == "nobody" {
         return well(route, brings);
     }
-    if route.by_door_key {
+    if route.only_header.is_some() {
         let role = match brings {
             Brings::DoorKey => Some("admin"),
             Brings::ViewerDoorKey => Some("viewer"),
