@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
-use crate::spending::{Payer, SpendingBudget, SpendingLedger};
+use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger};
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
@@ -65,6 +65,15 @@ pub struct DoorVisit {
     pub turn: String,
     /// How the client calls itself: a guess is made of it, and nothing depends on it but names of tools.
     pub user_agent: String,
+}
+
+/// What a client says of itself beside its request.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientSays<'h> {
+    /// The session that it names, if it does.
+    pub(crate) claim: Option<&'h str>,
+    /// How it calls itself.
+    pub(crate) user_agent: &'h str,
 }
 
 /// Whose hooks are asked.
@@ -163,8 +172,9 @@ impl ModelDoor {
         &self,
         guest: &DoorGuest,
         (wire, request): (Wire, &SeenRequest),
-        (claim, user_agent): (Option<&str>, &str),
+        says: ClientSays<'_>,
     ) -> Result<Session, String> {
+        let ClientSays { claim, user_agent } = says;
         let session = session_name(wire.name(), &guest.space, claim, request);
         // What is kept of one is never found by another, whatever the digests are.
         let name = if guest.space.is_empty() { session.clone() } else { format!("{} {session}", guest.space) };
@@ -185,8 +195,8 @@ impl ModelDoor {
             keeper: self.keeper.clone(),
             hosted: settings.hosted.clone(),
             deny: settings.deny,
+            ledger: self.ledger.clone(),
             purse: Purse {
-                ledger: self.ledger.clone(),
                 budget: settings.budget.clone(),
                 payer: Payer { vendor: wire.vendor().name(), key: guest.payer.clone() },
             },
@@ -213,15 +223,8 @@ pub(crate) struct Session {
     keeper: Arc<Mutex<Keeper>>,
     pub(crate) hosted: BTreeSet<String>,
     pub(crate) deny: DenyMode,
-    purse: Purse,
-}
-
-/// What a request may spend, and of whose.
-#[derive(Clone)]
-struct Purse {
     ledger: Arc<Mutex<SpendingLedger>>,
-    budget: SpendingBudget,
-    payer: Payer,
+    purse: Purse,
 }
 
 /// What became of a call, and what else is to be kept of it.
@@ -242,9 +245,8 @@ impl Session {
 
     /// Why no request may leave any more: what it may spend is spent. Kept in the record.
     pub(crate) fn overspent(&self) -> Option<String> {
-        let Purse { ledger, budget, payer } = &self.purse;
         let spent = self.kept(|keeper| keeper.spent(&self.name));
-        let why = locked(ledger).refusal(budget, (spent, payer), &self.model, Timestamp::now())?;
+        let why = locked(&self.ledger).refusal(&self.purse, spent, &self.model, Timestamp::now())?;
         let why = format!("the budget is spent: {why}");
         self.hooks.refused(CheckpointKind::BeforeLlm, &why);
         Some(why)
@@ -252,10 +254,9 @@ impl Session {
 
     /// Notes what an answer cost.
     pub(crate) fn spend(&self, tokens: Tokens, is_told: bool) {
-        let Purse { ledger, budget, payer } = &self.purse;
-        let spent = locked(ledger).spend(budget, payer, (&self.model, tokens), Timestamp::now());
+        let spent = locked(&self.ledger).spend(&self.purse, (&self.model, tokens), Timestamp::now());
         self.kept(|keeper| keeper.spend(&self.name, spent));
-        let cost = match budget.prices.is_empty() {
+        let cost = match self.purse.budget.prices.is_empty() {
             true => String::new(),
             false => format!(", {} millionths of a dollar", spent.nano_dollars / 1000),
         };

@@ -2,8 +2,8 @@
 //!
 //! Pure: [`spans`] finds values in JSON text and changes one without another, [`sse`] cuts events, `strict` reads members
 //! in one form only; [`request`] is what an agent asks and [`answer`] how an answer is worked, both in one form for all
-//! wires; [`anthropic`], [`gemini`], [`openai`] and [`responses`] are the wires, [`wire`] their table; [`keeper`] knows what became of what was said
-//! before, [`tokens`] what answers cost and [`spending`] who may spend how much.
+//! wires; [`anthropic`], [`gemini`], [`openai`] and [`responses`] are the wires, [`wire`] their table; [`keeper`] knows what
+//! became of what was said before, [`tokens`] what answers cost and [`spending`] who may spend how much.
 //!
 //! Effects: [`door`] knows vendors and sessions, [`upstream`] asks a vendor, `inbound` puts to the hooks what a request
 //! brings, `talk` works an answer, `packed` undoes compression, [`serve`] is all of it over HTTP.

@@ -17,7 +17,7 @@ use url::form_urlencoded;
 
 use crate::answer::AnswerTo;
 use crate::body::taken;
-use crate::door::{DoorGuest, DoorHost, ModelDoor, Session};
+use crate::door::{ClientSays, DoorGuest, DoorHost, ModelDoor, Session};
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
 use crate::reply::{nothing_at, refusal, turned_away};
@@ -236,7 +236,8 @@ async fn session(
         let why = format!("`{SESSION}` is longer than {MAX_SESSION_NAME} bytes");
         return Err(Box::new(refusal(wire, StatusCode::BAD_REQUEST, &why)));
     }
-    let session = door.session(guest, (wire, seen), (claim, header("user-agent").unwrap_or_default())).await;
+    let says = ClientSays { claim, user_agent: header("user-agent").unwrap_or_default() };
+    let session = door.session(guest, (wire, seen), says).await;
     let session = session.map_err(|why| Box::new(refusal(wire, StatusCode::FORBIDDEN, &why)))?;
     if session.visited.is_new {
         session.hooks.tell(ObservedEvent::SessionStart);

@@ -109,6 +109,15 @@ pub struct Payer {
     pub key: String,
 }
 
+/// What may be spent, and of whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purse {
+    /// How much.
+    pub budget: SpendingBudget,
+    /// Whose.
+    pub payer: Payer,
+}
+
 /// What keys spent today.
 #[derive(Debug, Default)]
 pub struct SpendingLedger {
@@ -117,11 +126,11 @@ pub struct SpendingLedger {
 }
 
 impl SpendingLedger {
-    /// Why a request for `model` does not leave: what `session` or `payer` may spend is spent.
+    /// Why a request for `model` does not leave: what `session` or its payer may spend is spent.
     pub fn refusal(
         &mut self,
-        budget: &SpendingBudget,
-        (session, payer): (Spent, &Payer),
+        Purse { budget, payer }: &Purse,
+        session: Spent,
         model: &str,
         now: Timestamp,
     ) -> Option<String> {
@@ -138,17 +147,11 @@ impl SpendingLedger {
     }
 
     /// Notes what an answer of `model` came to: that with its price.
-    pub fn spend(
-        &mut self,
-        budget: &SpendingBudget,
-        payer: &Payer,
-        (model, tokens): (&str, Tokens),
-        now: Timestamp,
-    ) -> Spent {
+    pub fn spend(&mut self, purse: &Purse, (model, tokens): (&str, Tokens), now: Timestamp) -> Spent {
         self.turn_over(now);
-        let nano_dollars = budget.price(model).map_or(0, |price| price.of(tokens));
+        let nano_dollars = purse.budget.price(model).map_or(0, |price| price.of(tokens));
         let spent = Spent { tokens, nano_dollars };
-        self.keys.entry(payer.clone()).or_default().add(spent);
+        self.keys.entry(purse.payer.clone()).or_default().add(spent);
         spent
     }
 
@@ -202,14 +205,15 @@ mod tests {
     #[test]
     fn a_budget_that_is_spent_refuses_until_the_next_day_and_for_its_own_key_only() {
         let day = Limit { tokens: Some(100), milli_dollars: None };
-        let (budget, mut ledger) = (SpendingBudget { day, ..SpendingBudget::default() }, SpendingLedger::default());
+        let budget = SpendingBudget { day, ..SpendingBudget::default() };
+        let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
+        let mut ledger = SpendingLedger::default();
         let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
-        let refusal = |ledger: &mut SpendingLedger, key: &str, now| {
-            ledger.refusal(&budget, (Spent::default(), &payer(key)), "m", now)
-        };
-        ledger.spend(&budget, &payer("a"), ("m", tokens(60, 39)), today);
+        let refusal =
+            |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), Spent::default(), "m", now);
+        ledger.spend(&of("a"), ("m", tokens(60, 39)), today);
         assert_eq!(refusal(&mut ledger, "a", today), None);
-        ledger.spend(&budget, &payer("a"), ("m", tokens(1, 0)), today);
+        ledger.spend(&of("a"), ("m", tokens(1, 0)), today);
         let why = "this key has spent 100 of 100 tokens today, until midnight UTC";
         assert_eq!(refusal(&mut ledger, "a", today).as_deref(), Some(why));
         assert_eq!(refusal(&mut ledger, "b", today), None);
@@ -220,13 +224,15 @@ mod tests {
     fn a_budget_in_dollars_needs_prices_and_holds_for_a_session() {
         let session = Limit { tokens: None, milli_dollars: Some(5) };
         let price = Price { read_milli: 1000, cached_milli: 1000, written_milli: 2000 };
-        let budget = SpendingBudget { session, prices: [("m".to_owned(), price)].into(), ..SpendingBudget::default() };
+        let prices = [("m".to_owned(), price)].into();
+        let purse =
+            Purse { budget: SpendingBudget { session, prices, ..SpendingBudget::default() }, payer: payer("a") };
         let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
         let mut spent = Spent::default();
-        assert!(ledger.refusal(&budget, (spent, &payer("a")), "other", now).unwrap().contains("no price"));
-        assert_eq!(ledger.refusal(&budget, (spent, &payer("a")), "m", now), None);
-        spent.add(ledger.spend(&budget, &payer("a"), ("m", tokens(3000, 1000)), now));
-        let why = ledger.refusal(&budget, (spent, &payer("a")), "m", now);
+        assert!(ledger.refusal(&purse, spent, "other", now).unwrap().contains("no price"));
+        assert_eq!(ledger.refusal(&purse, spent, "m", now), None);
+        spent.add(ledger.spend(&purse, ("m", tokens(3000, 1000)), now));
+        let why = ledger.refusal(&purse, spent, "m", now);
         assert_eq!(why.as_deref(), Some("this session has spent $0.005 of $0.005"));
     }
 }
