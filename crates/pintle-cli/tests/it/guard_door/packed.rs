@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use super::models::{OPENAI, guarded};
 use super::upstream::said;
@@ -21,8 +22,12 @@ fn brotli(text: &[u8]) -> Vec<u8> {
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut gzip = Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    gzip.stdin.take().unwrap().write_all(text).unwrap();
-    gzip.wait_with_output().unwrap().stdout
+    let mut stdin = gzip.stdin.take().unwrap();
+    // Both at once: what it makes may be more than a pipe holds.
+    thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(text).unwrap());
+        gzip.wait_with_output().unwrap().stdout
+    })
 }
 
 #[test]
