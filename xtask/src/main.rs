@@ -150,6 +150,8 @@ const ERRANDS: &[Errand] = &[
             "--bench",
             "evidence",
             "--bench",
+            "door",
+            "--bench",
             "scale",
             "--bench",
             "sessions",

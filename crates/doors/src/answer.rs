@@ -4,6 +4,7 @@ use domain::json::{Object, Value};
 
 use crate::request::{HostedTool, SeenRequest};
 use crate::spans::{JsonDocument, Node};
+use crate::tokens::Tally;
 
 /// A call that a model wants, whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,6 +181,8 @@ pub trait AnswerMachine: Send {
     fn rule(&mut self, ruling: CallRuling);
     /// The text that the client got, once it is over.
     fn said(&self) -> String;
+    /// What the vendor says that it cost so far.
+    fn tally(&self) -> Tally;
     /// Bytes that keep a connection awake while a person thinks; none where there are none.
     fn keep_alive(&self) -> Option<&'static [u8]>;
 }

@@ -1,7 +1,7 @@
 //! The door: its vendors, what it keeps, and the sessions whose hooks it asks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use domain::checkpoint::CheckpointKind;
@@ -17,7 +17,9 @@ use uuid::Uuid;
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
-use crate::upstream::{Upstream, UpstreamError};
+use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger};
+use crate::tokens::Tokens;
+use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
 
 /// Names the space of ids of turns.
@@ -32,6 +34,24 @@ pub struct VendorSettings {
     pub deny: DenyMode,
     /// The tools that may run there.
     pub hosted: BTreeSet<String>,
+    /// The operator's key for it: for guests who bring none of their own.
+    pub key: Option<VendorKey>,
+    /// How much may be spent there.
+    pub budget: SpendingBudget,
+}
+
+/// Whose hooks a request is put to, and whose key goes on: whoever serves a door puts this into the extensions of each
+/// request that they let in. A request without it is turned away.
+#[derive(Clone)]
+pub struct DoorGuest {
+    /// The hooks.
+    pub host: Arc<dyn DoorHost>,
+    /// What tells their sessions from those of others; empty where there is nobody else.
+    pub space: String,
+    /// What their spending is counted by: a key.
+    pub payer: String,
+    /// Whose key goes on.
+    pub key: DoorKey,
 }
 
 /// Who speaks to a door.
@@ -45,6 +65,15 @@ pub struct DoorVisit {
     pub turn: String,
     /// How the client calls itself: a guess is made of it, and nothing depends on it but names of tools.
     pub user_agent: String,
+}
+
+/// What a client says of itself beside its request.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientSays<'h> {
+    /// The session that it names, if it does.
+    pub(crate) claim: Option<&'h str>,
+    /// How it calls itself.
+    pub(crate) user_agent: &'h str,
 }
 
 /// Whose hooks are asked.
@@ -91,11 +120,21 @@ impl Room {
     }
 }
 
+fn behind(mut settings: BTreeMap<Vendor, VendorSettings>) -> Result<BTreeMap<Vendor, Behind>, UpstreamError> {
+    let one = |vendor: Vendor| {
+        let settings = settings.remove(&vendor).unwrap_or_default();
+        let base = settings.base_url.as_deref().unwrap_or(vendor.address());
+        let upstream = Upstream::new(vendor, base, settings.key.clone())?;
+        Ok((vendor, Behind { upstream, settings }))
+    };
+    Vendor::ALL.into_iter().map(one).collect()
+}
+
 /// A model door.
 pub struct ModelDoor {
-    host: Arc<dyn DoorHost>,
     vendors: BTreeMap<Vendor, Behind>,
     keeper: Arc<Mutex<Keeper>>,
+    ledger: Arc<Mutex<SpendingLedger>>,
     room: Arc<Semaphore>,
 }
 
@@ -104,15 +143,18 @@ impl ModelDoor {
     ///
     /// # Errors
     /// An address is none, or no client can be made.
-    pub fn new(host: Arc<dyn DoorHost>, mut settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
-        let behind = |vendor: Vendor| {
-            let settings = settings.remove(&vendor).unwrap_or_default();
-            let base = settings.base_url.as_deref().unwrap_or(vendor.address());
-            Ok((vendor, Behind { upstream: Upstream::new(base)?, settings }))
-        };
-        let vendors = Vendor::ALL.into_iter().map(behind).collect::<Result<_, UpstreamError>>()?;
+    pub fn new(settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
         let room = Arc::new(Semaphore::new(MAX_WORKED_BYTES / ROOM_BYTES));
-        Ok(Self { host, vendors, keeper: Arc::default(), room })
+        Ok(Self { vendors: behind(settings)?, keeper: Arc::default(), ledger: Arc::default(), room })
+    }
+
+    /// The same door with other settings: what it keeps of sessions stays.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with(&self, settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
+        let (keeper, ledger, room) = (self.keeper.clone(), self.ledger.clone(), self.room.clone());
+        Ok(Self { vendors: behind(settings)?, keeper, ledger, room })
     }
 
     /// Room for a request of `bytes`, if there is any.
@@ -125,19 +167,22 @@ impl ModelDoor {
         &self.vendors[&wire.vendor()].upstream
     }
 
-    /// The session that `request` belongs to.
+    /// The session of `guest` that `request` belongs to.
     pub(crate) async fn session(
         &self,
-        wire: Wire,
-        request: &SeenRequest,
-        (claim, user_agent): (Option<&str>, &str),
+        guest: &DoorGuest,
+        (wire, request): (Wire, &SeenRequest),
+        says: ClientSays<'_>,
     ) -> Result<Session, String> {
-        let name = session_name(wire.name(), claim, request);
+        let ClientSays { claim, user_agent } = says;
+        let session = session_name(wire.name(), &guest.space, claim, request);
+        // What is kept of one is never found by another, whatever the digests are.
+        let name = if guest.space.is_empty() { session.clone() } else { format!("{} {session}", guest.space) };
         let turn = request.turn();
-        let visited = lock(&self.keeper).visit(&name, turn, Timestamp::now());
+        let visited = locked(&self.keeper).visit(&name, turn, Timestamp::now());
         let turn = Uuid::new_v5(&TURNS, format!("{name}/{turn}").as_bytes()).to_string();
-        let visit = DoorVisit { wire, session: name.clone(), turn, user_agent: user_agent.to_owned() };
-        let hooks = self.host.hooks(&visit).await?;
+        let visit = DoorVisit { wire, session, turn, user_agent: user_agent.to_owned() };
+        let hooks = guest.host.hooks(&visit).await?;
         let settings = &self.vendors[&wire.vendor()].settings;
         Ok(Session {
             wire,
@@ -146,16 +191,21 @@ impl ModelDoor {
             visit,
             visited,
             hooks,
-            host: self.host.clone(),
+            host: guest.host.clone(),
             keeper: self.keeper.clone(),
             hosted: settings.hosted.clone(),
             deny: settings.deny,
+            ledger: self.ledger.clone(),
+            purse: Purse {
+                budget: settings.budget.clone(),
+                payer: Payer { vendor: wire.vendor().name(), key: guest.payer.clone() },
+            },
         })
     }
 }
 
-fn lock(keeper: &Mutex<Keeper>) -> std::sync::MutexGuard<'_, Keeper> {
-    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One request of a session, with the hooks that it is put to.
@@ -173,6 +223,8 @@ pub(crate) struct Session {
     keeper: Arc<Mutex<Keeper>>,
     pub(crate) hosted: BTreeSet<String>,
     pub(crate) deny: DenyMode,
+    ledger: Arc<Mutex<SpendingLedger>>,
+    purse: Purse,
 }
 
 /// What became of a call, and what else is to be kept of it.
@@ -188,7 +240,33 @@ pub(crate) struct Ruled {
 impl Session {
     /// Asks the keeper, or tells it.
     pub(crate) fn kept<T>(&self, work: impl FnOnce(&mut Keeper) -> T) -> T {
-        work(&mut lock(&self.keeper))
+        work(&mut locked(&self.keeper))
+    }
+
+    /// Why no request may leave any more: what it may spend is spent. Kept in the record.
+    pub(crate) fn overspent(&self) -> Option<String> {
+        let spent = self.kept(|keeper| keeper.spent(&self.name));
+        let why = locked(&self.ledger).refusal(&self.purse, spent, &self.model, Timestamp::now())?;
+        let why = format!("the budget is spent: {why}");
+        self.hooks.refused(CheckpointKind::BeforeLlm, &why);
+        Some(why)
+    }
+
+    /// Notes what an answer cost.
+    pub(crate) fn spend(&self, tokens: Tokens, is_told: bool) {
+        let spent = locked(&self.ledger).spend(&self.purse, (&self.model, tokens), Timestamp::now());
+        self.kept(|keeper| keeper.spend(&self.name, spent));
+        let cost = match self.purse.budget.prices.is_empty() {
+            true => String::new(),
+            false => format!(", {} millionths of a dollar", spent.nano_dollars / 1000),
+        };
+        let guessed = if is_told { "" } else { " (guessed by its length: the vendor does not say it)" };
+        let Tokens { read, cached, written } = tokens;
+        let text = format!(
+            "usage of `{}`: {read} tokens read, {cached} of them cached, {written} written{cost}{guessed}",
+            self.model
+        );
+        self.hooks.noted(CheckpointKind::AfterLlm, &text);
     }
 
     /// Reads a body of this session's.

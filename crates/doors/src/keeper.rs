@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::answer::Exchange;
 use crate::request::{SeenMessage, SeenRequest, Speaker};
 use crate::spans::{Edits, Kind};
+use crate::spending::Spent;
 
 mod items;
 
@@ -72,6 +73,7 @@ struct KeptSession {
     exchanges: Vec<Exchange>,
     /// Texts that stand behind results, by calls.
     notes: BTreeMap<String, String>,
+    spent: Spent,
 }
 
 /// What is new about a request.
@@ -105,6 +107,7 @@ impl Keeper {
             texts: BTreeMap::new(),
             exchanges: Vec::new(),
             notes: BTreeMap::new(),
+            spent: Spent::default(),
         };
         self.0.entry(session.to_owned()).or_insert_with(new)
     }
@@ -133,6 +136,18 @@ impl Keeper {
     pub fn keep_note(&mut self, session: &str, call: &str, note: String) {
         if let Some(kept) = self.0.get_mut(session).filter(|kept| kept.notes.len() < MAX_PER_SESSION) {
             kept.notes.insert(call.to_owned(), note);
+        }
+    }
+
+    /// What a session spent.
+    pub fn spent(&self, session: &str) -> Spent {
+        self.0.get(session).map(|kept| kept.spent).unwrap_or_default()
+    }
+
+    /// Adds what a session spent.
+    pub fn spend(&mut self, session: &str, spent: Spent) {
+        if let Some(kept) = self.0.get_mut(session) {
+            kept.spent.add(spent);
         }
     }
 
@@ -292,15 +307,16 @@ pub fn with_messages(request: &SeenRequest, messages: &[String]) -> String {
     edits.apply(&request.document.text)
 }
 
-/// The name of a session, of what tells it apart.
-pub fn session_name(wire: &str, claim: Option<&str>, request: &SeenRequest) -> String {
+/// The name of a session, of what tells it apart; `space` are those whose it is, if there are others.
+pub fn session_name(wire: &str, space: &str, claim: Option<&str>, request: &SeenRequest) -> String {
     let of = |speaker: Speaker| {
         let message = request.messages.iter().find(|message| message.speaker == speaker && !message.texts.is_empty());
         message.map(|message| message.texts.iter().map(|text| text.text.as_str()).collect::<String>())
     };
     let (system, user) = (of(Speaker::System).unwrap_or_default(), of(Speaker::User).unwrap_or_default());
     let own = [wire, claim.unwrap_or_default(), request.claim.as_deref().unwrap_or_default(), &system, &user];
-    let digest = key(&own);
+    let whose = Some(space).filter(|space| !space.is_empty());
+    let digest = key(&whose.into_iter().chain(own).collect::<Vec<_>>());
     let hex: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{wire}:{hex}")
 }

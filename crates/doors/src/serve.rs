@@ -1,35 +1,32 @@
 //! The door over HTTP.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
 use domain::checkpoint::ObservedEvent;
 use futures_util::stream;
+use url::form_urlencoded;
 
 use crate::answer::AnswerTo;
-use crate::door::{ModelDoor, Room};
+use crate::body::taken;
+use crate::door::{ClientSays, DoorGuest, DoorHost, ModelDoor, Session};
+use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
+use crate::reply::{nothing_at, refusal, turned_away};
 use crate::request::SeenRequest;
 use crate::spans::{JsonDocument, Kind};
 use crate::strict::folded;
 use crate::talk::{Asked, Talk};
-use crate::upstream::coming;
+use crate::upstream::{DoorKey, coming};
 use crate::wire::Wire;
-
-/// Largest request: what vendors take, and some.
-const MAX_BODY_BYTES: usize = 64 << 20;
-
-/// How long a body may take to come, which holds room meanwhile: clients are on this machine.
-const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// Largest answer of a vendor that is an error.
 const MAX_ERROR_BYTES: usize = 1 << 20;
@@ -40,10 +37,7 @@ const SESSION: &str = "x-pintle-session";
 /// Longest name of a session in that header, in bytes.
 const MAX_SESSION_NAME: usize = 200;
 
-/// Header that tells the vendors' libraries not to try again.
-const NO_RETRY: &str = "x-should-retry";
-
-/// What is served for `door`, to clients of this machine.
+/// What is served for `door` to whoever was let in: to each request with a [`DoorGuest`].
 pub fn router(door: Arc<ModelDoor>) -> Router {
     Router::new()
         .route("/door/anthropic/v1/messages", post(messages))
@@ -54,19 +48,27 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
         .route("/door/gemini/v1beta/models/{action}", post(generate))
         .route("/door/gemini/v1/models/{action}", post(generate))
         .fallback(nothing_here)
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(door)
 }
 
+/// What is served for `door` to clients of this machine, whose hooks are those of `host`.
+pub fn local(door: Arc<ModelDoor>, host: Arc<dyn DoorHost>) -> Router {
+    let (space, payer) = (String::new(), String::new());
+    let guest = DoorGuest { host, space, payer, key: DoorKey::OfClient };
+    router(door).layer(middleware::from_fn(move |mut request: Request, next: Next| {
+        let guest = guest.clone();
+        async move {
+            if let Err((status, why)) = from_this_machine(request.headers()) {
+                return turned_away(request.uri().path(), status, &why);
+            }
+            request.extensions_mut().insert(guest);
+            next.run(request).await
+        }
+    }))
+}
+
 async fn nothing_here(request: Request) -> Response {
-    let path = request.uri().path();
-    let wire = match path.strip_prefix("/door/").and_then(|path| path.split('/').next()) {
-        Some("anthropic") => Wire::Anthropic,
-        Some("gemini") => Wire::Gemini,
-        Some(_) | None => Wire::OpenAi,
-    };
-    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
-    refusal(wire, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+    nothing_at(request.uri().path())
 }
 
 async fn messages(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
@@ -109,53 +111,37 @@ async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Respo
 }
 
 async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    if let Err((status, why)) = entered(request.headers()) {
-        return refusal(Wire::OpenAi, status, &why);
-    }
-    let path = with_query("/models", &request);
-    let (parts, _) = request.into_parts();
-    let asked = door.upstream(Wire::OpenAi).ask((Method::GET, &path), &parts.headers, String::new()).await;
+    let guest = match guest(&request) {
+        Ok(guest) => guest,
+        Err((status, why)) => return refusal(Wire::OpenAi, status, &why),
+    };
+    let path = with_query("/models", &request, guest.key);
+    let upstream = door.upstream(Wire::OpenAi);
+    let asked = match upstream.head(request.headers(), guest.key) {
+        Ok(head) => upstream.ask((Method::GET, &path), head, String::new()).await,
+        Err(error) => Err(error),
+    };
     match asked {
         Ok(answer) => through(answer),
         Err(error) => refusal(Wire::OpenAi, StatusCode::BAD_GATEWAY, &error.to_string()),
     }
 }
 
-/// A path with the query of a request.
-fn with_query(path: &str, request: &Request) -> String {
-    request.uri().query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+/// Whoever speaks, if they were let in and no page in a browser sends it.
+fn guest(request: &Request) -> Result<DoorGuest, (StatusCode, String)> {
+    no_page(request.headers())?;
+    let nobody = || (StatusCode::FORBIDDEN, "nobody said whose hooks are asked".to_owned());
+    request.extensions().get::<DoorGuest>().cloned().ok_or_else(nobody)
 }
 
-/// Whether a request may enter: a page in a browser may not, whatever name it has for this machine; what is compressed
-/// cannot be read.
-pub(crate) fn entered(headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
-    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?").to_owned());
-    if let Some(origin) = text(header::ORIGIN) {
-        let why = format!("pages in a browser have no door here (`Origin: {origin}`)");
-        return Err((StatusCode::FORBIDDEN, why));
-    }
-    if let Some(site) = headers.get("sec-fetch-site").filter(|site| *site == "cross-site") {
-        let why = format!("pages in a browser have no door here (`Sec-Fetch-Site: {}`)", site.to_str().unwrap_or("?"));
-        return Err((StatusCode::FORBIDDEN, why));
-    }
-    let named = text(header::HOST).unwrap_or_default();
-    if !is_this_machine(&named) {
-        let why = format!("`Host: {named}` does not name this machine; expected 127.0.0.1 or localhost");
-        return Err((StatusCode::FORBIDDEN, why));
-    }
-    if let Some(encoding) = text(header::CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
-        let why = format!("the body is compressed ({encoding}); send it as it is");
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
-    }
-    Ok(())
-}
-
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+/// A path with the query of a request: without the key in it, where that of the door goes.
+fn with_query(path: &str, request: &Request, key: DoorKey) -> String {
+    let is_key =
+        |part: &&str| form_urlencoded::parse(part.as_bytes()).any(|(name, _)| matches!(&*name, "access_token" | "key"));
+    let goes = |part: &&str| key == DoorKey::OfClient || !is_key(part);
+    let parts: Vec<&str> = request.uri().query().unwrap_or_default().split('&').filter(goes).collect();
+    let query = parts.join("&");
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// Where a request goes.
@@ -178,40 +164,36 @@ impl<'p> Place<'p> {
 
 async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Response {
     let Place { wire, path, wants_answer, model } = place;
-    if let Err((status, why)) = entered(request.headers()) {
-        return refusal(wire, status, &why);
-    }
-    let path = with_query(path, &request);
+    let guest = match guest(&request) {
+        Ok(guest) => guest,
+        Err((status, why)) => return refusal(wire, status, &why),
+    };
+    let path = with_query(path, &request, guest.key);
     let (parts, body) = request.into_parts();
     let (body, room) = match taken(&door, wire, &parts.headers, body).await {
         Ok(taken) => taken,
         Err(refused) => return *refused,
     };
+    let going = match door.upstream(wire).head(&parts.headers, guest.key) {
+        Ok(head) => head,
+        Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
+    };
     let seen = match wire.read(body) {
         Ok(seen) => SeenRequest { model: model.map_or_else(|| seen.model.clone(), str::to_owned), ..seen },
         Err(error) => return refusal(wire, StatusCode::BAD_REQUEST, &error.to_string()),
     };
-    let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-    let claim = header(SESSION);
-    if claim.is_some_and(|name| name.len() > MAX_SESSION_NAME) {
-        let why = format!("`{SESSION}` is longer than {MAX_SESSION_NAME} bytes");
-        return refusal(wire, StatusCode::BAD_REQUEST, &why);
-    }
-    let session = match door.session(wire, &seen, (claim, header("user-agent").unwrap_or_default())).await {
+    let session = match session(&door, &guest, (wire, &seen), &parts.headers).await {
         Ok(session) => session,
-        Err(why) => return refusal(wire, StatusCode::FORBIDDEN, &why),
+        Err(refused) => return *refused,
     };
-    if session.visited.is_new {
-        session.hooks.tell(ObservedEvent::SessionStart);
-    }
-    if session.visited.is_new_turn {
-        session.note_turn();
+    if wants_answer && let Some(why) = session.overspent() {
+        return refusal(wire, StatusCode::TOO_MANY_REQUESTS, &why);
     }
     let body = match inbound::pass(&session, &seen).await {
         Ok(body) => body,
         Err(Refused(why)) => return refusal(wire, StatusCode::FORBIDDEN, &why),
     };
-    let asked = door.upstream(wire).ask((Method::POST, &path), &parts.headers, body.clone()).await;
+    let asked = door.upstream(wire).ask((Method::POST, &path), going.clone(), body.clone()).await;
     let response = match asked {
         Ok(response) => response,
         Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
@@ -227,7 +209,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Err(why) => return refusal(wire, StatusCode::BAD_GATEWAY, &why),
     };
     let head = coming(response.headers());
-    let asked = Asked { path, headers: parts.headers, body, to: AnswerTo::of(&seen, streams), room };
+    let asked = Asked { path, head: going, body, to: AnswerTo::of(&seen, streams), room };
     let talk = Talk::new((door, session), asked, response);
     if streams && !talk.is_reviewed() {
         return with_head(
@@ -241,32 +223,29 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
     at_once(wire, head, talk).await
 }
 
-/// The body of a request, and the room that it takes.
-async fn taken(door: &ModelDoor, wire: Wire, headers: &HeaderMap, body: Body) -> Result<(String, Room), Box<Response>> {
-    let refused = |status: StatusCode, why: &str| Box::new(refusal(wire, status, why));
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let too_large = || {
-        let why = format!("the body is larger than {MAX_BODY_BYTES} bytes, or was cut off");
-        refused(StatusCode::PAYLOAD_TOO_LARGE, &why)
-    };
-    if length.is_some_and(|length: usize| length > MAX_BODY_BYTES) {
-        return Err(too_large());
+/// The session of a request, told that it goes on.
+async fn session(
+    door: &ModelDoor,
+    guest: &DoorGuest,
+    (wire, seen): (Wire, &SeenRequest),
+    headers: &HeaderMap,
+) -> Result<Session, Box<Response>> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let claim = header(SESSION);
+    if claim.is_some_and(|name| name.len() > MAX_SESSION_NAME) {
+        let why = format!("`{SESSION}` is longer than {MAX_SESSION_NAME} bytes");
+        return Err(Box::new(refusal(wire, StatusCode::BAD_REQUEST, &why)));
     }
-    // One that does not say how long it is may be as long as any.
-    let Some(mut room) = door.room(length.unwrap_or(MAX_BODY_BYTES)) else {
-        let mut busy = refused(StatusCode::SERVICE_UNAVAILABLE, "the door works as many requests as it can; try again");
-        busy.headers_mut().remove(NO_RETRY);
-        busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        return Err(busy);
-    };
-    let Ok(body) = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_BODY_BYTES)).await else {
-        let why = format!("the body did not come within {} s", BODY_TIME.as_secs());
-        return Err(refused(StatusCode::REQUEST_TIMEOUT, &why));
-    };
-    let body = body.map_err(|_| too_large())?;
-    room.shrink(body.len());
-    let body = String::from_utf8(body.into());
-    Ok((body.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?, room))
+    let says = ClientSays { claim, user_agent: header("user-agent").unwrap_or_default() };
+    let session = door.session(guest, (wire, seen), says).await;
+    let session = session.map_err(|why| Box::new(refusal(wire, StatusCode::FORBIDDEN, &why)))?;
+    if session.visited.is_new {
+        session.hooks.tell(ObservedEvent::SessionStart);
+    }
+    if session.visited.is_new_turn {
+        session.note_turn();
+    }
+    Ok(session)
 }
 
 /// An answer that begins when all of it is known.
@@ -357,15 +336,6 @@ fn through(answer: reqwest::Response) -> Response {
     response
 }
 
-fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
-    let mut response = Response::new(Body::from(wire.error(status.as_u16(), why)));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // Whoever asks again is answered the same.
-    response.headers_mut().insert(NO_RETRY, HeaderValue::from_static("false"));
-    response
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,37 +383,6 @@ mod tests {
             (&["application/json", "text/event-stream"], None),
         ] {
             assert_eq!(of(kinds), expected, "{kinds:?}");
-        }
-    }
-
-    #[test]
-    fn pages_have_no_door() {
-        for (name, value, is_let_in) in [
-            ("user-agent", "x", true),
-            ("sec-fetch-site", "same-origin", true),
-            ("sec-fetch-site", "cross-site", false),
-            ("origin", "http://localhost", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static("localhost"));
-            headers.insert(name, HeaderValue::from_static(value));
-            assert_eq!(entered(&headers).is_ok(), is_let_in, "{name}: {value}");
-        }
-    }
-
-    #[test]
-    fn only_names_of_this_machine_are_let_in() {
-        for (host, is_known) in [
-            ("127.0.0.1:8080", true),
-            ("localhost", true),
-            ("[::1]:80", true),
-            ("127.9.9.9", true),
-            ("rebound.example:8080", false),
-            ("localhost.example", false),
-            ("10.0.0.1", false),
-            ("", false),
-        ] {
-            assert_eq!(is_this_machine(host), is_known, "{host}");
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENT
 use crate::door::{ModelDoor, Room, Ruled, Session, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
+use crate::tokens::Tokens;
 
 /// How often a connection is kept awake while a person thinks: well within the patience of every client seen.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -30,13 +31,16 @@ const HOLD: Duration = Duration::from_secs(600);
 /// How long a vendor may say nothing in the middle of an answer.
 const SILENCE: Duration = Duration::from_secs(600);
 
+/// How many bytes are guessed to be a token, where a vendor does not say what an answer cost.
+const BYTES_OF_A_TOKEN: usize = 4;
+
 /// The bytes of a vendor's answer.
 type AnswerBytes = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// A request that left, to be made again with more behind it.
 pub(crate) struct Asked {
     pub(crate) path: String,
-    pub(crate) headers: HeaderMap,
+    pub(crate) head: HeaderMap,
     pub(crate) body: String,
     /// What its answers are to.
     pub(crate) to: AnswerTo,
@@ -58,11 +62,22 @@ pub(crate) struct Talk {
     /// Why it could not be worked to its end.
     pub(crate) broken: Option<String>,
     is_over: bool,
+    /// How many bytes went to the vendor, and how many came.
+    length: (usize, usize),
+    is_paid: bool,
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        // Also what nobody listened to any more was written.
+        self.pay();
+    }
 }
 
 impl Talk {
     pub(crate) fn new((door, session): (Arc<ModelDoor>, Session), asked: Asked, response: reqwest::Response) -> Self {
         let answer = session.wire.answer(asked.to.clone(), session.deny);
+        let sent = asked.body.len();
         Self {
             door,
             session,
@@ -74,6 +89,8 @@ impl Talk {
             passed: Vec::new(),
             broken: None,
             is_over: false,
+            length: (sent, 0),
+            is_paid: false,
         }
     }
 
@@ -113,7 +130,10 @@ impl Talk {
                 }
                 Some(AnswerStep::Broken(why)) => self.breaks(&why),
                 None => match tokio::time::timeout(SILENCE, self.bytes.next()).await {
-                    Ok(Some(Ok(bytes))) => self.answer.feed(&bytes),
+                    Ok(Some(Ok(bytes))) => {
+                        self.length.1 += bytes.len();
+                        self.answer.feed(&bytes);
+                    }
                     // What is missing is noticed by the machine, which knows what belongs to an answer.
                     Ok(Some(Err(_)) | None) | Err(_) => self.answer.end(),
                 },
@@ -127,6 +147,21 @@ impl Talk {
         tracing::warn!("{}: {why}", self.session.wire.name());
         self.session.hooks.refused(CheckpointKind::AfterLlm, why);
         (self.broken, self.is_over) = (Some(why.to_owned()), true);
+    }
+
+    /// Notes what the answer cost, once: what the vendor says, and where it does not, a guess.
+    fn pay(&mut self) {
+        if std::mem::replace(&mut self.is_paid, true) {
+            return;
+        }
+        let (said, is_told) = self.answer.tally().all();
+        let (sent, came) = self.length;
+        let guess = |bytes: usize| (bytes / BYTES_OF_A_TOKEN) as u64;
+        let tokens = match is_told {
+            true => said,
+            false => Tokens { read: said.read.max(guess(sent)), written: said.written.max(guess(came)), ..said },
+        };
+        self.session.spend(tokens, is_told);
     }
 
     fn fail(&mut self, why: &str) -> Option<Bytes> {
@@ -176,18 +211,22 @@ impl Talk {
 
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
+        if let Some(why) = self.session.overspent() {
+            return Err(why);
+        }
         let request = self.session.read(self.asked.body.clone())?;
         let grown = with_messages(&request, messages);
         // What is sent in the client's name is put to the hooks as what the client sends.
         let body = again(&self.session, grown).await.map_err(|Refused(why)| why)?;
         let upstream = self.door.upstream(self.session.wire);
         let place = (Method::POST, self.asked.path.as_str());
-        let response =
-            upstream.ask(place, &self.asked.headers, body.clone()).await.map_err(|error| error.to_string())?;
+        let asked = upstream.ask(place, self.asked.head.clone(), body.clone());
+        let response = asked.await.map_err(|error| error.to_string())?;
         if !response.status().is_success() {
             return Err(format!("the model was told that its calls were refused, and answered {}", response.status()));
         }
         self.asked.room.shrink(body.len());
+        self.length.0 += body.len();
         self.asked.body = body;
         self.bytes = Box::pin(response.bytes_stream());
         Ok(())
@@ -195,6 +234,7 @@ impl Talk {
 
     fn ended(&mut self) {
         self.is_over = true;
+        self.pay();
         if !self.passed.is_empty() {
             return;
         }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use reqwest::Url;
 
+use crate::wire::Vendor;
+
 /// How long a connection to a vendor may take.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
 
@@ -36,6 +38,50 @@ const HOP: [&str; 17] = [
 const NOT_BACK: [&str; 6] =
     ["connection", "content-length", "keep-alive", "set-cookie", "trailer", "transfer-encoding"];
 
+/// Headers of a client that say who pays: where the door's key goes, none of them does.
+const WHO_PAYS: [&str; 7] = [
+    "api-key",
+    "authorization",
+    "openai-organization",
+    "openai-project",
+    "x-api-key",
+    "x-goog-api-key",
+    "x-goog-user-project",
+];
+
+/// Whose key a vendor is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DoorKey {
+    /// What the client sent goes on; the door neither tries nor keeps it.
+    OfClient,
+    /// The operator's; what the client sent stays here.
+    OfDoor,
+}
+
+/// A key for a vendor. Printing it shows `***`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VendorKey(HeaderValue);
+
+impl VendorKey {
+    /// The key `key`, as `vendor` is told it, without the blanks and line ends around it; nothing where it can be none.
+    pub fn new(vendor: Vendor, key: &str) -> Option<Self> {
+        let key = key.trim();
+        let text = match vendor {
+            Vendor::Anthropic | Vendor::Gemini => key.to_owned(),
+            Vendor::OpenAi => format!("Bearer {key}"),
+        };
+        let mut value = HeaderValue::from_str(&text).ok().filter(|_| !key.is_empty())?;
+        value.set_sensitive(true);
+        Some(Self(value))
+    }
+}
+
+impl std::fmt::Debug for VendorKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
 /// Why no answer came.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
@@ -59,43 +105,64 @@ pub enum UpstreamError {
     /// It answers in a form that was not asked for.
     #[error("`{0}` answers compressed, which was not asked for")]
     Compressed(String),
+    /// It is to be asked with a key of the operator's, and there is none.
+    #[error("there is no key for {0} here")]
+    NoKey(&'static str),
 }
 
 /// A vendor, or what stands in its place.
 #[derive(Debug)]
 pub struct Upstream {
     client: reqwest::Client,
+    vendor: Vendor,
     base: String,
     origin: String,
+    key: Option<VendorKey>,
 }
 
 impl Upstream {
-    /// The one at `base`.
+    /// The one at `base`, with a key of the operator's if there is one.
     ///
     /// # Errors
     /// It is not an address, or no client can be made for it.
-    pub fn new(base: &str) -> Result<Self, UpstreamError> {
+    pub fn new(vendor: Vendor, base: &str, key: Option<VendorKey>) -> Result<Self, UpstreamError> {
         let wrong = || UpstreamError::Address(base.to_owned());
         let url = Url::parse(base).ok().filter(|url| matches!(url.scheme(), "http" | "https")).ok_or_else(wrong)?;
         let client = egress::client_for(&url, CONNECT_TIME, None)?;
         let origin = url.origin().ascii_serialization();
-        Ok(Self { client, base: base.trim_end_matches('/').to_owned(), origin })
+        Ok(Self { client, vendor, base: base.trim_end_matches('/').to_owned(), origin, key })
     }
 
-    /// Asks at `path` below its address.
+    /// The head of a request that leaves: of what a client said, all that is for the vendor, with the key `whose`.
+    ///
+    /// # Errors
+    /// There is no such key.
+    pub(crate) fn head(&self, headers: &HeaderMap, whose: DoorKey) -> Result<HeaderMap, UpstreamError> {
+        let mut outgoing = going(headers);
+        outgoing.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        match (whose, &self.key) {
+            (DoorKey::OfClient, _) => {}
+            (DoorKey::OfDoor, None) => return Err(UpstreamError::NoKey(self.vendor.name())),
+            (DoorKey::OfDoor, Some(VendorKey(key))) => {
+                WHO_PAYS.iter().for_each(|name| drop(outgoing.remove(*name)));
+                outgoing.insert(self.vendor.key_header(), key.clone());
+            }
+        }
+        Ok(outgoing)
+    }
+
+    /// Asks at `path` below its address, with a head that [`Self::head`] made.
     ///
     /// # Errors
     /// No answer came that can be handed on.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         (method, path): (Method, &str),
-        headers: &HeaderMap,
+        head: HeaderMap,
         body: String,
     ) -> Result<reqwest::Response, UpstreamError> {
         let url = format!("{}{path}", self.base);
-        let mut outgoing = going(headers);
-        outgoing.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let request = self.client.request(method.clone(), url).headers(outgoing);
+        let request = self.client.request(method.clone(), url).headers(head);
         let request = if method == Method::GET { request } else { request.body(body) };
         let unreached = |cause: String| UpstreamError::Unreached { origin: self.origin.clone(), cause };
         let sent = tokio::time::timeout(SILENCE, request.send()).await;
@@ -106,7 +173,8 @@ impl Upstream {
         if answer.status().is_redirection() {
             return Err(UpstreamError::Redirect(self.origin.clone()));
         }
-        if answer.headers().get_all(header::CONTENT_ENCODING).iter().any(|encoding| encoding != "identity") {
+        let says = |name: HeaderName, plain: &str| answer.headers().get_all(name).iter().all(|it| it == plain);
+        if !says(header::CONTENT_ENCODING, "identity") || !says(header::TRANSFER_ENCODING, "chunked") {
             return Err(UpstreamError::Compressed(self.origin.clone()));
         }
         Ok(answer)
@@ -155,7 +223,36 @@ mod tests {
 
     #[test]
     fn an_address_is_one() {
-        assert!(matches!(Upstream::new("localhost:80"), Err(UpstreamError::Address(_))));
-        assert!(Upstream::new("http://127.0.0.1:1/v1/").is_ok());
+        let upstream = |base: &str| Upstream::new(Vendor::OpenAi, base, None);
+        assert!(matches!(upstream("localhost:80"), Err(UpstreamError::Address(_))));
+        assert!(upstream("http://127.0.0.1:1/v1/").is_ok());
+    }
+
+    #[test]
+    fn where_the_key_of_the_door_goes_no_word_of_the_clients_says_who_pays() {
+        for (vendor, name, value) in [
+            (Vendor::Anthropic, "x-api-key", "ours"),
+            (Vendor::Gemini, "x-goog-api-key", "ours"),
+            (Vendor::OpenAi, "authorization", "Bearer ours"),
+        ] {
+            let upstream = |key| Upstream::new(vendor, "http://127.0.0.1:1", key).unwrap();
+            let mut headers = HeaderMap::new();
+            for name in WHO_PAYS {
+                headers.insert(name, HeaderValue::from_static("theirs"));
+            }
+            let with = upstream(VendorKey::new(vendor, " ours\n"));
+            let said = |head: &HeaderMap| {
+                let all = head.iter().filter(|(name, _)| *name != header::ACCEPT_ENCODING);
+                all.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect::<Vec<_>>()
+            };
+            let head = with.head(&headers, DoorKey::OfDoor).unwrap();
+            assert_eq!(said(&head), [(name.to_owned(), value.to_owned())]);
+            assert!(!format!("{head:?} {with:?}").contains("ours"), "{head:?} {with:?}");
+            assert_eq!(said(&with.head(&headers, DoorKey::OfClient).unwrap()).len(), WHO_PAYS.len());
+            let none = upstream(None).head(&headers, DoorKey::OfDoor);
+            assert!(matches!(none, Err(UpstreamError::NoKey(_))), "{none:?}");
+        }
+        assert_eq!(VendorKey::new(Vendor::OpenAi, " \n"), None);
+        assert_eq!(VendorKey::new(Vendor::OpenAi, "a\nb"), None);
     }
 }

@@ -34,6 +34,15 @@ impl Vendor {
         Self::ALL.into_iter().find(|vendor| vendor.name() == name)
     }
 
+    /// The header in which it is told a key.
+    pub(crate) const fn key_header(self) -> &'static str {
+        match self {
+            Self::Anthropic => "x-api-key",
+            Self::Gemini => "x-goog-api-key",
+            Self::OpenAi => "authorization",
+        }
+    }
+
     /// Where it is reached, as its own libraries write it.
     pub const fn address(self) -> &'static str {
         match self {
@@ -116,11 +125,15 @@ impl Wire {
     /// The body of an error of the kind that `status` is.
     pub fn error(self, status: u16, message: &str) -> String {
         match (self, status) {
+            (Self::Anthropic, 401) => anthropic::error("authentication_error", message),
+            (Self::Anthropic, 429) => anthropic::error("rate_limit_error", message),
             (Self::Anthropic, 403) => anthropic::error("permission_error", message),
             (Self::Anthropic, 404) => anthropic::error("not_found_error", message),
             (Self::Anthropic, 400..500) => anthropic::error("invalid_request_error", message),
             (Self::Anthropic, _) => anthropic::error("api_error", message),
             (Self::Gemini, status) => gemini::error(status, message),
+            (Self::OpenAi | Self::Responses, 401) => openai::error("invalid_api_key", message),
+            (Self::OpenAi | Self::Responses, 429) => openai::error("rate_limit_exceeded", message),
             (Self::OpenAi | Self::Responses, 403) => openai::error("hook_blocked", message),
             (Self::OpenAi | Self::Responses, 404) => openai::error("not_found", message),
             (Self::OpenAi | Self::Responses, 400..500) => openai::error("invalid_request_error", message),

@@ -24,6 +24,7 @@ const PATHS: [&str; 11] = [
     "/v1/media",
     "/guard/v1",
     "/auth",
+    "/door",
 ];
 
 /// What is counted.

@@ -23,7 +23,7 @@ const FORWARDED: [&str; 6] = ["forwarded", "via", "x-real-ip", "cf-connecting-ip
 
 /// The headers that say where a request goes, where it comes from and who sends it: two of one kind may be read in two
 /// ways, by a proxy and here.
-const ONCE: [&str; 9] = [
+const ONCE: [&str; 10] = [
     "host",
     "origin",
     "sec-fetch-site",
@@ -31,6 +31,7 @@ const ONCE: [&str; 9] = [
     "authorization",
     "x-api-key",
     "x-pintle",
+    "x-pintle-key",
     "x-pintle-user",
     "x-pintle-tenant",
 ];

@@ -12,6 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use domain::json::json;
+use doors::reply::vendor_at;
 
 mod auth;
 mod body;
@@ -34,6 +35,7 @@ use reply::{answer, refusal};
 use crate::Shared;
 use crate::claim::cookies;
 use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit, one_host};
+use crate::model_doors;
 use crate::served::{Responder, is_page, routes};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
@@ -74,6 +76,8 @@ fn responder(by: Responder) -> MethodRouter<Arc<Shared>> {
         Responder::SignIn => post(auth::sign_in),
         Responder::SignOut => post(auth::sign_out),
         Responder::Switch => post(auth::switch),
+        Responder::Vendor => post(model_doors::talk),
+        Responder::VendorModels => get(model_doors::talk),
         Responder::Socket => get(upgrade),
         Responder::Page => get(console::page),
         Responder::Asset => get(console::asset),
@@ -132,7 +136,10 @@ async fn enter(
         if Wire::at(&path) == Some(Wire::Anthropic) {
             headers.insert("request-id", id.clone());
         }
-        headers.insert("x-request-id", id);
+        // That of a vendor is what the vendor can be asked about.
+        if !path.starts_with("/door/") || !headers.contains_key("x-request-id") {
+            headers.insert("x-request-id", id);
+        }
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     Ok(response)
@@ -142,7 +149,9 @@ async fn enter(
 async fn with_code(response: Response, path: &str, hint: &str) -> Response {
     let (parts, body) = response.into_parts();
     let kind = parts.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    if !parts.status.is_client_error() || kind.is_some_and(|kind| !kind.starts_with(b"text/plain")) {
+    // What a vendor refuses goes on in its own words.
+    let is_vendors = vendor_at(path).is_some() && parts.status != StatusCode::METHOD_NOT_ALLOWED;
+    if !parts.status.is_client_error() || is_vendors || kind.is_some_and(|kind| !kind.starts_with(b"text/plain")) {
         return Response::from_parts(parts, body);
     }
     // A page of the console stands where the client meant something else.
@@ -194,7 +203,10 @@ async fn upgrade(
 
 async fn nothing_here(request: Request) -> Response {
     let path = request.uri().path();
-    nothing_at(path, &base_hint(path))
+    match vendor_at(path) {
+        Some(_) => doors::reply::nothing_at(path),
+        None => nothing_at(path, &base_hint(path)),
+    }
 }
 
 fn nothing_at(path: &str, hint: &str) -> Response {

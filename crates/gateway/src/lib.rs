@@ -44,6 +44,7 @@ mod lanes;
 mod listening;
 mod media_type;
 mod methods;
+mod model_doors;
 mod nodes;
 mod noticed;
 pub mod openapi;
@@ -86,6 +87,7 @@ pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
 pub use listening::Listening;
+pub use model_doors::vendor_settings;
 pub use settings::{Address, DEFAULT_ADDRESS, ForeignAgents, GatewaySettings, configured_origin, link_user};
 pub use shown::{shown_key, shown_member};
 pub use webhooks::{webhook_list, webhook_retry};
@@ -94,6 +96,7 @@ use agents::Agents;
 use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
+use model_doors::ModelDoors;
 use nodes::Nodes;
 use noticed::Noticed;
 use pushed::Push;
@@ -136,6 +139,7 @@ pub(crate) struct Desk {
     pub(crate) doctor: Doctor,
     /// What this gateway is called by the machines that it guards.
     pub(crate) team_name: String,
+    pub(crate) model_doors: ModelDoors,
 }
 
 /// Who is let in, and how often.
@@ -209,12 +213,14 @@ impl Gateway {
         let rule_admin = host
             .rule_admin()
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
+        let model_doors = ModelDoors::default();
+        model_doors.follow(&host);
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
         let team_name =
             settings.door.public.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
         let (answers, noticed) = (Notify::new(), Mutex::default());
-        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name };
+        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name, model_doors };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),
@@ -279,6 +285,7 @@ impl Gateway {
             reloaded.later.push("gateway".to_owned());
         }
         self.shared.agents.clear();
+        self.shared.desk.model_doors.follow(&host);
         self.shared.life.nodes.describe(&host, self.shared.store.node_id(), None);
         drop(host);
         let mut lines: Vec<String> = reloaded

@@ -34,6 +34,7 @@ pub fn document() -> Value {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
                 "key": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+                "door": { "type": "apiKey", "in": "header", "name": "x-pintle-key" },
                 "session": { "type": "apiKey", "in": "header", "name": "x-pintle" },
                 "cookie": {
                     "type": "apiKey", "in": "cookie", "name": "pintle_ID",
@@ -83,6 +84,8 @@ fn operation(route: &Route) -> Value {
     document["security"] = match route.asks {
         Asks::Nobody => json!([]),
         Asks::For("auth.switch") | Asks::Session => json!([{ "cookie": [], "session": [] }]),
+        // Those of the server's own machine may have a door without one.
+        Asks::DoorKey(_) => json!([{ "door": [] }, {}]),
         Asks::For(_) => json!([{ "token": [] }, { "key": [] }, { "cookie": [], "session": [] }, {}]),
     };
     document
@@ -121,20 +124,34 @@ pub struct RouteRow {
     pub scope: &'static str,
     /// Whether it takes a body.
     pub takes: bool,
+    /// The header that alone says who it is, where it is one.
+    pub only_header: Option<&'static str>,
 }
 
 /// Every route, as it is served.
 pub fn rows() -> Vec<RouteRow> {
     let row = |route: Route| {
+        let of_role = |name| {
+            roles::over_http(name).map_or(("none", false, ""), |row| {
+                (row.least.word(), row.is_open(), row.scope().map_or("", KeyScope::word))
+            })
+        };
         let (least, open, scope) = match route.asks {
             Asks::Nobody => ("nobody", true, ""),
             Asks::Session => ("session", false, ""),
-            Asks::For(name) => roles::over_http(name).map_or(("none", false, ""), |row| {
-                (row.least.word(), row.is_open(), row.scope().map_or("", KeyScope::word))
-            }),
+            Asks::For(name) => of_role(name),
+            Asks::DoorKey(name) => (of_role(name).0, false, ""),
         };
         let verb = if route.verb == "post" { "POST" } else { "GET" };
-        RouteRow { verb, path: route.path, least, open, scope, takes: route.takes.is_some() }
+        RouteRow {
+            verb,
+            path: route.path,
+            least,
+            open,
+            scope,
+            takes: route.takes.is_some(),
+            only_header: matches!(route.asks, Asks::DoorKey(_)).then_some("X-Pintle-Key"),
+        }
     };
     routes().map(row).collect()
 }
@@ -158,6 +175,7 @@ const HEADERS: &[(&str, &str)] = &[
         "Idempotency-Key",
         "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours",
     ),
+    ("X-Pintle-Key", "an API key, below `/door` only; every other header with a key is the vendor's there"),
     ("X-Pintle-User", "the user in whose name it is asked; with the gateway token only"),
     ("X-Pintle-Tenant", "the tenant, by slug or id; with the gateway token only"),
 ];
@@ -181,7 +199,7 @@ const STATUSES: &[(u16, &str, &str)] = &[
     ),
     (404, "`not_found`", "there is no such agent or file, or it belongs to another user"),
     (405, "`method_not_allowed`", "the path takes other methods; `Allow` names them"),
-    (408, "`body_timeout`", "no data of the body arrived for 30 s"),
+    (408, "`body_timeout`", "no data of the body arrived for 30 s, or below `/door` not all of it within 60 s"),
     (
         409,
         "`session_busy`, `approval_pending`, `outcome_unknown`, `failed_precondition`, `already_exists`",
@@ -191,14 +209,18 @@ const STATUSES: &[(u16, &str, &str)] = &[
     (
         413,
         "`body_too_large`",
-        "the body is longer than `gateway.max_body`, a file than 25 MiB, a body of `/auth/…` than 64 KiB, or records of \
-         machines under guard than 4 MiB",
+        "the body is longer than `gateway.max_body`, a file than 25 MiB, a body of `/auth/…` than 64 KiB, records of \
+         machines under guard than 4 MiB, or a body below `/door` than 64 MiB",
     ),
-    (415, "`unsupported_media_type`", "files of that type are not taken, nor are compressed bodies"),
+    (
+        415,
+        "`unsupported_media_type`",
+        "files of that type are not taken, nor are compressed bodies; below `/door` gzip, zstd and br are",
+    ),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),
-    (429, "`resource_exhausted`", "too often; `Retry-After` says when"),
+    (429, "`resource_exhausted`", "too often; `Retry-After` says when. Below `/door` also: the budget is spent"),
     (500, "`internal`", "a fault of the server; its log says which"),
-    (502, "`turn_failed`", "the model gave no answer"),
+    (502, "`turn_failed`", "the model gave no answer, or below `/door` one that cannot be read"),
     (
         503,
         "`unavailable`, `model_rate_limited`",

@@ -67,6 +67,7 @@ const OWN: &[Method] = &[
 
 /// What is asked for over HTTP alone.
 const OVER_HTTP: &[Method] = &[
+    method("door.use", CallerRole::Operator, Right::Write),
     method("media.add", CallerRole::Operator, Right::Write),
     method("media.get", CallerRole::Viewer, Right::Read),
     method("guard.rules", CallerRole::Viewer, Right::Guard),

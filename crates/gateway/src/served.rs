@@ -20,6 +20,8 @@ pub(crate) enum Responder {
     SignIn,
     SignOut,
     Switch,
+    Vendor,
+    VendorModels,
     Socket,
     Page,
     Asset,
@@ -32,6 +34,8 @@ pub(crate) enum Asks {
     Nobody,
     /// Somebody who may do this, by its name in the table of roles.
     For(&'static str),
+    /// The same with an API key in a header of its own: all others are a vendor's there.
+    DoorKey(&'static str),
     /// Somebody with a session of the console.
     Session,
 }
@@ -67,12 +71,29 @@ pub(crate) const TURN: &[u16] = &[400, 401, 403, 404, 408, 409, 413, 415, 422, 4
 /// What a page is refused with that signs somebody in.
 const SIGN_IN: &[u16] = &[400, 401, 403, 408, 413, 415, 429, 500, 503];
 
+/// What a door refuses, beside what the vendor does.
+const DOOR: &[u16] = &[400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503];
+
 const fn plain(statuses: &'static [u16]) -> Refusals {
     Refusals { schema: "Refusal", statuses }
 }
 
 const fn openai(statuses: &'static [u16]) -> Refusals {
     Refusals { schema: "OpenAiError", statuses }
+}
+
+/// A way to ask a vendor's models through the model door.
+const fn vendor(path: &'static str, does: &'static str) -> Route {
+    Route {
+        verb: "post",
+        path,
+        by: Responder::Vendor,
+        asks: Asks::DoorKey("door.use"),
+        does,
+        takes: Some("VendorRequest"),
+        gives: &[(200, "*")],
+        refuses: Refusals { schema: "VendorError", statuses: DOOR },
+    }
 }
 
 /// Every route but the further pages of the console.
@@ -243,6 +264,28 @@ const ROUTES: &[Route] = &[
         gives: &[(200, "ConsoleSession")],
         refuses: plain(SIGN_IN),
     },
+    vendor(
+        "/door/anthropic/v1/messages",
+        "Anthropic's messages, asked through the model door: what comes back is the vendor's answer, as the hooks leave it.",
+    ),
+    vendor("/door/anthropic/v1/messages/count_tokens", "The same, to count tokens."),
+    vendor(
+        "/door/gemini/v1beta/models/{id}",
+        "The same for Gemini: `MODEL:generateContent`, `MODEL:streamGenerateContent?alt=sse` and `MODEL:countTokens`.",
+    ),
+    vendor("/door/gemini/v1/models/{id}", "The same in the other version of its wire."),
+    vendor("/door/openai/v1/chat/completions", "The same for OpenAI's chat completions."),
+    vendor("/door/openai/v1/responses", "The same for OpenAI's responses."),
+    Route {
+        verb: "get",
+        path: "/door/openai/v1/models",
+        by: Responder::VendorModels,
+        asks: Asks::DoorKey("door.use"),
+        does: "The models that the vendor has.",
+        takes: None,
+        gives: &[(200, "*")],
+        refuses: Refusals { schema: "VendorError", statuses: &[400, 401, 403, 404, 429, 500, 502, 503] },
+    },
     Route {
         verb: "get",
         path: "/ws",
@@ -329,7 +372,7 @@ mod tests {
     #[test]
     fn what_asks_for_somebody_stands_in_the_table_of_roles() {
         for route in routes() {
-            if let Asks::For(name) = route.asks {
+            if let Asks::For(name) | Asks::DoorKey(name) = route.asks {
                 assert!(roles::over_http(name).is_some(), "{}: {name}", route.path);
                 assert!(route.refuses.statuses.contains(&401), "{}", route.path);
             }

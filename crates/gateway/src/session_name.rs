@@ -21,6 +21,8 @@ pub(crate) enum Channel {
     Socket,
     /// Over HTTP.
     Http,
+    /// Of an agent of others, at the model door: nobody but that agent goes on with it.
+    Door,
 }
 
 impl Channel {
@@ -28,6 +30,7 @@ impl Channel {
         match self {
             Self::Socket => "ws",
             Self::Http => "http",
+            Self::Door => "door",
         }
     }
 }
@@ -92,7 +95,8 @@ impl SessionName {
         let mut parts = id.splitn(5, ':');
         let (head, agent, channel) = (parts.next()?, parts.next()?, parts.next()?);
         let (user, conversation) = (parts.next()?, parts.next()?);
-        let channel = [Channel::Socket, Channel::Http].into_iter().find(|known| known.word() == channel)?;
+        let channel =
+            [Channel::Socket, Channel::Http, Channel::Door].into_iter().find(|known| known.word() == channel)?;
         let fits = |part: &str| !part.is_empty() && !part.chars().any(char::is_control);
         let good = head == "agent" && fits(agent) && fits(user) && fits(conversation) && !conversation.contains('/');
         good.then(|| Self {

@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod asking;
+pub mod clients;
 pub mod coverage;
 pub mod event;
 pub mod host;

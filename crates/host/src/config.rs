@@ -63,7 +63,9 @@ use self::resolve::Trusted;
 pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
 use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
 use crate::error::HostError;
-pub use doors::{MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
+pub use doors::{
+    DoorBudget, DoorLimit, DoorPrice, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig,
+};
 
 /// Where records are kept unless configured otherwise, relative to the home folder.
 const STORE_URL: &str = "sqlite://pintle.db";

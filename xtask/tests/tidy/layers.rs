@@ -31,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/pintle-hook", &["guard"]),
-    ("crates/gateway", &["host", "agent", "domain", "egress", "engine", "process", "rules", "store"]),
+    ("crates/gateway", &["host", "guard", "doors", "agent", "domain", "egress", "engine", "process", "rules", "store"]),
     (
         "crates/host",
         &[

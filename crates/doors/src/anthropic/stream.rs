@@ -14,6 +14,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument};
 use crate::sse::{Event, Splitter};
 use crate::strict::TOO_MUCH;
+use crate::tokens::Tally;
 
 /// The counts of tokens that a `message_start` says and a `message_delta` may repeat.
 const INPUT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -70,6 +71,7 @@ struct Round {
 #[derive(Debug, Default)]
 struct Earlier {
     rounds: usize,
+    tally: Tally,
     next_index: u64,
     output_tokens: u64,
     input_counts: [u64; 3],
@@ -122,7 +124,10 @@ impl MessageStream {
         let root = document.root.clone();
         let index = document.number_at(&root, "index").unwrap_or_default();
         match document.text_at(&root, "type").unwrap_or_default().as_str() {
-            "message_start" => self.started(event, &document),
+            "message_start" => {
+                self.earlier.tally.take(&document, root.at(&["message", "usage"]));
+                self.started(event, &document);
+            }
             "content_block_start" => self.block_started(event, document, index),
             "content_block_delta" => self.block_grew(event, document, index),
             "content_block_stop" => match self.held.take_if(|held| held.index == index) {
@@ -132,7 +137,10 @@ impl MessageStream {
                 }
                 None => self.pass_block(&event, &document, index),
             },
-            "message_delta" => self.ending(&event, &document),
+            "message_delta" => {
+                self.earlier.tally.take(&document, root.get("usage"));
+                self.ending(&event, &document);
+            }
             "message_stop" => {
                 self.round.ended = true;
                 if self.round.is_going_on.is_none() {
@@ -396,6 +404,7 @@ impl MessageStream {
         let round = std::mem::take(&mut self.round);
         let earlier = &mut self.earlier;
         earlier.rounds += 1;
+        earlier.tally.next_round();
         for (sum, count) in earlier.input_counts.iter_mut().zip(round.input_counts) {
             *sum += count;
         }
@@ -477,6 +486,10 @@ impl AnswerMachine for MessageStream {
 
     fn said(&self) -> String {
         format!("{}{}", self.earlier.text, self.text())
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

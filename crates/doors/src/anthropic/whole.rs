@@ -12,6 +12,7 @@ use crate::answer::{
 };
 use crate::spans::{Edits, JsonDocument, Node};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH, envelope, list, object};
+use crate::tokens::Tally;
 
 /// Counts that are summed over rounds.
 const COUNTS: [&str; 4] = ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -36,6 +37,7 @@ pub struct WholeMessage {
 #[derive(Debug, Default)]
 struct Earlier {
     rounds: usize,
+    tally: Tally,
     id: Option<String>,
     /// What the client gets of earlier rounds.
     parts: Vec<String>,
@@ -87,6 +89,7 @@ impl WholeMessage {
                 _ => {}
             }
         }
+        self.earlier.tally.take(&document, document.root.get("usage"));
         self.document = Some(document);
         Ok(())
     }
@@ -199,6 +202,7 @@ impl WholeMessage {
             vec![message_of("assistant", &said.collect::<Vec<_>>()), message_of("user", &results.collect::<Vec<_>>())];
         let earlier = &mut self.earlier;
         earlier.rounds += 1;
+        earlier.tally.next_round();
         earlier.id.get_or_insert_with(|| document.text_at(&document.root, "id").unwrap_or_default());
         earlier
             .parts
@@ -287,6 +291,10 @@ impl AnswerMachine for WholeMessage {
 
     fn said(&self) -> String {
         self.said.clone()
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

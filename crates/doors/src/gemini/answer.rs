@@ -14,6 +14,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument, Node};
 use crate::sse::{Event, Splitter};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
+use crate::tokens::Tally;
 
 /// One answer, over all rounds of it.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct GeminiAnswer {
 #[derive(Debug, Default)]
 struct Earlier {
     rounds: usize,
+    tally: Tally,
     id: Option<String>,
     counts: [u64; COUNTS.len()],
     /// The parts that the client got, where they are told at once.
@@ -125,6 +127,7 @@ impl GeminiAnswer {
             }
         }
         let usage = document.root.get("usageMetadata");
+        self.earlier.tally.take(&document, usage);
         for (name, count) in COUNTS.iter().zip(&mut self.round.counts) {
             // Each event says all until then.
             *count = usage.and_then(|usage| document.number_at(usage, name)).unwrap_or(*count);
@@ -258,6 +261,7 @@ impl GeminiAnswer {
         let messages = vec![content_of("model", &parts), content_of("user", &results)];
         let earlier = &mut self.earlier;
         earlier.rounds += 1;
+        earlier.tally.next_round();
         earlier.id = earlier.id.take().or_else(|| round.id.clone());
         for (sum, count) in earlier.counts.iter_mut().zip(round.counts) {
             *sum += count;
@@ -364,6 +368,10 @@ impl AnswerMachine for GeminiAnswer {
 
     fn said(&self) -> String {
         self.earlier.text.clone()
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

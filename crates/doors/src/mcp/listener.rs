@@ -30,7 +30,7 @@ use super::message::{
 use super::proxy::ClientBound;
 use super::remote::ClientHead;
 use super::stdio::{ServerLink, ServerWay};
-use crate::serve::entered;
+use crate::entrance::entered;
 use crate::upstream::going;
 
 /// Where clients speak.

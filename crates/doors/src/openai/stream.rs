@@ -17,6 +17,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument, Kind, Node};
 use crate::sse::{Event, Splitter};
 use crate::strict::TOO_MUCH;
+use crate::tokens::Tally;
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";
@@ -66,6 +67,7 @@ struct Round {
 #[derive(Debug, Default)]
 struct Earlier {
     rounds: usize,
+    tally: Tally,
     id: Option<String>,
     text: String,
     counts: [u64; 3],
@@ -168,6 +170,7 @@ impl CompletionStream {
             }
         }
         let usage = document.root.get("usage");
+        self.earlier.tally.take(document, usage);
         let has_usage = usage.is_some_and(|usage| matches!(usage.kind, Kind::Object(_)));
         Ok(choices.is_empty() && has_usage)
     }
@@ -389,6 +392,7 @@ impl CompletionStream {
     fn go_on(&mut self, messages: Vec<String>) {
         let round = std::mem::take(&mut self.round);
         self.earlier.rounds += 1;
+        self.earlier.tally.next_round();
         if !round.texts.first.is_empty() {
             let between = if self.earlier.text.is_empty() { "" } else { BETWEEN };
             self.earlier.text = format!("{}{between}{}", self.earlier.text, round.texts.first);
@@ -479,6 +483,10 @@ impl AnswerMachine for CompletionStream {
 
     fn said(&self) -> String {
         self.round.texts.all(&self.earlier.text)
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

@@ -12,6 +12,7 @@ use crate::answer::{
 };
 use crate::spans::{Edits, JsonDocument, Node};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
+use crate::tokens::Tally;
 
 /// Counts that are summed over rounds.
 const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
@@ -40,6 +41,7 @@ pub struct WholeCompletion {
 #[derive(Debug, Default)]
 struct Earlier {
     rounds: usize,
+    tally: Tally,
     id: Option<String>,
     text: String,
     counts: [u64; 3],
@@ -87,6 +89,7 @@ impl WholeCompletion {
                 self.waiting.push_back(((place, own), written));
             }
         }
+        self.earlier.tally.take(&document, document.root.get("usage"));
         self.document = Some(document);
         Ok(())
     }
@@ -198,6 +201,7 @@ impl WholeCompletion {
         self.earlier.text = self.merged(&text, 0);
         let earlier = &mut self.earlier;
         earlier.rounds += 1;
+        earlier.tally.next_round();
         earlier.id.get_or_insert_with(|| document.text_at(&document.root, "id").unwrap_or_default());
         earlier.before.extend(messages.iter().cloned());
         if let Some(usage) = document.root.get("usage") {
@@ -306,6 +310,10 @@ impl AnswerMachine for WholeCompletion {
 
     fn said(&self) -> String {
         self.said.all("")
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

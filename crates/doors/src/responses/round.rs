@@ -6,6 +6,7 @@ use super::item::{OutputItem, WrittenCall};
 use super::{message_of, result};
 use crate::answer::{CallRuling, DenyMode, Exchange, KeptItem, MAX_ROUNDS, refusal_result, refusal_text};
 use crate::spans::{Edits, JsonDocument, Node};
+use crate::tokens::Tally;
 
 /// Counts that are summed over rounds.
 const COUNTS: [&[&str]; 5] = [
@@ -67,6 +68,8 @@ pub(super) enum Outcome {
 pub(super) struct Earlier {
     /// How many there were.
     pub(super) rounds: usize,
+    /// What the vendor says that all of them cost, this one too.
+    pub(super) tally: Tally,
     /// The id of the first answer.
     id: Option<String>,
     /// The items that the client got of them.
@@ -143,6 +146,7 @@ impl Earlier {
             }
         }
         self.rounds += 1;
+        self.tally.next_round();
         messages
     }
 

@@ -12,6 +12,7 @@ use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, N
 use crate::spans::{Edits, JsonDocument};
 use crate::sse::{Event, Splitter};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
+use crate::tokens::Tally;
 
 /// What some servers say behind the end.
 const DONE: &str = "[DONE]";
@@ -100,7 +101,10 @@ impl ResponseStream {
         };
         let read = JsonDocument::read(data).map_err(|error| format!("an event of the answer cannot be read: {error}"));
         match read.and_then(work) {
-            Ok((document, kind)) => self.work(event, document, kind),
+            Ok((document, kind)) => {
+                self.earlier.tally.take(&document, document.root.at(&["response", "usage"]));
+                self.work(event, document, kind);
+            }
             Err(why) => self.fail(&why),
         }
     }
@@ -384,6 +388,10 @@ impl AnswerMachine for ResponseStream {
 
     fn said(&self) -> String {
         self.earlier.text.clone()
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

@@ -7,6 +7,7 @@ use super::round::{Earlier, Outcome, RoundItem, by_id};
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS};
 use crate::spans::{Edits, JsonDocument};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH, envelope, list, object, text};
+use crate::tokens::Tally;
 
 /// One answer that comes whole, over all rounds of it.
 #[derive(Debug)]
@@ -63,6 +64,7 @@ impl WholeResponse {
             }
             self.items.push(RoundItem { item, raw: document.raw(node).to_owned(), ruling: None });
         }
+        self.earlier.tally.take(&document, document.root.get("usage"));
         self.document = Some(document);
         Ok(())
     }
@@ -138,6 +140,10 @@ impl AnswerMachine for WholeResponse {
 
     fn said(&self) -> String {
         self.earlier.text.clone()
+    }
+
+    fn tally(&self) -> Tally {
+        self.earlier.tally
     }
 
     fn keep_alive(&self) -> Option<&'static [u8]> {

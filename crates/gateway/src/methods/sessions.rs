@@ -160,7 +160,12 @@ impl Shared {
     pub(super) async fn meant(&self, who: &Principal, params: &Params<'_>) -> Result<SessionName, ApiError> {
         let agent = params.text("agentId")?;
         match params.text("sessionKey")? {
-            Some(key) => session(key, who),
+            Some(key) => match session(key, who)? {
+                name if name.channel == Channel::Door => {
+                    Err(ApiError::invalid("a session of the model door goes on with its own agent only"))
+                }
+                name => Ok(name),
+            },
             None => {
                 let host = self.host.read().await;
                 let agent = crate::agents::named(&host.loaded.config, agent)?.name.clone();

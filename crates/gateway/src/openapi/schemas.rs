@@ -24,6 +24,8 @@ fn common() -> Value {
         "Health": closed(json!({ "status": { "const": "ok" } })),
         "Ready": closed(json!({ "store": { "enum": ["ok", "not ok"] }, "serving": { "enum": ["ok", "not ok"] } })),
         "Document": { "type": "object", "required": ["openapi", "info", "paths"] },
+        "VendorRequest": { "type": "object" },
+        "VendorError": { "type": "object", "required": ["error"] },
         "Refusal": closed(json!({ "error": closed(json!({ "code": text(), "message": text() })) })),
         "OpenAiError": closed(json!({
             "error": closed(json!({

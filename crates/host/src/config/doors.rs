@@ -1,5 +1,6 @@
-//! The vendors behind the model door and the servers behind the tool door, as a configuration has them.
+//! The vendors behind the model door, and the servers behind the tool door, as a configuration has them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use globset::GlobMatcher;
@@ -46,4 +47,52 @@ impl ToolDoorConfig {
         let is_meant = |globs: &[GlobMatcher]| globs.iter().any(|glob| glob.is_match(name));
         self.tools.as_deref().is_none_or(is_meant) && !is_meant(&self.hide)
     }
+}
+
+/// What a million tokens of a model cost, in thousandths of a dollar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DoorPrice {
+    /// Those that it reads.
+    pub input_milli: u64,
+    /// Those of them that it has read before.
+    pub cached_milli: u64,
+    /// Those that it writes.
+    pub output_milli: u64,
+}
+
+/// How much may be spent in one span; without a limit, as much as anybody likes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DoorLimit {
+    /// In tokens.
+    pub tokens: Option<u64>,
+    /// In thousandths of a dollar.
+    pub milli_dollars: Option<u64>,
+}
+
+/// How much may be spent at a vendor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DoorBudget {
+    /// By one session.
+    pub session: DoorLimit,
+    /// By one key on one day.
+    pub day: DoorLimit,
+    /// What models cost, by their names.
+    pub prices: BTreeMap<String, DoorPrice>,
+}
+
+/// A vendor behind the model door.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelDoorConfig {
+    /// Where it is reached, if a file says it.
+    pub base_url: Option<String>,
+    /// Whether a sentence stands in the place of a refused call; otherwise the door answers the model.
+    pub deny_as_text: bool,
+    /// The tools that may run there.
+    pub hosted: Vec<String>,
+    /// The variable with the operator's key for it, for those who come to a gateway with a key of Pintle's.
+    pub key_env: Option<String>,
+    /// The tenant of those who come to a gateway from its own machine with a key of the vendor's; nobody may without it.
+    pub tenant: Option<String>,
+    /// How much may be spent there.
+    pub budget: DoorBudget,
 }

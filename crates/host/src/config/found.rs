@@ -151,6 +151,7 @@ const ADDS: &str = "adds to yours; a name that you use stays yours";
 const OVER: &str = "laid over an agent of yours of that name";
 const KEPT_AS_YOURS: &str = "how long evidence is kept is yours to say";
 const WHO_JUDGES: &str = "would put another model in the place of your judges";
+const WHO_PAYS: &str = "what is spent, and from whose purse, is yours to say";
 const WHO_ENTERS: &str = "how a server is reached, and by whom, is yours to say";
 const WHOSE_RULES: &str = "whose rules hold here is yours to say";
 const WHO_SEES: &str = "what passes a door is yours to say";
@@ -198,8 +199,17 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("background.model", WHO_JUDGES),
     never("background.provider", WHO_JUDGES),
     never("doors.model.*.base_url", "would send keys and conversations elsewhere"),
+    never("doors.model.*.budget.day_tokens", WHO_PAYS),
+    never("doors.model.*.budget.day_usd", WHO_PAYS),
+    never("doors.model.*.budget.session_tokens", WHO_PAYS),
+    never("doors.model.*.budget.session_usd", WHO_PAYS),
     never("doors.model.*.deny", WHO_SEES),
     never("doors.model.*.hosted", WHO_SEES),
+    never("doors.model.*.key_env", WHO_PAYS),
+    never("doors.model.*.prices.*.cached_usd", WHO_PAYS),
+    never("doors.model.*.prices.*.input_usd", WHO_PAYS),
+    never("doors.model.*.prices.*.output_usd", WHO_PAYS),
+    never("doors.model.*.tenant", WHO_ENTERS),
     never("doors.tool.*.ask_timeout_ms", WHO_SEES),
     never("doors.tool.*.hide", WHO_SEES),
     never("doors.tool.*.on_change", WHO_SEES),

@@ -13,7 +13,9 @@ use providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use doors::{RawDoors, RawGuard, RawGuardedHost, RawModelDoor, RawRulesFrom, RawToolDoor};
+pub use doors::{
+    RawDoorBudget, RawDoorPrice, RawDoors, RawGuard, RawGuardedHost, RawModelDoor, RawRulesFrom, RawToolDoor,
+};
 
 /// Configuration of Pintle. TOML and JSON spell the same keys.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

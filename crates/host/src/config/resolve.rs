@@ -139,6 +139,7 @@ pub(super) fn resolve(
         detect::add(&mut config, env, options.probe)?;
     }
     config.secrets.extend(config.providers.values().filter_map(|provider| provider.api_key_env.clone()));
+    config.secrets.extend(config.model_doors.values().filter_map(|door| door.key_env.clone()));
     // What a collector is shown is nothing for the children of hooks and tools.
     config.secrets.extend(config.gateway.token_env.clone());
     config.secrets.extend(config.gateway.webhooks.iter().map(|webhook| webhook.secret_env.clone()));

@@ -7,8 +7,9 @@ use domain::checkpoint::{AgentInfo, CheckpointKind};
 use domain::id::{AgentId, HookName};
 use domain::identity::ForeignEvent;
 use domain::json::Object;
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use domain::shell::ShellFacts;
 use domain::tool::CallPlace;
+use guard::clients::facts_of;
 use guard::tools::{ToolRow, shell_texts};
 use guard::{HostEvent, HostWhat};
 
@@ -56,16 +57,6 @@ impl AgentInfo for HostKnowledge {
     fn place(&self, _name: &str) -> CallPlace {
         CallPlace::in_folder(real(&self.cwd).display())
     }
-}
-
-/// What shell texts of one call would do, in a folder of a workspace.
-pub(crate) fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
-    if texts.is_empty() {
-        return Arc::default();
-    }
-    // Several run one after another, each in a shell of its own.
-    let text = texts.join("\n");
-    Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
 }
 
 /// The real path of a folder, as far as there is one.

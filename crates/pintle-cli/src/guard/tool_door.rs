@@ -16,13 +16,14 @@ use doors::mcp::proxy::ProxyRules;
 use doors::mcp::stdio::ServerWay;
 use doors::mcp::{OnChange, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
 use engine::{Approvals, Asker, Dispatcher};
+use guard::clients::{COMMAND, ClientKnowledge, client_protects};
 use host::config::{Env, ToolDoorConfig};
 use process::child::Launch;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use super::folders::Folders;
-use super::model_door::{CHANNEL, COMMAND, DoorKnowledge, protects};
+use super::model_door::CHANNEL;
 use super::places::GuardPlaces;
 use super::tool_pins::PinFile;
 use crate::error::CliError;
@@ -156,7 +157,7 @@ impl ToolDoorHost for GuardedTools {
             format!("the configuration of {} does not load: {}", self.folder.display(), error.message)
         })?;
         let who = Identity::top(&in_force.agent, &visit.session, TurnId::new(visit.turn.as_str()));
-        let known = DoorKnowledge::of_nobody(self.folder.clone(), in_force.agent_uuid.clone());
+        let known = ClientKnowledge::new(None, self.folder.clone(), in_force.agent_uuid.clone());
         let approvals = Approvals::for_host(in_force.store.clone(), Some(Arc::new(Bell(visit.asked.clone()))));
         let hooks = in_force
             .engine
@@ -178,7 +179,7 @@ impl ToolDoorHost for GuardedTools {
         let named = ToolCall { raw_tool: call.tool.clone(), ..call.clone() };
         let mut paths = named.clone();
         paths.arguments.shift_remove(COMMAND);
-        protects(None, &paths, place).or_else(|| protects(None, &named, place))
+        client_protects(None, &paths, place).or_else(|| client_protects(None, &named, place))
     }
 
     async fn pin(&self, _server: &str, definitions: Vec<ToolDefinition>) -> Result<Vec<PinFinding>, String> {

@@ -39,7 +39,7 @@ fn reads(id: &str) -> bool {
 }
 
 /// A person who answers the first question with `answer`, as soon as there is one.
-fn person(world: &World, answer: &'static str) -> impl FnOnce() + Send + 'static {
+pub(crate) fn person(world: &World, answer: &'static str) -> impl FnOnce() + Send + 'static {
     let around = world.surroundings();
     let first = |text: &str| Some(domain::json::parse(text).ok()?.get(0)?.get("id")?.as_str()?.to_owned());
     move || {

@@ -4,6 +4,7 @@
 
 mod agents;
 mod cells;
+mod door;
 mod model;
 mod taken_away;
 mod world;

@@ -121,8 +121,13 @@ impl World {
 
     /// Runs the agent `id` with `prompt` against `model`; nobody but the guard refuses anything.
     pub(crate) fn agent(&self, id: &str, model: &Model, prompt: &str) -> Output {
+        self.agent_at(id, &model.url, prompt)
+    }
+
+    /// The same against the model at `url`.
+    pub(crate) fn agent_at(&self, id: &str, url: &str, prompt: &str) -> Output {
         let folder = self.path("repo");
-        let model = TrialModel { url: &model.url, folder: folder.to_str().unwrap(), prompt };
+        let model = TrialModel { url, folder: folder.to_str().unwrap(), prompt };
         let run = (host(id).trial.run)(&model);
         for (name, text) in &run.files {
             self.write(&format!("repo/{name}"), text);

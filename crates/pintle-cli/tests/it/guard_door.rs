@@ -3,6 +3,7 @@
 mod asks;
 mod calls;
 pub(crate) mod door;
+mod door_records;
 mod every_agent;
 mod faults;
 mod handed_over;
@@ -11,8 +12,9 @@ mod install;
 mod machine;
 mod models;
 mod newcomers;
+mod packed;
 mod people;
 mod plugins;
 mod reconciled;
 mod taken_away;
-mod upstream;
+pub(crate) mod upstream;

@@ -27,6 +27,7 @@ mod pending;
 mod protocol;
 mod repeats;
 mod sdk;
+mod model_door;
 mod model_down;
 mod nodes;
 mod pages;

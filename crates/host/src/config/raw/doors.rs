@@ -9,7 +9,8 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawDoors {
-    /// The vendors of models behind `pintle guard serve --http`, by name: `anthropic`, `gemini` or `openai`.
+    /// The vendors of models behind `pintle guard serve --http` and `pintle serve`, by name: `anthropic`, `gemini` or
+    /// `openai`.
     pub model: Option<BTreeMap<String, RawModelDoor>>,
     /// The MCP servers behind `pintle mcp proxy`, by the name that `--name` gives them.
     pub tool: Option<BTreeMap<String, RawToolDoor>>,
@@ -40,6 +41,43 @@ pub struct RawModelDoor {
     pub deny: Option<String>,
     /// The tools that may run at the vendor, where no hook sees their calls, such as `web_search`. Default: none.
     pub hosted: Option<Vec<String>>,
+    /// The variable with the key that `pintle serve` tells the vendor, for clients that say who they are in
+    /// `X-Pintle-Key`. Without it they have no door.
+    pub key_env: Option<String>,
+    /// The tenant whose hooks `pintle serve` asks for clients of its own machine that bring a key of the vendor's, by its
+    /// slug. Without it they have no door.
+    pub tenant: Option<String>,
+    /// How much may be spent here. Requests beyond it are refused before they leave; those under way go on.
+    pub budget: Option<RawDoorBudget>,
+    /// What models cost, by their name, or by how it begins where a `*` ends it: `"gpt-5*"`. Needed where the budget is in
+    /// dollars.
+    pub prices: Option<BTreeMap<String, RawDoorPrice>>,
+}
+
+/// How much may be spent at a vendor. Default: as much as anybody likes.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawDoorBudget {
+    /// Tokens that one session may read and write.
+    pub session_tokens: Option<u64>,
+    /// Dollars that one session may cost.
+    pub session_usd: Option<f64>,
+    /// Tokens that one key may read and write in a day of UTC.
+    pub day_tokens: Option<u64>,
+    /// Dollars that one key may cost in a day of UTC.
+    pub day_usd: Option<f64>,
+}
+
+/// What a million tokens of a model cost, in dollars.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawDoorPrice {
+    /// Those that it reads.
+    pub input_usd: f64,
+    /// Those of them that it has read before. Default: as the others.
+    pub cached_usd: Option<f64>,
+    /// Those that it writes.
+    pub output_usd: f64,
 }
 
 /// What `pintle guard` demands of coding agents.

@@ -1,5 +1,6 @@
 //! The doors through which agents of others come.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dialects::process::config::EntryProblem;
@@ -7,9 +8,10 @@ use globset::GlobMatcher;
 use url::Url;
 
 use crate::config::diagnostic::Diagnostic;
-use crate::config::raw::{RawDoors, RawModelDoor, RawToolDoor};
+use crate::config::raw::{RawDoorBudget, RawDoorPrice, RawDoors, RawModelDoor, RawToolDoor};
 use crate::config::{
-    Config, GUARDED_HOSTS, GuardedClass, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig,
+    Config, DoorBudget, DoorLimit, DoorPrice, GUARDED_HOSTS, GuardedClass, MODEL_DOORS, ModelDoorConfig,
+    TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig,
 };
 use crate::mcp_names::mcp_glob;
 
@@ -21,6 +23,9 @@ const CHANGES: [&str; 2] = ["ask", "allow"];
 
 /// Longest time that a call may wait for a person: a day, beyond which no client waits.
 const MAX_ASK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+/// Most dollars of a budget or price: what is more is a mistake.
+const MAX_USD: f64 = 1_000_000.0;
 
 /// Takes over what a file says of doors.
 pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
@@ -101,7 +106,7 @@ fn globs(key: &str, entries: &[String]) -> Result<Vec<GlobMatcher>, EntryProblem
 }
 
 fn read(raw: RawModelDoor) -> Result<ModelDoorConfig, EntryProblem> {
-    let RawModelDoor { base_url, deny, hosted } = raw;
+    let RawModelDoor { base_url, deny, hosted, key_env, tenant, budget, prices } = raw;
     if let Some(text) = &base_url {
         let is_good = Url::parse(text).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https") && url.password().is_none() && url.query().is_none()
@@ -119,5 +124,46 @@ fn read(raw: RawModelDoor) -> Result<ModelDoorConfig, EntryProblem> {
             return Err(EntryProblem::new(&["deny"], message).meant(word, DENIES));
         }
     };
-    Ok(ModelDoorConfig { base_url, deny_as_text, hosted: hosted.unwrap_or_default() })
+    for (key, text) in [("key_env", &key_env), ("tenant", &tenant)] {
+        if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            return Err(EntryProblem::new(&[key], "expected a name, not an empty text"));
+        }
+    }
+    let budget = read_budget(budget.unwrap_or_default(), prices.unwrap_or_default())?;
+    Ok(ModelDoorConfig { base_url, deny_as_text, hosted: hosted.unwrap_or_default(), key_env, tenant, budget })
+}
+
+fn read_budget(raw: RawDoorBudget, prices: BTreeMap<String, RawDoorPrice>) -> Result<DoorBudget, EntryProblem> {
+    let RawDoorBudget { session_tokens, session_usd, day_tokens, day_usd } = raw;
+    let limit = |tokens, usd: Option<f64>, key: &str| {
+        let milli_dollars = usd.map(|usd| milli(usd, &["budget", key])).transpose()?;
+        Ok::<_, EntryProblem>(DoorLimit { tokens, milli_dollars })
+    };
+    let session = limit(session_tokens, session_usd, "session_usd")?;
+    let day = limit(day_tokens, day_usd, "day_usd")?;
+    let price = |(name, raw): (String, RawDoorPrice)| {
+        let RawDoorPrice { input_usd, cached_usd, output_usd } = raw;
+        let read = |usd: f64, key: &str| milli(usd, &["prices", &name, key]);
+        let price = DoorPrice {
+            input_milli: read(input_usd, "input_usd")?,
+            cached_milli: read(cached_usd.unwrap_or(input_usd), "cached_usd")?,
+            output_milli: read(output_usd, "output_usd")?,
+        };
+        Ok((name.clone(), price))
+    };
+    let prices = prices.into_iter().map(price).collect::<Result<_, EntryProblem>>()?;
+    Ok(DoorBudget { session, day, prices })
+}
+
+/// An amount of dollars in thousandths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is no less than 0, and no more than a million"
+)]
+fn milli(usd: f64, path: &[&str]) -> Result<u64, EntryProblem> {
+    match (0.0..=MAX_USD).contains(&usd) {
+        true => Ok((usd * 1000.0).round() as u64),
+        false => Err(EntryProblem::new(path, format!("expected 0 to {MAX_USD} dollars"))),
+    }
 }

@@ -14,14 +14,19 @@ use super::upstream::{Vendor, said};
 use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 
 /// The daemon with both of its doors, and the vendor behind it.
-struct Guarded {
-    door: Door,
-    vendor: Vendor,
+pub(super) struct Guarded {
+    pub(super) door: Door,
+    pub(super) vendor: Vendor,
     address: String,
 }
 
 /// Hooks that refuse `forbidden`, change `change`, and take a word out of results; `ask_me` needs a person.
-fn guarded(more: &str) -> Guarded {
+pub(super) fn guarded(more: &str) -> Guarded {
+    guarded_with(more, &[])
+}
+
+/// The same with further hooks: each with its stage and its script.
+pub(super) fn guarded_with(more: &str, hooks: &[(&str, &str, String)]) -> Guarded {
     let (env, vendor) = (TestEnv::new(), Vendor::open());
     let deny = r#"{"action":"deny_tool","reason":"not in this house"}"#;
     let change = r#"{"action":"modify","call":{"tool":"change","arguments":{"amount":0}}}"#;
@@ -33,7 +38,10 @@ fn guarded(more: &str) -> Guarded {
         ("house", "before_tool", answering(&format!("{BEFORE_TOOL}forbidden*"), deny)),
         ("safe", "before_tool", answering(&format!("{BEFORE_TOOL}'\"change\"'*"), change)),
         ("redact", "after_tool", answering("*hunter2*", redact)),
-    ] {
+    ]
+    .into_iter()
+    .chain(hooks.iter().cloned())
+    {
         let file = env.write(&format!("config/pintle/{name}.sh"), &script);
         config += &format!(
             "[hooks.processes.{name}]\nenabled = true\ncommand = ['sh', '{}']\nintercept = ['{stage}']\n",
@@ -50,7 +58,12 @@ fn guarded(more: &str) -> Guarded {
 
 impl Guarded {
     /// Sends a request and takes the whole answer: status, head and body.
-    fn send(&self, line: &str, headers: &str, body: &str) -> (u16, String, String) {
+    pub(super) fn send(&self, line: &str, headers: &str, body: &str) -> (u16, String, String) {
+        self.post(line, headers, body.as_bytes())
+    }
+
+    /// The same with a body of any bytes.
+    pub(super) fn post(&self, line: &str, headers: &str, body: &[u8]) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let head = format!(
@@ -58,7 +71,7 @@ impl Guarded {
             self.address,
             body.len()
         );
-        stream.write_all((head.replace('\n', "\r\n") + body).as_bytes()).unwrap();
+        stream.write_all(&[head.replace('\n', "\r\n").as_bytes(), body].concat()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let answer = String::from_utf8(answer).unwrap();
@@ -102,11 +115,21 @@ fn libraries() -> PathBuf {
     sdk
 }
 
-const ANTHROPIC: &str = "POST /door/anthropic/v1/messages";
-const OPENAI: &str = "POST /door/openai/v1/chat/completions";
-const GEMINI: &str = "POST /door/gemini/v1beta/models/m-1.5:generateContent?key=sk-of-the-client";
+pub(super) const ANTHROPIC: &str = "POST /door/anthropic/v1/messages";
+pub(super) const OPENAI: &str = "POST /door/openai/v1/chat/completions";
+pub(super) const GEMINI: &str = "POST /door/gemini/v1beta/models/m-1.5:generateContent?key=sk-of-the-client";
 const GEMINI_STREAM: &str = "POST /door/gemini/v1beta/models/m-1.5:streamGenerateContent?alt=sse&key=sk-of-the-client";
-const RESPONSES: &str = "POST /door/openai/v1/responses";
+pub(super) const RESPONSES: &str = "POST /door/openai/v1/responses";
+
+/// A request that says `prompt`.
+pub(super) fn asked_of(line: &str, prompt: &str) -> Value {
+    match line {
+        RESPONSES => json!({"model": "m", "input": [{"role": "user", "content": prompt}]}),
+        GEMINI => json!({"contents": [{"role": "user", "parts": [{"text": prompt}]}]}),
+        _ => json!({"model": "m", "messages": [{"role": "user", "content": prompt}]}),
+    }
+}
+
 const PROMPTS: [&str; 6] =
     ["hello", "call lookup", "call forbidden", "call forbidden lookup", "call change lookup", "too much"];
 
@@ -364,7 +387,10 @@ fn what_has_no_business_at_the_door_is_turned_away() {
     for (line, headers, body, status, part) in [
         (ANTHROPIC, "Origin: https://a.example\n", body, 403, "browser"),
         (ANTHROPIC, long.as_str(), body, 400, "longer than 200 bytes"),
-        (ANTHROPIC, "Content-Encoding: gzip\n", body, 415, "compressed"),
+        (ANTHROPIC, "Content-Encoding: deflate\n", body, 415, "expected gzip, zstd, br or none"),
+        (ANTHROPIC, "Content-Encoding: gzip, br\n", body, 415, "gzip, br"),
+        (ANTHROPIC, "Content-Encoding: gzip\n", body, 400, "not what `Content-Encoding` says"),
+        (ANTHROPIC, "X-Pintle-Key: pintle_1\n", body, 400, "is for the door of `pintle serve`"),
         (ANTHROPIC, "", "{\"messages\":[],\"messages\":[]}", 400, "twice"),
         (OPENAI, "", "[]", 400, "messages"),
         (RESPONSES, "", r#"{"input":[],"previous_response_id":"r"}"#, 400, "stands at the vendor"),

@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Came {
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Came {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Came {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// A vendor of all wires.
-pub(super) struct Vendor {
-    pub(super) address: SocketAddr,
+pub(crate) struct Vendor {
+    pub(crate) address: SocketAddr,
     came: Arc<Mutex<Vec<Came>>>,
 }
 
 impl Vendor {
-    pub(super) fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let came: Arc<Mutex<Vec<Came>>> = Arc::default();
@@ -43,7 +43,7 @@ impl Vendor {
     }
 
     /// All requests, in order.
-    pub(super) fn came(&self) -> Vec<Came> {
+    pub(crate) fn came(&self) -> Vec<Came> {
         self.came.lock().unwrap().clone()
     }
 }
@@ -81,7 +81,10 @@ fn answer(mut stream: TcpStream, kept: &Mutex<Vec<Came>>) -> Option<()> {
 }
 
 /// The answer to a request.
-pub(super) fn said(came: &Came) -> (&'static str, &'static str, String) {
+pub(crate) fn said(came: &Came) -> (&'static str, &'static str, String) {
+    if came.path == "/models?packed=1" {
+        return ("200 OK\r\ncontent-encoding: gzip", "application/json", "{}".into());
+    }
     if came.path == "/models" {
         return ("200 OK", "application/json", r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.into());
     }
@@ -107,6 +110,9 @@ pub(super) fn said(came: &Came) -> (&'static str, &'static str, String) {
     if prompt.contains("too much") {
         let error = r#"{"type":"error","error":{"type":"rate_limit_error","code":429,"message":"slow down"}}"#;
         return ("429 Too Many Requests", "application/json", error.into());
+    }
+    if prompt == "packed" {
+        return ("200 OK\r\ncontent-encoding: gzip", "application/json", "{}".into());
     }
     if prompt.contains("in another form") {
         let call = r#"{"id":"c","type":"function","function":{"name":"lookup","arguments":{"amount":1}}}"#;
@@ -148,6 +154,11 @@ mod responses;
 
 /// Written with blanks, as no library of ours would.
 const ARGUMENTS: &str = r#"{ "amount": 1.50 }"#;
+
+/// The arguments of a call, as the text that they are on some wires.
+fn written(name: &str) -> &'static str {
+    if name == "unreadable" { "[1, 2, 3, 4]" } else { ARGUMENTS }
+}
 
 fn anthropic(text: &str, calls: &[(String, &str)]) -> String {
     let calls = calls
@@ -202,7 +213,7 @@ fn anthropic_events(text: &str, calls: &[(String, &str)]) -> String {
 fn openai(text: &str, calls: &[(String, &str)]) -> String {
     let made: Vec<Value> = calls
         .iter()
-        .map(|(id, name)| json!({"id": id, "type": "function", "function": {"name": name, "arguments": ARGUMENTS}}))
+        .map(|(id, name)| json!({"id": id, "type": "function", "function": {"name": name, "arguments": written(name)}}))
         .collect();
     let mut message = json!({"role": "assistant", "content": text});
     if !made.is_empty() {
@@ -227,11 +238,12 @@ fn openai_events(text: &str, calls: &[(String, &str)]) -> String {
             json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}]}),
             Value::Null,
         );
-        for part in [&ARGUMENTS[..7], &ARGUMENTS[7..]] {
+        for part in [&written(name)[..7], &written(name)[7..]] {
             chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]}), Value::Null);
         }
     }
     chunk(json!({}), if calls.is_empty() { "stop" } else { "tool_calls" }.into());
     let usage = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}});
-    all + &format!("data: {usage}\n\ndata: [DONE]\n\n")
+    let usage = if text.ends_with("uncounted") { String::new() } else { format!("data: {usage}\n\n") };
+    all + &usage + "data: [DONE]\n\n"
 }

@@ -33,12 +33,15 @@ fn rest(mut stream: TcpStream, what: &str) -> String {
 #[test]
 fn a_body_that_stands_still_is_cut_wherever_it_goes() {
     // Nobody has to say who they are, so that as many routes as can be read what is sent.
-    let server = Server::start(scripted(DONE, ""));
+    let doors = ["anthropic", "gemini", "openai"]
+        .map(|vendor| format!("[doors.model.{vendor}]\nbase_url = 'http://127.0.0.1:9'\ntenant = 'default'\n"));
+    let server = Server::start(scripted(DONE, &doors.concat()));
     let taking: Vec<_> = gateway::openapi::rows().into_iter().filter(|route| route.takes).collect();
     assert!(taking.len() >= 7, "{taking:?}");
     let began = Instant::now();
     let streams = taking.iter().map(|route| {
-        let head = format!("{} {} HTTP/1.1\r\nHost: localhost\r\n", route.verb, route.path);
+        let path = route.path.replace("{id}", "m:countTokens");
+        let head = format!("{} {path} HTTP/1.1\r\nHost: localhost\r\n", route.verb);
         let length = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
         let pieces = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{";
         [length, pieces].map(|body| (route, stopped(&server, &format!("{head}{body}"))))
@@ -47,6 +50,13 @@ fn a_body_that_stands_still_is_cut_wherever_it_goes() {
         let answer = rest(stream, route.path);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let body: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        if route.only_header.is_some() {
+            // In the words of each vendor.
+            let why = body["error"]["message"].as_str().unwrap_or_default();
+            let is_cut = head.starts_with("HTTP/1.1 408") && why.contains("no data of the body arrived for 30 s");
+            assert!(is_cut, "{}: {answer}", route.path);
+            continue;
+        }
         // Whoever may not at all is told so, and what they send is not read.
         let expected = if route.open || route.least == "nobody" || route.least == "session" {
             ("HTTP/1.1 408", "body_timeout")

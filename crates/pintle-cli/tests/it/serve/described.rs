@@ -78,6 +78,12 @@ fn live_answers_are_as_described() {
     check(&document, "/v1/media", "post", &kept);
     check(&document, "/v1/media", "post", &send(&server, "POST /v1/media", &bearer, b"hello"));
     check(&document, "/v1/media/{id}", "get", &get(&server, "/v1/media/x", &bearer));
+    // No door is open here.
+    for path in ["/door/anthropic/v1/messages", "/door/openai/v1/responses"] {
+        let answer = post(&server, path, "", &says("hello"));
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+        check(&document, path, "post", &answer);
+    }
 }
 
 #[test]

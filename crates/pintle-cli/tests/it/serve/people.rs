@@ -41,8 +41,13 @@ impl People {
 
     /// The same, with these replies of the model.
     pub(super) fn start_with(replies: &str, gateway: &str) -> Self {
-        let config = format!("{gateway}edition = 'standard'\nrequests_per_minute = 100000\n");
-        let server = Server::start(scripted(replies, &config));
+        Self::start_where(replies, gateway, "", &[])
+    }
+
+    /// The same, with `more` of the agent and further sections, and with further variables.
+    pub(super) fn start_where(replies: &str, gateway: &str, more: &str, vars: &[(&str, &str)]) -> Self {
+        let config = format!("{more}{gateway}edition = 'standard'\nrequests_per_minute = 100000\n");
+        let server = Server::start_with(scripted(replies, &config), vars);
         let mut owner = server.admin("system");
         owner.done("tenants.create", json!({ "slug": ACME, "name": "Acme" }));
         let mut there = server.connected(json!({ "token": TOKEN, "user_id": "system", "tenant_hint": ACME }));

@@ -139,6 +139,9 @@ enum Brings {
     ApiKey,
     ViewerKey,
     GuardKey,
+    DoorKey,
+    ViewerDoorKey,
+    WrongDoorKey,
     Token,
     Wrong,
     NothingThrough(&'static str),
@@ -162,6 +165,9 @@ fn brings() -> Vec<Brings> {
         Brings::ApiKey,
         Brings::ViewerKey,
         Brings::GuardKey,
+        Brings::DoorKey,
+        Brings::ViewerDoorKey,
+        Brings::WrongDoorKey,
         Brings::Token,
         Brings::Wrong,
     ];
@@ -199,6 +205,11 @@ fn well(route: &RouteRow, brings: Brings) -> u16 {
         // Of a type that is not taken.
         ("POST", "/v1/media") => 415,
         ("POST", "/auth/switch") => 400,
+        // It names nothing that could be done with a model.
+        ("POST", "/door/gemini/v1beta/models/{id}" | "/door/gemini/v1/models/{id}") => 404,
+        ("POST", door) if door.starts_with("/door/") => 400,
+        // The vendor is not there.
+        ("GET", "/door/openai/v1/models") => 502,
         ("POST", "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
         ("POST", "/auth/sign-out") => 400,
         ("GET", page) if route.least == "nobody" && is_page(page) => 200,
@@ -224,21 +235,48 @@ fn expected(route: &RouteRow, brings: Brings, from: From, open: bool) -> u16 {
     if route.least == "nobody" {
         return well(route, brings);
     }
-    // Who it is: their role, if they are known.
+    if route.only_header.is_some() {
+        let role = match brings {
+            Brings::DoorKey => Some("admin"),
+            Brings::ViewerDoorKey => Some("viewer"),
+            Brings::Nothing
+            | Brings::CookieAlone
+            | Brings::SessionKeyAlone
+            | Brings::CookieAndKey
+            | Brings::ApiKey
+            | Brings::ViewerKey
+            | Brings::GuardKey
+            | Brings::WrongDoorKey
+            | Brings::Token
+            | Brings::Wrong
+            | Brings::NothingThrough(_) => None,
+        };
+        return match role.is_some_and(|role| rank(role) >= rank(route.least)) {
+            // No page has a door, not even one of the console.
+            true if from != From::NoPage => 403,
+            true => well(route, brings),
+            false => 401,
+        };
+    }
+    // Who it is: their role, if they are known. A key for the door counts for nothing here.
+    let keyless = [Brings::Nothing, Brings::CookieAlone, Brings::DoorKey, Brings::ViewerDoorKey, Brings::WrongDoorKey];
+    let is_anonymous = keyless.contains(&brings);
     let role = match brings {
-        Brings::Nothing | Brings::CookieAlone => open.then_some("operator"),
+        Brings::Nothing | Brings::CookieAlone | Brings::DoorKey | Brings::ViewerDoorKey | Brings::WrongDoorKey => {
+            open.then_some("operator")
+        }
         Brings::CookieAndKey => (from != From::AllowedPage).then_some("admin"),
         Brings::ApiKey | Brings::Token => Some("admin"),
         Brings::ViewerKey | Brings::GuardKey => Some("viewer"),
         Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThrough(_) => None,
     };
-    let is_anonymous = matches!(brings, Brings::Nothing | Brings::CookieAlone);
     let has_scope = match brings {
         Brings::ViewerKey => route.scope == "operator.read",
         Brings::GuardKey => route.scope == "operator.guard",
         // Whoever else is known may all that their role may.
         Brings::CookieAndKey | Brings::ApiKey | Brings::Token => true,
         Brings::Nothing | Brings::CookieAlone => true,
+        Brings::DoorKey | Brings::ViewerDoorKey | Brings::WrongDoorKey => true,
         Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThrough(_) => true,
     };
     let may = match (role, route.least) {
@@ -292,7 +330,10 @@ fn every_route(open: bool) {
         "[gateway]\nallowed_origins = ['https://chat.example']\nrequests_per_minute = 100000\n{}",
         if open { "" } else { "token_env = 'PINTLE_TEST_TOKEN'\n" }
     );
-    let server = Server::start(scripted(DONE, &config));
+    let doors = ["anthropic", "gemini", "openai"]
+        .map(|vendor| format!("[doors.model.{vendor}]\nbase_url = 'http://127.0.0.1:9'\nkey_env = 'DOOR_KEY'\n"));
+    let env = scripted(DONE, &format!("{config}{}", doors.concat()));
+    let server = Server::start_with(env, &[("DOOR_KEY", "sk-of-the-operator")]);
     let key = People::key(&server, "anna", &["operator.admin"]);
     let viewer = People::key(&server, "ben", &["operator.read"]);
     let guard = People::key(&server, "laptops", &["operator.guard"]);
@@ -313,6 +354,9 @@ fn every_route(open: bool) {
                     Brings::ApiKey => format!("x-api-key: {key}\n"),
                     Brings::ViewerKey => format!("x-api-key: {viewer}\n"),
                     Brings::GuardKey => format!("x-api-key: {guard}\n"),
+                    Brings::DoorKey => format!("X-Pintle-Key: {key}\n"),
+                    Brings::ViewerDoorKey => format!("X-Pintle-Key: {viewer}\n"),
+                    Brings::WrongDoorKey => format!("X-Pintle-Key: pintle_{}\n", uuid::Uuid::new_v4().simple()),
                     Brings::Token if open => continue,
                     Brings::Token => format!("Authorization: Bearer {TOKEN}\n"),
                     // Nobody guesses it, so nobody who tries it is kept waiting.
@@ -366,8 +410,8 @@ fn every_route_lets_in_who_may_without_one() {
 fn what_is_in_no_table_is_not_served() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let token = format!("Authorization: Bearer {TOKEN}\n");
-    for path in ["/x", "/v1", "/v1/", "/v1/embeddings", "/auth", "/auth/x", "/hooks/", "/ws/x", "/debug", "/metrics/x"]
-    {
+    let api = ["/v1", "/v1/", "/v1/embeddings", "/door", "/door/x", "/door/openai/v1/embeddings", "/auth", "/auth/x"];
+    for path in api.into_iter().chain(["/x", "/hooks/", "/ws/x", "/debug", "/metrics/x"]) {
         assert_eq!(super::http_client::get(&server, path, &token).status, 404, "{path}");
     }
     // Nor by another method than the table has.

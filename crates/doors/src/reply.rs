@@ -1,0 +1,40 @@
+//! The answers with which a door turns requests away, in the words of each wire.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+
+use crate::wire::{Vendor, Wire};
+
+/// Header that tells the vendors' libraries not to try again.
+pub(crate) const NO_RETRY: &str = "x-should-retry";
+
+/// The vendor that is asked for at `path`, if it is one.
+pub fn vendor_at(path: &str) -> Option<Vendor> {
+    Vendor::named(path.strip_prefix("/door/")?.split('/').next()?)
+}
+
+/// The answer to a request for `path` that is turned away, in the words of the wire that is spoken there.
+pub fn turned_away(path: &str, status: StatusCode, why: &str) -> Response {
+    let wire = match vendor_at(path) {
+        Some(Vendor::Anthropic) => Wire::Anthropic,
+        Some(Vendor::Gemini) => Wire::Gemini,
+        Some(Vendor::OpenAi) | None => Wire::OpenAi,
+    };
+    refusal(wire, status, why)
+}
+
+/// The answer where no door is, in the same words.
+pub fn nothing_at(path: &str) -> Response {
+    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
+    turned_away(path, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+}
+
+pub(crate) fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
+    let mut response = Response::new(Body::from(wire.error(status.as_u16(), why)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // Whoever asks again is answered the same.
+    response.headers_mut().insert(NO_RETRY, HeaderValue::from_static("false"));
+    response
+}

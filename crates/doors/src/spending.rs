@@ -1,0 +1,238 @@
+//! What sessions and keys have spent, and what they may. Pure; kept as long as the door is open.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::tokens::Tokens;
+
+/// What a million tokens of a model cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price {
+    /// Read, in thousandths of a dollar.
+    pub read_milli: u64,
+    /// Read from the cache, in thousandths of a dollar.
+    pub cached_milli: u64,
+    /// Written, in thousandths of a dollar.
+    pub written_milli: u64,
+}
+
+impl Price {
+    /// What `tokens` cost, in billionths of a dollar.
+    pub const fn of(self, tokens: Tokens) -> u64 {
+        let fresh = tokens.read.saturating_sub(tokens.cached).saturating_mul(self.read_milli);
+        let cached = tokens.cached.saturating_mul(self.cached_milli);
+        fresh.saturating_add(cached).saturating_add(tokens.written.saturating_mul(self.written_milli))
+    }
+}
+
+/// Billionths of a dollar in a thousandth.
+const NANOS_IN_MILLI: u64 = 1_000_000;
+
+/// How much may be spent in one span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// In tokens, read and written.
+    pub tokens: Option<u64>,
+    /// In thousandths of a dollar.
+    pub milli_dollars: Option<u64>,
+}
+
+/// How much may be spent at one vendor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpendingBudget {
+    /// By one session.
+    pub session: Limit,
+    /// By one key, on one day of UTC.
+    pub day: Limit,
+    /// What models cost, by their name, or by how it begins where a `*` ends it.
+    pub prices: BTreeMap<String, Price>,
+}
+
+impl SpendingBudget {
+    /// What `model` costs: by the longest name that fits.
+    fn price(&self, model: &str) -> Option<Price> {
+        let fits = |name: &&String| match name.strip_suffix('*') {
+            Some(begins) => model.starts_with(begins),
+            None => *name == model,
+        };
+        let best = self.prices.keys().filter(fits).max_by_key(|name| (name.len(), !name.ends_with('*')))?;
+        self.prices.get(best).copied()
+    }
+
+    const fn is_in_dollars(&self) -> bool {
+        self.session.milli_dollars.is_some() || self.day.milli_dollars.is_some()
+    }
+}
+
+/// What was spent in one span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// The tokens.
+    pub tokens: Tokens,
+    /// What they cost, in billionths of a dollar.
+    pub nano_dollars: u64,
+}
+
+impl Spent {
+    /// Adds `more`.
+    pub fn add(&mut self, more: Self) {
+        self.tokens = self.tokens.plus(more.tokens);
+        self.nano_dollars = self.nano_dollars.saturating_add(more.nano_dollars);
+    }
+
+    /// Why there is nothing left of `limit`.
+    fn beyond(self, limit: Limit, whose: &str) -> Option<String> {
+        if let Some(most) = limit.tokens.filter(|most| self.tokens.all() >= *most) {
+            return Some(format!("{whose} has spent {} of {most} tokens", self.tokens.all()));
+        }
+        let most = limit.milli_dollars?;
+        (self.nano_dollars / NANOS_IN_MILLI >= most).then(|| {
+            format!("{whose} has spent ${} of ${}", dollars(self.nano_dollars / NANOS_IN_MILLI), dollars(most))
+        })
+    }
+}
+
+/// An amount in dollars, as people read it.
+pub fn dollars(milli: u64) -> String {
+    format!("{}.{:03}", milli / 1000, milli % 1000)
+}
+
+/// Whose money it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Payer {
+    /// The vendor.
+    pub vendor: &'static str,
+    /// The key, or whoever has none.
+    pub key: String,
+}
+
+/// What may be spent, and of whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purse {
+    /// How much.
+    pub budget: SpendingBudget,
+    /// Whose.
+    pub payer: Payer,
+}
+
+/// What keys spent today.
+#[derive(Debug, Default)]
+pub struct SpendingLedger {
+    day: Date,
+    keys: BTreeMap<Payer, Spent>,
+}
+
+impl SpendingLedger {
+    /// Why a request for `model` does not leave: what `session` or its payer may spend is spent.
+    pub fn refusal(
+        &mut self,
+        Purse { budget, payer }: &Purse,
+        session: Spent,
+        model: &str,
+        now: Timestamp,
+    ) -> Option<String> {
+        self.turn_over(now);
+        if budget.is_in_dollars() && budget.price(model).is_none() {
+            return Some(format!(
+                "`{model}` has no price, so its budget cannot be kept; `doors.model.{}.prices` names one",
+                payer.vendor
+            ));
+        }
+        let today = self.keys.get(payer).copied().unwrap_or_default();
+        let spent = session.beyond(budget.session, "this session");
+        spent.or_else(|| today.beyond(budget.day, "this key").map(|why| format!("{why} today, until midnight UTC")))
+    }
+
+    /// Notes what an answer of `model` came to: that with its price.
+    pub fn spend(&mut self, purse: &Purse, (model, tokens): (&str, Tokens), now: Timestamp) -> Spent {
+        self.turn_over(now);
+        let nano_dollars = purse.budget.price(model).map_or(0, |price| price.of(tokens));
+        let spent = Spent { tokens, nano_dollars };
+        self.keys.entry(purse.payer.clone()).or_default().add(spent);
+        spent
+    }
+
+    fn turn_over(&mut self, now: Timestamp) {
+        let day = now.to_zoned(TimeZone::UTC).date();
+        if day != self.day {
+            self.day = day;
+            self.keys.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn tokens(read: u64, written: u64) -> Tokens {
+        Tokens { read, cached: 0, written }
+    }
+
+    fn payer(key: &str) -> Payer {
+        Payer { vendor: "openai", key: key.into() }
+    }
+
+    #[test]
+    fn the_longest_name_of_a_price_counts() {
+        let price = |read_milli| Price { read_milli, ..Price::default() };
+        let prices = [("gpt-5*", 1), ("gpt-5-mini*", 2), ("gpt-5-mini", 3), ("*", 4)];
+        let prices = prices.map(|(name, read)| (name.to_owned(), price(read))).into();
+        let mut budget = SpendingBudget { prices, ..SpendingBudget::default() };
+        for (model, expected) in [("gpt-5", 1), ("gpt-5-mini", 3), ("gpt-5-mini-2026", 2), ("other", 4)] {
+            assert_eq!(budget.price(model), Some(price(expected)), "{model}");
+        }
+        budget.prices.remove("*");
+        assert_eq!(budget.price("other"), None);
+    }
+
+    #[test]
+    fn what_is_cached_has_its_own_price() {
+        // $1.25, $0.125 and $10 for a million.
+        let price = Price { read_milli: 1250, cached_milli: 125, written_milli: 10_000 };
+        let spent = Tokens { read: 1_000_000, cached: 400_000, written: 100_000 };
+        assert_eq!(price.of(spent), (750 + 50 + 1000) * NANOS_IN_MILLI);
+        assert_eq!(dollars(1800), "1.800");
+    }
+
+    #[test]
+    fn a_budget_that_is_spent_refuses_until_the_next_day_and_for_its_own_key_only() {
+        let day = Limit { tokens: Some(100), milli_dollars: None };
+        let budget = SpendingBudget { day, ..SpendingBudget::default() };
+        let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
+        let mut ledger = SpendingLedger::default();
+        let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
+        let refusal =
+            |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), Spent::default(), "m", now);
+        ledger.spend(&of("a"), ("m", tokens(60, 39)), today);
+        assert_eq!(refusal(&mut ledger, "a", today), None);
+        ledger.spend(&of("a"), ("m", tokens(1, 0)), today);
+        let why = "this key has spent 100 of 100 tokens today, until midnight UTC";
+        assert_eq!(refusal(&mut ledger, "a", today).as_deref(), Some(why));
+        assert_eq!(refusal(&mut ledger, "b", today), None);
+        assert_eq!(refusal(&mut ledger, "a", tomorrow), None);
+    }
+
+    #[test]
+    fn a_budget_in_dollars_needs_prices_and_holds_for_a_session() {
+        let session = Limit { tokens: None, milli_dollars: Some(5) };
+        let price = Price { read_milli: 1000, cached_milli: 1000, written_milli: 2000 };
+        let prices = [("m".to_owned(), price)].into();
+        let purse =
+            Purse { budget: SpendingBudget { session, prices, ..SpendingBudget::default() }, payer: payer("a") };
+        let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
+        let mut spent = Spent::default();
+        assert!(ledger.refusal(&purse, spent, "other", now).unwrap().contains("no price"));
+        assert_eq!(ledger.refusal(&purse, spent, "m", now), None);
+        spent.add(ledger.spend(&purse, ("m", tokens(3000, 1000)), now));
+        let why = ledger.refusal(&purse, spent, "m", now);
+        assert_eq!(why.as_deref(), Some("this session has spent $0.005 of $0.005"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Clients that are no hosts of hooks: they come in through their model or their tools, and who they are is guessed of how
+//! they call themselves. Nothing depends on the guess but names of tools.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use domain::checkpoint::AgentInfo;
+use domain::id::HookName;
+use domain::json::{Object, Value};
+use domain::shell::{ShellFacts, ShellKind, ShellText};
+use domain::tool::{CallPlace, ToolCall};
+
+use crate::event::{HostCall, HostEvent, HostWhat};
+use crate::host::GuardHost;
+use crate::hosts::{HOSTS, host};
+use crate::protects::{GuardedFiles, protects};
+use crate::tools::{Holds, ToolClass, ToolRow, shell_texts};
+use crate::wire::mcp_name;
+
+/// How clients call themselves, and which host that is. Source: what they were seen to send.
+const AGENTS: [(&str, &str); 9] = [
+    ("claude-cli", "claude"),
+    ("codex", "codex"),
+    ("geminicli", "gemini"),
+    ("qwencode", "qwen"),
+    ("copilot", "copilot"),
+    ("kimi", "kimi"),
+    ("cline", "cline"),
+    ("opencode", "opencode"),
+    ("pi/", "pi"),
+];
+
+/// The member of arguments in which tools that nobody knows have a shell text.
+pub const COMMAND: &str = "command";
+
+/// What shell texts of one call would do, in a folder of a workspace.
+pub fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
+    if texts.is_empty() {
+        return Arc::default();
+    }
+    // Several run one after another, each in a shell of its own.
+    let text = texts.join("\n");
+    Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
+}
+
+/// Why `call` of `client` in `folder` must not run, whatever hooks say: it is about what guards.
+pub fn client_protects(
+    client: Option<&'static GuardHost>,
+    call: &ToolCall,
+    (folder, home, own): (&Path, &str, &[String]),
+) -> Option<String> {
+    let (host, row) = tool_of(client, &call.raw_tool, &call.arguments);
+    let event = HostEvent {
+        host: host.id,
+        event: String::new(),
+        session: String::new(),
+        turn: None,
+        call: None,
+        subagent: None,
+        cwd: folder.display().to_string(),
+        transcript: None,
+        attended: None,
+        what: HostWhat::Tool(HostCall {
+            native: row.map_or_else(|| call.raw_tool.clone(), |row| row.native.to_owned()),
+            canonical: call.tool.clone(),
+            class: row.map_or(ToolClass::Other, |row| row.class),
+            arguments: call.arguments.clone(),
+        }),
+        host_raw: Object::new(),
+    };
+    protects(&event, &GuardedFiles { home, own, lifted: false })
+}
+
+/// The host that calls itself `user_agent`, as far as that can be guessed.
+pub fn client_of(user_agent: &str) -> Option<&'static GuardHost> {
+    let said = user_agent.to_lowercase();
+    let (_, id) = AGENTS.iter().find(|(mark, _)| said.starts_with(mark))?;
+    host(id)
+}
+
+/// The host and the row of a tool: of the client that is guessed, else of the first host that has a tool of this name.
+/// One that nobody has, with a command in its arguments, is taken for a shell.
+fn tool_of(
+    client: Option<&'static GuardHost>,
+    native: &str,
+    arguments: &Object,
+) -> (&'static GuardHost, Option<&'static ToolRow>) {
+    let hosts = client.into_iter().chain(HOSTS.iter().copied());
+    if let Some(found) = hosts.into_iter().find_map(|host| Some((host, host.tool(native)?))) {
+        return (found.0, Some(found.1));
+    }
+    let has_command = arguments.get(COMMAND).is_some_and(Value::is_string);
+    let shell = HOSTS.iter().copied().find_map(|host| {
+        let row = host.tools.iter().find(|row| row.class == ToolClass::Shell && takes_command(row))?;
+        Some((host, row))
+    });
+    match (has_command, shell) {
+        (true, Some((host, row))) => (host, Some(row)),
+        (true | false, _) => (client.unwrap_or(HOSTS[0]), None),
+    }
+}
+
+fn takes_command(row: &ToolRow) -> bool {
+    row.holds == [Holds::Shell(COMMAND)]
+}
+
+/// What hooks may know of calls of a client: its tools, as far as it is known, and the folder that it works in.
+pub struct ClientKnowledge {
+    client: Option<&'static GuardHost>,
+    folder: PathBuf,
+    agent_uuid: String,
+}
+
+impl ClientKnowledge {
+    /// What is known of `client`, if anybody knows it, which works in `folder`.
+    pub fn new(client: Option<&'static GuardHost>, folder: PathBuf, agent_uuid: String) -> Self {
+        Self { client, folder, agent_uuid }
+    }
+
+    /// The rows of tools that rules know as `name`.
+    fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'static ToolRow> + 'a {
+        let hosts = self.client.into_iter().chain(HOSTS.iter().copied());
+        hosts.flat_map(|host| host.tools.iter()).filter(move |row| row.canonical == name)
+    }
+}
+
+impl AgentInfo for ClientKnowledge {
+    fn tool(&self, name: &str) -> Option<String> {
+        let hosts = self.client.into_iter().chain(HOSTS.iter().copied());
+        if let Some(row) = hosts.into_iter().find_map(|host| host.tool(name)) {
+            return Some(row.canonical.to_owned());
+        }
+        Some(mcp_name(name).unwrap_or_else(|| name.to_owned()))
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+
+    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
+        let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
+        facts_of(&texts, (&self.folder, &self.folder))
+    }
+
+    fn place(&self, _name: &str) -> CallPlace {
+        CallPlace::in_folder(self.folder.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::json::json;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_known_by_the_names_that_rules_have() {
+        let known = |agent: &str| ClientKnowledge::new(client_of(agent), "/w".into(), String::new());
+        for (agent, native, canonical) in [
+            ("claude-cli/2.1.330 (external, cli)", "Bash", "exec"),
+            ("python-requests/2", "Bash", "exec"),
+            ("", "mcp__box__touch", "mcp_box_touch"),
+            ("", "lookup_order", "lookup_order"),
+        ] {
+            assert_eq!(known(agent).tool(native).as_deref(), Some(canonical), "{agent} {native}");
+        }
+        let facts = |name: &str, arguments: Value| known("").shell(name, arguments.as_object().unwrap());
+        assert_eq!(facts("exec", json!({"command": "git push"})).commands.len(), 1);
+        assert_eq!(facts("run_it", json!({"command": "git push"})).commands.len(), 1);
+        assert_eq!(*facts("lookup_order", json!({"order": "1"})), ShellFacts::default());
+    }
+
+    #[test]
+    fn a_tool_that_nobody_knows_is_a_shell_if_it_has_a_command() {
+        let class = |native: &str, arguments: Value| {
+            tool_of(None, native, arguments.as_object().unwrap()).1.map(|row| row.class)
+        };
+        assert_eq!(class("run_it", json!({"command": "x"})), Some(ToolClass::Shell));
+        assert_eq!(class("run_it", json!({"order": "x"})), None);
+        assert_eq!(class("Write", json!({"file_path": "x"})), Some(ToolClass::FileWrite));
+    }
+}
