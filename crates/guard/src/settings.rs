@@ -5,6 +5,7 @@ use domain::json::Value;
 use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue, TrustedFolders};
 
 mod accepted;
+pub mod adopt;
 mod json_edit;
 mod json_text;
 mod mcp_json;
@@ -50,7 +51,7 @@ pub fn install(
     kept: Option<&KeptFile>,
 ) -> Result<EditedFile, NotEdited> {
     let (text, others) = match host.config.form {
-        ConfigForm::Json { comments, entry } => {
+        ConfigForm::Json { comments, entry, .. } => {
             let wanted = installed(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
             let edit = json_edit::Edit { comments, position: host.config.position, wanted: &wanted };
             (edit.install(old)?, edit.others(old)?)

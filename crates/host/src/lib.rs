@@ -4,6 +4,7 @@
 //! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
 //! configuration in its place. Nothing here prints or asks: a face does.
 
+pub mod mounted;
 pub mod blind;
 pub mod builtins;
 pub mod changes;

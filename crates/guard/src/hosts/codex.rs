@@ -27,7 +27,7 @@ pub static CODEX: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::Project, path: "./.codex/hooks.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/codex/hooks.json" },
         ],
-        form: ConfigForm::Json { comments: false, entry },
+        form: ConfigForm::Json { comments: false, entry, adopts: true },
         position: RowPosition::Any,
         acceptance: HookAcceptance::AppServer { state: "~/.codex/config.toml" },
         protects: &["**/.codex/**", "/etc/codex/**"],

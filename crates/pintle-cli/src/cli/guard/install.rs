@@ -9,8 +9,9 @@ use guard::settings::{self, EditedFile, KeptFile};
 use guard::{ClientEntry, GuardHost};
 use host::config::Env;
 
-use super::changes::{Change, Consent, settle};
-use super::files::{not_edited, read};
+use super::adopting;
+use super::changes::{Adoption, Change, Consent, settle};
+use super::files::{not_edited, read, warn_of};
 use super::mcp_file;
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
@@ -33,7 +34,7 @@ pub struct InstallArgs {
     #[arg(long, value_name = "HOST", value_delimiter = ',', required_unless_present = "mcp")]
     host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force", "adopt"])]
     mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
@@ -50,6 +51,9 @@ pub struct InstallArgs {
     /// Change it without asking
     #[arg(long)]
     yes: bool,
+    /// Take over the command hooks that stand there already: they run here, in their order, for every agent
+    #[arg(long, conflicts_with = "system")]
+    adopt: bool,
     /// Although the agent is not there, or is of a version that nobody has tried
     #[arg(long)]
     force: bool,
@@ -70,6 +74,19 @@ impl InstallArgs {
             (true, _) => Consent::DryRun,
             (false, true) => Consent::Given,
             (false, false) => Consent::Ask,
+        }
+    }
+
+    /// Whether the hooks of `host` are to be taken over. Of all agents those whose hooks cannot be are installed without.
+    fn adopts(&self, host: &GuardHost) -> Result<bool, CliError> {
+        match adopting::must_adopt(host) {
+            Ok(()) => Ok(self.adopt),
+            Err(_) if !self.adopt => Ok(false),
+            Err(error) if self.is_all() => {
+                terminal::note(&error.message);
+                Ok(false)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -110,11 +127,15 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
                 host.name
             )));
         }
+        let wants = args.adopts(host)?;
         let entry = own.for_host(host);
-        let of_host = files(host, scope, &env)?
-            .into_iter()
-            .map(|(file, event)| installed(host, (&file, event), (&entry, &places)));
-        changes.push((host, of_host.collect::<Result<Vec<_>, _>>()?));
+        let of_host = files(host, scope, &env)?.into_iter().map(|(file, event)| {
+            match adopting::installed(host, &file, (&entry, &places), (scope, wants))? {
+                Some(change) => Ok(change),
+                None => installed(host, (&file, event), (&entry, &places)),
+            }
+        });
+        changes.push((host, of_host.collect::<Result<Vec<_>, CliError>>()?));
     }
     let consent = args.consent();
     if consent != Consent::DryRun {
@@ -181,16 +202,19 @@ fn installed(
         Some(event) => settings::install_event(host, (entry, event), before.as_deref(), known.as_ref()),
     };
     let EditedFile { text, kept, others } = edited.map_err(|why| not_edited(file, &why))?;
-    for other in others {
-        let (event, runs) = (clean(&other.event), clean(&other.runs));
-        terminal::warn(&format!(
-            "{} has another hook at {event}: {runs}; who comes last may undo what the other said",
-            host.id
-        ));
-    }
+    warn_of(host, &others);
     let (file, shared) = (file.to_owned(), false);
     let (host, executable) = (host.id, event.is_some());
-    Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable, shared })
+    Ok(Change {
+        host,
+        file,
+        before,
+        after: Some(text),
+        kept: Some(kept),
+        executable,
+        shared,
+        adoption: Adoption::Untouched,
+    })
 }
 
 /// Where an installation happens, and what its person agrees to.
@@ -249,6 +273,9 @@ fn accept(
 
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
+    if args.adopt {
+        return Err(CliError::usage("what was taken over goes back by itself: leave --adopt out"));
+    }
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     if let Some(file) = &args.mcp {
@@ -264,11 +291,24 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
         };
         let mut changes = Vec::new();
         for (file, _) in files {
+            if let Some(change) = adopting::uninstalled(host, &file, &places)? {
+                changes.push(change);
+                continue;
+            }
             let before = read(&file)?;
             let known = kept(&places, host.id, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
-            changes.push(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false });
+            changes.push(Change {
+                host: host.id,
+                file,
+                before,
+                after,
+                kept: None,
+                executable: false,
+                shared: false,
+                adoption: Adoption::Untouched,
+            });
         }
         changes.extend(forgotten((host, scope), &env, &places)?);
         let is_new = changes.iter().any(|change| change.before != change.after);
@@ -297,7 +337,16 @@ fn forgotten(
         Some(text) => Some(settings::forget(text, &kept).map_err(|why| not_edited(&file, &why))?),
         None => None,
     };
-    Ok(Some(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false }))
+    Ok(Some(Change {
+        host: host.id,
+        file,
+        before,
+        after,
+        kept: None,
+        executable: false,
+        shared: false,
+        adoption: Adoption::Untouched,
+    }))
 }
 
 /// The files of `host` in `scope`: the one of its settings, or one for each of its events.

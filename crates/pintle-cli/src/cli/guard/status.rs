@@ -9,6 +9,7 @@ use clap::Args;
 use futures_util::future::join_all;
 use guard::GuardHost;
 use guard::coverage::ToolCoverage;
+use host::config::adopted::AdoptedHooks;
 use host::config::{self, Env, LoadOptions};
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
@@ -26,6 +27,7 @@ use crate::guard::sessions::{HostSession, kept};
 use crate::guard::versions::{self, HostVersion};
 use crate::moment::moment;
 use crate::table::{folded, out_columns};
+use crate::text::counted;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -53,6 +55,8 @@ struct Standing {
     proof: Option<GuardProof>,
     /// Why its sessions here may do nothing.
     lacks: Option<String>,
+    /// The hooks that were taken over from its settings, or why that cannot be said.
+    adopted: Vec<Result<AdoptedHooks, String>>,
 }
 
 impl Standing {
@@ -60,7 +64,8 @@ impl Standing {
     fn is_well(&self) -> bool {
         let is_armed = self.installed.is_empty() || self.lacks.is_none();
         let is_whole = live(self).all(|session| session.past.is_empty());
-        is_armed && is_whole && self.installed.iter().all(|it| it.flaw.is_none())
+        let is_kept = self.adopted.iter().all(Result::is_ok);
+        is_armed && is_whole && is_kept && self.installed.iter().all(|it| it.flaw.is_none())
     }
 }
 
@@ -82,6 +87,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
             version: None,
             proof: proofs.remove(host.id),
             lacks: host.lacks(&required),
+            adopted: adopted_of(host, &places),
         });
     }
     let there = || standings.iter().filter(|it| !it.installed.is_empty()).map(|it| it.host);
@@ -99,6 +105,14 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     };
     terminal::say(&text)?;
     Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+}
+
+/// What was taken over from the settings of `host`. A file that cannot be read is known by its name.
+fn adopted_of(host: &GuardHost, places: &GuardPlaces) -> Vec<Result<AdoptedHooks, String>> {
+    let is_of =
+        |file: &Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{}-", host.id)));
+    let all = config::adopted::all(places.home()).into_iter().filter(|(file, _)| is_of(file));
+    all.map(|(file, read)| read.map_err(|why| format!("{}: {why}", file.display()))).collect()
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -129,10 +143,18 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
             "lacks": standing.lacks,
+            "adopted": standing.adopted.iter().map(adopted_json).collect::<Vec<_>>(),
             "coverage": standing.host.coverage.iter().map(coverage).collect::<Vec<_>>(),
         })
     };
     standings.iter().map(row).collect()
+}
+
+fn adopted_json(read: &Result<AdoptedHooks, String>) -> Value {
+    match read {
+        Ok(adopted) => json!({"file": adopted.file, "folder": adopted.folder, "hooks": adopted.count(), "flaw": null}),
+        Err(why) => json!({"file": null, "folder": null, "hooks": null, "flaw": why}),
+    }
 }
 
 fn version_json(version: &HostVersion) -> Value {
@@ -168,6 +190,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }
+    adopted(text, standing)?;
     if let Some(why) = &standing.lacks {
         writeln!(text, "  {BAD}refused{BAD:#}    each of its prompts and calls here: {why}")?;
     }
@@ -197,6 +220,26 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             around => format!("; open: {}", around.join(", ")),
         };
         writeln!(text, "  {:<10} {}{around}", row.class.word(), row.level.word())?;
+    }
+    Ok(())
+}
+
+/// What was taken over from the settings of a host.
+fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {
+    for adopted in &standing.adopted {
+        match adopted {
+            Ok(adopted) => {
+                let (file, count) = (clean(&adopted.file.display().to_string()), counted(adopted.count(), "hook"));
+                let place = match &adopted.folder {
+                    Some(folder) => format!("in {}", clean(&folder.display().to_string())),
+                    None => "everywhere".to_owned(),
+                };
+                writeln!(text, "  adopted    {count} of {file}, {place}: `pintle hooks list`")?;
+            }
+            Err(why) => {
+                writeln!(text, "  {BAD}adopted{BAD:#}    cannot be read, and every call is refused: {}", clean(why))?
+            }
+        }
     }
     Ok(())
 }
