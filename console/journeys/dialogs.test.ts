@@ -94,6 +94,14 @@ const OPENS: readonly (readonly [string, () => string, Open])[] = [
   ["close a tenant", () => "/settings/tenants", press(({ settings }) => settings.tenants.closeWhich("Acme"))],
   ["sign out here", () => "/settings/you", press(({ frame }) => frame.signOut)],
   ["sign out everywhere", () => "/settings/you", press(({ settings }) => settings.devices.endAll)],
+  [
+    "an event that happened",
+    () => "/chain",
+    async (page, { chain }) => {
+      await page.getByRole("button", { name: chain.pastEvents.open }).click();
+      await page.getByLabel(chain.pastEvents.label).locator("option", { hasText: "list_dir" }).first().waitFor({ state: "attached" });
+    },
+  ],
   ["form of a prompt", () => "/hooks/new", handler("prompt")],
   [
     "form of an HTTP hook, with a header and with mistakes",

@@ -58,9 +58,19 @@ test("hooks of the configuration stand in the list with where they come from, an
   await expect.poll(() => row.innerText()).not.toContain("pintle.toml");
   const owner = await signedIn(await rig.person(), gateway, "/hooks", "system");
   await owner.locator("[data-configured=freeze]").first().getByText("pintle.toml").waitFor();
-  await expect.poll(() => row.getByRole("link").count()).toBe(0);
+  // It has a page of its own, to read, which has an address.
+  await row.getByRole("link", { name: "freeze" }).click();
+  await page.getByRole("heading", { name: /freeze/ }).waitFor();
+  await page.getByRole("row").filter({ hasText: "before_tool" }).waitFor();
+  expect(page.url()).toMatch(/\/hooks\/configured\/process\/freeze$/);
+  await page.reload();
+  await page.getByRole("heading", { name: /freeze/ }).waitFor();
+  await go(page, "/hooks/configured/process/never");
+  await page.getByText("There is no such hook").waitFor();
+  await go(page, "/hooks");
+  await row.waitFor();
   await page.getByLabel("Handler").selectOption("process");
-  await expect.poll(() => page.locator("[data-row]").count()).toBe(0);
+  await expect.poll(() => page.locator("[data-row]").allInnerTexts()).toEqual(["freeze", "freeze"]);
   await row.waitFor();
   await page.getByLabel("Handler").selectOption("");
   await page.locator("[data-row]").first().waitFor();

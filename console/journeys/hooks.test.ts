@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { done } from "./people.ts";
+import { ask, done } from "./people.ts";
 import { DONE, endpoint, Gateway, LISTS, Rig, rule, scripted, signedIn, TOKEN } from "./rig.ts";
 
 /** How many calls a turn makes for a list of several pages: more than one page has. */
@@ -82,6 +82,42 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("button", { name: "New" }).click();
   await say(page, "and now");
   await expect.poll(() => page.locator("[data-kind=call]").first().innerText()).toMatch(/ran\s+list_dir/);
+  await context.close();
+});
+
+test("what is on is switched off in one place, for a reason, and a form cannot do it; also of what only looks", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  // A new one may begin as one that is off.
+  await page.getByLabel("On", { exact: true }).waitFor();
+  const id = await rule(page, { name: "watches", event: "stop", handler_type: "script", scope: "tenant", config: { source: "function handle() { return {}; }" } });
+  await page.goto(`${gateway.url}/hooks/${id}?tab=edit`);
+  await page.getByLabel("Priority").waitFor();
+  await expect.poll(() => page.getByLabel("On", { exact: true }).count()).toBe(0);
+  for (const action of ["Switch off", "Delete"]) {
+    await page.getByRole("button", { name: action, exact: true }).click();
+    await expect.poll(() => page.getByRole("dialog").getByRole("button", { name: action }).isDisabled()).toBe(true);
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  }
+  // Whoever asks the server without a reason is taken, as the published frame has none, and the log says so.
+  const tell = (method: string, params: object) => ask(page, "anna", method, { hookId: id, ...params });
+  expect((await tell("hooks.update", { updates: { enabled: false } })).ok).toBe(true);
+  await page.getByRole("tab", { name: "Overview" }).click();
+  const log = page.getByRole("list", { name: "Change log" });
+  await log.getByText("No reason was given.").waitFor();
+  expect((await tell("hooks.toggle", { enabled: true })).ok).toBe(true);
+  expect((await tell("hooks.toggle", { enabled: false, reason: "a test of it" })).ok).toBe(true);
+  await log.getByText("Because: a test of it").waitFor();
+  await page.getByText("Off because: a test of it").waitFor();
+  // A version has an address, which opens at it, for somebody else too.
+  await log.getByRole("link", { name: "Version 4" }).click();
+  const fourth = page.locator('[data-version="4"][aria-current="true"]');
+  await fourth.getByText("Because: a test of it").waitFor();
+  const ben = await signedIn(await rig.person(), gateway, new URL(page.url()).pathname + new URL(page.url()).search, "ben");
+  await ben.locator('[data-version="4"][aria-current="true"] details[open]').waitFor();
+  await ben.goto(`${gateway.url}/hooks/${id}?tab=versions&version=9`);
+  await ben.getByText("There is no version 9 of this hook").waitFor();
+  await ben.context().close();
   await context.close();
 });
 

@@ -151,6 +151,10 @@ test("the overview says what stands well, and each number leads to its list", as
   // Live, and in its place.
   const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
   await rule(other, scripted("unsure", "^list_dir$", { decision: "ask", reason: "who knows" }));
+  // A row that comes while somebody reads waits until they want it.
+  await page.getByRole("button", { name: "Show 1 new" }).waitFor();
+  expect(await page.getByText("unsure").count()).toBe(0);
+  await page.getByRole("button", { name: "Show 1 new" }).click();
   await page.getByText("unsure").waitFor({ timeout: 15_000 });
   expect(await tiles.boundingBox()).toEqual(before);
   await tiles.getByRole("link", { name: /blocked/ }).click();

@@ -32,6 +32,32 @@ export function ApprovalPage() {
   );
 }
 
+/** Where a call would run: by whom, in which folder, in which shell, on which server. */
+function Place({ approval: { place } }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const server = place?.server;
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    [words.place.workspace, place?.workspace],
+    [words.place.shell, place?.shell],
+    [words.place.server, server === undefined ? undefined : `${server.name}: ${server.runs}`],
+    [words.place.digest, server?.digest],
+  ];
+  return (
+      <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3" data-testid="place">
+        {facts
+          .filter(([, value]) => value !== undefined && value !== "")
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-muted">{name}</dt>
+              <dd className="min-w-0 wrap-anywhere">
+                <code>{value}</code>
+              </dd>
+            </div>
+          ))}
+      </dl>
+  );
+}
+
 /** Exactly what would run, who asked and why, until when; and the answer. */
 function One({ approval }: { approval: Approval }) {
   const words = useWords().approvals;
@@ -81,13 +107,14 @@ function One({ approval }: { approval: Approval }) {
             <JsonDiff before={approval.changed_from} after={approval.arguments} titles={[words.was, words.is]} label={words.before} />
           </>
         )}
+        <h2 className={label}>{words.where}</h2>
+        <Place approval={approval} />
         {approval.sessionKey !== undefined && (
           <>
-            <h2 className={label}>{words.where}</h2>
             <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
               {words.openConversation}
             </Link>{" "}
-            <Link to="/turns/$id" params={{ id: approval.turn_id }} className="text-accent underline">
+            <Link to="/turns/$id" params={{ id: approval.turn_id }} search={{ call: approval.tool_call_id } as never} className="text-accent underline">
               {words.openTurn}
             </Link>
           </>

@@ -75,12 +75,21 @@ function One({ row }: { row: Execution & { readonly errorDetail?: string | null 
     [
       words.turn,
       row.turn_id === null ? null : (
-        <Link key="turn" to="/turns/$id" params={{ id: row.turn_id }} className="text-accent underline">
+        <Link key="turn" to="/turns/$id" params={{ id: row.turn_id }} search={{ execution: row.id } as never} className="text-accent underline">
           {row.turn_id}
         </Link>
       ),
     ],
-    [words.trace, row.trace_id],
+    [
+      words.trace,
+      row.trace_id === null || row.turn_id === null ? (
+        row.trace_id
+      ) : (
+        <Link key="trace" to="/turns/$id" params={{ id: row.turn_id }} search={{ execution: row.id } as never} className="text-accent underline">
+          {row.trace_id}
+        </Link>
+      ),
+    ],
     [words.call, row.tool_call_id],
     [words.inputHash, row.input_hash],
   ];

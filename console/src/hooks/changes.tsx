@@ -11,7 +11,7 @@ import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useHooks, useTenantNames } from "../wire/queries.ts";
-import { because, changed, wordOf } from "./changed.ts";
+import { because, changed, owesReason, wordOf } from "./changed.ts";
 import { labelsOf } from "./state.ts";
 
 /** How many rows are fetched at once. */
@@ -96,6 +96,7 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
           </code>
         ))}
         {why !== "" && <span title={why}> {words.rules.changes.because(why)}</span>}
+        {owesReason(change) && <span> {words.rules.changes.noReason}</span>}
       </span>
     </>
   );
@@ -103,7 +104,13 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
   return change.action === "deleted" || change.hook_id === null ? (
     <div className={look}>{holds}</div>
   ) : (
-    <Link data-row to="/hooks/$id" params={{ id: change.hook_id }} search={{ tab: "versions" } as never} className={`${look} -outline-offset-2! hover:bg-tint`}>
+    <Link
+      data-row
+      to="/hooks/$id"
+      params={{ id: change.hook_id }}
+      search={{ tab: "versions", ...(change.version > 0 ? { version: String(change.version) } : {}) } as never}
+      className={`${look} -outline-offset-2! hover:bg-tint`}
+    >
       {holds}
     </Link>
   );

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment } from "react";
 
@@ -15,17 +15,12 @@ import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
-import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, ofTenant, stateOf } from "./state.ts";
+import { useLately } from "./lately.ts";
+import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
 const NOTHING: Lately = new Map();
-
-/** What each hook did lately. */
-function useLately() {
-  const { connection } = useWire();
-  return useQuery({ queryKey: ["hooks", "counts"], queryFn: async (): Promise<Lately> => lately((await connection.request("hooks.counts", {})).hooks) });
-}
 
 export function HooksPage() {
   const { hooks: words, rules } = useWords();
@@ -77,7 +72,7 @@ export function HooksPage() {
         }
       />
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
-      {hooks.data !== undefined && all.length === 0 && (
+      {hooks.data !== undefined && lacksOwn(all, configured) && (
         <Empty title={words.empty.title}>
           <p>{words.empty.about}</p>
           <Starters />

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, labelsOf, nameInstead, ofTenant } from "./state.ts";
+import { asksInstead, counted, labelsOf, lacksOwn, nameInstead, ofTenant } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -28,4 +28,11 @@ test("the rules that ask instead of one are known by their names", () => {
 test("hooks that share a name have their event beside it", () => {
   const labels = labelsOf([rule("1", { name: "redactor" }), rule("2", { name: "redactor", event: "stop" }), rule("3", { name: "guard" }), rule("4", { name: "" }), rule("5", { name: "" })]);
   expect([...labels.values()].map(({ name, event }) => [name, event])).toEqual([["redactor", "pre_tool_use"], ["redactor", "stop"], ["guard", undefined], ["4", undefined], ["5", undefined]]);
+});
+
+test("with nothing but what is shipped nobody has put a hook here yet", () => {
+  const shipped = rule("pii-redactor", { source: "builtin" });
+  expect(lacksOwn([shipped], [configured("text", "skill", "armed"), configured("ask", "native", "armed")])).toBe(true);
+  expect(lacksOwn([shipped, rule("own", { source: "user" })], [])).toBe(false);
+  expect(lacksOwn([shipped], [configured("guard", "process", "armed")])).toBe(false);
 });

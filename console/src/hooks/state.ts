@@ -33,6 +33,10 @@ export function counted(rules: readonly Hook[], configured: readonly ConfiguredH
   return { all: stands.length, on: stands.filter((one) => one === "on").length, tripped: stands.filter((one) => one === "tripped").length };
 }
 
+/** Whether nobody has put a hook here yet: what is shipped stands here from the beginning, and what an agent asks about is a setting of it. Pure. */
+export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: readonly Pick<ConfiguredHook, "family">[]): boolean =>
+  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family !== "process");
+
 /** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
 

@@ -6,13 +6,15 @@ import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
 import { wordOf } from "../hooks/changed.ts";
 import { TurnRow } from "../turns/row.tsx";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
+import { useHeld } from "../ui/held.ts";
+import { Newer } from "../ui/newer.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import type { GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useConfigured, useHooks } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -24,6 +26,8 @@ type Overview = Payload<"overview.get">;
 const LOOK_EVERY_MS = 5_000;
 /** How many blocked turns are shown. */
 const BLOCKED = 5;
+/** How many changes. */
+const CHANGES = 5;
 
 /** What somebody has to know who opens the console. */
 export function OverviewPage() {
@@ -72,19 +76,21 @@ const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.brok
 
 function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
+  const stopped = useHeld(blocked, turnId, true);
   return (
     <div className="flex flex-col gap-4">
       <Tiles overview={overview} span={span} />
       <NotArmed guards={overview.guards} />
       <Part title={words.overview.over}>
-        <DecisionChart decisions={overview.decisions} />
+        <DecisionChart decisions={overview.decisions} span={span} />
       </Part>
-      {blocked.length > 0 && (
+      {stopped.shown.length > 0 && (
         <section>
           <Head title={words.overview.lastBlocked} more={<Link to="/turns" search={{ decision: "blocked" } as never} className="text-accent underline">{words.overview.all}</Link>} />
+          <Newer list={stopped} />
           <Card className="overflow-hidden">
             <ul>
-              {blocked.map((turn) => (
+              {stopped.shown.map((turn) => (
                 <li key={turn.turnId} className="border-b border-line last:border-b-0">
                   <TurnRow turn={turn} />
                 </li>
@@ -155,25 +161,31 @@ function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: 
   );
 }
 
+const guardId = ({ family, hookId, name }: GuardLine): string => `${family} ${hookId ?? name}`;
+const turnId = (turn: TurnLine): string => turn.turnId;
+const changeId = ({ id }: HookChange): string => id;
+
 function NotArmed({ guards }: { guards: GuardsSummary }) {
   const lack = useLack();
   const words = useWords().overview;
+  const list = useHeld(guards.notArmed, guardId);
   if (guards.notArmed.length === 0) {
     return null;
   }
   return (
     <section>
       <Head title={words.lookAt} />
+      <Newer list={list} />
       <Card className="overflow-hidden">
         <ul>
-          {guards.notArmed.map((guard) => (
-            <li key={`${guard.family} ${guard.hookId ?? guard.name}`} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
+          {list.shown.map((guard) => (
+            <li key={guardId(guard)} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
               <span>
                 <GuardSign state={guard.state} />
               </span>
               <span className="min-w-0">
                 {guard.hookId === null ? (
-                  <Link to="/health" className="font-semibold text-accent underline">
+                  <Link to="/hooks/configured/$family/$name" params={{ family: guard.family, name: guard.name }} className="font-semibold text-accent underline">
                     {guard.name}
                   </Link>
                 ) : (
@@ -227,7 +239,7 @@ function BudgetPart({ overview }: { overview: Overview }) {
   return (
     <section className="min-w-0">
       <Head title={words.budget} />
-      <Link to="/hooks" search={{ handler: "prompt" } as never} className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
+      <Link to="/health" className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
         <span className="mb-1 block">{words.spent(used.toLocaleString(language), budgetTotal.toLocaleString(language))}</span>
         <span className="block h-2 overflow-hidden rounded bg-raised">
           <span className={`block h-2 ${share > 0.8 ? "bg-block" : "bg-accent"}`} style={{ width: `${share * 100}%` }} />
@@ -271,14 +283,15 @@ function Change({ change }: { change: HookChange }) {
 
 function Changes({ overview }: { overview: Overview }) {
   const words = useWords().overview;
-  const rows = overview.changes.slice(0, 5);
+  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, true);
   return (
     <section className="min-w-0">
       <Head title={words.changes} more={<Link to="/hooks/changes" className="text-accent underline">{words.all}</Link>} />
+      <Newer list={list} />
       <Card className="overflow-hidden">
-        {rows.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
+        {list.shown.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
         <ul>
-          {rows.map((change) => (
+          {list.shown.map((change) => (
             <li key={change.id} className="border-b border-line last:border-b-0">
               <Change change={change} />
             </li>

@@ -192,6 +192,14 @@ export function all(rows: readonly Row[]): Row[] {
   return rows.flatMap((row) => [row, ...all(row.children)]);
 }
 
+/** The row that an address means by an execution of a rule, or by a call of a tool: the hook, or the call. */
+export function rowOf(rows: readonly Row[], execution: string | undefined, call: string | undefined): Row | undefined {
+  const every = all(rows);
+  const hook = execution === undefined ? undefined : every.find(({ of }) => of.kind === "hook" && of.hook.execution?.id === execution);
+  // The id of a call comes again in later rounds: the newest one is meant.
+  return hook ?? (call === undefined ? undefined : every.findLast(({ of }) => of.kind === "call" && of.span.toolCallId === call));
+}
+
 /** What happened in a turn, in the parts of one sentence; `row` is where it is seen. */
 export interface Happened {
   readonly kind: "blocked" | "asked" | "waiting" | "failed" | "faulted" | "running" | "stopped" | "cut" | "passed";
@@ -262,6 +270,12 @@ export function counts(family: Family): { readonly calls: number; readonly hooks
     calls: spans.filter(({ kind }) => kind === "call").length,
     hooks: spans.reduce((sum, { hooks = [] }) => sum + hooks.filter(({ ran, verdict }) => ran && verdict !== undefined).length, 0),
   };
+}
+
+/** What judges cost in a turn and those of its sub-agents, in tokens of the budget: an answer from the cache costs nothing. */
+export function judgeTokens(family: Family): number {
+  const hooks = [family.turn, ...family.subAgents].flatMap(({ spans }) => spans).flatMap(({ hooks = [] }) => hooks);
+  return hooks.reduce((sum, { execution }) => sum + (execution?.cached === true ? 0 : (execution?.tokens ?? 0)), 0);
 }
 
 /** How long the bars are together, in milliseconds. */

@@ -57,6 +57,7 @@ export const approvals = {
   was: "Before",
   is: "Now",
   where: "Where it happens",
+  place: { workspace: "Workspace", shell: "Shell", server: "MCP server", digest: "Its digest" },
   openConversation: "Open the conversation",
   reason: "Reason",
   reasonHint: "The agent reads it. You need not give one.",

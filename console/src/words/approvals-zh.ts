@@ -57,6 +57,7 @@ export const approvals: Words["approvals"] = {
   was: "之前",
   is: "现在",
   where: "所在位置",
+  place: { workspace: "工作区", shell: "Shell", server: "MCP 服务器", digest: "摘要" },
   openConversation: "打开对话",
   reason: "理由",
   reasonHint: "智能体会读到它。可以不填。",

@@ -45,6 +45,7 @@ mod listening;
 mod media_type;
 mod methods;
 mod nodes;
+mod noticed;
 pub mod openapi;
 mod outage;
 mod outcome;
@@ -66,6 +67,7 @@ mod run;
 mod run_output;
 mod runs;
 mod secret;
+mod served;
 mod session_name;
 mod settings;
 mod shown;
@@ -93,6 +95,7 @@ use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
+use noticed::Noticed;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -126,6 +129,8 @@ pub(crate) struct Desk {
     pub(crate) webhooks: Webhooks,
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
+    /// Which approvals people were told of.
+    pub(crate) noticed: Mutex<Noticed>,
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
@@ -204,7 +209,7 @@ impl Gateway {
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor };
+        let desk = Desk { webhooks, answers: Notify::new(), noticed: Mutex::default(), repeats, limits, doctor };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

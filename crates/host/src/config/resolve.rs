@@ -3,6 +3,7 @@
 mod agents;
 mod claude;
 mod doors;
+mod guarded;
 mod flow;
 mod gateway;
 mod hooks;

@@ -8,7 +8,7 @@ use domain::fault::Cause;
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
-use domain::store::ExecutionQuery;
+use domain::store::{ExecutionQuery, TenantScope};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -84,7 +84,7 @@ impl RuleAdmin {
             None => (None, query.deleted.clone()),
         };
         let wanted = ExecutionQuery {
-            tenant: by.looks_at(query.tenant.as_ref())?,
+            tenant: by.looks_at(query.tenant.as_ref())?.map_or(TenantScope::All, TenantScope::One),
             hook,
             name: deleted,
             event: query.event,
@@ -135,7 +135,7 @@ impl RuleAdmin {
     /// An execution that `by` may read. Where it has a detail, the audit chain knows of it before the reader does.
     fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
         let executions = &self.parts.executions;
-        let found = executions.execution(id)?.filter(|row| by.is_master() || row.tenant_id == by.tenant);
+        let found = executions.execution(&scope_of(by), id)?;
         if let Some(row) = found.as_ref().filter(|row| row.error_detail.is_some()) {
             executions.note_read(row, &self.actor(by))?;
         }
@@ -160,7 +160,7 @@ impl RuleAdmin {
     /// # Errors
     /// The store cannot be read.
     pub fn executions_since(&self, since: Timestamp, limit: usize) -> Result<Vec<Execution>, AdminError> {
-        let query = ExecutionQuery { since: Some(since), limit, ..ExecutionQuery::default() };
+        let query = ExecutionQuery { since: Some(since), limit, ..ExecutionQuery::of(TenantScope::All) };
         Ok(self.parts.executions.executions(&query)?)
     }
 
@@ -189,6 +189,11 @@ impl RuleAdmin {
         }
         Ok(ExecutionPage { executions, next_cursor: cursor(by, &wanted, last.as_ref()) })
     }
+}
+
+/// Whose rows `by` sees.
+fn scope_of(by: &Caller) -> TenantScope {
+    if by.is_master() { TenantScope::All } else { TenantScope::One(by.tenant.clone()) }
 }
 
 /// The name of a hook in a line of its change log, as a patch has it.
@@ -222,7 +227,7 @@ fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
         wanted.since.map(|at| at.to_string()),
         wanted.until.map(|at| at.to_string()),
         wanted.name,
-        wanted.tenant,
+        wanted.tenant.one(),
     ]);
     URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))
 }
