@@ -4,7 +4,6 @@
 //! engine, hooks, rules, judges, servers, skills) and makes its agents ready to work; [`reload`] puts another
 //! configuration in its place. Nothing here prints or asks: a face does.
 
-pub mod mounted;
 pub mod blind;
 pub mod builtins;
 pub mod changes;
@@ -21,6 +20,7 @@ pub mod host_rules;
 pub mod judges;
 pub mod links;
 pub mod mcp_names;
+pub mod mounted;
 mod protected;
 mod provider_spec;
 pub mod node_config;

@@ -30,7 +30,14 @@ impl LoadedHook {
     pub(crate) fn child(&self) -> Option<&ProcessEntry> {
         match (&self.kind, &self.hook.state) {
             (HookKind::Process(entry), HookState::Armed) => Some(entry),
-            _ => None,
+            (
+                HookKind::Process(_)
+                | HookKind::Builtin(_)
+                | HookKind::Command(_)
+                | HookKind::Ask(_)
+                | HookKind::Nothing,
+                _,
+            ) => None,
         }
     }
 }
@@ -39,7 +46,7 @@ impl Host {
     /// The mount of a hook that has no child of its own, or is not in force.
     pub(crate) fn mount_without_child(&self, config: &Config, loaded: &LoadedHook) -> Mount {
         let hook = loaded.hook.clone();
-        match (&loaded.kind, &hook.state) {
+        match (&loaded.kind, &loaded.hook.state) {
             (HookKind::Ask(gate), HookState::Armed) => {
                 let handler = NativeHandler::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
                 Mount { hook, handler }
@@ -49,7 +56,14 @@ impl Host {
                 let handler = CommandHook::start(spec, self.engine.tasks(), self.engine.deadlines());
                 Mount { hook, handler }
             }
-            _ => Mount::idle(hook),
+            (
+                HookKind::Process(_)
+                | HookKind::Builtin(_)
+                | HookKind::Command(_)
+                | HookKind::Ask(_)
+                | HookKind::Nothing,
+                _,
+            ) => Mount::idle(hook),
         }
     }
 

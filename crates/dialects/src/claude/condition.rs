@@ -225,7 +225,7 @@ mod tests {
         let rule = PermissionRule::read(rule).unwrap();
         let arguments = arguments.as_object().unwrap().clone();
         let call = ToolCall { id: "c".into(), tool: tool.into(), raw_tool: raw.into(), arguments };
-        rule.holds(&RuleInput { call: &call, shell, cwd: Path::new("/w"), home: Some(Path::new("/home/me")) })
+        rule.holds(&RuleInput { call: &call, shell, cwd: Path::new("/w"), home: Some(Path::new("/h/me")) })
     }
 
     #[test]
@@ -264,8 +264,8 @@ mod tests {
             ("Edit(/src/*.rs)", "/w/src/deep/a.rs", false),
             ("Edit(//etc/**)", "/etc/passwd", true),
             ("Edit(//etc/**)", "/w/../etc/passwd", true),
-            ("Edit(~/.ssh/**)", "/home/me/.ssh/id", true),
-            ("Edit(~/.ssh/**)", "/home/you/.ssh/id", false),
+            ("Edit(~/.ssh/**)", "/h/me/.ssh/id", true),
+            ("Edit(~/.ssh/**)", "/h/you/.ssh/id", false),
             ("Edit(secret)", "/w/a/secret/key", true),
             ("Read(*.ts)", "/w/a.ts", false),
         ] {

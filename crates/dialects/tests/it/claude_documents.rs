@@ -23,7 +23,7 @@ fn who() -> Identity {
 fn recorded(name: &str) -> Object {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../guard/tests/fixtures/claude/2.1.330").join(name);
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let text = text.replace("$CWD", "/w").replace("$HOME", "/home/me");
+    let text = text.replace("$CWD", "/w").replace("$HOME", "/h/me");
     let Value::Object(mut whole) = domain::json::parse(&text).unwrap() else { panic!("{name}") };
     let Some(Value::Object(payload)) = whole.shift_remove("payload") else { panic!("{name}") };
     payload

@@ -35,7 +35,8 @@ pub(super) struct Beside {
 }
 
 /// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, but for one of the family
-/// `command`, whose entry says it of every fault; an approver never. A bad `respond` always denies, since the real tool must never run in its place.
+/// `command`, whose entry says it of every fault; an approver never. A bad `respond` always denies, since the real tool
+/// must never run in its place.
 pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFailure {
     let stage = hook.stages.get(at);
     let wanted = stage.map_or(OnFailure::default_at(at), |stage| stage.on_failure);

@@ -31,22 +31,33 @@ pub struct AdoptedFile {
 /// What of another hook makes it ours: the reason why it is not, if it is not.
 pub type Takes<'a> = &'a dyn Fn(&FoundHook) -> Result<(), String>;
 
+/// What is known of a file whose hooks are taken over.
+#[derive(Clone, Copy)]
+pub struct Adopting<'a> {
+    /// What the last installation left.
+    pub kept: Option<&'a KeptFile>,
+    /// What was taken over before.
+    pub taken: &'a Object,
+    /// What is taken over now.
+    pub takes: Takes<'a>,
+}
+
 /// Whether command hooks of `host` can be taken over.
 pub fn adopts(host: &GuardHost) -> bool {
     matches!(host.config.form, ConfigForm::Json { adopts: true, .. })
 }
 
-/// Puts our entries into the file `old` of `host` as [`install`] does, and takes out of it what `takes` lets. `taken` was
-/// taken over before, and `kept` is what that left.
+/// Puts our entries into the file `old` of `host` as [`install`] does, and takes out of it what `adopting` says.
 ///
 /// # Errors
 /// When the file is none that can be edited like this.
 pub fn install_adopting(
     host: &GuardHost,
     hook: &ClientEntry<'_>,
-    (old, kept): (Option<&str>, Option<&KeptFile>),
-    (taken, takes): (&Object, Takes<'_>),
+    old: Option<&str>,
+    adopting: Adopting<'_>,
 ) -> Result<AdoptedFile, NotEdited> {
+    let Adopting { kept, taken, takes } = adopting;
     let before = uninstall_adopted(host, old, (kept, taken))?;
     let EditedFile { mut text, others, .. } = install(host, hook, old, kept)?;
     let edit = edit(host);

@@ -2,7 +2,7 @@
 
 use domain::json::{Object, Value, json};
 use pintle_guard::host::RowPosition;
-use pintle_guard::settings::adopt::{FoundHook, adopts, install_adopting, runnable, uninstall_adopted};
+use pintle_guard::settings::adopt::{Adopting, FoundHook, adopts, install_adopting, runnable, uninstall_adopted};
 use pintle_guard::{GuardHost, HOSTS, host};
 use proptest::prelude::*;
 
@@ -37,13 +37,15 @@ fn taken_commands(taken: &Object) -> Vec<(String, String)> {
 fn round(host: &'static GuardHost, old: &str) {
     let entry = hook(host, PROGRAM);
     let nothing = Object::new();
-    let first = install_adopting(host, &entry, (Some(old), None), (&nothing, &takes)).unwrap();
+    let fresh = Adopting { kept: None, taken: &nothing, takes: &takes };
+    let first = install_adopting(host, &entry, Some(old), fresh).unwrap();
     let (all, mut both) = (theirs(old), taken_commands(&first.taken));
     let is_taken = |(event, _): &&(String, String)| EVENTS.contains(&event.as_str());
     assert_eq!(taken_commands(&first.taken).len(), all.iter().filter(is_taken).count(), "{old:?}");
     let mut wanted: Vec<_> = all.iter().filter(is_taken).cloned().collect();
     let mut taken = both.clone();
-    (wanted.sort(), taken.sort());
+    wanted.sort();
+    taken.sort();
     assert_eq!(taken, wanted);
     let text = &first.edited.text;
     let left = theirs(text);
@@ -51,10 +53,12 @@ fn round(host: &'static GuardHost, old: &str) {
     assert_eq!(first.left.len(), left.len());
     both.extend(left);
     let mut every = all.clone();
-    (both.sort(), every.sort());
+    both.sort();
+    every.sort();
     assert_eq!(both, every, "nothing is lost: {text:?}");
     let kept = &first.edited.kept;
-    let again = install_adopting(host, &entry, (Some(text), Some(kept)), (&first.taken, &takes)).unwrap();
+    let known = Adopting { kept: Some(kept), taken: &first.taken, takes: &takes };
+    let again = install_adopting(host, &entry, Some(text), known).unwrap();
     assert_eq!((&again.edited.text, &again.taken, &again.edited.kept), (text, &first.taken, kept));
     let back = uninstall_adopted(host, Some(text), (Some(kept), &first.taken)).unwrap();
     assert_eq!(back.as_deref(), Some(old), "byte by byte");
@@ -100,8 +104,8 @@ fn parts_of_an_entry_keep_their_matcher_and_their_order() {
       {"matcher": "Bash", "hooks": [{"command": "theirs 1"}, {"type": "prompt"}, {"command": "theirs 2"}]},
       {"matcher": "Bash", "hooks": [{"command": "theirs 3"}]}
     ]}}"#;
-    let adopted =
-        install_adopting(claude, &hook(claude, PROGRAM), (Some(old), None), (&Object::new(), &takes)).unwrap();
+    let fresh = Adopting { kept: None, taken: &Object::new(), takes: &takes };
+    let adopted = install_adopting(claude, &hook(claude, PROGRAM), Some(old), fresh).unwrap();
     let taken = Value::Object(adopted.taken.clone());
     let expected = json!({"PreToolUse": [
         {"matcher": "Bash", "hooks": [{"command": "theirs 1"}, {"command": "theirs 2"}]},

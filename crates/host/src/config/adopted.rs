@@ -187,7 +187,7 @@ pub(super) fn add(config: &mut Config, env: &Env) -> Vec<Diagnostic> {
 
 /// The stub of a file that cannot be read: every call is shut, and the line that says why.
 fn shut(config: &mut Config, file: &Path, why: &str) -> Diagnostic {
-    let message = format!("what was adopted cannot be read: {why}; `pintle guard install --adopt` writes it anew");
+    let message = format!("what was adopted cannot be read: {why}; `pintle guard uninstall` puts the hooks back");
     let event = ClaudeEvent::PreToolUse;
     let origin = file.display().to_string();
     let around = ListContext { event, origin: &origin, before: commands_before(config, event), inherit_env: &[] };
@@ -258,7 +258,7 @@ mod tests {
         let hooks =
             json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./guard.sh"}]}]});
         let Value::Object(hooks) = hooks else { panic!("it is an object") };
-        let file = PathBuf::from("/home/me/.claude/settings.json");
+        let file = PathBuf::from("/h/me/.claude/settings.json");
         AdoptedHooks { host: "claude".into(), file, folder: folder.map(Path::to_owned), taken: hooks.clone(), hooks }
     }
 
@@ -279,7 +279,7 @@ mod tests {
         let (config, diagnostics) = config(dir.path(), dir.path());
         let names: Vec<_> = config.hooks.iter().map(|loaded| loaded.hook.name.as_str()).collect();
         assert_eq!((names, diagnostics.len()), (vec!["claude.PreToolUse.1"], 0));
-        assert_eq!(config.hooks[0].hook.origin, "/home/me/.claude/settings.json (adopted)");
+        assert_eq!(config.hooks[0].hook.origin, "/h/me/.claude/settings.json (adopted)");
         forget(dir.path(), "claude", &all.file).unwrap();
         forget(dir.path(), "claude", &all.file).unwrap();
         assert!(self::config(dir.path(), dir.path()).0.hooks.is_empty());

@@ -7,7 +7,7 @@ use dialects::claude::config::ListContext;
 use domain::json::{Object, Value, from_value};
 use guard::host::InstallScope;
 use guard::settings::KeptFile;
-use guard::settings::adopt::{self, AdoptedFile, FoundHook, LeftHook};
+use guard::settings::adopt::{self, AdoptedFile, Adopting, FoundHook, LeftHook};
 use guard::{ClientEntry, GuardHost};
 use host::config::adopted::{self, AdoptedHooks};
 
@@ -19,7 +19,7 @@ use crate::error::CliError;
 use crate::guard::host_files::kept;
 use crate::guard::places::GuardPlaces;
 
-/// The events whose hooks are taken over: what their commands answer has the same force here. At the others the agent
+/// The events whose hooks are adopted: what their commands answer has the same force here. At the others the agent
 /// carries out what no hook of ours could.
 const EVENTS: [ClaudeEvent; 4] =
     [ClaudeEvent::PreToolUse, ClaudeEvent::PostToolUse, ClaudeEvent::PostToolUseFailure, ClaudeEvent::UserPromptSubmit];
@@ -32,35 +32,55 @@ pub(super) fn must_adopt(host: &GuardHost) -> Result<(), CliError> {
     if adopt::adopts(host) {
         return Ok(());
     }
-    let message = format!("the hooks of {} cannot be taken over: they have a wire of their own", host.name);
+    let message = format!("the hooks of {} cannot be adopted: they have a wire of their own", host.name);
     Err(CliError::usage(message).hint("install without --adopt; its hooks then stay in its settings, beside Pintle's"))
 }
 
-/// What an installation makes of `file` that takes over what it can, if `wanted`, or keeps what was taken over before;
-/// nothing where there is neither.
+/// What is to become of the hooks of others in a file.
+#[derive(Clone, Copy)]
+pub(super) struct WantedHooks {
+    /// Whose file it is.
+    pub(super) scope: InstallScope,
+    /// Whether they are taken over.
+    pub(super) adopts: bool,
+}
+
+/// What an installation makes of `file` that takes over what it can, if that is `wanted`, or keeps what was taken over
+/// before; nothing where there is neither.
 pub(super) fn installed(
     host: &'static GuardHost,
     file: &Path,
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
-    (scope, wanted): (InstallScope, bool),
+    wanted: WantedHooks,
 ) -> Result<Option<Change>, CliError> {
     let before = of_file(places, host, file)?;
-    if !wanted && before.is_none() {
+    if !wanted.adopts && before.is_none() {
         return Ok(None);
     }
     let text = read(file)?;
     let known = kept(places, host.id, file);
     let nothing = Object::new();
     let taken = before.as_ref().map_or(&nothing, |adopted| &adopted.taken);
-    let takes = |found: &FoundHook| if wanted { adoptable(host, found) } else { Err("it came later".to_owned()) };
-    let edited = adopt::install_adopting(host, entry, (text.as_deref(), known.as_ref()), (taken, &takes));
+    if let Some(event) = taken.keys().find(|event| !is_heard(host, entry, event)) {
+        let message = format!("hooks at `{event}` of {} were adopted, and `--events` leaves it out", host.name);
+        return Err(
+            CliError::usage(message).hint("name it, too, or give the hooks back first: `pintle guard uninstall`")
+        );
+    }
+    let takes = |found: &FoundHook| match wanted.adopts {
+        true if is_heard(host, entry, &found.event) => adoptable(host, found),
+        true => adoptable(host, found).and(Err("Pintle is not asked at this event".to_owned())),
+        false => Err("it came later".to_owned()),
+    };
+    let adopting = Adopting { kept: known.as_ref(), taken, takes: &takes };
+    let edited = adopt::install_adopting(host, entry, text.as_deref(), adopting);
     let AdoptedFile { edited, taken: all, left } = edited.map_err(|why| not_edited(file, &why))?;
-    if wanted {
+    if wanted.adopts {
         say(host, (taken, &all), &left)?;
     } else {
         warn_of(host, &edited.others);
     }
-    let folder = project(scope, file);
+    let folder = project(wanted.scope, file);
     let hooks = adopt::runnable(host, &all);
     let adopted = AdoptedHooks { host: host.id.to_owned(), file: file.to_owned(), folder, taken: all, hooks };
     let is_any = adopted.count() > 0;
@@ -76,17 +96,31 @@ pub(super) fn installed(
     }))
 }
 
+/// Whether `entry` stands at `event` of `host`: what was taken over from there is run by nobody else.
+fn is_heard(host: &GuardHost, entry: &ClientEntry<'_>, event: &str) -> bool {
+    entry.rows(host).any(|row| row.name == event)
+}
+
 /// What is left of `file` once ours are out of it and what was taken over is back.
 pub(super) fn uninstalled(
     host: &'static GuardHost,
     file: &Path,
     places: &GuardPlaces,
 ) -> Result<Option<Change>, CliError> {
-    let Some(adopted) = of_file(places, host, file)? else { return Ok(None) };
     let before = read(file)?;
     let known: Option<KeptFile> = kept(places, host.id, file);
-    let after = adopt::uninstall_adopted(host, before.as_deref(), (known.as_ref(), &adopted.taken));
-    let after = after.map_err(|why| not_edited(file, &why))?;
+    let after = match of_file(places, host, file) {
+        Ok(None) => return Ok(None),
+        Ok(Some(adopted)) => {
+            let after = adopt::uninstall_adopted(host, before.as_deref(), (known.as_ref(), &adopted.taken));
+            after.map_err(|why| not_edited(file, &why))?
+        }
+        // Where nobody touched the settings since, what they were is known all the same.
+        Err(error) => match known.filter(|known| Some(&known.after) == before.as_ref()) {
+            Some(known) => known.before,
+            None => return Err(error),
+        },
+    };
     let (file, adoption) = (file.to_owned(), Adoption::Forgotten);
     Ok(Some(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false, adoption }))
 }

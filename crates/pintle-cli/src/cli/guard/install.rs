@@ -10,7 +10,7 @@ use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
 use guard::{ClientEntry, GuardHost, in_scope};
 use host::config::{self, Env, GuardedHost, LoadOptions};
 
-use super::adopting;
+use super::adopting::{self, WantedHooks};
 use super::changes::{Adoption, Change, Consent, settle};
 use super::files::{not_edited, read, warn_of};
 use super::mcp_file;
@@ -135,7 +135,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
                 host.name
             )));
         }
-        let wants = args.adopts(host)?;
+        let wanted = WantedHooks { scope, adopts: args.adopts(host)? };
         known_events(host, args.events.as_deref())?;
         let allows_away = wishes.get(host.id).is_some_and(|it| it.allows_away);
         let entry = ClientEntry { allows_away, events: args.events.as_deref(), ..own.for_host(host, scope) };
@@ -144,7 +144,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
             if event.is_some_and(|event| !entry.rows(host).any(|row| row.name == event.name)) {
                 continue;
             }
-            match adopting::installed(host, &file, (&entry, &places), (scope, wants))? {
+            match adopting::installed(host, &file, (&entry, &places), wanted)? {
                 Some(change) => of_host.push(change),
                 None => of_host.extend(installed(host, (&file, event), (&entry, &places))?),
             }

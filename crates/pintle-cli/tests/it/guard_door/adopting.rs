@@ -81,8 +81,9 @@ fn hooks_are_taken_over_and_given_back_byte_by_byte() {
     };
     assert_eq!(theirs("PreToolUse"), [json!({"type": "prompt", "prompt": "is $ARGUMENTS fine?"})]);
     assert_eq!((theirs("PostToolUse").len(), theirs("Stop").len()), (1, 1));
-    let [kept] = adopted(&env).try_into().unwrap();
-    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o600);
+    let kept = adopted(&env);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(fs::metadata(&kept[0]).unwrap().permissions().mode() & 0o777, 0o600);
     let status = pintle(&env, &["guard", "status", "--host", "claude"]);
     assert!(status.out.contains("adopted    2 hooks of") && status.out.contains("everywhere"), "{status}");
     let list = pintle(&env, &["hooks", "list"]);
@@ -172,7 +173,7 @@ fn who_has_another_wire_is_refused_with_one_message() {
     let env = with_agents();
     let seen = pintle(&env, &["guard", "install", "--host", "gemini", "--adopt", "--yes"]);
     assert_eq!(seen.code, Some(2), "{seen}");
-    assert!(seen.err.contains("the hooks of Gemini CLI cannot be taken over"), "{seen}");
+    assert!(seen.err.contains("the hooks of Gemini CLI cannot be adopted"), "{seen}");
     assert!(!env.path("home/.gemini").exists());
     let seen = pintle(&env, &["guard", "uninstall", "--host", "claude", "--adopt", "--yes"]);
     assert!(seen.code == Some(2) && seen.err.contains("goes back by itself"), "{seen}");
@@ -201,4 +202,24 @@ fn what_cannot_be_read_shuts_every_call() {
     assert!(status.code == Some(5) && status.out.contains("every call is refused"), "{status}");
     let door = Door::open(env);
     refusal(&door.told(&door.shell("toolu_1", "ls")));
+    let seen = pintle(&door.env, &["guard", "uninstall", "--host", "claude", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    assert_eq!(fs::read_to_string(door.env.path("home/.claude/settings.json")).unwrap(), SETTINGS);
+    assert!(adopted(&door.env).is_empty(), "one line takes it back");
+}
+
+#[test]
+fn hooks_stay_where_nobody_would_run_them() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    let at = |events: &str| pintle(&env, &[&ADOPT[..], &["--events", events]].concat());
+    let seen = at("UserPromptSubmit");
+    assert!(seen.code == Some(0) && seen.err.contains("Pintle is not asked at this event"), "{seen}");
+    assert!(adopted(&env).is_empty() && settings(&env)["hooks"]["PreToolUse"][0]["matcher"] == "Bash|Write");
+    assert_eq!(at("PreToolUse").code, Some(0));
+    assert_eq!(adopted(&env).len(), 1);
+    let seen = at("UserPromptSubmit");
+    assert!(seen.code == Some(2) && seen.err.contains("hooks at `PreToolUse` of Claude Code were adopted"), "{seen}");
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
 }
