@@ -53,14 +53,17 @@ pub(super) fn installed(
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
     wanted: WantedHooks,
 ) -> Result<Option<Change>, CliError> {
-    let before = of_file(places, host, file)?;
+    let unread =
+        |error: CliError| error.hint("`pintle guard uninstall` puts the hooks back, if nobody changed the file");
+    let before = of_file(places, host, file).map_err(unread)?;
     if !wanted.adopts && before.is_none() {
         return Ok(None);
     }
     let text = read(file)?;
     let known = kept(places, host.id, file);
     let nothing = Object::new();
-    let taken = before.as_ref().map_or(&nothing, |adopted| &adopted.taken);
+    let is_cut_short = is_as_before(known.as_ref(), text.as_ref());
+    let taken = before.as_ref().filter(|_| !is_cut_short).map_or(&nothing, |adopted| &adopted.taken);
     if let Some(event) = taken.keys().find(|event| !is_heard(host, entry, event)) {
         let message = format!("hooks at `{event}` of {} were adopted, and `--events` leaves it out", host.name);
         return Err(
@@ -101,6 +104,12 @@ fn is_heard(host: &GuardHost, entry: &ClientEntry<'_>, event: &str) -> bool {
     entry.rows(host).any(|row| row.name == event)
 }
 
+/// Whether `text` is what the settings were before anything was taken over: an installation was cut short, and what it
+/// took over stands there still.
+fn is_as_before(known: Option<&KeptFile>, text: Option<&String>) -> bool {
+    known.is_some_and(|known| known.before.as_ref() == text)
+}
+
 /// What is left of `file` once ours are out of it and what was taken over is back.
 pub(super) fn uninstalled(
     host: &'static GuardHost,
@@ -111,6 +120,7 @@ pub(super) fn uninstalled(
     let known: Option<KeptFile> = kept(places, host.id, file);
     let after = match of_file(places, host, file) {
         Ok(None) => return Ok(None),
+        Ok(Some(_)) if is_as_before(known.as_ref(), before.as_ref()) => before.clone(),
         Ok(Some(adopted)) => {
             let after = adopt::uninstall_adopted(host, before.as_deref(), (known.as_ref(), &adopted.taken));
             after.map_err(|why| not_edited(file, &why))?

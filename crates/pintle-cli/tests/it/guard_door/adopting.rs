@@ -209,6 +209,21 @@ fn what_cannot_be_read_shuts_every_call() {
 }
 
 #[test]
+fn an_installation_that_was_cut_short_doubles_nothing() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    for _ in 0..2 {
+        assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+        let status = pintle(&env, &["guard", "status", "--host", "claude"]);
+        assert!(status.out.contains("adopted    2 hooks of"), "{status}");
+        fs::write(&file, SETTINGS).unwrap();
+    }
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
+    assert!(adopted(&env).is_empty());
+}
+
+#[test]
 fn hooks_stay_where_nobody_would_run_them() {
     let env = with_agents();
     let file = env.write("home/.claude/settings.json", SETTINGS);
