@@ -72,7 +72,7 @@ export const rulesEn = {
     matcher: "it matches nothing",
     answer: "it has not answered anything yet",
   },
-  families: { native: "built in", process: "process", agent: "rule", skill: "skill" },
+  families: { native: "built in", process: "process", command: "command", agent: "rule", skill: "skill" },
   readOnly: "from the configuration",
   everyAgent: "all agents",
   configured: {

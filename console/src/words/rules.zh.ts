@@ -70,7 +70,7 @@ export const rulesZh = {
     matcher: "不匹配任何内容",
     answer: "尚未回答过",
   },
-  families: { native: "内置", process: "进程", agent: "规则", skill: "技能" },
+  families: { native: "内置", process: "进程", command: "命令", agent: "规则", skill: "技能" },
   readOnly: "来自配置",
   everyAgent: "所有智能体",
   configured: {

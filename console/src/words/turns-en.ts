@@ -76,7 +76,7 @@ export const turns = {
     value: (why: string, value: string) => `${why}: ${value}`,
     reasons: { "matcher said no": "its matcher does not fit", "condition said no": "its condition does not hold", "decided already": "another hook had decided", "chain time spent": "the time of the chain was used up", "out of scope": "out of its scope", "breaker open": "tripped" },
   },
-  families: { process: "process hook", agent: "rule", skill: "skill hook", native: "built in" },
+  families: { process: "process hook", command: "command hook", agent: "rule", skill: "skill hook", native: "built in" },
   took: "Took",
   waited: "Waited",
   modelName: "Model",

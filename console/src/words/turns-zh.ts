@@ -76,7 +76,7 @@ export const turns: Words["turns"] = {
     value: (why, value) => `${why}：${value}`,
     reasons: { "matcher said no": "匹配规则不符", "condition said no": "条件不成立", "decided already": "其他钩子已作出决定", "chain time spent": "执行链的时间已用完", "out of scope": "不在其范围内", "breaker open": "已熔断" },
   },
-  families: { process: "进程钩子", agent: "规则", skill: "技能钩子", native: "内置" },
+  families: { process: "进程钩子", command: "命令钩子", agent: "规则", skill: "技能钩子", native: "内置" },
   took: "耗时",
   waited: "等待",
   modelName: "模型",

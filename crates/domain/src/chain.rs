@@ -21,7 +21,7 @@ mod ruling;
 mod wanting;
 
 pub use failing::GATE_BUDGET;
-use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, on_failure, too_late};
+use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, left, on_failure, shares_time, too_late};
 pub use ruling::Note;
 use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
 pub(crate) use ruling::{hide_replaced, unreached};
@@ -198,11 +198,6 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         }
     }
 
-    /// The time that the rest of the chain may take, where its hooks share a time.
-    fn left(&self) -> Option<Duration> {
-        (C::KIND.duty() == Duty::Gate).then(|| GATE_BUDGET.saturating_sub(self.spent))
-    }
-
     /// The place in the row that is due, or `None` when the chain is over. Starts the settling pass of gates.
     fn place(&mut self) -> Option<usize> {
         if self.decision.is_some() {
@@ -232,7 +227,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
     /// Whether nothing is left of the time of the chain; what a late answer counts for is taken in the place of `hook`.
     fn is_too_late(&mut self, hook: &Arc<Hook>) -> bool {
-        if fails_unasked(hook).is_some() || self.left() != Some(Duration::ZERO) {
+        if fails_unasked(hook).is_some() || left(C::KIND, hook, self.spent) != Some(Duration::ZERO) {
             return false;
         }
         self.asked.push(self.place_now());
@@ -401,7 +396,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         let late = if let Fault::TimedOut { after } = &fault { Some(*after) } else { None };
         // Only gates have a time that they share.
         let cut = late
-            .filter(|_| self.left().is_some())
+            .filter(|_| left(C::KIND, hook, self.spent).is_some())
             .and_then(|late| cut_by_chain(C::KIND, hook, late, account.as_deref()));
         if let Some(cut) = cut {
             account.get_or_insert_with(Box::default).detail = Some(cut);
@@ -473,11 +468,13 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
 
 impl<C: Checkpoint> HookMachine for Chain<'_, C> {
     fn next(&mut self) -> Option<HookQuestion<'_>> {
-        let own = self.upcoming()?.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
-        let timeout = self.left().map_or(own, |left| own.min(left));
+        self.upcoming()?;
         let place = self.place()?;
         let hook = self.roster.at(C::KIND)[place];
-        let budget = self.left().unwrap_or(own);
+        let asked = self.roster.hook(hook);
+        let own = asked.stages.get(C::KIND).map_or(Duration::ZERO, |stage| stage.timeout);
+        let left = left(C::KIND, asked, self.spent);
+        let (timeout, budget) = (left.map_or(own, |left| own.min(left)), left.unwrap_or(own));
         let again = matches!(self.pass, Pass::Again(_));
         Some(HookQuestion { hook, timeout, budget, again, subject: self.subject.subject(), version: self.version })
     }
@@ -487,7 +484,7 @@ impl<C: Checkpoint> HookMachine for Chain<'_, C> {
         let Some(hook) = self.upcoming().cloned() else { return };
         let Some(place) = self.place() else { return };
         self.asked.push(place);
-        self.spent += took;
+        self.spent += if shares_time(hook.family) { took } else { Duration::ZERO };
         let took = account.as_ref().map_or(took, |account| took.saturating_sub(account.slot_wait));
         let heard = heard.and_then(|reply| C::heard(reply).ok_or_else(|| Fault::broke("it answered another question")));
         self.take(&hook, heard, account, took);

@@ -50,6 +50,8 @@ pub enum Family {
     Native,
     /// A child that speaks JSON lines.
     Process,
+    /// A command that is run for each event, as coding agents run theirs.
+    Command,
     /// A rule in a store.
     #[serde(rename = "agent")]
     Rule,
@@ -59,13 +61,14 @@ pub enum Family {
 
 impl Family {
     /// Every family, each at the place of its number.
-    pub const ALL: [Self; 4] = [Self::Native, Self::Process, Self::Rule, Self::Skill];
+    pub const ALL: [Self; 5] = [Self::Native, Self::Process, Self::Command, Self::Rule, Self::Skill];
 
     /// The word in listings and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Process => "process",
+            Self::Command => "command",
             Self::Rule => "agent",
             Self::Skill => "skill",
         }
@@ -204,7 +207,7 @@ impl Hook {
             // To the matcher of a rule the name of no tool is empty.
             (Some(matcher), Some(_), _) | (Some(matcher), None, Family::Rule) => matcher.matches(facts),
             // Elsewhere a matcher limits the tool stages only.
-            (Some(_), None, Family::Native | Family::Process | Family::Skill) | (None, _, _) => true,
+            (Some(_), None, Family::Native | Family::Process | Family::Command | Family::Skill) | (None, _, _) => true,
         }
     }
 }

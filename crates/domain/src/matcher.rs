@@ -18,7 +18,11 @@ pub const MAX_REGEX_BYTES: usize = 1 << 20;
 pub struct Matcher {
     meant: Meant,
     pattern: Arc<str>,
+    spelling: Option<Spelling>,
 }
+
+/// The further names that somebody else's dialect has for a tool, by its canonical and its raw name.
+pub type Spelling = fn(&str, &str) -> Vec<String>;
 
 #[derive(Clone, Debug)]
 enum Meant {
@@ -35,14 +39,20 @@ impl Matcher {
     /// What is wrong with the pattern, on one line.
     pub fn compile(pattern: &str) -> Result<Self, String> {
         if let Some(names) = names::named_by(pattern) {
-            return Ok(Self { meant: Meant::Names(names.into()), pattern: pattern.into() });
+            return Ok(Self { meant: Meant::Names(names.into()), pattern: pattern.into(), spelling: None });
         }
         // Tables of each pattern, and the pattern turned round that they need, would cost a start of many rules more
         // than all the rest, and names are short.
         let bounds = meta::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES)).which_captures(WhichCaptures::None);
         let bounds = bounds.dfa(false).hybrid(false);
         let regex = Regex::builder().configure(bounds).build(pattern).map_err(|error| said(&error))?;
-        Ok(Self { meant: Meant::Found(regex), pattern: pattern.into() })
+        Ok(Self { meant: Meant::Found(regex), pattern: pattern.into(), spelling: None })
+    }
+
+    /// The same, written as `pattern` in a dialect that has the further names of `spelling` for tools: one hit suffices.
+    #[must_use]
+    pub fn spelled(self, pattern: &str, spelling: Spelling) -> Self {
+        Self { pattern: pattern.into(), spelling: Some(spelling), ..self }
     }
 
     /// The pattern as it was written.
@@ -66,7 +76,12 @@ impl Matcher {
     /// Whether `facts` match. Where there is no tool, its name counts as empty.
     pub fn matches(&self, facts: &Facts<'_>) -> bool {
         match facts.tool {
-            Some((canonical, raw)) => self.is_match(canonical) || (raw != canonical && self.is_match(raw)),
+            Some((canonical, raw)) => {
+                let spelled = |spelling: Spelling| spelling(canonical, raw).iter().any(|name| self.is_match(name));
+                self.is_match(canonical)
+                    || (raw != canonical && self.is_match(raw))
+                    || self.spelling.is_some_and(spelled)
+            }
             None => self.is_match(""),
         }
     }
@@ -96,6 +111,11 @@ pub enum RespondTools {
 }
 
 impl RespondTools {
+    /// No tool.
+    pub fn none() -> Self {
+        Self::Only { globs: Vec::new(), set: GlobSet::empty() }
+    }
+
     /// Compiles `globs`.
     ///
     /// # Errors

@@ -10,12 +10,14 @@ mod names;
 
 use names::Names;
 
-/// Who runs first: native before process before agent; then lower priority first and by name, bytewise, but in the agent
-/// family higher priority first, then by age, then by id. Source: the published order of hooks.
+/// Who runs first: native before process before command before agent; then lower priority first and by name, bytewise,
+/// but in the agent family higher priority first, then by age, then by id. Source: the published order of hooks.
 pub fn running_order(a: &Hook, b: &Hook) -> Ordering {
     let age = |hook: &Hook| hook.stored.as_ref().map(|stored| (stored.created_at.clone(), stored.id.clone()));
     a.family.cmp(&b.family).then_with(|| match a.family {
-        Family::Native | Family::Process => (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str())),
+        Family::Native | Family::Process | Family::Command => {
+            (a.priority, a.name.as_str()).cmp(&(b.priority, b.name.as_str()))
+        }
         Family::Rule => b.priority.cmp(&a.priority).then_with(|| age(a).cmp(&age(b))),
         // They stand in the order of their skills.
         Family::Skill => Ordering::Equal,

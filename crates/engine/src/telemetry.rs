@@ -57,7 +57,7 @@ impl Tracer {
             match record.family {
                 // Whoever had no room for it counts it.
                 Family::Rule => {}
-                Family::Native | Family::Process | Family::Skill => {
+                Family::Native | Family::Process | Family::Command | Family::Skill => {
                     self.dropped(&event.who.tenant_id, record.family.word());
                 }
             }

@@ -157,6 +157,8 @@ pub enum ConfigForm {
         comments: bool,
         /// The element of an event's list.
         entry: fn(&ClientEntry<'_>, &EventRow) -> Value,
+        /// Whether its command hooks have Claude's wire, so that they can be taken over.
+        adopts: bool,
     },
     /// An array of tables `hooks` of a TOML file.
     Toml {

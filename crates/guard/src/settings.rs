@@ -8,6 +8,7 @@ use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, Swit
 use crate::wrapping;
 
 mod accepted;
+pub mod adopt;
 mod json_edit;
 mod json_text;
 mod mcp_json;
@@ -54,7 +55,7 @@ pub fn install(
     kept: Option<&KeptFile>,
 ) -> Result<EditedFile, NotEdited> {
     let (text, others) = match host.config.form {
-        ConfigForm::Json { comments, entry } => {
+        ConfigForm::Json { comments, entry, .. } => {
             let wanted = hook.rows(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
             let edit = json_edit::Edit { comments, position: host.config.position, wanted: &wanted };
             (edit.install(old)?, edit.others(old)?)

@@ -43,10 +43,14 @@ impl BlindMatcher {
     pub fn of_loaded(config: &Config, loaded: &LoadedHook) -> Option<Self> {
         let hook = &loaded.hook;
         match loaded.kind {
-            HookKind::Process(_) | HookKind::Builtin(_) if hook.state == HookState::Armed => {
+            HookKind::Process(_) | HookKind::Command(_) | HookKind::Builtin(_) if hook.state == HookState::Armed => {
                 Self::of(config, hook, hook.matcher.as_ref()?.pattern())
             }
-            HookKind::Process(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => None,
+            HookKind::Process(_)
+            | HookKind::Command(_)
+            | HookKind::Builtin(_)
+            | HookKind::Ask(_)
+            | HookKind::Nothing => None,
         }
     }
 

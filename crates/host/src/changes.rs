@@ -8,6 +8,7 @@ use notify::Watcher as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use crate::config::adopted;
 use crate::error::HostError;
 use crate::host::Host;
 use crate::rule_files::is_rules;
@@ -39,9 +40,13 @@ impl Changes {
         let rules = host.loaded.config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone());
         let rules = absolute(&rules.collect::<Vec<_>>());
         // A folder with rules that is not there yet is seen when it comes.
+        let adopted = absolute(&adopted::files(&host.loaded.config.home));
         let files: Vec<PathBuf> =
-            absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone()).collect();
-        let skills = absolute(&host.skills.folders());
+            absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone()).chain(adopted).collect();
+        // What appears in one of these counts.
+        let adopted = Some(adopted::folder(&host.loaded.config.home)).filter(|folder| folder.is_dir());
+        let skills: Vec<PathBuf> = host.skills.folders().into_iter().chain(adopted).collect();
+        let skills = absolute(&skills);
         let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
         let folders: BTreeSet<PathBuf> =
             parents.chain(rules.clone()).filter(|folder| folder.is_dir() || !rules.contains(folder)).collect();

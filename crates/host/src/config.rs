@@ -8,6 +8,7 @@
 //! A bad entry is a [`Diagnostic`] and everything else loads; only a file that is missing or does not parse ends
 //! the command.
 
+pub mod adopted;
 mod check;
 pub mod detect;
 pub mod diagnostic;
@@ -26,13 +27,13 @@ mod rules;
 pub mod trust;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agent::OnMissingTag;
 use agent::ask::AskGate;
 use agent::tools::ExecShell;
+use dialects::claude::CommandEntry;
 use dialects::process::config::ProcessEntry;
 use dialects::process::config::entry::BuiltinEntry;
 use domain::hook::{Hook, HookState};
@@ -61,7 +62,7 @@ pub use self::raw::schema;
 #[cfg(test)]
 use self::resolve::Trusted;
 pub use self::rules::{JudgeConfig, RetentionConfig, RulesConfig};
-use self::trust::{FileHashes, SpawnSeal, TrustEntry, covers_by};
+use self::trust::{SpawnSeal, TrustEntry};
 use crate::error::HostError;
 pub use doors::{
     DoorBudget, DoorLimit, DoorPrice, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig,
@@ -351,14 +352,6 @@ pub struct LoadedHook {
     pub content: Option<TrustEntry>,
 }
 
-impl LoadedHook {
-    /// The digest of everything that its child is made of now: its entry, its program, and the files that its command
-    /// names. None where it is not a child.
-    pub fn digest(&self, search_path: Option<&OsStr>, hashes: &mut FileHashes) -> Option<String> {
-        Some(covers_by(self.content.as_ref()?, search_path, hashes).digest)
-    }
-}
-
 /// The kind of handler that runs a hook.
 #[derive(Clone, Debug)]
 pub enum HookKind {
@@ -366,6 +359,8 @@ pub enum HookKind {
     Process(ProcessEntry),
     /// Code that is compiled in.
     Builtin(BuiltinEntry),
+    /// A command that is run for each event.
+    Command(CommandEntry),
     /// The gate of `agents.NAME.ask`.
     Ask(AskGate),
     /// Nothing: it is switched off, untrusted or broken.
@@ -383,9 +378,11 @@ pub fn load(env: &Env, options: &LoadOptions<'_>) -> Result<Loaded, HostError> {
         Some(file) => Discovered::named(file, env)?,
         None => Discovered::around(env, &home)?,
     };
-    let (config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
+    let (mut config, left_out) = resolve::resolve(&mut layers, env, &home, options)?;
     lines.extend(left_out);
-    Ok(Loaded { config, diagnostics: resolve::diagnostics(layers), left_out: lines, files, in_force })
+    let mut diagnostics = resolve::diagnostics(layers);
+    diagnostics.extend(adopted::add(&mut config, env));
+    Ok(Loaded { config, diagnostics, left_out: lines, files, in_force })
 }
 
 /// The file that [`load`] could not read, and why.
@@ -478,9 +475,10 @@ impl Config {
 
     /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.
     pub fn unguarded(&self) -> impl Iterator<Item = &LoadedHook> {
-        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
+        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool, PreToolUse};
         self.hooks.iter().filter(|loaded| {
-            let guards = [BeforeTool, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());
+            let guards =
+                [BeforeTool, PreToolUse, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());
             guards && matches!(loaded.hook.state, HookState::Broken(_) | HookState::Untrusted)
         })
     }

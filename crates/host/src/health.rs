@@ -126,7 +126,7 @@ impl HealthFile {
         }
         match &loaded.kind {
             HookKind::Process(_) => Some(self.kept_of(loaded.hook.name.as_str(), digest)),
-            HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => None,
+            HookKind::Command(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => None,
         }
     }
 

@@ -10,13 +10,11 @@ use domain::approval::ApprovalMode;
 use domain::fault::{Fault, FaultKind};
 use domain::health::Health;
 use domain::history::HistoryKey;
-use domain::hook::{HookState, OBSERVER_TIMEOUT};
 use domain::id::TenantId;
 use domain::measure::Metric;
 use domain::store::SessionStore;
 use egress::Egress;
 use engine::evidence::Evidence;
-use engine::native::NativeHandler;
 use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
 use process::{ProcessHook, child_environment};
 use providers::ProviderSpec;
@@ -26,7 +24,7 @@ use crate::blind;
 use crate::collector::{self, Collector};
 use crate::config::trust::{FileHashes, before_spawn};
 use crate::config::{
-    self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook, ProviderConfig, detect,
+    self, AgentConfig, Config, Diagnostic, Env, LoadOptions, Loaded, LoadedHook, ProviderConfig, detect,
 };
 use crate::conversations::open_sessions;
 use crate::error::HostError;
@@ -171,17 +169,9 @@ impl Host {
         let mut running = RunningHooks::new();
         let (mut mounts, mut hashes) = (Vec::new(), FileHashes::default());
         for loaded in &config.hooks {
-            let entry = match (&loaded.kind, &loaded.hook.state) {
-                (HookKind::Process(entry), HookState::Armed) => entry,
-                (HookKind::Ask(gate), HookState::Armed) => {
-                    let handler = NativeHandler::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
-                    mounts.push(Mount { hook: loaded.hook.clone(), handler });
-                    continue;
-                }
-                (HookKind::Process(_) | HookKind::Ask(_) | HookKind::Builtin(_) | HookKind::Nothing, _) => {
-                    mounts.push(Mount::idle(loaded.hook.clone()));
-                    continue;
-                }
+            let Some(entry) = loaded.child() else {
+                mounts.push(self.mount_without_child(config, loaded));
+                continue;
             };
             let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
             let spec = process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));

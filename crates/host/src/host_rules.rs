@@ -165,6 +165,11 @@ impl HostRules {
         self.rule_env.edition
     }
 
+    /// Where agents work.
+    pub(crate) fn workspaces(&self) -> &Workspaces {
+        &self.rule_env.workspaces
+    }
+
     /// Where rules are managed.
     pub fn rule_admin(&self) -> &RuleAdmin {
         &self.rule_admin

@@ -20,6 +20,7 @@ pub mod host_rules;
 pub mod judges;
 pub mod links;
 pub mod mcp_names;
+pub mod mounted;
 mod protected;
 mod provider_spec;
 pub mod node_config;

@@ -44,6 +44,7 @@ fn of_agent(config: &Config, agent: &AgentConfig) -> String {
             let hook = &loaded.hook;
             let kind = match &loaded.kind {
                 HookKind::Process(_) => "process",
+                HookKind::Command(_) => "command",
                 HookKind::Ask(_) => "ask",
                 HookKind::Builtin(_) => "builtin",
                 HookKind::Nothing => "nothing",

@@ -64,8 +64,11 @@ fn absolute(path: PathBuf) -> PathBuf {
 
 /// The files that a hook runs, as far as its command names them.
 fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
-    let HookKind::Process(entry) = &loaded.kind else { return Vec::new() };
-    command_files(&entry.argv, &entry.dir)
+    match (&loaded.kind, loaded.content.as_ref().and_then(|content| content.command.as_ref())) {
+        (HookKind::Process(entry), _) => command_files(&entry.argv, &entry.dir),
+        (HookKind::Command(_), Some(command)) => command_files(&command.argv, &command.dir),
+        (HookKind::Command(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing, _) => Vec::new(),
+    }
 }
 
 /// The folders of an agent's skills, and those that they stand in.

@@ -108,6 +108,11 @@ impl CommandSpec {
         Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
     }
 
+    /// A program with its arguments, in the same way; no shell.
+    pub fn of_program(argv: Vec<OsString>, cwd: PathBuf, env: Vec<(OsString, OsString)>) -> Self {
+        Self { launch: Arc::new(Launch { argv, dir: Some(cwd), vars: env }) }
+    }
+
     /// Runs the command until it ends, but not beyond `limit`. Dropping the run ends the command too.
     ///
     /// What has to be cleaned up afterwards runs on `tasks`, whose owner waits for it. Needs a runtime with time and

@@ -1,9 +1,11 @@
 //! Children of the host: what starts them, what they say, and what sees to it that nothing of them is left.
 //!
-//! [`hook`] runs process hooks, [`command`] the commands of rules, [`child`] starts anything else that speaks over pipes.
+//! [`hook`] runs process hooks, [`command`] the commands of rules,
+//! [`command_hook`] those of command hooks, [`child`] starts anything else that speaks over pipes.
 
 pub mod child;
 pub mod command;
+pub mod command_hook;
 pub mod environment;
 pub mod files;
 mod group;
@@ -17,6 +19,7 @@ mod starters;
 mod stderr;
 pub mod supervision;
 
+pub use command_hook::{CommandHook, CommandHookSpec};
 pub use environment::{ChildEnv, INSIDE_EXEC, child_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};

@@ -10,7 +10,22 @@ use crate::record::{Change, NotRun};
 use crate::verdict::{Reason, Verdict};
 
 /// The time that all gates of one event may take together. Source: the published format of rules, the chain's budget.
+/// Commands of the family `command` have the time that each of their entries says, as where they come from.
 pub const GATE_BUDGET: Duration = Duration::from_secs(10);
+
+/// Whether the hooks of `family` share [`GATE_BUDGET`].
+pub(super) fn shares_time(family: Family) -> bool {
+    match family {
+        Family::Native | Family::Process | Family::Rule | Family::Skill => true,
+        Family::Command => false,
+    }
+}
+
+/// The time that is left to `hook` of the one that the hooks at `at` share, if it shares it and `spent` is gone.
+pub(super) fn left(at: CheckpointKind, hook: &Hook, spent: Duration) -> Option<Duration> {
+    let shares = at.duty() == Duty::Gate && shares_time(hook.family);
+    shares.then(|| GATE_BUDGET.saturating_sub(spent))
+}
 
 /// What a fault of a hook leaves beside itself.
 pub(super) struct Beside {
@@ -19,14 +34,18 @@ pub(super) struct Beside {
     pub(super) change: Option<Box<Change>>,
 }
 
-/// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, an approver never;
-/// a bad `respond` always denies, since the real tool must never run in its place.
+/// The treatment of a fault of `hook` at `at`. A gate may say `continue` for timeouts only, but for one of the family
+/// `command`, whose entry says it of every fault; an approver never. A bad `respond` always denies, since the real tool
+/// must never run in its place.
 pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFailure {
     let stage = hook.stages.get(at);
     let wanted = stage.map_or(OnFailure::default_at(at), |stage| stage.on_failure);
     match (at.duty(), fault) {
         (_, Fault::Protocol(ProtocolBreach::Respond(_))) | (Duty::Approver, _) => OnFailure::Close,
         (Duty::Gate, Fault::TimedOut { .. }) if wanted == OnFailure::Continue => OnFailure::Continue,
+        // A turn that ends, and an entry that cannot be read, say nothing.
+        (Duty::Gate, Fault::Cancelled | Fault::CannotStart { .. }) => OnFailure::Close,
+        (Duty::Gate, _) if hook.family == Family::Command && wanted == OnFailure::Continue => OnFailure::Continue,
         (Duty::Gate, _) => OnFailure::Close,
         (Duty::Rewriter | Duty::Observer | Duty::Injector, _) if stage.is_some_and(|stage| stage.paired) => {
             OnFailure::Continue
@@ -45,7 +64,7 @@ pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, phrase: &Phrase, aft
         (_, Family::Rule, None) => format!("hook \"{name}\" failed: it {phrase}"),
         (
             Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Injector,
-            Family::Native | Family::Process | Family::Skill,
+            Family::Native | Family::Process | Family::Command | Family::Skill,
             _,
         ) => {
             format!("hook \"{name}\" {phrase}")

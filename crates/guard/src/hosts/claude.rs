@@ -28,7 +28,7 @@ pub static CLAUDE: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::ProjectLocal, path: "./.claude/settings.local.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/claude-code/managed-settings.json" },
         ],
-        form: ConfigForm::Json { comments: false, entry },
+        form: ConfigForm::Json { comments: false, entry, adopts: true },
         position: RowPosition::First,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.claude/settings*.json", "~/.claude*/**", "/etc/claude-code/**"],

@@ -46,7 +46,7 @@ const ROW: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::Project, path: "./.codex/hooks.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/codex/requirements.toml" },
         ],
-        form: ConfigForm::Json { comments: false, entry },
+        form: ConfigForm::Json { comments: false, entry, adopts: true },
         position: RowPosition::Any,
         acceptance: HookAcceptance::AppServer { state: "~/.codex/config.toml" },
         protects: &["**/.codex/**", "/etc/codex/**"],

@@ -28,7 +28,7 @@ pub static GEMINI: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::Project, path: "./.gemini/settings.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/gemini-cli/settings.json" },
         ],
-        form: ConfigForm::Json { comments: true, entry },
+        form: ConfigForm::Json { comments: true, entry, adopts: false },
         position: RowPosition::First,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.gemini/settings.json", "/etc/gemini-cli/**"],

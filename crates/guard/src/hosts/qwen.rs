@@ -27,7 +27,7 @@ pub static QWEN: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::Project, path: "./.qwen/settings.json" },
             ConfigPlace { scope: InstallScope::System, path: "/etc/qwen-code/settings.json" },
         ],
-        form: ConfigForm::Json { comments: true, entry },
+        form: ConfigForm::Json { comments: true, entry, adopts: true },
         position: RowPosition::Last,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.qwen/**", "/etc/qwen-code/**"],

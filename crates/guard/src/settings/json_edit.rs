@@ -1,9 +1,9 @@
 //! Puts entries into the `hooks` of a JSON file, and takes them out, without touching another byte.
 
-use domain::json::{Object, Value};
+use domain::json::{Object, Value, json};
 
 use super::json_text::{Element, Kind, Node, parse, pretty};
-use super::others::{NotEdited, OtherHook, is_ours, runs};
+use super::others::{FoundHook, NotEdited, OtherHook, is_ours, runs};
 use crate::host::RowPosition;
 
 /// How one host wants it.
@@ -57,18 +57,77 @@ impl Edit<'_> {
             return put(&text, &root, (Some("hooks"), &hooks), &Layout::of(&text, &root, RowPosition::Last));
         }
         for (event, entry) in self.wanted {
-            let root = parse(&text, self.comments)?;
-            let layout = |position| Layout::of(&text, &root, position);
-            let Some(hooks) = root.member("hooks")? else { return Err(NotEdited::Shape("hooks".to_owned())) };
-            text = match hooks.value.member(event)? {
-                Some(list) => put(&text, &list.value, (None, entry), &layout(self.position))?,
-                None => {
-                    let list = Value::from(vec![entry.clone()]);
-                    put(&text, &hooks.value, (Some(event), &list), &layout(RowPosition::Last))?
-                }
-            };
+            text = self.add(&text, event, entry)?;
         }
         Ok(text)
+    }
+
+    /// `text`, which has `hooks`, with one more entry at `event`.
+    fn add(&self, text: &str, event: &str, entry: &Value) -> Result<String, NotEdited> {
+        let root = parse(text, self.comments)?;
+        let layout = |position| Layout::of(text, &root, position);
+        let Some(hooks) = root.member("hooks")? else { return Err(NotEdited::Shape("hooks".to_owned())) };
+        match hooks.value.member(event)? {
+            Some(list) => put(text, &list.value, (None, entry), &layout(self.position)),
+            None => {
+                let list = Value::from(vec![entry.clone()]);
+                put(text, &hooks.value, (Some(event), &list), &layout(RowPosition::Last))
+            }
+        }
+    }
+
+    /// `text` with the lists `groups` of events behind what stands there: what was taken over goes back.
+    pub(super) fn put_back(&self, text: &str, groups: &Object) -> Result<String, NotEdited> {
+        let mut text = text.to_owned();
+        let back = Self { comments: self.comments, position: RowPosition::Last, wanted: &[] };
+        let whole = || json!({"hooks": Value::Object(groups.clone())});
+        if text.trim_start_matches('\u{feff}').trim().is_empty() {
+            return Ok(format!("{}\n", pretty(&whole(), "  ", "\n", "")));
+        }
+        let root = parse(&text, self.comments)?;
+        if root.member("hooks")?.is_none() {
+            let layout = Layout::of(&text, &root, RowPosition::Last);
+            return put(&text, &root, (Some("hooks"), &Value::Object(groups.clone())), &layout);
+        }
+        for (event, list) in groups {
+            for group in list.as_array().into_iter().flatten() {
+                text = back.add(&text, event, group)?;
+            }
+        }
+        Ok(text)
+    }
+
+    /// The hooks of others in `text`, each with where it stands.
+    pub(super) fn all_others(&self, text: &str) -> Result<Vec<FoundHook>, NotEdited> {
+        let root = parse(text, self.comments)?;
+        let mut found = Vec::new();
+        for (event, elements) in lists(&root)? {
+            for (group, element) in elements.iter().enumerate() {
+                let entry = element.value.value();
+                let Some(list) = entry.get("hooks").and_then(Value::as_array) else { continue };
+                for (at, hook) in list.iter().enumerate().filter(|(_, hook)| !is_ours(hook)) {
+                    found.push(FoundHook {
+                        event: event.to_owned(),
+                        place: (group, at),
+                        group: entry.clone(),
+                        hook: hook.clone(),
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// `text` without the hook at `place` of `event`: its whole entry goes where it is alone in it.
+    pub(super) fn without(&self, text: &str, event: &str, (group, at): (usize, usize)) -> Result<String, NotEdited> {
+        let root = parse(text, self.comments)?;
+        let lists = lists(&root)?;
+        let gone = || NotEdited::Shape(event.to_owned());
+        let (_, elements) = lists.into_iter().find(|(name, _)| *name == event).ok_or_else(gone)?;
+        let element = elements.get(group).ok_or_else(gone)?;
+        let hooks = element.value.member("hooks")?.ok_or_else(gone)?;
+        let Kind::Array(hooks) = &hooks.value.kind else { return Err(gone()) };
+        if hooks.len() > 1 { Ok(cut(text, hooks, at)) } else { Ok(cut(text, elements, group)) }
     }
 
     fn whole(&self) -> Value {

@@ -14,6 +14,19 @@ pub struct OtherHook {
     pub runs: String,
 }
 
+/// A hook of somebody else, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundHook {
+    /// Its event.
+    pub event: String,
+    /// The number of its entry in the list of the event, and its own number there.
+    pub place: (usize, usize),
+    /// The whole entry.
+    pub group: Value,
+    /// The hook.
+    pub hook: Value,
+}
+
 /// Why a file is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotEdited {

@@ -1,6 +1,8 @@
 //! The hosts against what was recorded of them.
 
 #[cfg(test)]
+mod adopting;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod model;

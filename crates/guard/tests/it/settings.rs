@@ -8,7 +8,7 @@ use pintle_guard::settings::{self, KeptFile, NotEdited, Theirs, install, install
 use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host};
 use proptest::prelude::*;
 
-fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
+pub(super) fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
     ClientEntry {
         host: host.id,
         program,
@@ -27,7 +27,7 @@ fn beside(kept: Option<&KeptFile>) -> Theirs<'_> {
     Theirs { file: Path::new("/h/PreToolUse.before-pintle"), kept }
 }
 
-const PROGRAM: &str = "/usr/lib/pintle/pintle-hook";
+pub(super) const PROGRAM: &str = "/usr/lib/pintle/pintle-hook";
 const OTHER_PROGRAM: &str = "/u/ann o'neill/bin/pintle-hook";
 
 /// What a fresh file is for each host.
@@ -258,7 +258,7 @@ fn switches_are_found_where_they_are_thrown() {
 
 /// How a generated file is written.
 #[derive(Clone, Debug)]
-struct Style {
+pub(super) struct Style {
     unit: &'static str,
     line: &'static str,
     bom: bool,
@@ -268,7 +268,7 @@ struct Style {
     on_one_line: bool,
 }
 
-fn style() -> impl Strategy<Value = Style> {
+pub(super) fn style() -> impl Strategy<Value = Style> {
     let unit = prop_oneof![Just("  "), Just("    "), Just("\t"), Just("")];
     let line = prop_oneof![Just("\n"), Just("\r\n")];
     (unit, line, any::<[bool; 5]>()).prop_map(|(unit, line, [bom, last_line, comments, trailing, on_one_line])| Style {
@@ -283,15 +283,15 @@ fn style() -> impl Strategy<Value = Style> {
 }
 
 /// Some events with hooks of other people, and members beside them.
-type Content = (Vec<(usize, u8)>, Option<bool>, Vec<(String, u8)>);
+pub(super) type Content = (Vec<(usize, u8)>, Option<bool>, Vec<(String, u8)>);
 
-fn content() -> impl Strategy<Value = Content> {
+pub(super) fn content() -> impl Strategy<Value = Content> {
     let events = proptest::collection::vec((0_usize..12, 1_u8..3), 0..4);
     let others = proptest::collection::vec(("[a-z]{1,8}", any::<u8>()), 0..4);
     (events, proptest::option::of(any::<bool>()), others)
 }
 
-fn written(host: &GuardHost, content: &Content, style: &Style) -> String {
+pub(super) fn written(host: &GuardHost, content: &Content, style: &Style) -> String {
     let comments = matches!(host.config.form, ConfigForm::Json { comments: true, .. }) && style.comments;
     let trailing = matches!(host.config.form, ConfigForm::Json { comments: true, .. }) && style.trailing;
     let mut members: Vec<String> = Vec::new();
@@ -343,7 +343,7 @@ fn written(host: &GuardHost, content: &Content, style: &Style) -> String {
 }
 
 /// The file without comments and trailing commas, read.
-fn read(text: &str) -> Value {
+pub(super) fn read(text: &str) -> Value {
     let mut plain: String = text.trim_start_matches('\u{feff}').to_owned();
     plain = plain.lines().map(|line| line.split(" // a remark").next().unwrap()).collect::<Vec<_>>().join(" ");
     let mut out = String::new();

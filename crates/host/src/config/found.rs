@@ -249,6 +249,30 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     accepted("hooks.builtins.*.priority", ADDS),
     accepted("hooks.builtins.*.respond", ADDS),
     accepted("hooks.builtins.*.timeout_ms", ADDS),
+    accepted("hooks.claude.PostToolUse", "behind yours; the files that its commands name are part of what is accepted"),
+    accepted(
+        "hooks.claude.PostToolUseFailure",
+        "behind yours; the files that its commands name are part of what is accepted",
+    ),
+    accepted("hooks.claude.PreToolUse", "behind yours; the files that its commands name are part of what is accepted"),
+    accepted(
+        "hooks.claude.SessionStart",
+        "behind yours; the files that its commands name are part of what is accepted",
+    ),
+    accepted("hooks.claude.Stop", "behind yours; the files that its commands name are part of what is accepted"),
+    accepted(
+        "hooks.claude.SubagentStart",
+        "behind yours; the files that its commands name are part of what is accepted",
+    ),
+    accepted(
+        "hooks.claude.SubagentStop",
+        "behind yours; the files that its commands name are part of what is accepted",
+    ),
+    accepted(
+        "hooks.claude.UserPromptSubmit",
+        "behind yours; the files that its commands name are part of what is accepted",
+    ),
+    accepted("hooks.claude.inherit_env", "for the commands of this file"),
     accepted("hooks.defaults.approval_timeout_ms", "for the hooks of this file"),
     accepted("hooks.defaults.interceptor_timeout_ms", "for the hooks of this file"),
     accepted("hooks.defaults.max_frame_bytes", "for the hooks of this file"),

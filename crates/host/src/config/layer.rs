@@ -18,8 +18,11 @@ use crate::error::HostError;
 pub(super) type EntryPath = Vec<String>;
 
 /// The tables whose members are entries: each is loaded or refused whole.
-pub(super) const ENTRY_TABLES: [&[&str]; 5] =
-    [&["providers"], &["agents"], &["hooks", "builtins"], &["hooks", "processes"], MCP_SERVERS];
+pub(super) const ENTRY_TABLES: [&[&str]; 6] =
+    [&["providers"], &["agents"], &["hooks", "builtins"], &["hooks", "processes"], CLAUDE_HOOKS, MCP_SERVERS];
+
+/// The table of command hooks, each entry of which is the list of one event.
+pub(super) const CLAUDE_HOOKS: &[&str] = &["hooks", "claude"];
 
 /// The table of MCP servers.
 pub(super) const MCP_SERVERS: &[&str] = &["mcp", "servers"];
@@ -196,11 +199,14 @@ impl Layer {
             let enabled = self.document.root.at(&["mcp", "servers", name, "enabled"]);
             return enabled.is_some_and(|enabled| matches!(enabled.kind, NodeKind::Bool(false)));
         }
+        let root = &self.document.root;
+        let whole = root.at(&["hooks", "enabled"]).is_some_and(|enabled| matches!(enabled.kind, NodeKind::Bool(false)));
+        if [section.as_str(), table.as_str()] == *CLAUDE_HOOKS {
+            return whole;
+        }
         if section != "hooks" || !HOOK_TABLES.contains(&table.as_str()) {
             return false;
         }
-        let root = &self.document.root;
-        let whole = root.at(&["hooks", "enabled"]).is_some_and(|enabled| matches!(enabled.kind, NodeKind::Bool(false)));
         let entry = root.at(&["hooks", table, name]);
         whole || entry.is_some_and(|entry| matches!(entry.kind, NodeKind::Table(_)) && off(entry.get("enabled")))
     }

@@ -1,6 +1,7 @@
 //! Layers into one configuration: every reference looked up, every default filled in.
 
 mod agents;
+mod claude;
 mod doors;
 mod guarded;
 mod flow;
@@ -21,6 +22,7 @@ use super::places::{Env, FILE_NAMES};
 use super::trust::{Acceptance, CHANGED, SpawnSeal, TrustStanding};
 use super::{Config, LoadOptions, RulesFrom, TeamKey};
 use crate::error::HostError;
+pub(super) use claude::before as commands_before;
 
 /// One file, and on whose word it counts.
 pub(super) struct Trusted {
@@ -122,6 +124,7 @@ pub(super) fn resolve(
         agents::add(&mut config, layer, env, &mut left);
         hooks::add(&mut config, layer, options.builtins, &mut left);
         hooks::add_misplaced(&mut config, layer);
+        claude::add(&mut config, layer, &mut left);
         mcp::add(&mut config, layer, &mut left);
         settings::add(&mut config, layer, &mut left);
         left_out.extend(left.line(layer));

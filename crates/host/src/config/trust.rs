@@ -23,7 +23,7 @@ use self::skills::FoundSkills;
 pub(crate) use self::skills::leads_out;
 pub(super) use self::skills::{SKILLS, path_of};
 use super::diagnostic::dotted;
-use super::layer::{ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
+use super::layer::{CLAUDE_HOOKS, ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
 use super::{LoadOptions, found, places};
 use crate::error::HostError;
@@ -179,6 +179,7 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
             let written = member.node.to_json();
             let entry = match table {
                 ["hooks", "processes"] => process_entry(path, written, layer),
+                CLAUDE_HOOKS => command_entry(path, written, layer),
                 MCP_SERVERS => {
                     let command = written.get("command").is_some().then(|| command(&written, layer));
                     let dir = command.iter().map(|command| CoveredPlace::new(PlaceKind::Dir, command.dir.clone()));
@@ -214,6 +215,49 @@ pub(super) fn process_entry(path: String, written: Value, layer: &Layer) -> Trus
     let command = command(&written, layer);
     let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
     TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
+}
+
+/// The list of commands of one event at `path` of `layer`, where `written` stands: with the files that they name.
+pub(super) fn command_entry(path: String, written: Value, layer: &Layer) -> TrustEntry {
+    let command = EntryCommand { argv: words(&written, &layer.folder), dir: layer.folder.clone(), path: None };
+    TrustEntry { path, value: hook_value(written, layer), command: Some(command), places: Vec::new() }
+}
+
+/// The list of commands of one event that was adopted from the settings of an agent that works in `folder`.
+pub(super) fn adopted_entry(list: &Value, folder: &Path) -> TrustEntry {
+    // Whoever starts the daemon may have another `PATH`, and that changes nothing of what was adopted.
+    let path = Some(OsString::from("/bin:/usr/bin"));
+    let command = EntryCommand { argv: words(list, folder), dir: folder.to_owned(), path };
+    TrustEntry { path: "adopted".to_owned(), value: list.clone(), command: Some(command), places: Vec::new() }
+}
+
+/// The words of the commands of a list, those of shell texts as far as blanks and quotes part them, with `project` in the
+/// place of the variable that stands for it.
+fn words(list: &Value, project: &Path) -> Vec<String> {
+    let groups = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let commands = groups.iter().filter_map(|group| group.get("hooks")?.as_array()).flatten();
+    let mut words = vec!["sh".to_owned()];
+    for command in commands {
+        let text = command.get("command").and_then(Value::as_str).unwrap_or_default();
+        match command.get("args").and_then(Value::as_array) {
+            Some(args) => {
+                words.push(text.to_owned());
+                words.extend(args.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
+            None => words.extend(shell_words(text)),
+        }
+    }
+    let project = project.to_string_lossy();
+    words.iter().map(|word| PROJECT.iter().fold(word.clone(), |word, name| word.replace(name, &project))).collect()
+}
+
+/// How shell texts name the folder of the project.
+const PROJECT: [&str; 2] = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"];
+
+/// The words of a shell text: enough to find the files that it names.
+fn shell_words(text: &str) -> impl Iterator<Item = String> {
+    let parts = text.split(|c: char| c.is_whitespace() || ";|&()<>=".contains(c));
+    parts.map(|word| word.replace(['"', '\''], "")).filter(|word| !word.is_empty())
 }
 
 /// The workspace of an agent, the file of a scripted provider: where these lead is part of what is accepted.
@@ -300,6 +344,11 @@ pub struct SpawnSeal {
 impl SpawnSeal {
     fn new(entry: TrustEntry, digest: String, search_path: Option<OsString>) -> Self {
         Self { entry, digest, search_path }
+    }
+
+    /// The seal of what was adopted when its digest was `digest`.
+    pub(super) fn of_adopted(entry: TrustEntry, digest: String) -> Self {
+        Self::new(entry, digest, None)
     }
 
     /// The digest of what was accepted.

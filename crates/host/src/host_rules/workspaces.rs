@@ -43,7 +43,8 @@ impl Workspaces {
         self.0.read().unwrap_or_else(PoisonError::into_inner).ever.keys().cloned().collect()
     }
 
-    pub(super) fn of(&self, agent: &AgentId) -> PathBuf {
+    /// The folder that `agent` works in.
+    pub(crate) fn of(&self, agent: &AgentId) -> PathBuf {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).ever.get(agent).cloned();
         known.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
     }

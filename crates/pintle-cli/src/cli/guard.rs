@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::Global;
 use crate::error::CliError;
 
+mod adopting;
 mod changes;
 mod doctor;
 mod files;

@@ -75,6 +75,11 @@ impl GuardPlaces {
         Ok(Self { socket, folder })
     }
 
+    /// The home that it belongs to.
+    pub(crate) fn home(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
     /// The key by which hooks know the daemon.
     pub(crate) fn key_file(&self) -> PathBuf {
         self.folder.join("key")

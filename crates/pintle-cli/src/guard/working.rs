@@ -14,6 +14,7 @@ use domain::tool::{ToolCall, ToolOutput};
 use engine::{Approvals, Asker, Dispatcher, Stopped};
 use guard::tools::{ToolClass, shell_texts};
 use guard::{Answer, AskWay, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
+use host::mounted::GUARD_CHANNEL;
 use jiff::Timestamp;
 use pintle_hook::frame::{Question, Ruled};
 use tokio::sync::mpsc;
@@ -47,7 +48,7 @@ const FIRST_WORD: Duration = Duration::from_secs(27);
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// The door that events come in by, as their identity says it.
-pub(super) const CHANNEL: &str = "guard";
+pub(super) const CHANNEL: &str = GUARD_CHANNEL;
 
 /// Works events.
 pub(crate) struct Desk {

@@ -1,5 +1,6 @@
 //! The hook door: the built daemon and the built hook, with payloads as Claude Code writes them.
 
+mod adopting;
 mod asks;
 mod calls;
 pub(crate) mod door;

@@ -8,6 +8,7 @@ mod audit;
 mod budget;
 mod chat;
 mod collector;
+mod command_hooks;
 mod doctor;
 mod doctor_stored;
 mod endings;

@@ -230,7 +230,7 @@ pub fn broken(entry_context: &EntryContext<'_>, family: Family, entry: Option<&V
         // No `intercept` at all guards nothing; a builtin has none, and only its missing code knows.
         (Family::Process, None) if entry.is_some() => Vec::new(),
         (Family::Process, Some(Some(guards))) => guards,
-        (Family::Process | Family::Native | Family::Rule | Family::Skill, _) => GUARDS.to_vec(),
+        (Family::Process | Family::Native | Family::Command | Family::Rule | Family::Skill, _) => GUARDS.to_vec(),
     };
     let mut stages = Stages::default();
     for kind in guards {

@@ -10,6 +10,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::claude::config::RawClaudeHooks;
+
 /// Hooks: code of yours that sees, changes, approves or refuses what the agent does.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +26,8 @@ pub struct RawHooks {
     pub builtins: Option<BTreeMap<String, RawBuiltin>>,
     /// Child processes that speak JSON-RPC over stdio, by name.
     pub processes: Option<BTreeMap<String, RawProcess>>,
+    /// Commands that are run for each event, in the shape that Claude Code has for them.
+    pub claude: Option<RawClaudeHooks>,
 }
 
 /// Limits for every hook of this file that does not set its own.

@@ -12,7 +12,7 @@ use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
 use crate::config::document::TreeNode;
-use crate::config::layer::{EntryPath, HOOK_TABLES, Layer, entry_path, off};
+use crate::config::layer::{CLAUDE_HOOKS, EntryPath, HOOK_TABLES, Layer, entry_path, off};
 use crate::config::trust::{CHANGED, TrustStanding, hook_entry, process_entry, was_off};
 use crate::config::{Config, HookKind, LoadedHook};
 
@@ -81,7 +81,9 @@ fn misplaced(layer: &Layer) -> Vec<EntryPath> {
             };
             if looks_like_entry(&table.node) {
                 found.push(at(None));
-            } else if section.key != "hooks" || !HOOK_TABLES.contains(&table.key.as_str()) {
+            } else if section.key != "hooks"
+                || !(HOOK_TABLES.contains(&table.key.as_str()) || table.key == CLAUDE_HOOKS[1])
+            {
                 let entries = table.node.members().iter().filter(|entry| looks_like_entry(&entry.node));
                 let entries = entries.filter(|_| is_near(&table.key, ["processes"]));
                 found.extend(entries.map(|entry| at(Some(&entry.key))));
@@ -204,7 +206,7 @@ impl One<'_> {
                 (hook, HookKind::Builtin(entry))
             }
             // Rules and texts of skills are no entries of `hooks`.
-            Family::Process | Family::Rule | Family::Skill => {
+            Family::Process | Family::Command | Family::Rule | Family::Skill => {
                 let raw = own(written.processes.as_ref(), self.name);
                 let (hook, entry) = process(&around, &raw)?;
                 (hook, HookKind::Process(entry))
@@ -224,7 +226,7 @@ impl One<'_> {
         let value = node.to_value(&mut self.path.clone(), &known);
         let found = match self.family() {
             Family::Native => from_value(value.clone()).ok().and_then(|raw| builtin(around, &raw, builtins).err()),
-            Family::Process | Family::Rule | Family::Skill => {
+            Family::Process | Family::Command | Family::Rule | Family::Skill => {
                 from_value(value.clone()).ok().and_then(|raw| process(around, &raw).err())
             }
         };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use guard::settings::KeptFile;
+use host::config::adopted::{self, AdoptedHooks};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clean::clean;
@@ -36,6 +37,18 @@ pub(super) struct Change {
     pub(super) executable: bool,
     /// Whether every account of the machine has to read it.
     pub(super) shared: bool,
+    /// What becomes of the hooks that were taken over from it.
+    pub(super) adoption: Adoption,
+}
+
+/// What becomes of adopted hooks when a file changes.
+pub(super) enum Adoption {
+    /// Nothing.
+    Untouched,
+    /// They are these from now on.
+    Kept(Box<AdoptedHooks>),
+    /// There are none any more.
+    Forgotten,
 }
 
 /// Whether changes are made, and who is asked.
@@ -70,6 +83,9 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
         let file = clean(&change.file.display().to_string());
         if change.before == change.after {
             terminal::say(&format!("{}  nothing to change in {file}\n", change.host))?;
+            if consent != Consent::DryRun {
+                forget(places, change).map_err(|error| CliError::failed(error.to_string()))?;
+            }
             continue;
         }
         terminal::say(&shown(change))?;
@@ -82,12 +98,31 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
         // What uninstalling has to know is kept before a change and forgotten after it: one that is cut short can be taken
         // back.
         let made = match change.kept {
-            Some(_) => unchanged(change).and_then(|()| keep()).and_then(|()| replace(change)),
-            None => replace(change).and_then(|()| keep()),
+            Some(_) => unchanged(change)
+                .and_then(|()| keep())
+                .and_then(|()| take_over(places, change))
+                .and_then(|()| replace(change)),
+            None => replace(change).and_then(|()| keep()).and_then(|()| forget(places, change)),
         };
         made.map_err(failed)?;
     }
     Ok(())
+}
+
+/// Keeps what is taken over, before it leaves the file: it runs twice rather than never.
+fn take_over(places: &GuardPlaces, change: &Change) -> io::Result<()> {
+    match &change.adoption {
+        Adoption::Kept(adopted) => adopted::write(places.home(), adopted),
+        Adoption::Untouched | Adoption::Forgotten => Ok(()),
+    }
+}
+
+/// Forgets what was taken over, once it is back in the file.
+fn forget(places: &GuardPlaces, change: &Change) -> io::Result<()> {
+    match &change.adoption {
+        Adoption::Forgotten => adopted::forget(places.home(), change.host, &change.file),
+        Adoption::Untouched | Adoption::Kept(_) => Ok(()),
+    }
 }
 
 /// The lines that change, with some around them.
@@ -172,7 +207,16 @@ mod tests {
     fn change(file: &Path, before: Option<&str>, after: Option<&str>) -> Change {
         let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
         let host = guard::HOSTS[0].id;
-        Change { host, file: file.to_owned(), before, after, kept: None, executable: false, shared: false }
+        Change {
+            host,
+            file: file.to_owned(),
+            before,
+            after,
+            kept: None,
+            executable: false,
+            shared: false,
+            adoption: Adoption::Untouched,
+        }
     }
 
     fn mode(file: &Path) -> u32 {

@@ -10,8 +10,9 @@ use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
 use guard::{ClientEntry, GuardHost, in_scope};
 use host::config::{self, Env, GuardedHost, LoadOptions};
 
-use super::changes::{Change, Consent, settle};
-use super::files::{not_edited, read};
+use super::adopting::{self, WantedHooks};
+use super::changes::{Adoption, Change, Consent, settle};
+use super::files::{not_edited, read, warn_of};
 use super::mcp_file;
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
@@ -34,7 +35,7 @@ pub struct InstallArgs {
     #[arg(long, value_name = "HOST", value_delimiter = ',', required_unless_present = "mcp")]
     host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force", "adopt"])]
     mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
@@ -51,6 +52,9 @@ pub struct InstallArgs {
     /// Change it without asking
     #[arg(long)]
     yes: bool,
+    /// Take over the command hooks that stand there already: they run here, in their order, for every agent
+    #[arg(long, conflicts_with = "system")]
+    adopt: bool,
     /// Only at these events of the agent, by its own names, with commas between them [default: all that mean something]
     #[arg(long, value_name = "EVENT", value_delimiter = ',')]
     events: Option<Vec<String>>,
@@ -74,6 +78,19 @@ impl InstallArgs {
             (true, _) => Consent::DryRun,
             (false, true) => Consent::Given,
             (false, false) => Consent::Ask,
+        }
+    }
+
+    /// Whether the hooks of `host` are to be taken over. Of all agents those whose hooks cannot be are installed without.
+    fn adopts(&self, host: &GuardHost) -> Result<bool, CliError> {
+        match adopting::must_adopt(host) {
+            Ok(()) => Ok(self.adopt),
+            Err(_) if !self.adopt => Ok(false),
+            Err(error) if self.is_all() => {
+                terminal::note(&error.message);
+                Ok(false)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -118,6 +135,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
                 host.name
             )));
         }
+        let wanted = WantedHooks { scope, adopts: args.adopts(host)? };
         known_events(host, args.events.as_deref())?;
         let allows_away = wishes.get(host.id).is_some_and(|it| it.allows_away);
         let entry = ClientEntry { allows_away, events: args.events.as_deref(), ..own.for_host(host, scope) };
@@ -126,7 +144,10 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
             if event.is_some_and(|event| !entry.rows(host).any(|row| row.name == event.name)) {
                 continue;
             }
-            of_host.extend(installed(host, (&file, event), (&entry, &places))?);
+            match adopting::installed(host, &file, (&entry, &places), wanted)? {
+                Some(change) => of_host.push(change),
+                None => of_host.extend(installed(host, (&file, event), (&entry, &places))?),
+            }
         }
         changes.push((host, of_host));
     }
@@ -266,13 +287,17 @@ fn installed(
         }
     };
     let EditedFile { text, kept, others } = edited.map_err(|why| not_edited(file, &why))?;
-    for other in others {
-        let (event, runs) = (clean(&other.event), clean(&other.runs));
-        terminal::warn(&format!(
-            "{} has another hook at {event}: {runs}; who comes last may undo what the other said",
-            host.id
-        ));
-    }
+    warn_of(host, &others);
+    let change = |file, before, after, executable| Change {
+        host: host.id,
+        file,
+        before,
+        after,
+        kept: None,
+        executable,
+        shared: false,
+        adoption: Adoption::Untouched,
+    };
     let mut changes = Vec::new();
     // What somebody else has there is run behind ours, from beside it.
     if settings::is_wrapping(&text) && !before.as_deref().is_some_and(settings::is_wrapping) {
@@ -280,12 +305,10 @@ fn installed(
         if there.is_some() && there != before {
             return Err(not_edited(&beside, &NotEdited::Taken));
         }
-        let (host, file, after) = (host.id, beside, before.clone());
-        changes.push(Change { host, file, before: there, after, kept: None, executable: true, shared: false });
+        changes.push(change(beside, there, before.clone(), true));
     }
-    let (file, shared) = (file.to_owned(), false);
-    let (host, executable) = (host.id, event.is_some());
-    changes.push(Change { host, file, before, after: Some(text), kept: Some(kept), executable, shared });
+    let ours = change(file.to_owned(), before, Some(text), event.is_some());
+    changes.push(Change { kept: Some(kept), ..ours });
     Ok(changes)
 }
 
@@ -345,6 +368,9 @@ fn accept(
 
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
+    if args.adopt {
+        return Err(CliError::usage("what was taken over goes back by itself: leave --adopt out"));
+    }
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     if let Some(file) = &args.mcp {
@@ -360,6 +386,10 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
         };
         let mut changes = Vec::new();
         for (file, _) in files {
+            if let Some(change) = adopting::uninstalled(host, &file, &places)? {
+                changes.push(change);
+                continue;
+            }
             let before = read(&file)?;
             let known = kept(&places, host.id, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
@@ -379,6 +409,7 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
                 kept: None,
                 executable: false,
                 shared: false,
+                adoption: Adoption::Untouched,
             };
             changes.push(change(file, before, after));
             changes.extend(theirs.map(|theirs| change(beside, Some(theirs), None)));
@@ -410,7 +441,16 @@ fn forgotten(
         Some(text) => Some(settings::forget(text, &kept).map_err(|why| not_edited(&file, &why))?),
         None => None,
     };
-    Ok(Some(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false }))
+    Ok(Some(Change {
+        host: host.id,
+        file,
+        before,
+        after,
+        kept: None,
+        executable: false,
+        shared: false,
+        adoption: Adoption::Untouched,
+    }))
 }
 
 /// The files of `host` in `scope`: the one of its settings, or one for each of its events.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use guard::settings::{DoorCommand, KeptFile, door_programs, unwrap, wrap};
 use host::config::Env;
 
-use super::changes::{Change, Consent, settle};
+use super::changes::{Adoption, Change, Consent, settle};
 use super::files::{not_edited, read};
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
@@ -87,6 +87,7 @@ pub(super) fn install(
         kept: Some(kept),
         executable: false,
         shared: false,
+        adoption: Adoption::Untouched,
     };
     settle(consent, places, &[change])?;
     if is_new && consent != Consent::DryRun {
@@ -122,6 +123,7 @@ pub(super) fn uninstall(
         kept: None,
         executable: false,
         shared: false,
+        adoption: Adoption::Untouched,
     };
     settle(consent, places, &[change])?;
     if is_new && consent != Consent::DryRun {

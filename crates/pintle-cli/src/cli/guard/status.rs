@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use guard::GuardHost;
 use guard::coverage::GuardLevel;
 use guard::measured::{ClassCoverage, CoverageBasis, GuardDoor, coverage, door_coverage, lacks, unproven};
+use host::config::adopted::AdoptedHooks;
 use host::config::{self, Config, Env, LoadOptions};
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
@@ -29,6 +30,7 @@ use crate::guard::sessions::{HostSession, kept};
 use crate::guard::versions::{self, HostVersion};
 use crate::moment::moment;
 use crate::table::{folded, out_columns};
+use crate::text::counted;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -62,6 +64,8 @@ struct Standing {
     unheard: Vec<Unheard>,
     /// Why its sessions here may do nothing.
     lacks: Option<String>,
+    /// The hooks that were taken over from its settings, or why that cannot be said.
+    adopted: Vec<Result<AdoptedHooks, String>>,
 }
 
 impl Standing {
@@ -69,7 +73,8 @@ impl Standing {
     fn is_well(&self) -> bool {
         let is_armed = self.installed.is_empty() || self.lacks.is_none();
         let is_whole = live(self).all(|session| session.past.is_empty());
-        is_armed && is_whole && self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none())
+        let is_kept = self.adopted.iter().all(Result::is_ok);
+        is_armed && is_whole && is_kept && self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none())
     }
 
     /// Why none of its installations runs.
@@ -103,6 +108,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
             tried: tries.remove(host.id),
             coverage: Vec::new(),
             lacks: None,
+            adopted: adopted_of(host, &places),
         });
     }
     let there = || standings.iter().filter(|it| !it.installed.is_empty()).map(|it| it.host);
@@ -153,6 +159,14 @@ impl Daemon<'_> {
     }
 }
 
+/// What was taken over from the settings of `host`. A file that cannot be read is known by its name.
+fn adopted_of(host: &GuardHost, places: &GuardPlaces) -> Vec<Result<AdoptedHooks, String>> {
+    let is_of =
+        |file: &Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{}-", host.id)));
+    let all = config::adopted::all(places.home()).into_iter().filter(|(file, _)| is_of(file));
+    all.map(|(file, read)| read.map_err(|why| format!("{}: {why}", file.display()))).collect()
+}
+
 /// Whether a daemon holds the lock of this home.
 fn runs(places: &GuardPlaces) -> bool {
     let Ok(lock) = File::options().write(true).open(places.lock_file()) else { return false };
@@ -183,6 +197,7 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
             "lacks": standing.lacks,
+            "adopted": standing.adopted.iter().map(adopted_json).collect::<Vec<_>>(),
             "coverage": coverage_json(&standing.coverage),
         })
     };
@@ -195,6 +210,13 @@ fn coverage_json(rows: &[ClassCoverage]) -> Vec<Value> {
         json!({"tools": class, "level": level, "basis": basis, "around": row.around})
     };
     rows.iter().map(row).collect()
+}
+
+fn adopted_json(read: &Result<AdoptedHooks, String>) -> Value {
+    match read {
+        Ok(adopted) => json!({"file": adopted.file, "folder": adopted.folder, "hooks": adopted.count(), "flaw": null}),
+        Err(why) => json!({"file": null, "folder": null, "hooks": null, "flaw": why}),
+    }
 }
 
 fn version_json(version: &HostVersion) -> Value {
@@ -243,6 +265,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }
+    adopted(text, standing)?;
     if let Some(why) = &standing.lacks {
         writeln!(text, "  {BAD}refused{BAD:#}    each of its prompts and calls here: {why}")?;
     }
@@ -369,6 +392,26 @@ impl OpenDoors {
 fn rows(text: &mut String, door: GuardDoor) -> std::fmt::Result {
     for row in door_coverage(door).iter().filter(|row| row.level == GuardLevel::Held) {
         class(text, row)?;
+    }
+    Ok(())
+}
+
+/// What was taken over from the settings of a host.
+fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {
+    for adopted in &standing.adopted {
+        match adopted {
+            Ok(adopted) => {
+                let (file, count) = (clean(&adopted.file.display().to_string()), counted(adopted.count(), "hook"));
+                let place = match &adopted.folder {
+                    Some(folder) => format!("in {}", clean(&folder.display().to_string())),
+                    None => "everywhere".to_owned(),
+                };
+                writeln!(text, "  adopted    {count} of {file}, {place}: `pintle hooks list`")?;
+            }
+            Err(why) => {
+                writeln!(text, "  {BAD}adopted{BAD:#}    cannot be read, and every call is refused: {}", clean(why))?
+            }
+        }
     }
     Ok(())
 }

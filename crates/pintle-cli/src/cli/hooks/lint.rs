@@ -188,7 +188,7 @@ impl Linter<'_> {
                 let mixed = entry.mixed_events.then(|| MIXED.to_owned());
                 found.extend(mixed.map(|message| self.suspicion(hook, &["observe".to_owned()], message)));
             }
-            HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {}
+            HookKind::Command(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {}
         }
         found
     }

@@ -2,6 +2,8 @@
 //!
 //! A name means a hook of the configuration first; an id always means a stored one.
 
+use std::collections::BTreeMap;
+
 use domain::health::Health;
 use domain::hook::{Family, Hook, HookState};
 use domain::matcher::RespondTools;
@@ -106,6 +108,14 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> domain
         facts["withheld_env"] = domain::json::json!(child.withheld);
         facts["strict"] = domain::json::json!(entry.strict);
         facts["max_frame_bytes"] = domain::json::json!(entry.max_frame_bytes);
+    }
+    if let HookKind::Command(entry) = &loaded.kind {
+        let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
+        let child = child_environment(host, &config.secrets, &entry.inherit_env, &BTreeMap::new());
+        facts["event"] = domain::json::json!(entry.event.name());
+        facts["command"] = domain::json::json!(entry.argv);
+        facts["if"] = domain::json::json!(entry.condition.as_ref().map(|rule| rule.text()));
+        facts["withheld_env"] = domain::json::json!(child.withheld);
     }
     facts
 }

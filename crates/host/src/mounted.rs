@@ -1,0 +1,82 @@
+//! Hooks of a configuration on their way into force: those with a child of their own, and all others.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use dialects::claude::CommandEntry;
+use dialects::process::config::ProcessEntry;
+use domain::hook::{HookState, OBSERVER_TIMEOUT};
+use domain::identity::Identity;
+use engine::Mount;
+use engine::native::NativeHandler;
+use process::{CommandHook, CommandHookSpec};
+
+use crate::config::trust::{FileHashes, before_spawn, covers_by};
+use crate::config::{Config, HookKind, LoadedHook};
+use crate::host::Host;
+
+/// The channel of what agents under guard do, as their identity says it.
+pub const GUARD_CHANNEL: &str = "guard";
+
+impl LoadedHook {
+    /// The digest of everything that its child is made of now: its entry, its program, and the files that its command
+    /// names. None where it runs nothing.
+    pub fn digest(&self, search_path: Option<&OsStr>, hashes: &mut FileHashes) -> Option<String> {
+        Some(covers_by(self.content.as_ref()?, search_path, hashes).digest)
+    }
+
+    /// How its child is started, where it has one that lives as long as it does, and is in force.
+    pub(crate) fn child(&self) -> Option<&ProcessEntry> {
+        match (&self.kind, &self.hook.state) {
+            (HookKind::Process(entry), HookState::Armed) => Some(entry),
+            (
+                HookKind::Process(_)
+                | HookKind::Builtin(_)
+                | HookKind::Command(_)
+                | HookKind::Ask(_)
+                | HookKind::Nothing,
+                _,
+            ) => None,
+        }
+    }
+}
+
+impl Host {
+    /// The mount of a hook that has no child of its own, or is not in force.
+    pub(crate) fn mount_without_child(&self, config: &Config, loaded: &LoadedHook) -> Mount {
+        let hook = loaded.hook.clone();
+        match (&loaded.kind, &loaded.hook.state) {
+            (HookKind::Ask(gate), HookState::Armed) => {
+                let handler = NativeHandler::new(Arc::new(gate.clone()), OBSERVER_TIMEOUT, self.engine.tasks());
+                Mount { hook, handler }
+            }
+            (HookKind::Command(entry), HookState::Armed) => {
+                let spec = self.command_hook(config, loaded, entry);
+                let handler = CommandHook::start(spec, self.engine.tasks(), self.engine.deadlines());
+                Mount { hook, handler }
+            }
+            (
+                HookKind::Process(_)
+                | HookKind::Builtin(_)
+                | HookKind::Command(_)
+                | HookKind::Ask(_)
+                | HookKind::Nothing,
+                _,
+            ) => Mount::idle(hook),
+        }
+    }
+
+    /// What a command hook of `config` needs to run.
+    fn command_hook(&self, config: &Config, loaded: &LoadedHook, entry: &CommandEntry) -> CommandHookSpec {
+        let (vars, _) = self.child_env(config, &entry.inherit_env, &BTreeMap::new());
+        let (workspaces, here) = (self.host_rules.workspaces().clone(), self.env().cwd.clone());
+        // An agent under guard works where its session began, whatever the agent that stands for it has.
+        let project_of = move |who: &Identity| match who.channel == GUARD_CHANNEL {
+            true => here.clone(),
+            false => workspaces.of(&who.agent_id),
+        };
+        CommandHookSpec::new(&loaded.hook, entry.clone(), vars, Arc::new(project_of))
+            .checked(before_spawn(loaded.seal.as_ref()))
+    }
+}

@@ -1,0 +1,240 @@
+//! Hooks that the settings of agents have already: taken over, at work for every agent, and given back.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::door::{AGENT, Door, LONG, document, hook_program, refusal};
+use crate::env::{PINTLE, Seen, TestEnv};
+
+/// Settings with hooks of every kind.
+const SETTINGS: &str = r#"{
+  "model": "sonnet",
+  "hooks": {
+    "PreToolUse": [
+      {
+        "matcher": "Bash|Write",
+        "hooks": [
+          { "type": "command", "command": "$HOME/guard.sh" },
+          { "type": "prompt", "prompt": "is $ARGUMENTS fine?" }
+        ]
+      },
+      { "matcher": "Read", "hooks": [ { "type": "command", "command": "exit 1", "onFailure": "continue" } ] }
+    ],
+    "PostToolUse": [ { "hooks": [ { "type": "command", "command": "true", "async": true } ] } ],
+    "Stop": [ {"hooks": [ { "type": "command", "command": "say done" } ]} ]
+  }
+}
+"#;
+
+const GUARD: &str = "#!/bin/sh\ngrep -q secrets && { echo 'secrets stay' >&2; exit 2; }\nexit 0\n";
+
+fn with_agents() -> TestEnv {
+    let env = TestEnv::new();
+    for (name, says) in [("claude", "2.1.330 (Claude Code)"), ("gemini", "0.61.0"), ("qwen", "0.24.4")] {
+        let program = env.write(&format!("bin/{name}"), &format!("#!/bin/sh\necho '{says}'\n"));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let guard = env.write("home/guard.sh", GUARD);
+    fs::set_permissions(&guard, fs::Permissions::from_mode(0o755)).unwrap();
+    env
+}
+
+fn pintle(env: &TestEnv, args: &[&str]) -> Seen {
+    let path = format!("{}:{}", env.path("bin").display(), std::env::var("PATH").unwrap());
+    env.run(env.command(PINTLE).args(args).env("PATH", path), "")
+}
+
+const ADOPT: [&str; 6] = ["guard", "install", "--host", "claude", "--adopt", "--yes"];
+
+fn settings(env: &TestEnv) -> Value {
+    serde_json::from_str(&fs::read_to_string(env.path("home/.claude/settings.json")).unwrap()).unwrap()
+}
+
+/// The adopted hooks in the home.
+fn adopted(env: &TestEnv) -> Vec<std::path::PathBuf> {
+    let folder = fs::read_dir(env.path("data/pintle/guard/adopted"));
+    folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn hooks_are_taken_over_and_given_back_byte_by_byte() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--dry-run"]);
+    assert!(seen.code == Some(0) && seen.out.contains("takes over at PreToolUse: $HOME/guard.sh"), "{seen}");
+    assert!(adopted(&env).is_empty() && fs::read_to_string(&file).unwrap() == SETTINGS, "a dry run changes nothing");
+    let seen = pintle(&env, &ADOPT);
+    assert!(seen.code == Some(0) && seen.out.contains("claude  guarded"), "{seen}");
+    for said in
+        ["type `prompt`", "unknown field `async`", "what hooks at `Stop` answer is carried out by Claude Code itself"]
+    {
+        assert!(seen.err.contains(said), "{said}: {seen}");
+    }
+    let now = settings(&env);
+    let theirs = |event: &str| {
+        let hooks = now["hooks"][event].as_array().unwrap().iter().flat_map(|group| group["hooks"].as_array().unwrap());
+        hooks.filter(|hook| hook["args"][0] != "--host").cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(theirs("PreToolUse"), [json!({"type": "prompt", "prompt": "is $ARGUMENTS fine?"})]);
+    assert_eq!((theirs("PostToolUse").len(), theirs("Stop").len()), (1, 1));
+    let kept = adopted(&env);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(fs::metadata(&kept[0]).unwrap().permissions().mode() & 0o777, 0o600);
+    let status = pintle(&env, &["guard", "status", "--host", "claude"]);
+    assert!(status.out.contains("adopted    2 hooks of") && status.out.contains("everywhere"), "{status}");
+    let list = pintle(&env, &["hooks", "list"]);
+    assert!(list.out.contains("claude.PreToolUse.1") && list.out.contains("claude.PreToolUse.2"), "{list}");
+    let again = pintle(&env, &ADOPT);
+    assert!(again.code == Some(0) && again.out.contains("nothing to change"), "{again}");
+    let plain = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
+    assert!(plain.out.contains("nothing to change"), "what was taken over stays so: {plain}");
+    let seen = pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]);
+    assert!(seen.code == Some(0) && seen.out.contains("no longer guarded"), "{seen}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), SETTINGS);
+    assert!(adopted(&env).is_empty());
+}
+
+#[test]
+fn a_file_that_was_edited_since_gets_its_hooks_back_too() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+    let edited = fs::read_to_string(&file).unwrap().replace("\"sonnet\"", "\"opus\"");
+    fs::write(&file, edited).unwrap();
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
+    let (now, then): (Value, Value) = (settings(&env), serde_json::from_str(SETTINGS).unwrap());
+    assert_eq!(now["model"], "opus");
+    let all = |whole: &Value| {
+        let lists = whole["hooks"].as_object().unwrap().values();
+        let hooks =
+            lists.flat_map(|list| list.as_array().unwrap()).flat_map(|group| group["hooks"].as_array().unwrap());
+        let mut hooks: Vec<String> = hooks.map(Value::to_string).collect();
+        hooks.sort();
+        hooks
+    };
+    assert_eq!(all(&now), all(&then));
+    assert!(adopted(&env).is_empty());
+}
+
+#[test]
+fn adopted_hooks_guard_every_agent_and_their_faults_are_named() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+    let door = Door::open(env);
+    assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}));
+    assert!(refusal(&door.told(&door.shell("toolu_2", "cat secrets"))).contains("secrets stay"));
+    let read = json!({"tool_name": "Read", "tool_use_id": "toolu_3", "tool_input": {"file_path": "/tmp/x"}});
+    assert_eq!(door.told(&door.event("PreToolUse", &read)), json!({}), "its entry lets faults pass");
+    let why = door.env.pintle(&["why", "toolu_3", "-v"]);
+    assert!(why.out.contains("claude.PreToolUse.2") && why.out.contains("exited with status 1"), "{why}");
+    // Another agent, with names of its own for the same tool.
+    let mut command = door.env.command("python3");
+    command.args(["-c", AGENT]).arg(hook_program());
+    command.args(["--host", "gemini", "--event", "BeforeTool", "--deadline", &LONG.to_string()]);
+    command.arg("--socket").arg(door.folder().join("guard.sock")).arg("--key-file").arg(door.folder().join("key"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let payload = json!({
+        "session_id": "g", "transcript_path": "/nowhere", "cwd": door.env.path("here"), "hook_event_name": "BeforeTool",
+        "timestamp": "2026-11-26T10:00:00.000Z", "tool_name": "run_shell_command", "tool_input": {"command": "cat secrets"},
+    });
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    let told = document(&child.wait_with_output().unwrap());
+    assert!(told["decision"] == "deny" && told["reason"].as_str().unwrap().contains("secrets stay"), "{told}");
+}
+
+#[test]
+fn hooks_of_a_project_count_there_and_as_they_were() {
+    let env = with_agents();
+    env.write("here/guard.sh", GUARD);
+    let hook =
+        r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"sh \"$CLAUDE_PROJECT_DIR/guard.sh\""}]}]}}"#;
+    env.write("here/.claude/settings.json", hook);
+    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let door = Door::open(env);
+    assert!(refusal(&door.told(&door.shell("toolu_1", "cat secrets"))).contains("secrets stay"));
+    let mut elsewhere = door.shell("toolu_2", "cat secrets");
+    (elsewhere["session_id"], elsewhere["cwd"]) = (json!("other"), json!(door.env.path("home")));
+    assert_eq!(door.told(&elsewhere), json!({}));
+    door.env.write("here/guard.sh", "exit 0\n");
+    let told = door.told(&door.shell("toolu_3", "cat secrets"));
+    assert!(refusal(&told).contains("claude.PreToolUse.1"), "{told}");
+    let why = door.env.pintle(&["why", "toolu_3", "-v"]);
+    assert!(why.out.contains("changed since it was trusted"), "{why}");
+}
+
+#[test]
+fn who_has_another_wire_is_refused_with_one_message() {
+    let env = with_agents();
+    let seen = pintle(&env, &["guard", "install", "--host", "gemini", "--adopt", "--yes"]);
+    assert_eq!(seen.code, Some(2), "{seen}");
+    assert!(seen.err.contains("the hooks of Gemini CLI cannot be adopted"), "{seen}");
+    assert!(!env.path("home/.gemini").exists());
+    let seen = pintle(&env, &["guard", "uninstall", "--host", "claude", "--adopt", "--yes"]);
+    assert!(seen.code == Some(2) && seen.err.contains("goes back by itself"), "{seen}");
+}
+
+#[test]
+fn times_of_qwen_are_milliseconds() {
+    let env = with_agents();
+    let text = "{\n  // mine\n  \"hooks\": { \"PreToolUse\": [ { \"hooks\": [ { \"type\": \"command\", \"command\": \"true\", \"name\": \"x\", \"timeout\": 2500 } ] } ] }\n}\n";
+    let file = env.write("home/.qwen/settings.json", text);
+    let seen = pintle(&env, &["guard", "install", "--host", "qwen", "--adopt", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let show = pintle(&env, &["hooks", "show", "claude.PreToolUse.1"]);
+    assert!(show.out.contains("3000 ms"), "{show}");
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "qwen", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(file).unwrap(), text);
+}
+
+#[test]
+fn what_cannot_be_read_shuts_every_call() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+    fs::write(&adopted(&env)[0], "{").unwrap();
+    let status = pintle(&env, &["guard", "status", "--host", "claude"]);
+    assert!(status.code == Some(5) && status.out.contains("every call is refused"), "{status}");
+    let door = Door::open(env);
+    refusal(&door.told(&door.shell("toolu_1", "ls")));
+    let seen = pintle(&door.env, &["guard", "uninstall", "--host", "claude", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    assert_eq!(fs::read_to_string(door.env.path("home/.claude/settings.json")).unwrap(), SETTINGS);
+    assert!(adopted(&door.env).is_empty(), "one line takes it back");
+}
+
+#[test]
+fn an_installation_that_was_cut_short_doubles_nothing() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    for _ in 0..2 {
+        assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+        let status = pintle(&env, &["guard", "status", "--host", "claude"]);
+        assert!(status.out.contains("adopted    2 hooks of"), "{status}");
+        fs::write(&file, SETTINGS).unwrap();
+    }
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
+    assert!(adopted(&env).is_empty());
+}
+
+#[test]
+fn hooks_stay_where_nobody_would_run_them() {
+    let env = with_agents();
+    let file = env.write("home/.claude/settings.json", SETTINGS);
+    let at = |events: &str| pintle(&env, &[&ADOPT[..], &["--events", events]].concat());
+    let seen = at("UserPromptSubmit");
+    assert!(seen.code == Some(0) && seen.err.contains("Pintle is not asked at this event"), "{seen}");
+    assert!(adopted(&env).is_empty() && settings(&env)["hooks"]["PreToolUse"][0]["matcher"] == "Bash|Write");
+    assert_eq!(at("PreToolUse").code, Some(0));
+    assert_eq!(adopted(&env).len(), 1);
+    let seen = at("UserPromptSubmit");
+    assert!(seen.code == Some(2) && seen.err.contains("hooks at `PreToolUse` of Claude Code were adopted"), "{seen}");
+    assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
+    assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
+}
