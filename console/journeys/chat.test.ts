@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { DONE, Gateway, LISTS, Rig, rule, type Setting, signedIn } from "./rig.ts";
+import { go } from "./people.ts";
+import { DONE, Gateway, LISTS, Rig, rule, type Setting, signedIn, TOKEN, YES } from "./rig.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -104,6 +106,53 @@ test("calls of the same id in two turns keep their own reasons, live and later",
   await expect.poll(reasons).toEqual(own);
   // What stands between backticks is code.
   await page.locator("[data-kind=call] > p code").getByText("two").waitFor();
+});
+
+test("each turn has its own hooks beside it, those of the configuration too, also in a conversation that is read later", async () => {
+  const config = '\n[hooks.processes.looks]\nenabled = true\ncommand = ["sh", "looks.sh"]\nintercept = ["before_tool"]\n';
+  const page = await talking({ replies: [LISTS, { text: "One." }, { text: "Two." }], config });
+  writeFileSync(join(gateway.root, "config/pintle/looks.sh"), YES);
+  // The same words twice: a turn is not guessed by them.
+  for (const answer of ["One.", "Two."]) {
+    await page.getByLabel("Message").fill("look around");
+    await send(page, answer);
+  }
+  await page.reload();
+  await page.locator("[data-kind=answer]").getByText("Two.").waitFor();
+  const turns = page.locator("[data-turn]");
+  await expect.poll(() => turns.count()).toBe(2);
+  await turns.first().locator("summary").click();
+  // No rule ran in it: it was asked all the same.
+  await turns.first().getByRole("link", { name: "looks" }).waitFor();
+  await turns.last().locator("summary").click();
+  await turns.last().getByText(/^No hook/).waitFor();
+  await turns.first().getByRole("link", { name: "looks" }).click();
+  await page.getByTestId("detail").getByRole("heading", { name: /looks/ }).waitFor();
+});
+
+test("what is typed stays while somebody looks elsewhere, after a session ended too, and goes once it was taken", async () => {
+  const page = await talking({ replies: [{ text: "Taken." }] });
+  const message = page.getByLabel("Message");
+  await message.fill("half a sentence");
+  const path = new URL(page.url()).pathname;
+  await page.getByRole("link", { name: "Hooks", exact: true }).first().click();
+  await page.getByRole("heading", { name: "Hooks" }).waitFor();
+  await page.goBack();
+  await expect.poll(() => message.inputValue()).toBe("half a sentence");
+  // It is kept nowhere where others could read it.
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain("half a sentence");
+  await page.getByRole("button", { name: /anna/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill("anna");
+  await page.locator("button[type=submit]").click();
+  await page.locator("nav").first().waitFor();
+  await go(page, path);
+  await expect.poll(() => message.inputValue()).toBe("half a sentence");
+  await send(page, "Taken.");
+  await page.getByRole("link", { name: "Hooks", exact: true }).first().click();
+  await page.goBack();
+  await expect.poll(() => message.inputValue()).toBe("");
 });
 
 test("an edited message that a gate stops changes nothing", async () => {

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { DONE, endpoint, Gateway, LISTS, Rig, signedIn } from "./rig.ts";
+import { ask } from "./people.ts";
+import { DONE, endpoint, Gateway, LISTS, Rig, rule, signedIn } from "./rig.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -77,6 +78,36 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await page.getByRole("button", { name: "New" }).click();
   await say(page, "and now");
   await expect.poll(() => page.locator("[data-kind=call]").first().innerText()).toMatch(/ran\s+list_dir/);
+  await context.close();
+});
+
+test("what is on is switched off in one place, for a reason, and a form cannot do it; also of what only looks", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  // A new one may begin as one that is off.
+  await page.getByLabel("On", { exact: true }).waitFor();
+  const id = await rule(page, { name: "watches", event: "stop", handler_type: "script", scope: "tenant", config: { source: "function handle() { return {}; }" } });
+  await page.goto(`${gateway.url}/hooks/${id}?tab=edit`);
+  await page.getByLabel("Priority").waitFor();
+  await expect.poll(() => page.getByLabel("On", { exact: true }).count()).toBe(0);
+  for (const action of ["Switch off", "Delete"]) {
+    await page.getByRole("button", { name: action, exact: true }).click();
+    await expect.poll(() => page.getByRole("dialog").getByRole("button", { name: action }).isDisabled()).toBe(true);
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  }
+  // Whoever asks the server without a reason is taken, as the published frame has none, and the log says so.
+  const tell = (params: object) => ask(page, "anna", "hooks.update", { hookId: id, ...params });
+  expect((await tell({ updates: { enabled: false } })).ok).toBe(true);
+  expect((await tell({ updates: { priority: 3 }, reason: "why not" })).error?.message).toContain("these updates do not switch it off");
+  await page.getByRole("tab", { name: "Overview" }).click();
+  const log = page.getByRole("list", { name: "Change log" });
+  await log.getByText("No reason was given.").waitFor();
+  expect((await tell({ updates: { enabled: true } })).ok).toBe(true);
+  expect((await tell({ updates: { enabled: false }, reason: "a test of it" })).ok).toBe(true);
+  await log.getByText("Because: a test of it").waitFor();
+  await page.getByText("Off because: a test of it").waitFor();
+  await log.getByRole("link", { name: "Version 4" }).click();
+  await page.locator('[data-version="4"][aria-current="true"]').getByText("Because: a test of it").waitFor();
   await context.close();
 });
 

@@ -207,6 +207,13 @@ export async function endpoint(answer: (event: Record<string, unknown>, request:
   return { server, url: `http://127.0.0.1:${port}/check`, port };
 }
 
+/** What a process hook says that lets everything pass. */
+export const YES = `while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\\([0-9]*\\).*/\\1/')
+  printf '{"jsonrpc":"2.0","id":%s,"result":{"ok":true}}\\n' "$id"
+done
+`;
+
 /** A call of a tool, and an answer. */
 export const LISTS: Reply = { tool_calls: [{ name: "list_dir", arguments: { path: "." } }] };
 export const DONE: Reply = { text: ["All ", "done."] };

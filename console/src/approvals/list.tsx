@@ -1,7 +1,9 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 
 import { Check } from "../ui/field.tsx";
+import { useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -11,6 +13,9 @@ import type { Approval } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { StateWord } from "./answer.tsx";
 
+const NONE: readonly Approval[] = [];
+const idOf = ({ id }: Approval): string => id;
+
 /** What waits for a person, and what was said. */
 export function ApprovalsPage() {
   const words = useWords().approvals;
@@ -18,7 +23,8 @@ export function ApprovalsPage() {
   const navigate = useNavigate();
   const all = search["all"] === "yes";
   const found = useApprovals(all);
-  const rows = found.data ?? [];
+  const rows = found.data ?? NONE;
+  const list = useHeld(rows, idOf);
   const waiting = rows.filter(({ state }) => state === "waiting").length;
   useListKeys();
   return (
@@ -33,10 +39,11 @@ export function ApprovalsPage() {
       </div>
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.data !== undefined && rows.length === 0 && <Empty title={words.empty}>{words.emptyAbout}</Empty>}
-      {rows.length > 0 && (
+      <Newer list={list} />
+      {list.shown.length > 0 && (
         <Card className="overflow-hidden">
           <ul>
-            {rows.map((approval) => (
+            {list.shown.map((approval) => (
               <Row key={approval.id} approval={approval} />
             ))}
           </ul>

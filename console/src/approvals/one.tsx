@@ -12,6 +12,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
+import { whoMay } from "./parts.ts";
 import { ShellFacts } from "./shell-facts.tsx";
 
 export function ApprovalPage() {
@@ -29,6 +30,35 @@ export function ApprovalPage() {
       {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
+  );
+}
+
+/** Where a call would run: by whom, in which folder, in which shell, on which server. */
+function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: Approval }) {
+  const words = useWords().approvals;
+  const server = place?.server;
+  const facts: readonly (readonly [string, string | undefined])[] = [
+    [words.place.workspace, place?.workspace],
+    [words.place.shell, place?.shell],
+    [words.place.server, server === undefined ? undefined : `${server.name}: ${server.runs}`],
+    [words.place.digest, server?.digest],
+  ];
+  return (
+    <>
+      {subAgent && <p>{words.subAgent(agent)}</p>}
+      <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3" data-testid="place">
+        {facts
+          .filter(([, value]) => value !== undefined && value !== "")
+          .map(([name, value]) => (
+            <div key={name} className="contents">
+              <dt className="text-muted">{name}</dt>
+              <dd className="min-w-0 wrap-anywhere">
+                <code>{value}</code>
+              </dd>
+            </div>
+          ))}
+      </dl>
+    </>
   );
 }
 
@@ -81,17 +111,23 @@ function One({ approval }: { approval: Approval }) {
             <JsonDiff before={approval.changed_from} after={approval.arguments} titles={[words.was, words.is]} label={words.before} />
           </>
         )}
+        <h2 className={label}>{words.where}</h2>
+        <Place approval={approval} />
         {approval.sessionKey !== undefined && (
           <>
-            <h2 className={label}>{words.where}</h2>
             <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
               {words.openConversation}
             </Link>{" "}
-            <Link to="/turns/$id" params={{ id: approval.turn_id }} className="text-accent underline">
+            <Link to="/turns/$id" params={{ id: approval.turn_id }} search={{ call: approval.tool_call_id } as never} className="text-accent underline">
               {words.openTurn}
             </Link>
           </>
         )}
+        <h2 className={label}>{words.mayAnswer}</h2>
+        <p data-testid="approvers">
+          {whoMay(approval.approvers, words)}
+          {approval.state === "waiting" && !approval.approvers.you && ` ${words.notYou}`}
+        </p>
         <Answer approval={approval} />
       </Card>
     </Page>

@@ -4,18 +4,20 @@ import { lazy, Suspense, useState } from "react";
 
 import { Answer, StateWord } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
-import { noteOfPerson } from "../turns/said.ts";
+import { useTurn } from "../turns/queries.ts";
+import { noteOfPerson, signWord } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { took } from "../ui/took.ts";
 import type { Approval } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Files } from "./files.tsx";
-import { keptKey } from "./session-key.ts";
 import type { Blocked, Item } from "./transcript.ts";
+import { hooksOf } from "./turn-hooks.ts";
 
 const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
 
@@ -25,7 +27,7 @@ type Of<K extends Item["kind"]> = Extract<Item, { kind: K }>;
 export function ItemView({ item, sessionKey, turn, edit }: { item: Item; sessionKey: string; turn: string | undefined; edit: Edit | undefined }) {
   switch (item.kind) {
     case "asked":
-      return <Asked item={item} sessionKey={sessionKey} edit={edit} />;
+      return <Asked item={item} edit={edit} />;
     case "files":
       return <Files references={item.media} />;
     case "steered":
@@ -52,7 +54,7 @@ const YOURS = "ml-[20%] self-end rounded-md bg-raised px-3 py-2 whitespace-pre-w
 /** Begins to say a message anew: its place, its text, its files. */
 type Edit = (place: number, text: string, media: readonly string[]) => void;
 
-function Asked({ item, sessionKey, edit }: { item: Of<"asked">; sessionKey: string; edit: Edit | undefined }) {
+function Asked({ item, edit }: { item: Of<"asked">; edit: Edit | undefined }) {
   const words = useWords().chat;
   const { place, text, media = [] } = item;
   return (
@@ -66,43 +68,42 @@ function Asked({ item, sessionKey, edit }: { item: Of<"asked">; sessionKey: stri
           {words.edit}
         </Button>
       )}
-      {item.runId !== undefined && <TurnHooks runId={item.runId} sessionKey={sessionKey} />}
+      {item.runId !== undefined && item.later !== true && <TurnHooks runId={item.runId} />}
     </>
   );
 }
 
-/** What hooks did in a turn, folded. */
-function TurnHooks({ runId, sessionKey }: { runId: string; sessionKey: string }) {
+/** What hooks did in a turn, folded: all families, as the page of the turn has them. */
+function TurnHooks({ runId }: { runId: string }) {
   const words = useWords();
-  const { connection, me } = useWire();
   const [open, setOpen] = useState(false);
-  const found = useQuery({
-    queryKey: ["executions", "turn", runId],
-    queryFn: async () => (await connection.request("hooks.history", { sessionId: keptKey(sessionKey, me.user_id), limit: 200 })).executions.filter((row) => row.turn_id === runId).reverse(),
-    enabled: open,
-    refetchInterval: open ? 2_000 : false,
-  });
+  const found = useTurn(runId, open);
+  const did = found.data === undefined ? undefined : hooksOf(found.data);
   return (
-    <details className="self-end text-small" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className="max-w-full self-end text-small" data-turn={runId} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="text-right text-muted">{words.chat.turnHooks}</summary>
-      {found.data?.length === 0 && <p className="text-muted">{words.chat.noHooks}</p>}
+      {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {did !== undefined && did.rows.length === 0 && <p className="text-muted">{did.skipped === 0 ? words.chat.noHooks : words.chat.noneRan(did.skipped)}</p>}
       <p className="text-right">
         <Link to="/turns/$id" params={{ id: runId }} className="text-accent underline">
           {words.chat.openTurn}
         </Link>
       </p>
-      <ul>
-        {(found.data ?? []).map((row) => (
+      <ol>
+        {did?.rows.map((row) => (
           <li key={row.id} className="flex flex-wrap items-center gap-2 py-0.5">
-            <Sign kind={row.decision} word={words.decisions[row.decision]} />
-            <Link to="/executions/$id" params={{ id: row.id }} className="font-medium text-accent underline">
-              {row.hook_name || row.hook_id}
+            <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />
+            <Link to="/turns/$id" params={{ id: runId }} search={{ row: row.id } as never} className="font-medium text-accent underline">
+              {row.of.hook.name}
             </Link>
-            <code>{row.tool_name ?? row.event}</code>
-            <span className="text-muted">{row.duration_ms} ms</span>
+            <code>{row.of.span.tool ?? row.of.span.name}</code>
+            <span className="text-muted">{took(row.took)}</span>
           </li>
         ))}
-      </ul>
+      </ol>
+      {did !== undefined && did.more > 0 && <p className="text-muted">{words.chat.moreHooks(did.more)}</p>}
+      {did !== undefined && did.rows.length > 0 && did.skipped > 0 && <p className="text-muted">{words.turns.notRun(did.skipped)}</p>}
+      {found.data?.turn.truncated === true && <p className="text-ask">{words.turns.truncated}</p>}
     </details>
   );
 }

@@ -4,7 +4,8 @@ import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { RequestError } from "../wire/client.ts";
 import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
-import { type Edited, wentOn } from "./edited.ts";
+import { wentOn } from "./edited.ts";
+import { draftPlace, dropDraft, keepDraft, keptDraft } from "./kept-draft.ts";
 import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript, upTo, withMedia } from "./transcript.ts";
 import { type AttachedFiles, useFiles } from "./use-files.ts";
 
@@ -63,17 +64,20 @@ export interface Conversation {
 
 /** One conversation: what is kept of it, and what happens in it. */
 export function useConversation(key: string): Conversation {
-  const { connection } = useWire();
+  const { connection, me } = useWire();
   const queries = useQueryClient();
   const [transcript, change] = useReducer(changed, EMPTY);
-  const [draft, setDraft] = useState("");
+  // What was typed comes back after a session ended, and when somebody comes back to the conversation.
+  const place = draftPlace(me, key);
+  const [before] = useState(() => keptDraft(place));
+  const [draft, setDraft] = useState(before?.text ?? "");
   const [sending, setSending] = useState(false);
   const [error, setError] = useState<unknown>();
-  const [edited, setEdited] = useState<Edited>();
+  const [edited, setEdited] = useState(before?.edited);
   const [overtaken, setOvertaken] = useState(false);
   // Whether a message of this page is on its way that begins a run.
   const begins = useRef(false);
-  const files = useFiles();
+  const files = useFiles(before?.media);
   const kept = useQuery({
     queryKey: ["conversation", key],
     queryFn: async () => {
@@ -96,6 +100,8 @@ export function useConversation(key: string): Conversation {
   });
   const { data, refetch } = kept;
   const handed = files.all.flatMap(({ reference }) => reference ?? []);
+  const handedText = handed.join(" ");
+  useEffect(() => keepDraft(place, { text: draft, edited, media: handedText === "" ? [] : handedText.split(" ") }), [place, draft, edited, handedText]);
   useEffect(() => {
     if (data !== undefined) {
       change({ kind: "kept", messages: data.messages });
@@ -135,6 +141,7 @@ export function useConversation(key: string): Conversation {
     if (ENDS.includes(event.type)) {
       void refetch();
       void queries.invalidateQueries({ queryKey: ["sessions"] });
+      void queries.invalidateQueries({ queryKey: ["turns"] });
       // A call that was approved has run now.
       void queries.invalidateQueries({ queryKey: ["approvals"] });
     }
@@ -154,6 +161,7 @@ export function useConversation(key: string): Conversation {
     };
     if (transcript.running) {
       connection.request("chat.inject", { sessionKey: key, message }).then(() => {
+        dropDraft(place, message);
         change({ kind: "steered", text: message });
         setDraft("");
         setSending(false);
@@ -164,11 +172,16 @@ export function useConversation(key: string): Conversation {
     begins.current = true;
     const edits = edited === undefined ? {} : { edits: edited };
     connection.request("chat.send", { sessionKey: key, message, stream: true, ...edits, ...(media.length === 0 ? {} : { media }) }).then(
-      over,
+      () => {
+        // Also where somebody went to another page meanwhile.
+        dropDraft(place, message);
+        over();
+      },
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
         const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
         if (isShown) {
+          dropDraft(place, message);
           setDraft("");
           files.clear();
           setEdited(undefined);
@@ -184,7 +197,7 @@ export function useConversation(key: string): Conversation {
         }
       },
     );
-  }, [connection, draft, edited, files, key, refetch, transcript.running]);
+  }, [connection, draft, edited, files, key, place, refetch, transcript.running]);
   const stop = useCallback(() => {
     connection.request("chat.abort", { sessionKey: key }).catch(setError);
   }, [connection, key]);

@@ -21,9 +21,9 @@ export interface AttachedFiles {
   readonly clear: () => void;
 }
 
-/** The files beside a message: each is handed over at once, and goes with the message by its reference. */
-export function useFiles(): AttachedFiles {
-  const [all, setAll] = useState<readonly AttachedFile[]>([]);
+/** The files beside a message: each is handed over at once, and goes with the message by its reference. `first` are kept already. */
+export function useFiles(first: readonly string[] = []): AttachedFiles {
+  const [all, setAll] = useState<readonly AttachedFile[]>(() => first.map((reference, at) => ({ key: -1 - at, name: "", bytes: 0, reference, error: undefined })));
   const next = useRef(0);
   const under = useRef(new Map<number, AbortController>());
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
-import { because, changed, switchedTo, wordOf } from "./changed.ts";
+import { because, changed, deedOf, owesReason, switchedTo, wordOf } from "./changed.ts";
 
 test.each([
   [[{ op: "replace", path: "/matcher", value: "x" }, { op: "replace", path: "/config/source" }, { op: "add", path: "/config/url" }], ["matcher", "config"]],
@@ -32,6 +32,31 @@ test.each([
 ] as const)("switched: %j", (diff, to, word) => {
   expect(switchedTo(diff)).toBe(to);
   expect(wordOf({ action: "toggled", diff }, en.overview.actions)).toBe(word);
+});
+
+test.each([
+  ["toggled", "anna", [{ op: "replace", path: "/enabled", value: false }], true],
+  ["toggled", "anna", [{ op: "replace", path: "/enabled", value: false }, { op: "replace", path: "/disabled_reason", value: "a test" }], false],
+  ["toggled", "anna", [{ op: "replace", path: "/enabled", value: true }], false],
+  ["updated", "anna", [{ op: "replace", path: "/enabled", value: false }], true],
+  ["updated", "anna", [{ op: "replace", path: "/priority", value: 2 }], false],
+  ["deleted", "anna", [{ op: "replace", path: "", value: null }], true],
+  ["deleted", "anna", [{ op: "add", path: "/disabled_reason", value: "no longer used" }, { op: "replace", path: "", value: null }], false],
+  ["toggled", "system:boot", [{ op: "replace", path: "/enabled", value: false }], false],
+] as const)("%s by %s, %j: whether a reason is missing: %s", (action, actor, diff, owes) => {
+  expect(owesReason({ action, actor, diff })).toBe(owes);
+});
+
+test("a version says what it switched, and why", () => {
+  const version = (n: number, action: string, hook: object) => ({ version: n, at: "", actor: "anna", action, hook: { ...hook } });
+  const first = version(1, "created", { enabled: true, disabled_reason: "" });
+  const off = version(2, "toggled", { enabled: false, disabled_reason: "it blocks too much" });
+  const on = version(3, "toggled", { enabled: true, disabled_reason: "" });
+  const mute = version(4, "toggled", { enabled: false, disabled_reason: "" });
+  expect(deedOf(first, undefined, en.overview.actions)).toEqual({ word: "created", why: "", owes: false });
+  expect(deedOf(off, first, en.overview.actions)).toEqual({ word: "switched off", why: "it blocks too much", owes: false });
+  expect(deedOf(on, off, en.overview.actions)).toEqual({ word: "switched on", why: "", owes: false });
+  expect(deedOf(mute, on, en.overview.actions)).toEqual({ word: "switched off", why: "", owes: true });
 });
 
 test("what was done is a word, also where nobody knows it yet", () => {

@@ -1,3 +1,4 @@
+import type { HookVersion } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
 
 /** The settings that a change is about, from its JSON Patch: those that change with every change are left out. Pure. */
@@ -26,6 +27,20 @@ export function wordOf(change: { readonly action: string; readonly diff: unknown
 export function because(diff: unknown): string {
   const said = (Array.isArray(diff) ? diff : []).find((one: unknown) => typeof one === "object" && one !== null && "path" in one && REASONS.includes(String(one.path))) as { value?: unknown } | undefined;
   return typeof said?.value === "string" && !OWN.includes(said.value) ? said.value : "";
+}
+
+/** Whether somebody ended a guard and did not say why: Pintle itself says it in what it did. Pure. */
+export function owesReason(change: { readonly action: string; readonly actor: string; readonly diff: unknown }): boolean {
+  const ends = change.action === "deleted" || ((change.action === "toggled" || change.action === "updated") && switchedTo(change.diff) === false);
+  return ends && !change.actor.startsWith("system:") && because(change.diff) === "";
+}
+
+/** What a version did to the one before it, and why: of a switch, whether on or off. Pure. */
+export function deedOf(version: HookVersion, before: HookVersion | undefined, words: Words["overview"]["actions"]): { readonly word: string; readonly why: string; readonly owes: boolean } {
+  const { action, actor, hook } = version;
+  const has = (name: string): unknown => (before === undefined || before.hook[name] === hook[name] ? undefined : hook[name]);
+  const diff = ["enabled", "disabled_reason"].map((name) => ({ path: `/${name}`, value: has(name) }));
+  return { word: wordOf({ action, diff }, words), why: because(diff), owes: owesReason({ action, actor, diff }) };
 }
 
 /** The words with which Pintle itself says why a hook is off: what it did says that already. */

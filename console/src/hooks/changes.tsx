@@ -11,7 +11,7 @@ import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useHooks } from "../wire/queries.ts";
-import { because, changed, wordOf } from "./changed.ts";
+import { because, changed, owesReason, wordOf } from "./changed.ts";
 import { labelsOf } from "./state.ts";
 
 /** How many rows are fetched at once. */
@@ -45,7 +45,7 @@ export function ChangesPage() {
     <Page>
       <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
       <div className="mb-3">
-        <ChooseHook value={hook} choose={(to) => void navigate({ to: "/hooks/changes", search: { hook: to === "" ? undefined : to } as never, replace: true })} />
+        <ChooseHook known={list.rows[0]?.hook_name ?? undefined} value={hook} choose={(to) => void navigate({ to: "/hooks/changes", search: { hook: to === "" ? undefined : to } as never, replace: true })} />
       </div>
       <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
         {(change) => <ChangeRow change={change} />}
@@ -85,14 +85,23 @@ function ChangeRow({ change }: { change: HookChange }) {
           </code>
         ))}
         {why !== "" && <span title={why}> {words.rules.changes.because(why)}</span>}
+        {owesReason(change) && <span> {words.rules.changes.noReason}</span>}
       </span>
     </>
   );
-  // Of a hook that is gone there is nothing to open, nor of a budget.
-  return change.action === "deleted" || change.hook_id === null ? (
-    <div className={look}>{holds}</div>
-  ) : (
-    <Link data-row to="/hooks/$id" params={{ id: change.hook_id }} search={{ tab: "versions" } as never} className={`${look} -outline-offset-2! hover:bg-tint`}>
+  // Of a budget there is nothing to open; of a hook that is gone, what is known of it.
+  if (change.hook_id === null) {
+    return <div className={look}>{holds}</div>;
+  }
+  const isGone = change.action === "deleted";
+  return (
+    <Link
+      data-row
+      to={isGone ? "/hooks/changes" : "/hooks/$id"}
+      params={isGone ? {} : { id: change.hook_id }}
+      search={(isGone ? { hook: change.hook_id } : { tab: "versions", ...(change.version > 0 ? { version: String(change.version) } : {}) }) as never}
+      className={`${look} -outline-offset-2! hover:bg-tint`}
+    >
       {holds}
     </Link>
   );

@@ -1,3 +1,5 @@
+import { Link } from "@tanstack/react-router";
+
 import { GuardSign, useLack } from "../ui/guard-sign.tsx";
 import type { ConfiguredHook, HookCountsAt } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
@@ -11,7 +13,9 @@ export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCo
   return (
     <tr data-configured={hook.name} className="border-t border-line max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
-        <span className="font-semibold wrap-anywhere">{hook.name}</span>
+        <Link data-row to="/hooks/configured/$family/$name" params={{ family: hook.family, name: hook.name }} className="font-semibold wrap-anywhere hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
+          {hook.name}
+        </Link>
         <span className="block text-small text-muted">
           {words.rules.readOnly}
           {hook.origin !== null && (

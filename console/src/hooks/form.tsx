@@ -13,8 +13,8 @@ import { HandlerFields } from "./handler-fields.tsx";
 
 type Form = UseFormReturn<Draft>;
 
-/** Every setting of a hook. */
-export function HookFields({ form }: { form: Form }) {
+/** Every setting of a hook. One that is there is switched off where that takes a reason, and not here. */
+export function HookFields({ form, isNew = false }: { form: Form; isNew?: boolean }) {
   const words = useWords().hooks;
   const { register, formState } = form;
   return (
@@ -26,7 +26,7 @@ export function HookFields({ form }: { form: Form }) {
       <HandlerChoice form={form} />
       <HandlerFields form={form} />
       <Conditions form={form} />
-      <Limits form={form} />
+      <Limits form={form} isNew={isNew} />
     </div>
   );
 }
@@ -142,7 +142,7 @@ function Conditions({ form: { register, control } }: { form: Form }) {
   );
 }
 
-function Limits({ form: { register, formState, control } }: { form: Form }) {
+function Limits({ form: { register, formState, control }, isNew }: { form: Form; isNew: boolean }) {
   const words = useWords().hooks;
   const event = useWatch({ control, name: "event" });
   const { errors } = formState;
@@ -182,7 +182,7 @@ function Limits({ form: { register, formState, control } }: { form: Form }) {
         </Field>
       </div>
       {(event === "pre_tool_use" || event === "user_prompt_submit") && <Box label={words.fields.mayRewrite} hint={words.hints.mayRewrite} {...register("mayRewrite")} />}
-      <Box label={words.fields.enabled} {...register("enabled")} />
+      {isNew && <Box label={words.fields.enabled} {...register("enabled")} />}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment } from "react";
 
@@ -8,24 +8,19 @@ import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useAgents, useConfigured, useHooks, useTenants } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useStanding, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
-import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lately, ofTenant, stateOf } from "./state.ts";
+import { useLately } from "./lately.ts";
+import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
 const NOTHING: Lately = new Map();
-
-/** What each hook did lately. */
-function useLately() {
-  const { connection } = useWire();
-  return useQuery({ queryKey: ["hooks", "counts"], queryFn: async (): Promise<Lately> => lately((await connection.request("hooks.counts", {})).hooks) });
-}
 
 export function HooksPage() {
   const { hooks: words, rules } = useWords();
@@ -33,6 +28,7 @@ export function HooksPage() {
   const configured = useConfigured().data ?? [];
   const agents = useAgents().data ?? [];
   const did = useLately();
+  const standing = useStanding();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   useListKeys();
@@ -42,7 +38,7 @@ export function HooksPage() {
   const everywhere = search["tenant"] === "all";
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
-  const shown = all.filter((hook) => isWanted(hook, filter));
+  const shown = all.filter((hook) => isWanted(hook, filter, standing.get(hook.id)?.state));
   const ofConfiguration = configured.filter((hook) => isWantedConfigured(hook, filter));
   const many = counted(all, configured);
   return (
@@ -77,7 +73,7 @@ export function HooksPage() {
         }
       />
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
-      {hooks.data !== undefined && all.length === 0 && (
+      {hooks.data !== undefined && lacksOwn(all, configured) && (
         <Empty title={words.empty.title}>
           <p>{words.empty.about}</p>
           <Starters />
@@ -135,6 +131,11 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
         {(["on", "off", "tripped", "edition", "agents"] as const).map((state) => (
           <option key={state} value={state}>
             {words.hooks.states[state]}
+          </option>
+        ))}
+        {(["armed", "unproven", "broken"] as const).map((state) => (
+          <option key={state} value={state}>
+            {words.overview.guards[state]}
           </option>
         ))}
       </Select>

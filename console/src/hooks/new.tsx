@@ -60,7 +60,7 @@ export function NewHookPage() {
       <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>
-            <HookFields form={form} />
+            <HookFields form={form} isNew />
             {create.error !== null && (
               <>
                 <Problem error={create.error} />

@@ -9,7 +9,6 @@ import { ExecutionList } from "../executions/execution-list.tsx";
 import { Button } from "../ui/button.tsx";
 import { Code } from "../ui/code.tsx";
 import { Confirm } from "../ui/dialog.tsx";
-import { Field, Input } from "../ui/field.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
@@ -18,6 +17,7 @@ import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
 import { useHooks } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { because, owesReason, wordOf } from "./changed.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
 import { asksInstead, stateOf } from "./state.ts";
@@ -133,8 +133,6 @@ function Actions({ hook }: { hook: Hook }) {
   const mayChange = useMayChange(hook);
   const admin = useMay("admin");
   const [asks, setAsks] = useState<"off" | "delete">();
-  const [reason, setReason] = useState("");
-  const said = reason.trim() === "" ? {} : { reason };
   const fresh = (): Promise<void> => queries.invalidateQueries({ queryKey: ["hooks"] });
   const on = useMutation({ mutationFn: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
@@ -147,17 +145,17 @@ function Actions({ hook }: { hook: Hook }) {
       gate: words.offGate,
       observer: words.offObserver,
       action: words.switchOff,
-      hint: isGate ? words.offReasonHint : words.offReasonObserver,
-      act: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, ...said }).then(fresh),
+      hint: words.offReasonHint,
+      act: (reason: string) => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, reason }).then(fresh),
     },
     delete: {
       title: words.deleteTitle,
       gate: words.deleteGate,
       observer: words.deleteObserver,
       action: words.delete,
-      hint: isGate ? words.deleteReasonHint : words.deleteReasonObserver,
-      act: async () => {
-        await connection.request("hooks.delete", { hookId: hook.id, ...said });
+      hint: words.deleteReasonHint,
+      act: async (reason: string) => {
+        await connection.request("hooks.delete", { hookId: hook.id, reason });
         await navigate({ to: "/hooks" });
         await fresh();
       },
@@ -178,11 +176,8 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} ready={!isGate || reason.trim() !== ""}>
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint}>
         {asks === "delete" && instead.length > 0 && <p className="mb-2">{words.asksStay(instead.map((rule) => rule.name))}</p>}
-        <Field label={words.reason} hint={sure.hint}>
-          {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
-        </Field>
       </Confirm>
     </>
   );
@@ -231,8 +226,52 @@ function Overview({ hook }: { hook: Hook }) {
           </dd>
         </dl>
       </Card>
-      {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} what={() => ({ hookId: hook.id })} />}
+      <div className="flex flex-col gap-6">
+        {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} what={() => ({ hookId: hook.id })} />}
+        <LastChanges hook={hook} />
+      </div>
     </div>
+  );
+}
+
+/** How many changes stand on the overview of a hook. */
+const LAST_CHANGES = 5;
+
+/** Who changed a hook last, and why. */
+function LastChanges({ hook }: { hook: Hook }) {
+  const words = useWords();
+  const { connection } = useWire();
+  const found = useQuery({ queryKey: ["hooks", "changes", hook.id], queryFn: async () => (await connection.request("hooks.changes", { hookId: hook.id, limit: LAST_CHANGES })).changes });
+  return (
+    <Card className="p-4">
+      <h2 className="flex items-baseline justify-between text-large font-semibold">
+        {words.rules.changes.title}
+        <Link to="/hooks/changes" search={{ hook: hook.id } as never} className="text-small font-normal text-accent underline">
+          {words.overview.all}
+        </Link>
+      </h2>
+      {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      <ol aria-label={words.rules.changes.title}>
+        {(found.data ?? []).map((change) => {
+          const why = because(change.diff);
+          return (
+            <li key={change.id} className="mt-1">
+              <When at={change.at} /> {words.overview.did(wordOf(change, words.overview.actions), change.actor)}
+              {hook.config_hidden !== true && change.version > 0 && (
+                <>
+                  {" · "}
+                  <Link to="/hooks/$id" params={{ id: hook.id }} search={{ tab: "versions", version: String(change.version) } as never} className="text-accent underline">
+                    {words.rules.versions.version(change.version)}
+                  </Link>
+                </>
+              )}
+              {why !== "" && <span className="block text-muted wrap-anywhere">{words.rules.changes.because(why)}</span>}
+              {owesReason(change) && <span className="block text-muted">{words.rules.changes.noReason}</span>}
+            </li>
+          );
+        })}
+      </ol>
+    </Card>
   );
 }
 

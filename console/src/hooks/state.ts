@@ -1,4 +1,4 @@
-import type { ConfiguredHook, Hook, HookCountsAt } from "../wire/types.ts";
+import type { ConfiguredHook, GuardState, Hook, HookCountsAt } from "../wire/types.ts";
 
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
@@ -30,6 +30,10 @@ export function counted(rules: readonly Hook[], configured: readonly ConfiguredH
   const stands = [...rules.map(stateOf), ...[...states.values()].map((state) => (state === "armed" ? "on" : state))];
   return { all: stands.length, on: stands.filter((one) => one === "on").length, tripped: stands.filter((one) => one === "tripped").length };
 }
+
+/** Whether nobody has put a hook here yet: what is shipped stands here from the beginning, and is off at first. Pure. */
+export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: readonly Pick<ConfiguredHook, "family">[]): boolean =>
+  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family === "skill");
 
 /** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
@@ -71,16 +75,26 @@ export interface HookFilter {
   readonly state: string;
 }
 
-export function isWanted(hook: Hook, filter: HookFilter): boolean {
+/** The states that somebody may look for, of a rule: whether it is on, and if so whether that it works is proven. */
+function statesOf(hook: Hook, standing: GuardState | undefined): readonly string[] {
+  const state = stateOf(hook);
+  return state === "on" ? [state, standing ?? "armed"] : [state];
+}
+
+/** `standing` is how a rule stands that is on and not proven to work. */
+export function isWanted(hook: Hook, filter: HookFilter, standing?: GuardState): boolean {
   const wanted = filter.text.trim().toLowerCase();
   const said = `${hook.name} ${hook.matcher} ${hook.if_expr} ${hook.id}`.toLowerCase();
   return (
     (wanted === "" || said.includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.handler_type === filter.handler) &&
-    (filter.state === "" || stateOf(hook) === filter.state)
+    (filter.state === "" || statesOf(hook, standing).includes(filter.state))
   );
 }
+
+/** The states that somebody may look for, of a hook of the configuration. */
+const CONFIGURED_STATES: Readonly<Record<GuardState, readonly string[]>> = { armed: ["on", "armed"], unproven: ["on", "unproven"], broken: ["on", "broken"], tripped: ["tripped"], disabled: ["off"] };
 
 /** The same for a hook of the configuration, whose family stands for a handler. */
 export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): boolean {
@@ -89,6 +103,6 @@ export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): bo
     (wanted === "" || `${hook.name} ${hook.matcher}`.toLowerCase().includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.family === filter.handler) &&
-    (filter.state === "" || filter.state === (hook.state === "disabled" ? "off" : "on"))
+    (filter.state === "" || CONFIGURED_STATES[hook.state].includes(filter.state))
   );
 }

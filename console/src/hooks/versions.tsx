@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
@@ -10,6 +11,10 @@ import { When } from "../ui/when.tsx";
 import type { Hook, HookVersion } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { deedOf } from "./changed.ts";
+
+/** Brings what an address means into view. */
+const intoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: "center" });
 
 /** What a hook was: who changed what, and the way back. */
 export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }) {
@@ -21,21 +26,31 @@ export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }
   const found = useQuery({ queryKey: ["hooks", "versions", hook.id], queryFn: async () => (await connection.request("hooks.versions", { hookId: hook.id })).versions });
   const [restores, setRestores] = useState<HookVersion>();
   const versions = found.data ?? [];
+  // An address may mean one of them.
+  const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["version"];
+  const isMissing = asked !== undefined && found.data !== undefined && !versions.some(({ version }) => String(version) === asked);
   return (
     <>
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.data !== undefined && versions.length === 0 && <Empty title={words.none} />}
+      {isMissing && <Empty title={words.missing(asked)}>{words.missingAbout}</Empty>}
       <ol className="flex flex-col gap-3">
         {versions.map((one, at) => {
           const before = versions[at + 1];
+          const isAsked = String(one.version) === asked;
+          const { word, why, owes } = deedOf(one, before, actions);
           return (
-            <li key={`${one.version} ${one.at}`}>
-              <Card className="p-4">
+            <li key={`${one.version} ${one.at}`} ref={isAsked ? intoView : undefined} data-version={one.version} aria-current={isAsked ? "true" : undefined}>
+              <Card className={isAsked ? "border-accent p-4" : "p-4"}>
                 <p className="flex flex-wrap items-center gap-2">
-                  <span className="font-semibold">{words.version(one.version)}</span>
+                  <Link to="/hooks/$id" params={{ id: hook.id }} search={{ tab: "versions", version: String(one.version) } as never} replace className="font-semibold text-accent underline">
+                    {words.version(one.version)}
+                  </Link>
                   <span className="text-muted">
-                    {did(actions[one.action as keyof typeof actions] ?? one.action, one.actor)} · <When at={one.at} />
+                    {did(word, one.actor)} · <When at={one.at} />
                   </span>
+                  {why !== "" && <span className="text-muted">{rules.changes.because(why)}</span>}
+                  {owes && <span className="text-muted">{rules.changes.noReason}</span>}
                   {mayChange && one.version !== hook.version && (
                     <Button className="ml-auto" aria-label={words.restoreWhich(one.version)} onClick={() => setRestores(one)}>
                       {words.restore}
@@ -43,7 +58,7 @@ export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }
                   )}
                 </p>
                 {before !== undefined && (
-                  <details className="mt-2">
+                  <details className="mt-2" open={isAsked}>
                     <summary className="text-accent">{words.what}</summary>
                     <JsonDiff before={before.hook} after={one.hook} titles={[words.version(before.version), words.version(one.version)]} label={words.diff(before.version, one.version)} />
                   </details>

@@ -1,5 +1,6 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 
+import type { Span } from "../ui/span.tsx";
 import type { DecisionsOverTime } from "../wire/types.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { KINDS, stacked } from "./stack.ts";
@@ -9,8 +10,11 @@ const HEIGHT = 120;
 const GAP = 2;
 const FILLS = { allowed: "fill-accent", asked: "fill-ask", faults: "fill-fault", blocked: "fill-block" } as const;
 
+/** What the turns are looked for by in which hooks decided so. */
+const OUTCOMES = { allowed: "allowed", asked: "asked", faults: "faulted", blocked: "blocked" } as const;
+
 /** What hooks decided over time. Each bar leads to its turns; the table below it is for those who do not see bars. */
-export function DecisionChart({ decisions }: { decisions: DecisionsOverTime }) {
+export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTime; span: Span }) {
   const words = useWords().overview;
   const language = useLanguage();
   const navigate = useNavigate();
@@ -30,7 +34,9 @@ export function DecisionChart({ decisions }: { decisions: DecisionsOverTime }) {
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" rx="2" className={FILLS[kind]} />
             </svg>
-            {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
+            <Link to="/turns" search={{ decision: OUTCOMES[kind], span } as never} className="hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center max-sm:gap-1">
+              {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
+            </Link>
           </li>
         ))}
       </ul>

@@ -6,13 +6,15 @@ import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
 import { wordOf } from "../hooks/changed.ts";
 import { TurnRow } from "../turns/row.tsx";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
+import { useHeld } from "../ui/held.ts";
+import { Newer } from "../ui/newer.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import type { GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useConfigured, useHooks } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -24,6 +26,8 @@ type Overview = Payload<"overview.get">;
 const LOOK_EVERY_MS = 5_000;
 /** How many blocked turns are shown. */
 const BLOCKED = 5;
+/** How many changes. */
+const CHANGES = 5;
 
 /** What somebody has to know who opens the console. */
 export function OverviewPage() {
@@ -72,19 +76,21 @@ const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.brok
 
 function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
+  const stopped = useHeld(blocked, turnId, true);
   return (
     <div className="flex flex-col gap-4">
       <Tiles overview={overview} span={span} />
       <NotArmed guards={overview.guards} />
       <Part title={words.overview.over}>
-        <DecisionChart decisions={overview.decisions} />
+        <DecisionChart decisions={overview.decisions} span={span} />
       </Part>
-      {blocked.length > 0 && (
+      {stopped.shown.length > 0 && (
         <section>
           <Head title={words.overview.lastBlocked} more={<Link to="/turns" search={{ decision: "blocked" } as never} className="text-accent underline">{words.overview.all}</Link>} />
+          <Newer list={stopped} />
           <Card className="overflow-hidden">
             <ul>
-              {blocked.map((turn) => (
+              {stopped.shown.map((turn) => (
                 <li key={turn.turnId} className="border-b border-line last:border-b-0">
                   <TurnRow turn={turn} />
                 </li>
@@ -128,14 +134,13 @@ function Tiles({ overview, span }: { overview: Overview; span: Span }) {
   const words = useWords().overview;
   const { counts } = overview.guards;
   const { total } = overview.decisions;
-  const on = useCounted()?.on ?? 0;
-  const guard = (state: "tripped" | "broken" | "unproven", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
+  const guard = (state: "tripped" | "broken" | "unproven" | "armed", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
   return (
     <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">
       {guard("tripped", "/hooks", { state: "tripped" })}
-      {guard("broken", "/health", {})}
-      {guard("unproven", "/health", {})}
-      <Tile name={words.guards.armed} sign="allow" count={on} isQuiet={on === 0} to="/hooks" search={{ state: "on" }} />
+      {guard("broken", "/hooks", { state: "broken" })}
+      {guard("unproven", "/hooks", { state: "unproven" })}
+      {guard("armed", "/hooks", { state: "armed" })}
       {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
       <Tile name={words.kinds.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
       <Tile name={words.kinds.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
@@ -155,25 +160,31 @@ function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: 
   );
 }
 
+const guardId = ({ family, hookId, name }: GuardLine): string => `${family} ${hookId ?? name}`;
+const turnId = (turn: TurnLine): string => turn.turnId;
+const changeId = ({ id }: HookChange): string => id;
+
 function NotArmed({ guards }: { guards: GuardsSummary }) {
   const lack = useLack();
   const words = useWords().overview;
+  const list = useHeld(guards.notArmed, guardId);
   if (guards.notArmed.length === 0) {
     return null;
   }
   return (
     <section>
       <Head title={words.lookAt} />
+      <Newer list={list} />
       <Card className="overflow-hidden">
         <ul>
-          {guards.notArmed.map((guard) => (
-            <li key={`${guard.family} ${guard.hookId ?? guard.name}`} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
+          {list.shown.map((guard) => (
+            <li key={guardId(guard)} className="grid grid-cols-[112px_minmax(0,1fr)] items-start gap-3 border-b border-line px-3 py-2 last:border-b-0 max-sm:grid-cols-1 max-sm:gap-1">
               <span>
                 <GuardSign state={guard.state} />
               </span>
               <span className="min-w-0">
                 {guard.hookId === null ? (
-                  <Link to="/health" className="font-semibold text-accent underline">
+                  <Link to="/hooks/configured/$family/$name" params={{ family: guard.family, name: guard.name }} className="font-semibold text-accent underline">
                     {guard.name}
                   </Link>
                 ) : (
@@ -227,7 +238,7 @@ function BudgetPart({ overview }: { overview: Overview }) {
   return (
     <section className="min-w-0">
       <Head title={words.budget} />
-      <Link to="/hooks" search={{ handler: "prompt" } as never} className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
+      <Link to="/health" className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
         <span className="mb-1 block">{words.spent(used.toLocaleString(language), budgetTotal.toLocaleString(language))}</span>
         <span className="block h-2 overflow-hidden rounded bg-raised">
           <span className={`block h-2 ${share > 0.8 ? "bg-block" : "bg-accent"}`} style={{ width: `${share * 100}%` }} />
@@ -259,9 +270,14 @@ function Change({ change }: { change: HookChange }) {
       </span>
     </>
   );
-  // Of a hook that is gone there is nothing to open, nor of a budget.
-  return change.action === "deleted" || change.hook_id === null ? (
-    <div className={CHANGE}>{holds}</div>
+  // Of a budget there is nothing to open; of a hook that is gone, what is known of it.
+  if (change.hook_id === null) {
+    return <div className={CHANGE}>{holds}</div>;
+  }
+  return change.action === "deleted" ? (
+    <Link to="/hooks/changes" search={{ hook: change.hook_id } as never} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
+      {holds}
+    </Link>
   ) : (
     <Link to="/hooks/$id" params={{ id: change.hook_id }} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
       {holds}
@@ -271,14 +287,15 @@ function Change({ change }: { change: HookChange }) {
 
 function Changes({ overview }: { overview: Overview }) {
   const words = useWords().overview;
-  const rows = overview.changes.slice(0, 5);
+  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, true);
   return (
     <section className="min-w-0">
       <Head title={words.changes} more={<Link to="/hooks/changes" className="text-accent underline">{words.all}</Link>} />
+      <Newer list={list} />
       <Card className="overflow-hidden">
-        {rows.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
+        {list.shown.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
         <ul>
-          {rows.map((change) => (
+          {list.shown.map((change) => (
             <li key={change.id} className="border-b border-line last:border-b-0">
               <Change change={change} />
             </li>

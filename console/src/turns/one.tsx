@@ -17,7 +17,7 @@ import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
 import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
-import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, length, type Row, rowOf, shown, tree } from "./view.ts";
 
 export function TurnPage() {
   const words = useWords().turns;
@@ -46,8 +46,9 @@ const groupOf = (rows: readonly Row[], id: string | undefined): Row | undefined 
 function One({ family }: { family: Family }) {
   const words = useWords();
   const navigate = useNavigate();
-  const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["row"];
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const rows = useMemo(() => tree(family), [family]);
+  const asked = useMemo(() => search["row"] ?? rowOf(rows, search["execution"], search["call"])?.id, [rows, search]);
   const what = useMemo(() => happened(family, rows), [family, rows]);
   const [turned, setTurned] = useState<ReadonlySet<string>>(() => new Set(groupOf(rows, asked)?.id));
   const list = useMemo(() => shown(rows, turned), [rows, turned]);

@@ -10,11 +10,12 @@ export type TurnFilter = Omit<Params<"turns.list">, "limit" | "cursor" | "since"
 const LOOK_EVERY_MS = 2_000;
 
 /** One turn with those of its sub-agents. */
-export function useTurn(id: string): UseQueryResult<Family> {
+export function useTurn(id: string, enabled = true): UseQueryResult<Family> {
   const { connection } = useWire();
   return useQuery({
     queryKey: ["turns", "one", id],
     queryFn: () => connection.request("turns.get", { turnId: id }),
+    enabled,
     refetchInterval: ({ state }) => {
       const ending = state.data?.turn.turn.ending;
       return ending === "running" || ending === "waiting" ? LOOK_EVERY_MS : false;

@@ -192,6 +192,14 @@ export function all(rows: readonly Row[]): Row[] {
   return rows.flatMap((row) => [row, ...all(row.children)]);
 }
 
+/** The row that an address means by an execution of a rule, or by a call of a tool: the hook, or the call. */
+export function rowOf(rows: readonly Row[], execution: string | undefined, call: string | undefined): Row | undefined {
+  const every = all(rows);
+  const hook = execution === undefined ? undefined : every.find(({ of }) => of.kind === "hook" && of.hook.execution?.id === execution);
+  // The id of a call comes again in later rounds: the newest one is meant.
+  return hook ?? (call === undefined ? undefined : every.findLast(({ of }) => of.kind === "call" && of.span.toolCallId === call));
+}
+
 /** What happened in a turn, in the parts of one sentence; `row` is where it is seen. */
 export interface Happened {
   readonly kind: "blocked" | "asked" | "waiting" | "failed" | "faulted" | "running" | "stopped" | "cut" | "passed";

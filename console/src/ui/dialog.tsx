@@ -4,6 +4,7 @@ import { type ReactNode, useRef, useState } from "react";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { clsx } from "./clsx.ts";
+import { Field, Input } from "./field.tsx";
 import { Problem } from "./problem.tsx";
 
 /** A dialog. Esc closes it, and the focus goes back to where it was. */
@@ -37,6 +38,9 @@ export function Dialog({ open, onClose, title, about, wide = false, children }: 
   );
 }
 
+/** The server takes no longer reason. */
+const MAX_REASON_CHARS = 255;
+
 /** Asks before something dangerous is done. It stays open when that fails. */
 export function Confirm({
   open,
@@ -46,6 +50,7 @@ export function Confirm({
   action,
   act,
   ready = true,
+  reasonHint,
   children,
 }: {
   open: boolean;
@@ -53,19 +58,25 @@ export function Confirm({
   title: string;
   about: string;
   action: string;
-  act: () => Promise<unknown>;
+  /** Does it, for the reason that somebody gave. */
+  act: (reason: string) => Promise<unknown>;
   /** Whether everything that it wants is there. */
   ready?: boolean;
+  /** It takes a reason, and this says where the reason stands from then on. */
+  reasonHint?: string | undefined;
   children?: ReactNode;
 }) {
   const words = useWords();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const [reason, setReason] = useState("");
+  const lacks = reasonHint !== undefined && reason.trim() === "";
   const go = async (): Promise<void> => {
     setBusy(true);
     try {
-      await act();
+      await act(reason.trim());
       setError(undefined);
+      setReason("");
       onClose();
     } catch (failed) {
       setError(failed);
@@ -76,10 +87,15 @@ export function Confirm({
   return (
     <Dialog open={open} onClose={onClose} title={title} about={about}>
       {children}
+      {reasonHint !== undefined && (
+        <Field label={words.hooks.reason} hint={reasonHint}>
+          {(about) => <Input {...about} required maxLength={MAX_REASON_CHARS} value={reason} onChange={(event) => setReason(event.target.value)} />}
+        </Field>
+      )}
       {error !== undefined && <Problem error={error} />}
       <div className="mt-2 flex justify-end gap-2">
         <Button onClick={onClose}>{words.cancel}</Button>
-        <Button look="danger" disabled={busy || !ready} onClick={() => void go()}>
+        <Button look="danger" disabled={busy || !ready || lacks} onClick={() => void go()}>
           {action}
         </Button>
       </div>

@@ -1,16 +1,18 @@
 import Markdown, { type Components } from "react-markdown";
 import gfm from "remark-gfm";
 
-/** The addresses that a link may lead to. */
-const SAFE = /^(https?:|mailto:)/i;
+import { isItself, SAFE, targetOf } from "./link-target.ts";
 
 const COMPONENTS: Components = {
   // Where a link leads is shown: its text is somebody else's.
   a: ({ href, children }) =>
     href !== undefined && SAFE.test(href) ? (
-      <a href={href} rel="noopener noreferrer" target="_blank" title={href}>
-        {children}
-      </a>
+      <>
+        <a href={href} rel="noopener noreferrer" target="_blank" title={href}>
+          {children}
+        </a>
+        {typeof children === "string" && isItself(children, href) ? null : <span className="text-small text-muted wrap-anywhere"> ({targetOf(href)})</span>}
+      </>
     ) : (
       <span>{children}</span>
     ),

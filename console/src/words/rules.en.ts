@@ -44,6 +44,8 @@ export const rulesEn = {
   versions: {
     title: "Versions",
     none: "Nothing is known of earlier versions",
+    missing: (version: string) => `There is no version ${version} of this hook`,
+    missingAbout: "It never had one, or the change log does not go back that far.",
     version: (n: number) => `Version ${n}`,
     what: "What changed",
     diff: (from: number, to: number) => `Version ${from} and version ${to}`,
@@ -52,7 +54,7 @@ export const rulesEn = {
     restoreTitle: (n: number) => `Restore version ${n}?`,
     restoreAbout: "Its settings count again from the next event on, as a new version. Secrets stay today's, and so does whether it is on.",
   },
-  changes: { title: "Change log", answer: "Who changed which hook, newest first. Each leads to its versions.", empty: "No hook was changed yet", because: (why: string) => `Because: ${why}` },
+  changes: { title: "Change log", answer: "Who changed which hook, newest first. Each leads to its versions.", empty: "No hook was changed yet", because: (why: string) => `Because: ${why}`, noReason: "No reason was given." },
   steps: {
     edition: "this edition does not run it",
     trust: "it has not been accepted yet",
@@ -72,6 +74,16 @@ export const rulesEn = {
   families: { native: "built in", process: "process", agent: "rule", skill: "skill" },
   readOnly: "from the configuration",
   everyAgent: "all agents",
+  configured: {
+    about: (n: number) => `It stands in the configuration, and is asked at ${count(n, "event", "events")}. It is changed there.`,
+    text: "A text of a skill: it goes into the conversation and decides nothing. It is changed in its skill.",
+    notFoundAbout: "The configuration has no such hook any more, or it never had one.",
+    stands: "Stands in",
+    forOwners: "only owners see it",
+    where: "Where it is asked",
+    onFailure: "When it fails",
+    turns: "Turns in which it ran",
+  },
   imports: {
     title: "Import",
     export: "Export",

@@ -42,6 +42,8 @@ export const rulesZh = {
   versions: {
     title: "版本",
     none: "没有更早版本的记录",
+    missing: (version: string) => `此钩子没有版本 ${version}`,
+    missingAbout: "它从未有过该版本，或者变更日志没有那么久远。",
     version: (n: number) => `版本 ${n}`,
     what: "更改内容",
     diff: (from: number, to: number) => `版本 ${from} 与版本 ${to}`,
@@ -50,7 +52,7 @@ export const rulesZh = {
     restoreTitle: (n: number) => `恢复版本 ${n}？`,
     restoreAbout: "其设置将作为新版本，从下一个事件起重新生效。机密以及是否启用保持现状。",
   },
-  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。每一行都通往其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}` },
+  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。每一行都通往其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}`, noReason: "未填写理由。" },
   steps: {
     edition: "当前版本不运行它",
     trust: "尚未有人接受它",
@@ -70,6 +72,16 @@ export const rulesZh = {
   families: { native: "内置", process: "进程", agent: "规则", skill: "技能" },
   readOnly: "来自配置",
   everyAgent: "所有智能体",
+  configured: {
+    about: (n: number) => `它写在配置中，在 ${n} 个事件被询问。请在配置中更改。`,
+    text: "技能的文本：它进入对话，不作任何决定。请在技能中更改。",
+    notFoundAbout: "配置中已没有这个钩子，或者从未有过。",
+    stands: "所在位置",
+    forOwners: "仅所有者可见",
+    where: "在哪里被询问",
+    onFailure: "失败时",
+    turns: "它运行过的轮次",
+  },
   imports: {
     title: "导入",
     export: "导出",

@@ -3,6 +3,7 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 
 export const settingsEn = {
   title: "Settings",
+  reasonHint: "It stands in the audit log.",
   notFound: "There is no such setting",
   notFoundAbout: "The address is wrong, or it is not yours to see.",
   parts: { you: "You", members: "Members", keys: "API keys", tenants: "Tenants", webhooks: "Webhooks", edition: "Edition" },

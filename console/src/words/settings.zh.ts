@@ -1,6 +1,7 @@
 /** 设置页的文字，简体中文。 */
 export const settingsZh = {
   title: "设置",
+  reasonHint: "会写入审计日志。",
   notFound: "没有这项设置",
   notFoundAbout: "地址有误，或者您无权查看。",
   parts: { you: "我", members: "成员", keys: "API 密钥", tenants: "租户", webhooks: "Webhook", edition: "版本类型" },

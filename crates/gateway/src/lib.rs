@@ -51,6 +51,7 @@ mod outcome;
 mod params;
 mod places;
 mod principal;
+mod proofs;
 mod push;
 mod pushed;
 mod queue;
@@ -72,6 +73,7 @@ mod shown;
 mod sign_in;
 mod socket;
 mod tls;
+mod transcript;
 mod turns;
 mod watched;
 mod watching;
@@ -93,6 +95,7 @@ use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
+use proofs::Proofs;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -129,6 +132,7 @@ pub(crate) struct Desk {
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
+    pub(crate) proofs: Proofs,
 }
 
 /// Who is let in, and how often.
@@ -204,7 +208,8 @@ impl Gateway {
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor };
+        let proofs = Proofs::default();
+        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor, proofs };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

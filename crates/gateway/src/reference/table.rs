@@ -2,6 +2,7 @@
 
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CHECKPOINTS;
+use domain::fault::FaultKind;
 use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
 use domain::store::KeyScope;
 use rules::admin::CallerRole;
@@ -97,18 +98,33 @@ const METHODS: &[MethodRow] = &[
         "`key` is shown once; `expiresIn` is in seconds",
     ),
     method("api_keys.list", "{}", "{ apiKeys: ApiKey[] }", ""),
-    method("api_keys.revoke", "{ id: string }", "{ ok: true }", ""),
+    method(
+        "api_keys.revoke",
+        "{ id: string, reason?: string }",
+        "{ ok: true }",
+        "`reason` says why, in the audit chain",
+    ),
     method("members.list", "{}", "{ members: Member[] }", ""),
     method("members.add", "{ userId: string, role: CallerRole }", "{ member: Member }", ""),
-    method("members.update", "{ userId: string, role?: CallerRole, enabled?: boolean }", "{ member: Member }", ""),
-    method("members.remove", "{ userId: string }", "{ ok: true }", "their keys and sessions go with them"),
+    method(
+        "members.update",
+        "{ userId: string, role?: CallerRole, enabled?: boolean, reason?: string }",
+        "{ member: Member }",
+        "`reason` says why, in the audit chain",
+    ),
+    method(
+        "members.remove",
+        "{ userId: string, reason?: string }",
+        "{ ok: true }",
+        "their keys and sessions go with them; `reason` says why, in the audit chain",
+    ),
     method("tenants.list", "{}", "{ tenants: Tenant[], edition: Edition }", ""),
     method("tenants.create", "{ slug: string, name?: string }", "{ tenant: Tenant }", ""),
     method(
         "tenants.update",
-        "{ tenantId: string, enabled: boolean }",
+        "{ tenantId: string, enabled: boolean, reason?: string }",
         "{ tenant: Tenant }",
-        "`tenantId` is an id or a slug",
+        "`tenantId` is an id or a slug; `reason` says why, in the audit chain",
     ),
     method(
         "hooks.watch",
@@ -126,17 +142,17 @@ const METHODS: &[MethodRow] = &[
     method(
         "hooks.list",
         "{ event?: CheckpointName, scope?: HookScope, agentId?: string, enabled?: boolean }",
-        "{ hooks: Hook[], configured: ConfiguredHook[] }",
+        "{ hooks: Hook[], configured: ConfiguredHook[], notArmed: GuardLine[] }",
         "in running order; `configured` are the hooks of the configuration and the texts of skills, which run before \
-         and after the rules",
+         and after the rules; `notArmed` are those hooks that hold in your tenant, are on and not proven to work",
     ),
     method("hooks.get", "{ hookId: string }", "{ hook: Hook }", ""),
     method("hooks.create", "HookInput", "{ hookId: string, warnings?: string[] }", ""),
     method(
         "hooks.update",
-        "{ hookId: string, updates: HookUpdates, ifVersion?: integer }",
+        "{ hookId: string, updates: HookUpdates, ifVersion?: integer, reason?: string }",
         "{ hookId: string, version: integer, warnings?: string[] }",
-        "",
+        "`reason` is for updates with `enabled: false`: it says why, as with `hooks.toggle`",
     ),
     method(
         "hooks.import",
@@ -150,7 +166,7 @@ const METHODS: &[MethodRow] = &[
         "hooks.delete",
         "{ hookId: string, reason?: string }",
         "{ hookId: string }",
-        "`reason` says why, in the change log",
+        "`reason` says why, in the change log; where there is none, the change log has none",
     ),
     method(
         "hooks.toggle",
@@ -172,10 +188,11 @@ const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.history",
-        "{ hookId?: string, event?: CheckpointName, decision?: Decision, sessionId?: string, agentId?: string, \
-         since?: string, until?: string, limit?: integer, cursor?: string }",
+        "{ hookId?: string, event?: CheckpointName, decision?: Decision, fault?: FaultWord, executionId?: string, \
+         sessionId?: string, agentId?: string, since?: string, until?: string, limit?: integer, cursor?: string }",
         "{ executions: Execution[], nextCursor: string }",
-        "newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end",
+        "newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end; with `executionId` \
+         only that one, if you see it",
     ),
     method(
         "hooks.execution.get",
@@ -287,8 +304,10 @@ const SHAPES: &[Row] = &[
     row(
         "ShownMessage",
         "{ role: MessageRole, content: string, thinking?: string, tool_calls?: ToolCallPart[], \
-         tool_call_id?: string, media?: string[], origin?: string, created_at?: string }",
-        "A message of a conversation; `media` are the files that came with it.",
+         tool_call_id?: string, media?: string[], origin?: string, skill?: string, turn_id?: string, \
+         created_at?: string }",
+        "A message of a conversation; `media` are the files that came with it, `skill` is the one whose text it is, and \
+         `turn_id` the turn that it stands in, where that is known.",
     ),
     row(
         "HistoryMessage",
@@ -312,8 +331,16 @@ const SHAPES: &[Row] = &[
         "{ id: string, agent_id: string, session_id: string, turn_id: string, tool_call_id: string, tool: string, \
          arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
          again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, usable_seconds?: integer, \
-         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, shell?: ShellFacts }",
-        "A call that waits for a person, and what they said; `shell` comes with `approvals.get`.",
+         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, subAgent: boolean, \
+         approvers: Approvers, shell?: ShellFacts }",
+        "A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes \
+         with `approvals.get`.",
+    ),
+    row(
+        "Approvers",
+        "{ named: string[] | null, otherThanAsker: boolean, asker: string | null, you: boolean }",
+        "Who may answer: users and roles, whoever sees it where none are named, and not the user who asked where somebody \
+         else has to. `you` says whether you may.",
     ),
     row(
         "ShellFacts",
@@ -473,6 +500,7 @@ pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
         ("HookSource", Source::ALL.iter().map(|it| it.word()).collect()),
         ("Fallback", Fallback::ALL.iter().map(|it| it.word()).collect()),
         ("BreakerPolicy", BreakerPolicy::ALL.iter().map(|it| it.word()).collect()),
+        ("FaultWord", FaultKind::ALL.iter().map(|it| it.word()).collect()),
         ("Decision", Decision::ALL.iter().map(|it| it.word()).collect()),
         ("ErrorCode", ErrorCode::ALL.iter().map(|it| it.word()).collect()),
     ];

@@ -16,7 +16,11 @@ impl Stage {
 
     /// Writes past the rule admin, as another process does.
     pub(crate) fn write(&self, change: RuleChange) {
-        let by = Actor { name: "another process".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+        let by = Actor {
+            name: "another process".into(),
+            at: "2026-11-22T09:00:01Z".parse().unwrap(),
+            reason: String::new(),
+        };
         self.store.change(vec![change], &by).unwrap();
     }
 
@@ -188,7 +192,8 @@ async fn what_a_file_says_is_changed_in_the_file() {
     ] {
         assert_eq!(stage.no(&admin, method, params).await, no, "{method}");
     }
-    let by = Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+    let by =
+        Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:01Z".parse().unwrap(), reason: String::new() };
     stage.store.trip(&id, &admin.tenant, &by).unwrap();
     assert_eq!(stage.no(&admin, "hooks.toggle", json!({"hookId": id, "enabled": false})).await, no);
     assert_eq!(stage.ok(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await["enabled"], true);
