@@ -17,7 +17,7 @@ import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
 import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
-import { all, counts, type Family, happened, length, type Row, rowOf, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, judgeTokens, length, type Row, rowOf, shown, tree } from "./view.ts";
 
 export function TurnPage() {
   const words = useWords().turns;
@@ -71,6 +71,7 @@ function One({ family }: { family: Family }) {
   }, []);
   const many = useMemo(() => counts(family), [family]);
   const sign = signOfLine(turn);
+  const tokens = useMemo(() => judgeTokens(family), [family]);
   return (
     <Page wide>
       <PageHead
@@ -91,6 +92,7 @@ function One({ family }: { family: Family }) {
         <When at={turn.startedAt} />
         <span>{took(family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
+        {tokens > 0 && <span>{words.turns.judgesCost(tokens)}</span>}
         {family.turn.parentTurnId !== null && (
           <Link to="/turns/$id" params={{ id: family.turn.parentTurnId }} className="text-accent underline">
             {words.turns.openParent}

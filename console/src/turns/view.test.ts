@@ -6,7 +6,7 @@ import { quoted, testOf } from "./as-test.ts";
 import { changedPlaces } from "./change.ts";
 import { signOfLine } from "./line.ts";
 import { oneLine } from "./said.ts";
-import { all, counts, type Family, happened, length, type Row, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, judgeTokens, length, type Row, rowOf, shown, tree } from "./view.ts";
 
 const LINE: TurnLine = { turnId: "t", sessionKey: "k", agentId: "main", userId: "anna", subAgent: false, prompt: "hi", startedAt: "2026-01-01T00:00:00Z", endedAt: "2026-01-01T00:00:01Z", ending: "completed", calls: 1, blocked: 0, asked: 0, waiting: 0, faults: 0 };
 const SKIPPED: TurnHook = { name: "other", family: "agent", checkpoint: "pre_tool_use", ran: false, startMs: null, durationMs: null };
@@ -55,6 +55,21 @@ test("one sentence says what happened, and where it is seen", () => {
   const failed: Family = { turn: { ...detail([]), turn: { ...LINE, ending: "failed", error: "no model" } }, subAgents: [] };
   expect(happened(failed, [])).toMatchObject({ kind: "failed", why: "no model" });
   expect(counts(BLOCKED)).toEqual({ calls: 1, hooks: 1 });
+});
+
+test("what judges cost counts once, and nothing where the answer was known", () => {
+  const judged = (tokens: number, more: object = {}) => ({ ...HOOK, execution: { id: "x", hookId: "h", version: 1, handlerType: "prompt", decision: "allow", retry: 0, tokens, ...more } as const });
+  const child = detail([span("e:9", "checkpoint", { hooks: [judged(5)] })], { turn: { ...LINE, turnId: "u" }, parentTurnId: "t" });
+  expect(judgeTokens(family([span("e:0", "checkpoint", { hooks: [judged(100), judged(40, { cached: true }), HOOK] })], [child]))).toBe(105);
+});
+
+test("a row is meant by the execution of a rule, or by a call", () => {
+  const hook = { ...HOOK, execution: { id: "x", hookId: "h", version: 1, handlerType: "script", decision: "allow", retry: 0 } as const };
+  const rows = tree(family([span("call:1", "call", { toolCallId: "c" }), span("e:0", "checkpoint", { parentId: "call:1", hooks: [HOOK, hook] }), span("call:2", "call", { toolCallId: "c", startMs: 9 })]));
+  expect(rowOf(rows, "x", undefined)?.id).toBe("e:0.1");
+  expect(rowOf(rows, undefined, "c")?.id).toBe("call:2");
+  expect(rowOf(rows, "gone", "c")?.id).toBe("call:2");
+  expect(rowOf(rows, undefined, undefined)).toBeUndefined();
 });
 
 test("a sub-agent stands below the call that it works for, at its time", () => {

@@ -272,5 +272,11 @@ export function counts(family: Family): { readonly calls: number; readonly hooks
   };
 }
 
+/** What judges cost in a turn and those of its sub-agents, in tokens of the budget: an answer from the cache costs nothing. */
+export function judgeTokens(family: Family): number {
+  const hooks = [family.turn, ...family.subAgents].flatMap(({ spans }) => spans).flatMap(({ hooks = [] }) => hooks);
+  return hooks.reduce((sum, { execution }) => sum + (execution?.cached === true ? 0 : (execution?.tokens ?? 0)), 0);
+}
+
 /** How long the bars are together, in milliseconds. */
 export const length = (rows: readonly Row[]): number => all(rows).reduce((end, { start, took }) => Math.max(end, start + took), 1);

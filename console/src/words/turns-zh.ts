@@ -24,6 +24,7 @@ export const turns: Words["turns"] = {
   notFoundAbout: "它已超过保留期，或者您无权查看。",
   heading: (agent) => `${agent} 的轮次`,
   counted: (calls, hooks) => `${calls} 次调用，钩子回答 ${hooks} 次`,
+  judgesCost: (tokens: number) => `评判模型用了 ${tokens} 个 token`,
   nothing: "没有保留其中发生的内容",
   nothingAbout: "记录已超过保留期。",
   truncated: "此轮次很长，最早的事件没有显示。",
