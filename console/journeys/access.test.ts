@@ -161,7 +161,8 @@ const LOOKS: readonly (readonly ["light" | "dark", "en-US" | "zh-CN", number])[]
         ["light", "en-US", 1920],
       ];
 
-test.each(LOOKS)("every page and dialog, %s, %s, %i px", async (colorScheme, locale, width) => {
+// Dialogs, menus, forms of each handler and what comes of a deed are in dialogs.test.ts.
+test.each(LOOKS)("every page, %s, %s, %i px", async (colorScheme, locale, width) => {
   const context = await rig.person({ colorScheme, locale, viewport: { width, height: 800 } });
   const fresh = await context.newPage();
   await fresh.goto(gateway.url);

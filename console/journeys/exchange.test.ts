@@ -1,12 +1,11 @@
-import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { go } from "./people.ts";
-import { Gateway, PINTLE, Rig, rule, scripted, signedIn } from "./rig.ts";
+import { done, go } from "./people.ts";
+import { DONE, Gateway, type Reply, Rig, rule, scripted, signedIn } from "./rig.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -26,9 +25,11 @@ intercept = ["before_tool"]
 matcher = "^write_file$"
 `;
 
+const LOOKS: Reply = { tool_calls: [".", "a", "b"].map((path) => ({ name: "list_dir", arguments: { path } })) };
+
 beforeAll(async () => {
   rig = await Rig.start();
-  gateway = await Gateway.start({ replies: [], config: CONFIG });
+  gateway = await Gateway.start({ replies: [LOOKS, DONE], agent: 'tools = ["list_dir"]\n', config: CONFIG });
   mkdirSync(join(gateway.root, "config/pintle"), { recursive: true });
   writeFileSync(join(gateway.root, "config/pintle/freeze.sh"), HOOK);
   page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
@@ -57,10 +58,19 @@ test("hooks of the configuration stand in the list with where they come from, an
   await expect.poll(() => row.innerText()).not.toContain("pintle.toml");
   const owner = await signedIn(await rig.person(), gateway, "/hooks", "system");
   await owner.locator("[data-configured=freeze]").first().getByText("pintle.toml").waitFor();
-  // It has a page of its own, to read.
-  await expect.poll(() => row.getByRole("link").count()).toBe(1);
+  // It has a page of its own, to read, which has an address.
+  await row.getByRole("link", { name: "freeze" }).click();
+  await page.getByRole("heading", { name: /freeze/ }).waitFor();
+  await page.getByRole("row").filter({ hasText: "before_tool" }).waitFor();
+  expect(page.url()).toMatch(/\/hooks\/configured\/process\/freeze$/);
+  await page.reload();
+  await page.getByRole("heading", { name: /freeze/ }).waitFor();
+  await go(page, "/hooks/configured/process/never");
+  await page.getByText("There is no such hook").waitFor();
+  await go(page, "/hooks");
+  await row.waitFor();
   await page.getByLabel("Handler").selectOption("process");
-  await expect.poll(() => page.locator("[data-row]").count()).toBe(0);
+  await expect.poll(() => page.locator("[data-row]").allInnerTexts()).toEqual(["freeze", "freeze"]);
   await row.waitFor();
   await page.getByLabel("Handler").selectOption("");
   await page.locator("[data-row]").first().waitFor();
@@ -74,11 +84,7 @@ test("what is exported holds no secret, and the command line knows it as the sam
   const file = join(gateway.root, "hooks.json");
   writeFileSync(file, one);
   // Rules are added by people: at a terminal.
-  const said = execFileSync("script", ["-qec", `"${PINTLE}" hooks add "${file}"`, "/dev/null"], {
-    cwd: join(gateway.root, "work"),
-    env: { PATH: process.env["PATH"] ?? "", HOME: join(gateway.root, "home"), XDG_CONFIG_HOME: join(gateway.root, "config"), XDG_DATA_HOME: join(gateway.root, "data"), PINTLE_JOURNEY_TOKEN: "x" },
-    encoding: "utf8",
-  });
+  const said = gateway.terminal(`script -qec 'pintle hooks add "${file}"' /dev/null`);
   expect(said).toContain("guard at pre_tool_use is already there, unchanged");
   await page.getByLabel("Search name or matcher").fill("");
   await expect.poll(() => page.locator("[data-row]").count()).toBeGreaterThan(1);
@@ -147,9 +153,19 @@ test("secrets of what is there stay, and of a file that is not in order nothing 
 });
 
 test("the list says of each hook when it ran, how much it blocked and how long it takes", async () => {
+  await rule(page, { name: "counts", event: "pre_tool_use", handler_type: "script", scope: "tenant", matcher: "^list_dir$", config: { source: 'function handle(event) { return { decision: event.toolInput.path === "." ? "allow" : "block" }; }' } });
+  await done(page, "anna", "chat.send", { message: "look three times" });
   await go(page, "/hooks");
   await page.getByRole("columnheader", { name: "p95" }).waitFor();
-  await expect.poll(() => page.locator("tr", { has: page.getByRole("link", { name: "guard", exact: true }) }).first().innerText()).toMatch(/–\s+–\s+–$/);
+  const said = (name: string): Promise<string> => page.locator("tr", { has: page.getByRole("link", { name, exact: true }) }).first().innerText();
+  // It ran a moment ago, blocked two of its three runs, and took some time. One that never ran has none of it.
+  await expect.poll(() => said("counts")).toMatch(/(now|\d+ (sec|min)\. ago)\s+2 of 3\s+\d+(\.\d+)? (µs|ms)$/);
+  await expect.poll(() => said("guard")).toMatch(/–\s+–\s+–$/);
+  await page.getByLabel("Search name or matcher").fill("counts");
+  await page.getByRole("link", { name: "counts", exact: true }).click();
+  await page.getByRole("tab", { name: "History" }).click();
+  await expect.poll(() => page.locator("[data-row]").count()).toBe(3);
+  await done(page, "anna", "hooks.delete", { hookId: new URL(page.url()).pathname.split("/").pop(), reason: "it counted" });
 });
 
 test("the change log says who changed what, and leads to the versions", async () => {
@@ -169,7 +185,7 @@ test("the change log says who changed what, and leads to the versions", async ()
   await page.getByRole("button", { name: "Show 1 new" }).click();
   await page.locator("[data-row]").filter({ hasText: "later" }).waitFor();
   await page.locator("[data-row]").filter({ hasText: "changed by anna" }).first().click();
-  await page.getByText("Version 2").first().waitFor();
+  await page.getByRole("tabpanel").getByText(/^Version \d$/).first().waitFor();
   expect(page.url()).toContain("tab=versions");
 });
 

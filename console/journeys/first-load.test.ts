@@ -48,6 +48,7 @@ afterAll(async () => {
   await gateway.close();
   floor.close();
   rmSync(folder, { recursive: true, force: true });
+  expect(rig.complaints).toEqual([]);
 });
 
 /** When what was there, in milliseconds since somebody asked for the page; on a machine that is as fast as it is, also what it worked. */

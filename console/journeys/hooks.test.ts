@@ -1,8 +1,11 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { ask } from "./people.ts";
-import { DONE, endpoint, Gateway, LISTS, Rig, rule, signedIn } from "./rig.ts";
+import { ask, done } from "./people.ts";
+import { DONE, endpoint, Gateway, LISTS, Rig, rule, scripted, signedIn, TOKEN } from "./rig.ts";
+
+/** How many calls a turn makes for a list of several pages: more than one page has. */
+const MANY = 60;
 
 let rig: Rig;
 let gateway: Gateway;
@@ -13,7 +16,8 @@ beforeAll(async () => {
   rig = await Rig.start();
   service = await endpoint(() => verdict);
   gateway = await Gateway.start({
-    replies: [LISTS, DONE, LISTS, DONE, LISTS, DONE],
+    agent: 'tools = ["list_dir", "find_files", "exec"]\n\n[agents.watcher]\nmodel = "scripted/test"\ntools = ["list_dir"]\n',
+    replies: [LISTS, DONE, LISTS, DONE],
     config: `[[agent_hooks.http.allow]]\nhost = "127.0.0.1"\nports = [${service.port}]\n`,
   });
 });
@@ -96,18 +100,25 @@ test("what is on is switched off in one place, for a reason, and a form cannot d
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   }
   // Whoever asks the server without a reason is taken, as the published frame has none, and the log says so.
-  const tell = (params: object) => ask(page, "anna", "hooks.update", { hookId: id, ...params });
-  expect((await tell({ updates: { enabled: false } })).ok).toBe(true);
-  expect((await tell({ updates: { priority: 3 }, reason: "why not" })).error?.message).toContain("these updates do not switch it off");
+  const tell = (method: string, params: object) => ask(page, "anna", method, { hookId: id, ...params });
+  expect((await tell("hooks.update", { updates: { enabled: false } })).ok).toBe(true);
+  expect((await tell("hooks.update", { updates: { priority: 3 }, reason: "why not" })).error?.message).toContain("these updates do not switch it off");
   await page.getByRole("tab", { name: "Overview" }).click();
   const log = page.getByRole("list", { name: "Change log" });
   await log.getByText("No reason was given.").waitFor();
-  expect((await tell({ updates: { enabled: true } })).ok).toBe(true);
-  expect((await tell({ updates: { enabled: false }, reason: "a test of it" })).ok).toBe(true);
+  expect((await tell("hooks.toggle", { enabled: true })).ok).toBe(true);
+  expect((await tell("hooks.update", { updates: { enabled: false }, reason: "a test of it" })).ok).toBe(true);
   await log.getByText("Because: a test of it").waitFor();
   await page.getByText("Off because: a test of it").waitFor();
+  // A version has an address, which opens at it, for somebody else too.
   await log.getByRole("link", { name: "Version 4" }).click();
-  await page.locator('[data-version="4"][aria-current="true"]').getByText("Because: a test of it").waitFor();
+  const fourth = page.locator('[data-version="4"][aria-current="true"]');
+  await fourth.getByText("Because: a test of it").waitFor();
+  const ben = await signedIn(await rig.person(), gateway, new URL(page.url()).pathname + new URL(page.url()).search, "ben");
+  await ben.locator('[data-version="4"][aria-current="true"] details[open]').waitFor();
+  await ben.goto(`${gateway.url}/hooks/${id}?tab=versions&version=9`);
+  await ben.getByText("There is no version 9 of this hook").waitFor();
+  await ben.context().close();
   await context.close();
 });
 
@@ -152,6 +163,15 @@ test("a matcher and a condition are checked while they are typed", async () => {
   await said.locator("p.text-block").waitFor();
   await page.getByLabel("Condition").fill('tool_name == "list_dir"');
   await said.getByText("can be read").waitFor();
+  // Of one agent, its own tools count.
+  await page.getByLabel("Scope").selectOption("agent");
+  await page.getByLabel("watcher", { exact: true }).check();
+  await page.getByLabel("Matcher").fill("^(exec|list_dir)$");
+  await said.getByText("Matches 1 tool of watcher: list_dir").waitFor();
+  await page.getByLabel("Matcher").fill("^exec$");
+  await said.getByText("Matches no tool of watcher.").waitFor();
+  await page.getByLabel("main", { exact: true }).check();
+  await said.getByText("Matches 1 tool of watcher, main: exec").or(said.getByText("Matches 1 tool of main, watcher: exec")).waitFor();
   await context.close();
 });
 
@@ -173,6 +193,45 @@ test("an earlier version is looked at, and restored", async () => {
   await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).first().waitFor();
   await page.getByRole("tab", { name: "Edit" }).click();
   await expect.poll(() => page.getByLabel("Priority").inputValue()).toBe("0");
+  await context.close();
+});
+
+test("a test begins with what the tool needs, or with an event that happened, and shows what kind of fault there was", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "anna");
+  await page.getByLabel("URL").fill(service.url);
+  const input = page.locator(".cm-content").last();
+  await input.waitFor();
+  const tool = page.getByLabel("Tool", { exact: true });
+  await tool.fill("edit_file");
+  await expect.poll(() => input.innerText()).toMatch(/"path": "notes.md",\s+"old_text": "one",\s+"new_text": "two"/);
+  await tool.fill("read_file");
+  await expect.poll(() => input.innerText()).toContain("README.md");
+  // What somebody typed stays.
+  await input.click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText('{"path": "mine"}');
+  await tool.fill("exec");
+  await expect.poll(() => input.innerText()).toContain("mine");
+  // One that happened: the call of the turns before.
+  await page.getByRole("button", { name: "Take one that happened" }).click();
+  const past = page.getByLabel("An event that happened");
+  const value = await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value");
+  await past.selectOption(value ?? "");
+  await expect.poll(() => tool.inputValue()).toBe("list_dir");
+  await expect.poll(() => input.innerText()).toMatch(/"path": "\."/);
+  await page.getByRole("button", { name: "Run test" }).click();
+  await page.getByTestId("result").getByText("listing is for people").waitFor();
+  // A message that happened.
+  await page.getByLabel("Event", { exact: true }).selectOption("user_prompt_submit");
+  const message = await past.locator("option", { hasText: "look around" }).first().getAttribute("value");
+  await past.selectOption(message ?? "");
+  await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe("look around");
+  // What went wrong, and of which kind it is.
+  verdict = { decision: "perhaps" };
+  await page.getByRole("button", { name: "Run test" }).click();
+  await expect.poll(() => page.getByTestId("result").innerText()).toMatch(/Kind of fault\s+unreadable answer/);
+  verdict = { decision: "block", reason: "listing is for people" };
   await context.close();
 });
 
@@ -204,15 +263,81 @@ test("what the server refuses is said with its cause and what to do", async () =
   await page.getByLabel("Time limit in ms").fill("10001");
   await page.getByLabel("Time limit in ms").blur();
   await page.getByText("A whole number from 0 to 10000.").waitFor();
+  await page.getByRole("radio", { name: "prompt" }).check();
+  await page.getByLabel("Calls per turn").fill("101");
+  await page.getByLabel("Calls per turn").blur();
+  await page.getByText("A whole number from 1 to 100.").waitFor();
   await context.close();
 });
 
 test("executions are paged by the cursor and filtered in the address", async () => {
+  const own = await Gateway.start({ replies: [{ tool_calls: Array.from({ length: MANY }, (_, at) => ({ name: "list_dir", arguments: { path: `${at}` } })) }, DONE], agent: 'tools = ["list_dir"]\n' });
   const context = await rig.person();
-  const page = await signedIn(context, gateway, "/executions?decision=block", "anna");
-  await page.getByText("listing is for people").first().waitFor();
+  const page = await context.newPage();
+  const cursors: string[] = [];
+  page.on("websocket", (socket) =>
+    socket.on("framesent", ({ payload }) => {
+      const { method, params } = JSON.parse(String(payload)) as { method: string; params: { cursor?: string } };
+      if (method === "hooks.history" && params.cursor !== undefined) {
+        cursors.push(params.cursor);
+      }
+    }),
+  );
+  await page.goto(`${own.url}/executions`);
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill("anna");
+  await page.locator("button[type=submit]").click();
+  await page.getByText("No hook answered anything here").or(page.locator("[data-row]").first()).first().waitFor();
+  const counts = await rule(page, scripted("counts", "^list_dir$", { decision: "allow" }));
+  await done(page, "anna", "chat.send", { message: "find everything", agentId: "main" });
+  const { executions } = (await done(page, "anna", "hooks.history", { hookId: counts, limit: 200 })) as { executions: { id: string }[] };
+  expect(executions).toHaveLength(MANY);
+  await page.goto(`${own.url}/executions?hook=${counts}`);
+  const list = page.getByRole("list", { name: "Executions" });
+  await list.waitFor();
+  const seen = new Set<string>();
+  await expect
+    .poll(async () => {
+      for (const href of await list.locator("a").evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).pathname.split("/").pop() ?? ""))) {
+        seen.add(href);
+      }
+      await list.evaluate((element) => element.scrollBy(0, 400));
+      return [...seen].sort();
+    })
+    .toEqual(executions.map(({ id }) => id).sort());
+  expect(new Set(cursors).size).toBeGreaterThan(0);
+  // A filter stands in the address, and comes from it.
+  await page.goto(`${own.url}/executions?decision=allow`);
+  await list.waitFor();
   await page.getByLabel("Decision").selectOption("ask");
   await page.getByText("No hook answered anything here").waitFor();
   expect(page.url()).toContain("decision=ask");
   await context.close();
+  await own.close();
+});
+
+test("what was typed in a form is there again after the session ended and somebody signed in anew", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new", "dora");
+  await page.getByLabel("Name", { exact: true }).fill("half done");
+  await page.getByLabel("Priority").fill("12");
+  // Another device of hers ends every session of hers.
+  const other = await rig.person();
+  const there = await signedIn(other, gateway, "/settings", "dora");
+  await there.getByRole("button", { name: "Sign this device out" }).click();
+  await page.locator("input[name=token]").waitFor();
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill("dora");
+  await page.locator("button[type=submit]").click();
+  await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("half done");
+  await expect.poll(() => page.getByLabel("Priority").inputValue()).toBe("12");
+  // It is hers: whoever else signs in there begins with nothing.
+  await page.getByRole("button", { name: /dora/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill("emil");
+  await page.locator("button[type=submit]").click();
+  await page.locator("nav").first().waitFor();
+  await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("");
+  await Promise.all([context.close(), other.close()]);
 });

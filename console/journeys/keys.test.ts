@@ -1,19 +1,32 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { DONE, Gateway, LISTS, Rig, rule, say, scripted, signedIn } from "./rig.ts";
+import { en } from "../src/words/en.ts";
+import { done, go, parks } from "./people.ts";
+import { DONE, Gateway, LISTS, type Reply, Rig, rule, say, scripted, signedIn } from "./rig.ts";
+import { SHAKES } from "./worlds.ts";
 
 let rig: Rig;
 let gateway: Gateway;
 let page: Page;
+let hook: string;
+let turn: string;
+/** An approval that nobody answered. */
+let waits: string;
+
+const FREEZE = '[hooks.processes.freeze]\nenabled = true\ncommand = ["python3", "freeze.py"]\nintercept = ["before_tool"]\nmatcher = "^write_file$"\n';
+const READS: Reply = { tool_calls: [{ name: "read_file", arguments: { path: "a.txt" } }] };
 
 beforeAll(async () => {
   rig = await Rig.start();
-  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: 'tools = ["list_dir"]\n', env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) } });
+  gateway = await Gateway.start({ replies: [LISTS, DONE, READS], agent: 'tools = ["list_dir", "read_file"]\nask = ["read_file"]\n', config: FREEZE, files: { "freeze.py": SHAKES }, env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) } });
   // Without a list of owners `system` is one: everything is offered.
   page = await signedIn(await rig.person(), gateway, "/chat", "system");
-  await rule(page, scripted("guard", "^list_dir$", { decision: "block", reason: "no" }), "system");
+  hook = await rule(page, scripted("guard", "^list_dir$", { decision: "block", reason: "no" }), "system");
   await say(page, "look around");
+  const { turns } = (await done(page, "system", "turns.list", {})) as { turns: { turnId: string }[] };
+  turn = turns[0]?.turnId ?? "";
+  waits = await parks(page, "system", "read", "waits");
 });
 afterAll(async () => {
   await rig.close();
@@ -24,7 +37,7 @@ afterAll(async () => {
 /** Goes to a page with keys alone. */
 async function find(name: string, heading: string): Promise<void> {
   await page.keyboard.press("Control+k");
-  await page.getByRole("combobox", { name: "Page, hook, conversation or agent" }).waitFor();
+  await page.getByRole("combobox", { name: en.find.label }).waitFor();
   await page.keyboard.type(name);
   await page.getByRole("option").first().waitFor();
   await page.keyboard.press("Enter");
@@ -36,13 +49,14 @@ async function find(name: string, heading: string): Promise<void> {
 async function unreached(): Promise<string[]> {
   const all = await page.evaluate(() => {
     const wanted = [...document.querySelectorAll<HTMLElement>("a[href], button, input, select, textarea, summary, [tabindex='0']")].filter(
-      (one) => one.checkVisibility({ visibilityProperty: true }) && !one.hasAttribute("disabled") && one.closest("[aria-hidden=true], [inert]") === null && one.tabIndex >= 0,
+      (one) => one.checkVisibility({ visibilityProperty: true }) && !one.hasAttribute("disabled") && one.closest("[aria-hidden=true], [inert]") === null && one.getAttribute("role") !== "tablist" && (one.tabIndex >= 0 || one.getAttribute("role") === "tab"),
     );
-    // Of radio buttons Tab comes to one.
-    const several = wanted.filter((one, at) => !(one instanceof HTMLInputElement && one.type === "radio" && wanted.findIndex((other) => other instanceof HTMLInputElement && other.name === one.name) !== at));
-    several.forEach((one, at) => one.setAttribute("data-tab", String(at)));
+    // Of radio buttons and of tabs beside each other Tab comes to one; arrows go on from there.
+    const groupOf = (one: HTMLElement): unknown => (one instanceof HTMLInputElement && one.type === "radio" ? one.name : one.getAttribute("role") === "tab" ? one.closest("[role=tablist]") : one);
+    const groups = [...new Set(wanted.map(groupOf))];
+    wanted.forEach((one) => one.setAttribute("data-tab", String(groups.indexOf(groupOf(one)))));
     (document.activeElement as HTMLElement | null)?.blur();
-    return several.length;
+    return groups.length;
   });
   const hidden: string[] = [];
   const seen = new Set<number>();
@@ -80,8 +94,26 @@ test.each([
   ["API keys", "API keys", () => page.getByRole("button", { name: "New API key" }).waitFor()],
   ["Tenants", "Tenants", () => page.locator("tr[data-name]").first().waitFor()],
   ["Webhooks", "Webhooks", () => page.getByTestId("answer").waitFor()],
+  ["Hooks", "Hooks", () => page.locator("[data-row]").first().waitFor()],
+  ["Chain", "Chain", () => page.locator(".cm-content").first().waitFor()],
+  ["Approvals", "Approvals", () => page.getByLabel("Show what was answered, too").waitFor()],
+  ["Chat", "Chat", () => page.locator("aside li").first().waitFor()],
 ] as const)("%s: Tab comes to everything, and the focus is seen", async (name, heading, ready) => {
   await find(name, heading);
+  await ready();
+  expect(await unreached()).toEqual([]);
+});
+
+test.each([
+  ["a conversation", (): string => "/chat/agent:main:ws:direct:waits", () => page.locator("main textarea").waitFor()],
+  ["a turn", (): string => `/turns/${turn}`, () => page.getByTestId("detail").waitFor()],
+  ["a hook", (): string => `/hooks/${hook}`, () => page.locator(".cm-content").first().waitFor()],
+  ["its form", (): string => `/hooks/${hook}?tab=edit`, () => page.locator(".cm-content").nth(1).waitFor()],
+  ["its versions", (): string => `/hooks/${hook}?tab=versions`, () => page.locator("ol li").first().waitFor()],
+  ["an approval", (): string => `/approvals/${waits}`, () => page.getByRole("button", { name: "Approve once" }).waitFor()],
+  ["a form with every field", (): string => "/hooks/new", () => page.locator(".cm-content").first().waitFor()],
+] as const)("%s: Tab comes to everything, and the focus is seen", async (_name, path, ready) => {
+  await go(page, path());
   await ready();
   expect(await unreached()).toEqual([]);
 });
@@ -98,7 +130,62 @@ test("a number of the overview leads to its list, and a row to its turn", async 
   await page.getByTestId("answer").getByText("was refused by").waitFor();
 });
 
-test("a member is added and shut out with keys alone; Esc closes the newest thing only, and the focus comes back", async () => {
+test("everything is found by its name: a turn, a hook of the configuration, an action that is done at once", async () => {
+  const found = async (text: string): Promise<string[]> => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: en.find.label }).fill(text);
+    await page.getByRole("option").first().waitFor();
+    return page.getByRole("option").allInnerTexts();
+  };
+  // A turn by what somebody said, and by its id.
+  await expect.poll(() => found("look around")).toContainEqual(expect.stringMatching(/look around\s+turn/));
+  await expect.poll(() => found(turn)).toEqual([expect.stringMatching(/look around\s+turn/)]);
+  await page.keyboard.press("Enter");
+  await page.getByTestId("answer").getByText("was refused by").waitFor();
+  expect(await found("freeze")).toEqual([expect.stringMatching(/freeze\s+hook/)]);
+  await page.keyboard.press("Enter");
+  await page.locator("[data-configured=freeze]").first().waitFor();
+  await found("dark");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => page.evaluate(() => document.documentElement.dataset["theme"])).toBe("dark");
+  await found("colours of the system");
+  await page.keyboard.press("Enter");
+  await found("begin a conversation");
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Message", { exact: true }).waitFor();
+  expect(await found("run doctor")).toHaveLength(1);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+test("Esc closes the newest thing only: what is found over a dialog, then the dialog; a menu, and nothing below it", async () => {
+  await find("Members", "Members");
+  await page.getByRole("button", { name: "Add a member" }).click();
+  const [below, above] = [page.getByRole("dialog", { name: "Add a member" }), page.getByRole("dialog", { name: "Find anything" })];
+  await below.getByLabel("User").fill("half typed");
+  await page.keyboard.press("Control+k");
+  await above.getByRole("combobox").waitFor();
+  expect(await above.evaluate((dialog) => dialog.contains(document.activeElement))).toBe(true);
+  await page.keyboard.press("Escape");
+  await above.waitFor({ state: "detached" });
+  await expect.poll(() => below.getByLabel("User").inputValue()).toBe("half typed");
+  await expect.poll(() => below.evaluate((dialog) => dialog.contains(document.activeElement))).toBe(true);
+  await page.keyboard.press("Escape");
+  await below.waitFor({ state: "detached" });
+  await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
+  await page.getByRole("button", { name: /^system/ }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menu").waitFor();
+  await page.keyboard.press("Control+k");
+  await above.waitFor();
+  await page.keyboard.press("Escape");
+  await above.waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  await page.getByRole("menu").waitFor({ state: "detached" });
+  await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
+});
+
+test("a member is added and shut out with keys alone, and the focus comes back", async () => {
   await find("Members", "Members");
   const add = page.getByRole("button", { name: "Add a member" });
   await add.focus();

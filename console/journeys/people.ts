@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { BrowserContext, Page } from "playwright-core";
+import { expect, vi } from "vitest";
 
 import { type Gateway, TOKEN } from "./rig.ts";
 
@@ -48,6 +49,21 @@ export async function done(page: Page, user: string, method: string, params: obj
     throw new Error(`${method}: ${answer.error?.code} ${answer.error?.message}`);
   }
   return answer.payload ?? {};
+}
+
+/** Says something after which a call waits for a person, and returns the id of the approval. */
+export async function parks(page: Page, user: string, message: string, name: string): Promise<string> {
+  // It is answered when somebody decides, or never.
+  void ask(page, user, "chat.send", { message, agentId: "main", sessionKey: `agent:main:ws:direct:${name}` }).catch(() => undefined);
+  return vi.waitFor(
+    async () => {
+      const { approvals } = (await done(page, user, "approvals.list", {})) as { approvals: { id: string; session_id: string }[] };
+      const found = approvals.find(({ session_id }) => session_id.endsWith(`:${user}:${name}`));
+      expect(found).toBeDefined();
+      return found?.id ?? "";
+    },
+    { timeout: 15_000 },
+  );
 }
 
 /** A page of the server where nobody is signed in. */

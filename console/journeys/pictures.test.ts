@@ -1,12 +1,16 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 
+import { done } from "./people.ts";
 import { Gateway, type Reply, Rig, rule, signedIn } from "./rig.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../docs/images/console");
+/** Sketches of the pages, and how large each is drawn unless it is a desk. */
+const SKETCHES = resolve(import.meta.dirname, "../../docs/design/console");
+const PHONES: Readonly<Record<string, { width: number; height: number }>> = { approval: { width: 500, height: 900 } };
 const wanted = process.env["PINTLE_PICTURES"] === "1";
 
 const call = (command: string): Reply => ({ tool_calls: [{ name: "exec", arguments: { command } }] });
@@ -105,6 +109,20 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await page.getByTestId("result").waitFor();
   await page.locator(".cm-content").nth(1).waitFor();
   await shot("hook");
+  await page.goto(`${gateway.url}/hooks/${id}`);
+  await page.getByRole("tab", { name: "Overview" }).waitFor();
+  await page.locator("dl").first().waitFor();
+  await page.locator(".cm-content").first().waitFor();
+  await shot("hook-overview");
+  await page.getByRole("tab", { name: "History" }).click();
+  await page.locator("[data-row]").first().waitFor();
+  await shot("history");
+  await done(page, "anna", "hooks.update", { hookId: id, updates: { timeout_ms: 2_000 } });
+  await page.getByRole("tab", { name: "Versions" }).click();
+  await page.getByText("What changed").first().click();
+  await page.getByRole("table", { name: /Version 1 and version 2/ }).waitFor();
+  await shot("versions");
+  await done(page, "anna", "hooks.update", { hookId: id, updates: { timeout_ms: 5_000 } });
   await page.getByRole("link", { name: "Turns", exact: true }).click();
   await page.locator("[data-row]").nth(1).waitFor();
   await shot("turns");
@@ -148,7 +166,13 @@ test.runIf(wanted)("pictures of the pages", async () => {
     await page.getByRole("button", { name: "I have kept it" }).click();
   }
   await page.locator("tr[data-name]").nth(KEYS.length - 1).waitFor();
-  await shot("settings");
+  await shot("settings-keys");
+  for (const part of ["You", "Members", "Edition"]) {
+    await page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name: part }).click();
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.getByRole("main").locator("table, section, ul").first().waitFor();
+    await shot(`settings-${part.toLowerCase()}`);
+  }
   await page.goto(`${gateway.url}/hooks/changes`);
   await page.locator("[data-row]").nth(2).waitFor();
   await shot("changes");
@@ -166,5 +190,42 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await shot("sign-in", fresh);
   await rig.close();
   await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+test.runIf(wanted)("pictures of what owners see", async () => {
+  const rig = await Rig.start();
+  const gateway = await Gateway.start({
+    replies: [],
+    env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32), HOOKS_SECRET: `whsec_${Buffer.alloc(24, 1).toString("base64")}` },
+    config: '[[gateway.webhooks]]\nurl = "https://chat.example.org/pintle"\nevents = ["approval.created", "breaker.tripped"]\nsecret_env = "HOOKS_SECRET"\n',
+  });
+  const page = await signedIn(await rig.person({ viewport: { width: 1280, height: 760 } }), gateway, "/settings/tenants", "system");
+  await done(page, "system", "tenants.create", { slug: "acme", name: "Acme" });
+  await done(page, "system", "tenants.create", { slug: "research", name: "Research" });
+  await page.reload();
+  await page.locator("tr[data-name]").nth(2).waitFor();
+  await page.screenshot({ path: `${FOLDER}/settings-tenants.png` });
+  await page.getByRole("link", { name: "Webhooks" }).click();
+  await page.getByText("https://chat.example.org/pintle").waitFor();
+  await page.screenshot({ path: `${FOLDER}/settings-webhooks.png` });
+  await rig.close();
+  await gateway.close();
+  expect(rig.complaints).toEqual([]);
+});
+
+test.runIf(wanted)("pictures of the sketches", async () => {
+  const rig = await Rig.start();
+  const context = await rig.person();
+  // They are files, whatever else is tried out.
+  await context.unrouteAll();
+  const page = await context.newPage();
+  for (const file of readdirSync(SKETCHES).filter((name) => name.endsWith(".html"))) {
+    const name = file.slice(0, -".html".length);
+    await page.setViewportSize(PHONES[name] ?? { width: 1280, height: 760 });
+    await page.goto(`file://${SKETCHES}/${file}`);
+    await page.screenshot({ path: `${SKETCHES}/${name}.png` });
+  }
+  await rig.close();
   expect(rig.complaints).toEqual([]);
 });

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page, type Route } from "playwright-core";
@@ -33,6 +33,17 @@ async function fromDist(route: Route, dist: string): Promise<void> {
 
 export const TOKEN = "a-token-of-this-journey";
 
+/** What a browser says of answers that journeys ask for: a refusal, what is not there, and a server that is gone. Nothing
+ * of a policy begins so. */
+const EXPECTED = [
+  /^Failed to load resource: the server responded with a status of (401|404|415) /,
+  /^Failed to load resource: net::ERR_CONNECTION_/,
+  /^WebSocket connection to '[^']*' failed: /,
+];
+
+/** Whether a message of a browser is a complaint about a page. */
+export const isComplaint = (type: string, text: string): boolean => type === "error" && !EXPECTED.some((known) => known.test(text));
+
 /** What the scripted model says, one after the other. */
 export interface Reply {
   readonly text?: string | readonly string[];
@@ -48,6 +59,8 @@ export interface Setting {
   /** More of `pintle.toml`, at its end. */
   readonly config?: string;
   readonly env?: Record<string, string>;
+  /** Files beside `pintle.toml`, by their paths. */
+  readonly files?: Record<string, string>;
   /** What the scripted model `judge` says, which hooks ask: it has a script of its own. */
   readonly judge?: readonly Reply[];
 }
@@ -65,25 +78,37 @@ export class Gateway {
     for (const folder of ["home", "config/pintle", "data", "work"]) {
       mkdirSync(join(root, folder), { recursive: true });
     }
+    for (const [path, text] of Object.entries(setting.files ?? {})) {
+      mkdirSync(dirname(join(root, "config/pintle", path)), { recursive: true });
+      writeFileSync(join(root, "config/pintle", path), text);
+    }
     writeFileSync(join(root, "config/pintle/replies.json"), JSON.stringify({ replies: setting.replies }));
     writeFileSync(join(root, "config/pintle/judge.json"), JSON.stringify({ replies: setting.judge ?? [] }));
     const judge = setting.judge === undefined ? "" : '[providers.judge]\nkind = "scripted"\nscript = "judge.json"\n\n[agent_hooks.prompt]\nprovider = "judge"\nmodel = "test"\n\n';
     writeFileSync(
       join(root, "config/pintle/pintle.toml"),
-      `[providers.scripted]\nkind = "scripted"\nscript = "replies.json"\n\n[agents.main]\nmodel = "scripted/test"\n${setting.agent ?? ""}\n[gateway]\n${token ? 'token_env = "PINTLE_JOURNEY_TOKEN"\n' : ""}drain_delay_s = 0\n\n${judge}${setting.config ?? ""}\n`,
+      `[providers.scripted]\nkind = "scripted"\nscript = "replies.json"\n\n[agents.main]\nmodel = "scripted/test"\ndefault = true\n${setting.agent ?? ""}\n[gateway]\n${token ? 'token_env = "PINTLE_JOURNEY_TOKEN"\n' : ""}drain_delay_s = 0\n\n${judge}${setting.config ?? ""}\n`,
     );
     return Gateway.at(root, "127.0.0.1:0", setting.env ?? {});
   }
 
-  private static async at(root: string, listen: string, more: Record<string, string>): Promise<Gateway> {
-    const env = {
-      PATH: process.env["PATH"] ?? "",
+  private static envOf(root: string): Record<string, string> {
+    return {
+      PATH: `${dirname(PINTLE)}:${process.env["PATH"] ?? ""}`,
       HOME: join(root, "home"),
       XDG_CONFIG_HOME: join(root, "config"),
       XDG_DATA_HOME: join(root, "data"),
       PINTLE_JOURNEY_TOKEN: TOKEN,
-      ...more,
     };
+  }
+
+  /** What a command line of a shell says on the machine of the server. */
+  terminal(line: string): string {
+    return execFileSync("/bin/sh", ["-c", line], { cwd: join(this.root, "work"), env: Gateway.envOf(this.root), encoding: "utf8" });
+  }
+
+  private static async at(root: string, listen: string, more: Record<string, string>): Promise<Gateway> {
+    const env = { ...Gateway.envOf(root), ...more };
     const child = spawn(PINTLE, ["serve", "--listen", listen], { cwd: join(root, "work"), env, stdio: ["ignore", "ignore", "pipe"] });
     const said: string[] = [];
     const url = await new Promise<string>((found, failed) => {
@@ -145,7 +170,7 @@ export class Rig {
     context.on("page", (page) => {
       page.on("pageerror", (error) => this.complaints.push(`${page.url()}: ${String(error)}`));
       page.on("console", (message) => {
-        if (message.type() === "error" && !/WebSocket connection|ERR_CONNECTION|40[14]|415/.test(message.text())) {
+        if (isComplaint(message.type(), message.text())) {
           this.complaints.push(`${page.url()}: ${message.text()}`);
         }
       });

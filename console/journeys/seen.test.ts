@@ -1,10 +1,12 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { DONE, Gateway, LISTS, type Reply, Rig, rule, say, scripted, signedIn } from "./rig.ts";
+import { go } from "./people.ts";
+import { withSkill } from "./worlds.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -38,14 +40,6 @@ enabled = true
 command = ["python3", "${name}.py"]
 intercept = ["${at}"]
 ${more}`;
-const SKILL = `---
-name: careful
-description: Be careful.
-hooks: hooks.json
----
-Be careful.
-`;
-const HOOKS = JSON.stringify({ hooks: [{ name: "reminder", timing: "after_tool_call", role: "system", content: "Mind what you saw.", tool_filter: ["list_dir"] }] });
 
 async function chosen(page: Page, text: string | RegExp): Promise<string> {
   await page.getByRole("treeitem").filter({ hasText: text }).first().click();
@@ -93,11 +87,7 @@ test("what a hook changed of a call stands side by side, and what nobody keeps i
 });
 
 test("the chain has all families in running order, for an event that is made up and for one that happened", async () => {
-  gateway = await Gateway.start({ replies: [LISTS, DONE], config: PROCESS("freeze", "before_tool", 'matcher = "^write_file$"\n'), agent: 'skills = ["careful"]\n' });
-  mkdirSync(join(gateway.root, "config/pintle/skills/careful"), { recursive: true });
-  writeFileSync(join(gateway.root, "config/pintle/freeze.py"), ADDS);
-  writeFileSync(join(gateway.root, "config/pintle/skills/careful/SKILL.md"), SKILL);
-  writeFileSync(join(gateway.root, "config/pintle/skills/careful/hooks.json"), HOOKS);
+  gateway = await Gateway.start({ replies: [LISTS, DONE], config: PROCESS("freeze", "before_tool", 'matcher = "^write_file$"\n'), agent: 'skills = ["careful"]\n', files: { ...withSkill("Mind what you saw.", ["list_dir"]), "freeze.py": ADDS } });
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
   await rule(page, scripted("looks", "^list_dir$", { decision: "allow" }));
   await say(page, "look around");
@@ -113,12 +103,21 @@ test("the chain has all families in running order, for an event that is made up 
   await rule(page, scripted("later", "^list_dir$", { decision: "allow" }));
   await at("pre_tool_use").getByText("Then: it was not there").waitFor();
   // Another event, and its address says it all.
+  // The text of a skill goes in behind the results.
   await page.getByLabel("Event", { exact: true }).selectOption("result");
   await page.getByRole("button", { name: "Show the chain" }).click();
-  await at("after_tool_call").waitFor();
+  await expect.poll(() => at("after_tool_call").innerText()).toMatch(/goes in\s+skill:careful\/reminder/);
   expect(page.url()).toContain("moment=result");
   const there = await signedIn(await rig.person(), gateway, page.url().slice(gateway.url.length), "anna");
   await there.getByRole("region", { name: "after_tool_call", exact: true }).waitFor();
+  // One of the newest is chosen where it is asked.
+  await go(page, "/chain");
+  await page.getByRole("button", { name: "Take one that happened" }).click();
+  const past = page.getByLabel("An event that happened");
+  await past.selectOption((await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value")) ?? "");
+  await at("pre_tool_use").getByText("looks").waitFor();
+  await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: continue");
+  expect(page.url()).toContain("row=");
 });
 
 test("an approval shows a command as a shell reads it, and a change of a file side by side", async () => {

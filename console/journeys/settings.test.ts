@@ -134,6 +134,17 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await expect.poll(() => page.getByRole("link", { name: "of-acme" }).count()).toBe(0);
   await page.getByLabel("Tenant").selectOption("all");
   await page.getByRole("link", { name: "of-acme" }).waitFor();
+  // What was changed and what hooks did is this tenant's, or every tenant's, each with its name.
+  const listed = page.getByRole("list", { name: "Change log" });
+  await go(page, "/hooks/changes");
+  await page.getByLabel("Tenant").waitFor();
+  await expect.poll(() => listed.getByText("of-acme").count()).toBe(0);
+  await page.getByLabel("Tenant").selectOption("all");
+  await expect.poll(() => listed.locator("[data-row]", { hasText: "of-acme" }).innerText()).toContain("Acme");
+  await go(page, "/executions?tenant=all");
+  await expect.poll(() => page.getByLabel("Tenant").inputValue()).toBe("all");
+  await page.getByLabel("Tenant").selectOption("");
+  await expect.poll(() => page.url()).not.toContain("tenant");
   await go(page, "/settings/tenants");
   await page.getByRole("button", { name: "Close Acme" }).click();
   const sure = page.getByRole("dialog");

@@ -66,15 +66,27 @@ test("an approval says who may answer, where the call would run, and leads to it
   await ben.getByRole("button", { name: "Send" }).click();
   await ben.getByRole("link", { name: "Open the approval" }).first().click();
   await expect.poll(() => ben.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system. You cannot answer it.");
+  await ben.getByTestId("place").getByText("Workspace").waitFor();
   await ben.getByTestId("place").getByText("/").first().waitFor();
   await expect.poll(() => ben.getByRole("button", { name: "Approve once" }).count()).toBe(0);
   await ben.getByRole("link", { name: "Open the turn" }).click();
   await ben.getByTestId("detail").getByRole("heading", { name: /list_dir/ }).waitFor();
+  expect(ben.url()).toContain("call=");
   await go(page, "/approvals");
   await page.locator("[data-row]").first().click();
   await expect.poll(() => page.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system.");
   await page.getByRole("button", { name: "Approve once" }).click();
   await page.getByText("by system").waitFor();
+});
+
+test("each number of the overview leads to its list, and the budget to where it is", async () => {
+  await go(page, "/");
+  await page.getByRole("link", { name: /tokens/ }).click();
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  await go(page, "/");
+  await page.getByRole("link", { name: /^asked \d/ }).click();
+  await page.getByRole("heading", { name: "Turns" }).waitFor();
+  expect(page.url()).toMatch(/decision=asked.*span=day|span=day.*decision=asked/);
 });
 
 test("a breaker that fills says how full it is", async () => {

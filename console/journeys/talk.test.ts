@@ -1,6 +1,7 @@
 import { expect, test, afterEach, beforeEach } from "vitest";
 
-import { DONE, Gateway, LISTS, type Reply, Rig, type Setting, signedIn, TOKEN } from "./rig.ts";
+import { zh } from "../src/words/zh.ts";
+import { DONE, Gateway, LISTS, type Reply, Rig, rule, scripted, type Setting, signedIn, TOKEN } from "./rig.ts";
 import { go } from "./people.ts";
 
 let rig: Rig;
@@ -38,8 +39,87 @@ test("an approval that is answered in one browser releases the turn in another",
   await ben.getByText("by ben").waitFor();
   await anna.getByText("All done.").waitFor();
   await anna.getByRole("button", { name: "Send" }).waitFor();
-  // A later answer is told who was first.
-  await ben.getByRole("button", { name: "Approve once" }).waitFor({ state: "detached" });
+});
+
+test("of two people who answer the same call, the second is told who was first, and the call runs once", async () => {
+  await serve({ replies: [LISTS, DONE], agent: "ask = ['list_dir']\n" });
+  const [desk, slow] = [await rig.person(), await rig.person()];
+  // From a moment on Carl's page hears of nothing but what it asks for: it still offers what Ben answered already.
+  let isSlow = false;
+  await slow.routeWebSocket(/\/ws$/, (page) => {
+    page.connectToServer().onMessage((message) => {
+      if (!isSlow || !String(message).startsWith('{"type":"event"')) {
+        page.send(message);
+      }
+    });
+  });
+  const ben = await signedIn(desk, gateway, "/chat", "ben");
+  await ben.getByRole("button", { name: "New" }).click();
+  await ben.getByLabel("Message").fill("look around");
+  await ben.getByRole("button", { name: "Send" }).click();
+  await ben.getByRole("button", { name: "Approve once" }).waitFor();
+  const carl = await signedIn(slow, gateway, "/approvals", "carl");
+  await carl.getByRole("link", { name: /list_dir/ }).click();
+  await carl.getByRole("button", { name: "Refuse" }).waitFor();
+  isSlow = true;
+  await ben.getByRole("button", { name: "Approve once" }).click();
+  await ben.getByText("All done.").waitFor();
+  await carl.getByRole("button", { name: "Refuse" }).click();
+  await carl.getByRole("heading", { name: /was approved/ }).waitFor();
+  await carl.getByText("by ben", { exact: true }).waitFor();
+  await expect.poll(() => carl.getByRole("button", { name: "Refuse" }).count()).toBe(0);
+  await expect.poll(() => ben.locator("[data-kind=call]").allInnerTexts()).toEqual([expect.stringMatching(/ran\s+list_dir/)]);
+});
+
+test("an approval whose call changed is asked about again, with what it was before", async () => {
+  await serve({ replies: [LISTS, DONE], agent: "ask = ['list_dir']\n" });
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  await page.getByRole("button", { name: "New" }).click();
+  await page.getByLabel("Message").fill("look around");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("button", { name: "Approve once" }).waitFor();
+  // Meanwhile a rule comes that looks elsewhere.
+  await rule(page, scripted("elsewhere", "^list_dir$", { decision: "allow", updatedInput: { toolInput: { path: "./sub" } } }, { may_rewrite: true }));
+  await page.getByRole("button", { name: "Approve once" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Approvals" }).click();
+  await page.locator("[data-row]").filter({ hasText: "./sub" }).click();
+  await page.getByRole("heading", { name: "What it was before" }).waitFor();
+  const diff = page.getByRole("table", { name: "What it was before" });
+  await expect.poll(() => diff.innerText()).toMatch(/"path": "\."[^]*"path": "\.\/sub"/);
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByText("by anna", { exact: true }).waitFor();
+});
+
+test("what is done in Chinese is done the same: a rule, what it blocks, and who lets it pass", async () => {
+  await serve({ replies: [LISTS, DONE, LISTS, DONE], agent: "ask = ['read_file']\n" });
+  const page = await signedIn(await rig.person({ locale: "zh-CN" }), gateway, "/hooks", "anna");
+  await page.getByRole("link", { name: zh.hooks.create }).click();
+  await page.getByLabel(zh.hooks.fields.name, { exact: true }).fill("护栏");
+  await page.getByLabel(zh.hooks.fields.matcher, { exact: true }).fill("^list_dir$");
+  await page.locator("input[type=radio][value=script]").check();
+  await page.locator(".cm-content").first().click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText('function handle() { return { decision: "block", reason: "不许查看" }; }');
+  await page.getByRole("button", { name: zh.hooks.createAction }).click();
+  await page.getByRole("heading", { name: /护栏/ }).waitFor();
+  await page.getByRole("link", { name: zh.pages.chat, exact: true }).click();
+  await page.getByRole("button", { name: zh.chat.begin }).click();
+  await page.getByLabel(zh.chat.message, { exact: true }).fill("看看");
+  await page.getByRole("button", { name: zh.chat.send, exact: true }).click();
+  const call = page.locator("[data-kind=call]").first();
+  await expect.poll(() => call.innerText()).toContain("不许查看");
+  await expect.poll(() => call.innerText()).toContain(zh.chat.blocked);
+  await call.getByRole("link", { name: "护栏" }).click();
+  await page.getByRole("button", { name: zh.hooks.switchOff }).click();
+  const dialog = page.getByRole("dialog", { name: zh.hooks.offTitle("护栏") });
+  await dialog.getByLabel(zh.hooks.reason).fill("挡得太多");
+  await dialog.getByRole("button", { name: zh.hooks.switchOff }).click();
+  await page.getByText(zh.hooks.offBecause("挡得太多")).waitFor();
+  await page.getByRole("link", { name: zh.pages.chat, exact: true }).click();
+  await page.getByRole("button", { name: zh.chat.begin }).click();
+  await page.getByLabel(zh.chat.message, { exact: true }).fill("再看看");
+  await page.getByRole("button", { name: zh.chat.send, exact: true }).click();
+  await expect.poll(() => page.locator("[data-kind=call]").first().innerText()).toContain(zh.chat.ran);
 });
 
 test("a message that a gate stops says which one and why, and nothing of it stays", async () => {
@@ -148,7 +228,7 @@ test("a wrong token is refused, and the address stays the one that was opened", 
   await page.getByText("There is no such hook").waitFor();
 });
 
-test("a session stays over a reload, a link begins one, and signing out ends it", async () => {
+test("a session stays over a reload, and signing out ends it", async () => {
   await serve({ replies: [DONE] });
   const page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
   await page.reload();
@@ -159,10 +239,27 @@ test("a session stays over a reload, a link begins one, and signing out ends it"
   await page.getByLabel("Gateway token or API key").waitFor();
   await page.reload();
   await page.getByLabel("Gateway token or API key").waitFor();
-  await page.goto(`${gateway.url}/hooks#code=nothing`);
+});
+
+test("a link signs in once, with its role and without its code in the address; a second time, or a wrong one, says why", async () => {
+  await serve({ replies: [DONE] });
+  // People make links: at a terminal. Its address is that of the configuration, and this server listens elsewhere.
+  const code = /#code=([\w-]+)/.exec(gateway.terminal("script -qec 'pintle serve link --role viewer' /dev/null"))?.[1] ?? "";
+  expect(code.length).toBeGreaterThan(16);
+  const page = await (await rig.person()).newPage();
+  await page.goto(`${gateway.url}/#code=${code}`);
+  await expect.poll(() => page.getByTestId("role").innerText()).toContain("viewer");
+  expect(page.url()).not.toContain(code);
+  expect(await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }) + JSON.stringify(history.state))).not.toContain(code);
   await page.reload();
-  await page.getByRole("alert").waitFor();
-  expect(page.url()).not.toContain("code");
+  await page.getByTestId("role").waitFor();
+  const second = await (await rig.person()).newPage();
+  for (const bad of [code, "nothing"]) {
+    await second.goto(`${gateway.url}/hooks#code=${bad}`);
+    await second.getByRole("alert").getByText("A link signs in once, within two minutes.").waitFor();
+    expect(second.url()).not.toContain("code");
+    await second.goto("about:blank");
+  }
 });
 
 test("a connection that is cut is said, and comes back with what was missed", async () => {

@@ -208,8 +208,12 @@ test("handler_type, event, and scope are required: Missing fields in create payl
   const refused = await ask(page, "anna", "hooks.create", { name: "x", config: {} });
   expect(refused.error).toMatchObject({ code: "INVALID_REQUEST", message: "handler_type, event, and scope are required" });
   await go(page, "/hooks/new");
-  // The form has all three, and none can be empty.
+  // The form has all three, and none can be empty. A file can lack them: then it is said what to do, in the words of the table.
   await expect.poll(() => page.getByLabel("Event").inputValue()).not.toBe("");
   await expect.poll(() => page.getByLabel("Scope").inputValue()).not.toBe("");
   await expect.poll(() => page.getByRole("radio", { checked: true }).count()).toBe(1);
+  await go(page, "/hooks/import");
+  await page.getByLabel("Or paste it here").fill(JSON.stringify({ name: "x", config: {} }));
+  await expect.poll(() => page.getByRole("table", { name: "Records of the file" }).locator('tr[data-name="x"]').innerText()).toMatch(/refused/);
+  await expect.poll(() => page.locator("[data-cause=required]").innerText()).toMatch(/needs an event, a handler and a scope[\s\S]*Include all three: handler_type, event and scope/);
 });

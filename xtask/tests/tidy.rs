@@ -37,6 +37,7 @@ const CHECKS: &[Check] = &[
     ("module docs", sources::module_docs),
     ("file length", sources::file_length),
     ("unfinished work", sources::unfinished),
+    ("routes of a table", sources::routes_of_a_table),
     ("names that say nothing", sources::vague_names),
     ("lints with a reason", sources::lint_reasons),
     ("modules that nobody names", sources::orphans),

@@ -1026,9 +1026,9 @@ export type Methods = {
     readonly params: { readonly config?: HookInput; readonly hookId?: string; readonly sampleEvent?: SampleEvent; readonly dryRun?: boolean };
     readonly payload: { readonly result: HookTestResult };
   };
-  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end. */
+  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end. */
   readonly "hooks.history": {
-    readonly params: { readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
+    readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
   };
   /** Least role: admin; that it was read is recorded. */
@@ -1041,9 +1041,9 @@ export type Methods = {
     readonly params: { readonly event: CheckpointName; readonly agentId?: string; readonly toolName?: string; readonly toolInput?: { readonly [member: string]: unknown } };
     readonly payload: { readonly chain: readonly ChainLine[]; readonly configured: readonly ConfiguredChainLine[] };
   };
-  /** Least role: viewer; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
+  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
   readonly "hooks.changes": {
-    readonly params: { readonly hookId?: string; readonly limit?: number; readonly cursor?: string };
+    readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly changes: readonly HookChange[]; readonly nextCursor: string };
   };
   /** Least role: viewer; newest first, as far back as the change log tells. */

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
 import { zh } from "../words/zh.ts";
-import { causeOf, causeOfState, causeOfTest } from "./advice.ts";
+import { causeOf, causeOfState, causeOfTest, PATTERNS } from "./advice.ts";
 
 test.each([
   ['http handler: ssrf check: ssrf: loopback address "127.0.0.1"', "ssrf"],
@@ -27,18 +27,29 @@ test("an answer that is no JSON, a late one, and a hook that is off", () => {
   expect(causeOfState({ tripped_at: null, disabled_reason: "edition" })).toBe("edition");
 });
 
-test("the texts that causes are found by are the server's", () => {
-  const root = resolve(import.meta.dirname, "../../../crates");
-  const files = ["rules/src/record/setting.rs", "rules/src/record/rows.rs", "rules/src/record/handler.rs", "rules/src/record/typed.rs", "rules/src/record/draft.rs", "rules/src/handler/judge.rs", "rules/src/handler/judges.rs"];
-  const read = (file: string): string => {
-    try {
-      return readFileSync(`${root}/${file}`, "utf8");
-    } catch {
-      return "";
-    }
-  };
-  const source = files.map(read).join("\n");
-  expect(source).toContain("handler_type, event, and scope are required");
+/** Where the server says the text that a cause is known by, and how it says it: what a program puts in stands in braces. */
+const SAID: Readonly<Record<(typeof PATTERNS)[number][0], readonly (readonly [string, string, string])[]>> = {
+  ssrf: [
+    ["rules/src/record/handler.rs", "ssrf check: {why}", "ssrf check: ssrf: port 1 not allowed"],
+    ["egress/src/lib.rs", "ssrf: IP {0} is in a blocked range", "ssrf: IP 127.0.0.1 is in a blocked range"],
+    ["egress/src/lib.rs", 'ssrf: \\"{host}\\" resolved to blocked IP {ip}', 'ssrf: "a.example" resolved to blocked IP 10.0.0.1'],
+  ],
+  freeText: ["evaluator_no_tool_call", "evaluator_empty_response", "evaluator_wrong_tool", "evaluator_args_parse_error", "evaluator_invalid_decision"].map((text) => ["rules/src/reply/evaluator.rs", text, text] as const),
+  cap: [["rules/src/handler/judging.rs", "max_invocations_per_turn ({max_per_turn}) reached", "max_invocations_per_turn (5) reached"]],
+  budget: [["rules/src/handler/judging.rs", "tenant budget exceeded: {need}", "tenant budget exceeded: 3"]],
+  edition: [["rules/src/handler.rs", "command handler not allowed: hook.command_disabled_standard", "command handler not allowed: hook.command_disabled_standard"]],
+  required: [["rules/src/record/rows.rs", "handler_type, event, and scope are required", "handler_type, event, and scope are required"]],
+  tripped: [["domain/src/breaker.rs", "is off since {since}: circuit breaker, {THRESHOLD}", "is off since now: circuit breaker, 5"]],
+};
+
+test.each(PATTERNS.map(([cause]) => cause))("the texts that %s is known by are the server's", (cause) => {
+  expect(SAID[cause].length).toBeGreaterThan(0);
+  for (const [file, text, example] of SAID[cause]) {
+    // A text may be broken over lines, where a backslash swallows the blanks.
+    const source = readFileSync(resolve(import.meta.dirname, "../../../crates", file), "utf8").replaceAll(/\\\n\s*/g, "");
+    expect([file, text, source.includes(text)]).toEqual([file, text, true]);
+    expect([example, causeOf(example)]).toEqual([example, cause]);
+  }
 });
 
 test("every cause has its words in every language", () => {

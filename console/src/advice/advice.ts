@@ -3,7 +3,8 @@ import type { Execution, Hook, HookTestResult } from "../wire/types.ts";
 /** The causes of trouble that have a message of their own: what happened, why, and what to do. */
 export type Cause = "ssrf" | "freeText" | "tripped" | "edition" | "cap" | "budget" | "required" | "notJson" | "late";
 
-const PATTERNS: readonly (readonly [Cause, RegExp])[] = [
+/** By which texts of the server a cause is known. */
+export const PATTERNS = [
   ["ssrf", /ssrf|loopback|private address/i],
   ["freeText", /evaluator_(no_tool_call|empty_response|wrong_tool|args_parse_error|invalid_decision)/],
   ["cap", /max_invocations_per_turn \(\d+\) reached/],
@@ -11,7 +12,7 @@ const PATTERNS: readonly (readonly [Cause, RegExp])[] = [
   ["edition", /command_disabled_standard/],
   ["required", /handler_type, event, and scope are required/],
   ["tripped", /circuit breaker/],
-];
+] as const satisfies readonly (readonly [Cause, RegExp])[];
 
 /** The cause that a text of the server names. Pure. */
 export function causeOf(text: string | null | undefined): Cause | undefined {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 
 import { CHECKPOINTS, type TurnDetail, type TurnHook, type TurnLine, type TurnSpan } from "../wire/types.ts";
 import { MOMENTS, momentOf, pastOf } from "./moments.ts";
+import { pastEvents } from "./past.ts";
 
 const LINE: TurnLine = { turnId: "t", sessionKey: "k", agentId: "main", userId: "anna", subAgent: false, prompt: "hi", startedAt: "2026-01-01T00:00:00Z", endedAt: null, ending: "completed", calls: 1, blocked: 0, asked: 0, waiting: 0, faults: 0 };
 const hook = (checkpoint: TurnHook["checkpoint"], name: string): TurnHook => ({ name, family: "agent", checkpoint, ran: true, startMs: 0, durationMs: 1, verdict: "continue" });
@@ -42,4 +43,13 @@ test("a message is one, a model call and what is not there are none", () => {
   expect(pastOf(TURN, "m")).toMatchObject({ moment: "message", tool: "", input: undefined });
   expect(pastOf(TURN, "model:1")).toBeUndefined();
   expect(pastOf(TURN, "gone")).toBeUndefined();
+});
+
+test("of a turn its message and the calls whose arguments are kept can be asked about again, the last first", () => {
+  expect(pastEvents(TURN)).toMatchObject([
+    { turn: "t", row: "call:1:c", moment: "call", tool: "exec", input: { command: "ls" }, text: undefined },
+    { turn: "t", row: "m", moment: "message", text: "hi" },
+  ]);
+  expect(pastEvents({ ...TURN, spans: [] })).toMatchObject([{ row: undefined, moment: "message", text: "hi" }]);
+  expect(pastEvents({ ...TURN, turn: { ...LINE, prompt: null }, spans: [] })).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
 
@@ -8,10 +8,12 @@ import { CodeField } from "../ui/code-field.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useAgents } from "../wire/queries.ts";
+import { useAgents, useTenants } from "../wire/queries.ts";
+import { hasSession } from "../wire/session.ts";
 import type { CheckpointName, JsonObject, Params } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { ChoosePast } from "./choose-past.tsx";
 import { ALL_MOMENTS, hasTool, MOMENTS, type Moment, type Past, pastOf } from "./moments.ts";
 import { type AskedAt, Rows } from "./rows.tsx";
 
@@ -95,11 +97,36 @@ function useChain(asked: Question | undefined): ReturnType<typeof useQuery<reado
   });
 }
 
+/** In which tenant it is asked: an owner goes to another one, and asks there. */
+function TenantChoice() {
+  const words = useWords().chain;
+  const { me, goTo } = useWire();
+  const may = useMay("owner") && hasSession();
+  const open = (useTenants().data ?? []).filter(({ enabled }) => enabled);
+  const go = useMutation({ mutationFn: goTo });
+  return may && open.length > 1 ? (
+    <Field label={words.tenantLabel} hint={words.tenantHint}>
+      {(about) => (
+        <>
+          <Select {...about} value={me.tenant_slug} disabled={go.isPending} onChange={(change) => go.mutate(change.target.value)}>
+            {open.map(({ id, slug, name }) => (
+              <option key={id} value={slug}>
+                {name || slug}
+              </option>
+            ))}
+          </Select>
+          {go.error !== null && <Problem error={go.error} />}
+        </>
+      )}
+    </Field>
+  ) : (
+    <p className="text-muted">{words.tenant(me.tenant_name || me.tenant_slug)}</p>
+  );
+}
+
 function Chain({ asked, past, about, above }: { asked: Question | undefined; past: Past | undefined; about: string; above?: ReactNode }) {
   const words = useWords();
   const navigate = useNavigate();
-  const { me } = useWire();
-  const isOwner = useMay("owner");
   const agents = useAgents().data ?? [];
   const [moment, setMoment] = useState<Moment>(asked?.moment ?? "call");
   const [agent, setAgent] = useState(asked?.agent ?? "");
@@ -132,14 +159,8 @@ function Chain({ asked, past, about, above }: { asked: Question | undefined; pas
       <div className="grid grid-cols-[320px_minmax(0,1fr)] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form className="flex flex-col gap-3" onSubmit={ask}>
-            <p className="text-muted">
-              {words.chain.tenant(me.tenant_name || me.tenant_slug)}{" "}
-              {isOwner && (
-                <Link to="/settings/tenants" className="text-accent underline">
-                  {words.chain.otherTenant}
-                </Link>
-              )}
-            </p>
+            <TenantChoice />
+            <ChoosePast wanted={({ row }) => row !== undefined} choose={({ turn, row }) => void navigate({ to: "/chain", search: { turn, row } as never })} />
             <Field label={words.hooks.fields.event}>
               {(about) => (
                 <Select {...about} value={moment} onChange={(change) => setMoment(ALL_MOMENTS.find((one) => one === change.target.value) ?? moment)}>

@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
-import { ChooseAgent, ChooseHook, ChooseSession } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants, EVERY_TENANT } from "../ui/choose.tsx";
 import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";
@@ -11,6 +11,7 @@ import { Sign } from "../ui/sign.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
+import { useTenantNames } from "../wire/queries.ts";
 import { DECISIONS, EVENTS, FAULTS, type Execution, type Params, type Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -24,9 +25,13 @@ const HEIGHT = { wide: 33, narrow: 69 };
 type Query = Params<"hooks.history">;
 
 /** The filters that stand in the address. */
-function useQueryOfAddress(hookId: string | undefined): { query: Query; span: string } {
+function useQueryOfAddress(hookId: string | undefined): { query: Query; span: string; everywhere: boolean } {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  const { me } = useWire();
+  const everywhere = search["tenant"] === EVERY_TENANT;
   const asked = JSON.stringify({
+    // An owner sees every tenant's: those of the own one, unless they ask for all, or for a hook of whichever.
+    tenantId: me.is_owner && !everywhere && hookId === undefined && search["hook"] === undefined ? me.tenant_id : undefined,
     hookId: hookId ?? search["hook"],
     event: EVENTS.find((one) => one === search["event"]),
     decision: DECISIONS.find((one) => one === search["decision"]),
@@ -34,7 +39,7 @@ function useQueryOfAddress(hookId: string | undefined): { query: Query; span: st
     sessionId: search["session"],
     agentId: search["agent"],
   });
-  return { span: search["span"] ?? "", query: useMemo(() => JSON.parse(asked) as Query, [asked]) };
+  return { everywhere, span: search["span"] ?? "", query: useMemo(() => JSON.parse(asked) as Query, [asked]) };
 }
 
 const rowsOf = ({ executions }: Payload<"hooks.history">): readonly Execution[] => executions;
@@ -44,8 +49,9 @@ const idOf = ({ id }: Execution): string => id;
 export function ExecutionList({ hookId, to, params }: { hookId?: string; to: string; params?: Record<string, string> }) {
   const words = useWords().executions;
   const { connection } = useWire();
-  const { query, span } = useQueryOfAddress(hookId);
+  const { query, span, everywhere } = useQueryOfAddress(hookId);
   useListKeys();
+  const tenants = useTenantNames();
   // A cursor belongs to its question, so the moment at which a span began stays the same while pages come.
   const since = useMemo(() => (isSpan(span) ? beginOf(span) : undefined), [span]);
   const list = usePaged(
@@ -56,15 +62,15 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   const newer = useLive(query, list.rows);
   return (
     <div>
-      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} to={to} params={params} />
+      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} to={to} params={params} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
-        {(row) => <Row row={row} showHook={hookId === undefined} />}
+        {(row) => <Row row={row} showHook={hookId === undefined} tenant={everywhere ? tenants.get(row.tenant_id) : undefined} />}
       </PagedList>
     </div>
   );
 }
 
-function Filters({ hookId, gone, query, span, to, params }: { hookId: string | undefined; gone: string | undefined; query: Query; span: string; to: string; params: Record<string, string> | undefined }) {
+function Filters({ hookId, gone, query, span, everywhere, to, params }: { hookId: string | undefined; gone: string | undefined; query: Query; span: string; everywhere: boolean; to: string; params: Record<string, string> | undefined }) {
   const words = useWords();
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
@@ -99,12 +105,13 @@ function Filters({ hookId, gone, query, span, to, params }: { hookId: string | u
       </Select>
       <ChooseAgent by="uuid" className={FILTER} value={query.agentId ?? ""} choose={(to) => set("agent", to)} />
       <ChooseSession className={FILTER} value={query.sessionId ?? ""} choose={(to) => set("session", to)} />
+      {hookId === undefined && <ChooseTenants className={FILTER} value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />}
       <SpanSelect className={FILTER} span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
     </div>
   );
 }
 
-function Row({ row, showHook }: { row: Execution; showHook: boolean }) {
+function Row({ row, showHook, tenant }: { row: Execution; showHook: boolean; tenant: string | undefined }) {
   const words = useWords();
   return (
     <Link
@@ -123,6 +130,7 @@ function Row({ row, showHook }: { row: Execution; showHook: boolean }) {
         {showHook && <span className="font-medium">{row.hook_name || row.hook_id} </span>}
         {row.tool_name !== null && <code>{row.tool_name}</code>}
         {!showHook && row.tool_name === null && <code>{row.event}</code>}
+        {tenant !== undefined && <span className="text-small text-muted"> · {tenant}</span>}
       </span>
       <span className="truncate text-muted max-sm:col-span-2">
         <SaidText text={row.reason ?? row.error ?? ""} />

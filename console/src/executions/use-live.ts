@@ -16,6 +16,7 @@ const LOOKED_AT = 200;
 /** Whether an execution is one of those that a list shows. Pure. */
 export function isOf(row: Execution, query: Query): boolean {
   return (
+    (query.tenantId === undefined || row.tenant_id === query.tenantId) &&
     (query.hookId === undefined || row.hook_id === query.hookId) &&
     (query.event === undefined || row.event === query.event) &&
     (query.decision === undefined || row.decision === query.decision) &&

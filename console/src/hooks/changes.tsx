@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { ChooseHook } from "../ui/choose.tsx";
+import { ChooseHook, ChooseTenants, EVERY_TENANT } from "../ui/choose.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
@@ -10,7 +10,7 @@ import { usePaged } from "../wire/paged.ts";
 import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { useHooks } from "../wire/queries.ts";
+import { useHooks, useTenantNames } from "../wire/queries.ts";
 import { because, changed, owesReason, wordOf } from "./changed.ts";
 import { labelsOf } from "./state.ts";
 
@@ -26,14 +26,20 @@ export function ChangesPage() {
   const words = useWords();
   const { connection } = useWire();
   const navigate = useNavigate();
-  const hook = (useSearch({ strict: false }) as Record<string, string | undefined>)["hook"] ?? "";
+  const { me } = useWire();
+  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
+  const hook = search["hook"] ?? "";
+  const everywhere = search["tenant"] === EVERY_TENANT;
+  const tenants = useTenantNames();
+  // An owner sees every tenant's.
+  const about = hook !== "" ? { hookId: hook } : me.is_owner && !everywhere ? { tenantId: me.tenant_id } : {};
   const [came, setCame] = useState(0);
   useListKeys();
   useEvent("hooks.changed", ({ hookId }) => (hook === "" || hook === hookId) && setCame((so) => so + 1));
   const list = usePaged(
-    ["changes", hook],
+    ["changes", about],
     async (cursor) => {
-      const page = await connection.request("hooks.changes", { limit: A_PAGE, ...(hook === "" ? {} : { hookId: hook }), ...(cursor === undefined ? {} : { cursor }) });
+      const page = await connection.request("hooks.changes", { limit: A_PAGE, ...about, ...(cursor === undefined ? {} : { cursor }) });
       if (cursor === undefined) {
         setCame(0);
       }
@@ -41,20 +47,22 @@ export function ChangesPage() {
     },
     rowsOf,
   );
+  const set = (name: string, value: string): void => void navigate({ to: "/hooks/changes", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
   return (
     <Page>
       <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
-      <div className="mb-3">
-        <ChooseHook known={list.rows[0]?.hook_name ?? undefined} value={hook} choose={(to) => void navigate({ to: "/hooks/changes", search: { hook: to === "" ? undefined : to } as never, replace: true })} />
+      <div className="mb-3 flex flex-wrap gap-2">
+        <ChooseHook known={list.rows[0]?.hook_name ?? undefined} value={hook} choose={(to) => set("hook", to)} />
+        <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
       </div>
       <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
-        {(change) => <ChangeRow change={change} />}
+        {(change) => <ChangeRow change={change} tenant={everywhere ? tenants.get(change.tenant_id) : undefined} />}
       </PagedList>
     </Page>
   );
 }
 
-function ChangeRow({ change }: { change: HookChange }) {
+function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | undefined }) {
   const words = useWords();
   const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
   // Which way it was switched is said already.
@@ -75,7 +83,10 @@ function ChangeRow({ change }: { change: HookChange }) {
           </>
         )}
       </span>
-      <span className="truncate max-sm:order-3 max-sm:col-span-2">{words.overview.did(wordOf(change, words.overview.actions), change.actor)}</span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">
+        {words.overview.did(wordOf(change, words.overview.actions), change.actor)}
+        {tenant !== undefined && <span className="text-small text-muted"> · {tenant}</span>}
+      </span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
         {change.version > 0 && words.rules.versions.version(change.version)}
         {settings.map((name, at) => (

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 
+import { useAgents } from "../wire/queries.ts";
+import type { MatcherCheck } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 
@@ -10,31 +12,52 @@ const QUIET_MS = 300;
 /** Most tools that are named. */
 const NAMED = 8;
 
+interface Asked {
+  readonly matcher: string;
+  readonly condition: string;
+  /** The agents that it is about, by their names; none means all. */
+  readonly agents: readonly string[];
+}
+
+/** The tools of all `checks`, each once: a matcher is about the tools of several agents. Pure. */
+export function together(checks: readonly MatcherCheck[]): MatcherCheck | null {
+  const [first] = checks;
+  return first === undefined ? null : { ...first, matches: [...new Set(checks.flatMap(({ matches }) => matches))].sort() };
+}
+
 /** What the server says of a matcher and a condition while they are typed. Nothing is run. */
-export function Check({ matcher, condition }: { matcher: string; condition: string }) {
+export function Check({ matcher, condition, agents }: { matcher: string; condition: string; agents: readonly string[] }) {
   const words = useWords().rules.check;
   const { connection } = useWire();
   const may = useMay("operator");
-  const [asked, setAsked] = useState({ matcher, condition });
+  const names = (useAgents().data ?? []).filter(({ uuid }) => agents.includes(uuid)).map(({ id }) => id);
+  const typed = JSON.stringify({ matcher, condition, agents: names } satisfies Asked);
+  const [asked, setAsked] = useState(typed);
   useEffect(() => {
-    const timer = setTimeout(() => setAsked({ matcher, condition }), QUIET_MS);
+    const timer = setTimeout(() => setAsked(typed), QUIET_MS);
     return () => clearTimeout(timer);
-  }, [matcher, condition]);
-  const wanted = asked.matcher !== "" || asked.condition !== "";
+  }, [typed]);
+  const about = useMemo(() => JSON.parse(asked) as Asked, [asked]);
+  const wanted = about.matcher !== "" || about.condition !== "";
   const found = useQuery({
-    queryKey: ["check", asked],
-    queryFn: () => connection.request("hooks.check", { ...(asked.matcher === "" ? {} : { matcher: asked.matcher }), ...(asked.condition === "" ? {} : { condition: asked.condition }) }),
+    queryKey: ["check", about],
+    queryFn: async () => {
+      const what = { ...(about.matcher === "" ? {} : { matcher: about.matcher }), ...(about.condition === "" ? {} : { condition: about.condition }) };
+      const checks = await Promise.all((about.agents.length === 0 ? [undefined] : about.agents).map((agentId) => connection.request("hooks.check", { ...what, ...(agentId === undefined ? {} : { agentId }) })));
+      return { about, matcher: together(checks.flatMap((one) => one.matcher ?? [])), condition: checks[0]?.condition ?? null };
+    },
     enabled: may && wanted,
     retry: false,
     placeholderData: (before) => before,
   }).data;
   const { matcher: tools, condition: cel } = (wanted ? found : undefined) ?? { matcher: null, condition: null };
   const named = tools?.matches.slice(0, NAMED).join(", ") ?? "";
+  const whose = found?.about.agents.join(", ") ?? "";
   return (
     <div role="status" className="text-small" data-testid="check">
       {tools !== null && (
         <p className={tools.ok ? "text-muted" : "text-block"}>
-          {tools.ok ? (tools.matches.length === 0 ? words.noTool : words.matches(tools.matches.length, named, tools.matches.length > NAMED)) : tools.error}
+          {tools.ok ? (tools.matches.length === 0 ? words.noTool(whose) : words.matches(tools.matches.length, named, tools.matches.length > NAMED, whose)) : tools.error}
         </p>
       )}
       {cel !== null && (

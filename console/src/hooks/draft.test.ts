@@ -67,13 +67,25 @@ test("what counts where nothing answers goes with the kind of event", () => {
 
 test("the bounds of forms are the server's", () => {
   const root = resolve(import.meta.dirname, "../../../crates/rules/src");
-  const source = readFileSync(`${root}/record.rs`, "utf8") + readFileSync(`${root}/record/secret.rs`, "utf8");
+  const source = readFileSync(`${root}/record.rs`, "utf8") + readFileSync(`${root}/record/secret.rs`, "utf8") + readFileSync(`${root}/record/config.rs`, "utf8");
   const value = (name: string): number => {
     const text = new RegExp(`const ${name}: \\w+ = ([\\d_ *]+);`).exec(source)?.[1] ?? "";
     return text.split("*").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1);
   };
-  for (const name of ["MAX_NAME_CHARS", "MAX_TEMPLATE_BYTES", "MAX_COMMAND_BYTES", "MAX_SOURCE_BYTES", "MAX_TIMEOUT_MS", "DEFAULT_TIMEOUT_MS"] as const) {
+  for (const name of ["MAX_NAME_CHARS", "MAX_TEMPLATE_BYTES", "MAX_COMMAND_BYTES", "MAX_SOURCE_BYTES", "MAX_INVOCATIONS", "MAX_TIMEOUT_MS", "DEFAULT_TIMEOUT_MS"] as const) {
     expect([name, bounds[name]]).toEqual([name, value(name)]);
   }
   expect(source).toContain(`const MASK: &str = "${bounds.MASK}"`);
+});
+
+test.each([
+  ["1", true],
+  ["100", true],
+  ["0", false],
+  ["101", false],
+  ["1.5", false],
+  ["five", false],
+  ["", false],
+])("%s calls per turn: %s", (text, is) => {
+  expect(bounds.isBetween(text, 1, bounds.MAX_INVOCATIONS)).toBe(is);
 });

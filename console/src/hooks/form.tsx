@@ -6,7 +6,7 @@ import { useAgents } from "../wire/queries.ts";
 import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
+import { isBetween, MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
 import { Check } from "./check.tsx";
 import { atEvent, type Draft } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
@@ -128,7 +128,7 @@ function HandlerChoice({ form: { register, control } }: { form: Form }) {
 
 function Conditions({ form: { register, control } }: { form: Form }) {
   const words = useWords().hooks;
-  const [matcher, condition] = useWatch({ control, name: ["matcher", "condition"] });
+  const [matcher, condition, scope, agents] = useWatch({ control, name: ["matcher", "condition", "scope", "agents"] });
   return (
     <>
       <Field label={words.fields.matcher} hint={words.hints.matcher}>
@@ -137,7 +137,7 @@ function Conditions({ form: { register, control } }: { form: Form }) {
       <Field label={words.fields.condition} hint={words.hints.condition}>
         {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.command) > 80'} {...register("condition")} />}
       </Field>
-      <Check matcher={matcher} condition={condition} />
+      <Check matcher={matcher} condition={condition} agents={scope === "agent" ? agents : []} />
     </>
   );
 }
@@ -146,10 +146,7 @@ function Limits({ form: { register, formState, control }, isNew }: { form: Form;
   const words = useWords().hooks;
   const event = useWatch({ control, name: "event" });
   const { errors } = formState;
-  const between = (low: number, high: number) => (text: string) => {
-    const value = Number(text);
-    return (text.trim() !== "" && Number.isInteger(value) && value >= low && value <= high) || words.between(low, high);
-  };
+  const between = (low: number, high: number) => (text: string) => isBetween(text, low, high) || words.between(low, high);
   const fallbacks = (
     <>
       <option value="block">{words.fallbacks.block}</option>

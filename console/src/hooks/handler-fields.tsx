@@ -4,7 +4,7 @@ import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { Area, Check, Field, Input } from "../ui/field.tsx";
 import { useWords } from "../words/use-words.ts";
-import { bytes, MAX_COMMAND_BYTES, MAX_SOURCE_BYTES, MAX_TEMPLATE_BYTES } from "./bounds.ts";
+import { bytes, isBetween, MAX_COMMAND_BYTES, MAX_INVOCATIONS, MAX_SOURCE_BYTES, MAX_TEMPLATE_BYTES } from "./bounds.ts";
 import { type Draft, isKept } from "./draft.ts";
 
 type Form = UseFormReturn<Draft>;
@@ -118,8 +118,8 @@ function PromptFields({ form: { register, formState } }: { form: Form }) {
         <Field label={words.fields.provider} hint={words.hints.provider}>
           {(about) => <Input {...about} {...register("provider")} />}
         </Field>
-        <Field label={words.fields.invocations} hint={words.hints.invocations}>
-          {(about) => <Input {...about} type="number" min={1} max={100} placeholder="5" {...register("invocations")} />}
+        <Field label={words.fields.invocations} hint={words.hints.invocations} error={errors.invocations?.message}>
+          {(about) => <Input {...about} inputMode="numeric" placeholder="5" {...register("invocations", { validate: (text) => text.trim() === "" || isBetween(text, 1, MAX_INVOCATIONS) || words.between(1, MAX_INVOCATIONS) })} />}
         </Field>
       </div>
       <Check label={words.fields.ignoreInjection} hint={words.hints.ignoreInjection} {...register("ignoreInjection")} />

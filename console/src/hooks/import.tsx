@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
 import { causeOf } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
 import { Button } from "../ui/button.tsx";
 import { Area, Check as Tick, Field, Input } from "../ui/field.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
@@ -88,6 +89,9 @@ function differenceIn(said: string, { rules: { imports: words } }: Words): strin
   return parts === undefined ? said : words.differs(parts.path, side(parts.here), side(parts.file));
 }
 
+/** Whether a record lacks what says where it acts and what answers. */
+const lacksPlace = ({ of }: Line): boolean => of.is === "refused" && of.refusal.why === "missing" && /\b(event|handler_type|scope)\b/.test(of.refusal.text);
+
 /** A refusal in words: a known cause with what to do about it. */
 function refusalIn(said: string, { advice }: Words): string {
   const cause = causeOf(said);
@@ -162,6 +166,7 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
           </Row>
         ))}
       </Table>
+      <AdviceNote cause={lines.some(lacksPlace) ? "required" : undefined} />
       {act.error !== null && (
         <>
           <p className="mt-4 font-medium">{words.nothingWritten}</p>

@@ -74,7 +74,7 @@ export function NewHookPage() {
             </div>
           </form>
         </Card>
-        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(began.with)} />
+        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(began.with, words)} />
       </div>
     </Page>
   );

@@ -52,6 +52,9 @@ export function HookPage() {
 
 const TAB = "border-b-2 border-transparent py-1 text-muted data-[state=active]:border-accent data-[state=active]:font-semibold data-[state=active]:text-text max-sm:min-h-11";
 
+/** The server takes no longer reason to switch off: the row of the hook has it. */
+const MAX_OFF_REASON_CHARS = 32;
+
 function OneHook({ hook }: { hook: Hook }) {
   const words = useWords();
   const navigate = useNavigate();
@@ -146,6 +149,7 @@ function Actions({ hook }: { hook: Hook }) {
       observer: words.offObserver,
       action: words.switchOff,
       hint: words.offReasonHint,
+      most: MAX_OFF_REASON_CHARS,
       act: (reason: string) => connection.request("hooks.toggle", { hookId: hook.id, enabled: false, reason }).then(fresh),
     },
     delete: {
@@ -154,6 +158,7 @@ function Actions({ hook }: { hook: Hook }) {
       observer: words.deleteObserver,
       action: words.delete,
       hint: words.deleteReasonHint,
+      most: undefined,
       act: async (reason: string) => {
         await connection.request("hooks.delete", { hookId: hook.id, reason });
         await navigate({ to: "/hooks" });
@@ -176,7 +181,7 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint}>
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint} reasonMost={sure.most}>
         {asks === "delete" && instead.length > 0 && <p className="mb-2">{words.asksStay(instead.map((rule) => rule.name))}</p>}
       </Confirm>
     </>

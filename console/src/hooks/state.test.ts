@@ -46,7 +46,7 @@ test.each([
 
 test("with nothing but what is shipped nobody has put a hook here yet", () => {
   const shipped = rule("pii-redactor", { source: "builtin" });
-  expect(lacksOwn([shipped], [configured("text", "skill", "armed")])).toBe(true);
+  expect(lacksOwn([shipped], [configured("text", "skill", "armed"), configured("ask", "native", "armed")])).toBe(true);
   expect(lacksOwn([shipped, rule("own", { source: "user" })], [])).toBe(false);
   expect(lacksOwn([shipped], [configured("guard", "process", "armed")])).toBe(false);
 });

@@ -1,5 +1,7 @@
 import type { ConfiguredHook, GuardState, Hook, HookCountsAt } from "../wire/types.ts";
 
+export { labelsOf } from "../wire/labels.ts";
+
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
 
@@ -31,9 +33,9 @@ export function counted(rules: readonly Hook[], configured: readonly ConfiguredH
   return { all: stands.length, on: stands.filter((one) => one === "on").length, tripped: stands.filter((one) => one === "tripped").length };
 }
 
-/** Whether nobody has put a hook here yet: what is shipped stands here from the beginning, and is off at first. Pure. */
+/** Whether nobody has put a hook here yet: what is shipped stands here from the beginning, and what an agent asks about is a setting of it. Pure. */
 export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: readonly Pick<ConfiguredHook, "family">[]): boolean =>
-  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family === "skill");
+  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family !== "process");
 
 /** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
@@ -45,15 +47,6 @@ export const asksInstead = (hook: Pick<Hook, "id" | "name">, rules: readonly Hoo
 export const nameInstead = (hook: Pick<Hook, "id" | "name">): string => `ask instead of ${hook.name || hook.id}`.slice(0, MAX_NAME);
 
 const MAX_NAME = 255;
-
-/** What hooks are called beside each other: those that share a name have their event, too. Pure. */
-export function labelsOf(hooks: readonly Pick<Hook, "id" | "name" | "event">[]): ReadonlyMap<string, { readonly name: string; readonly event: string | undefined }> {
-  const times = new Map<string, number>();
-  for (const { name } of hooks) {
-    times.set(name, (times.get(name) ?? 0) + 1);
-  }
-  return new Map(hooks.map(({ id, name, event }) => [id, { name: name || id, event: name !== "" && (times.get(name) ?? 0) > 1 ? event : undefined }]));
-}
 
 /** What hooks did lately, by the checkpoint and the name. */
 export type Lately = ReadonlyMap<string, HookCountsAt>;

@@ -18,7 +18,7 @@ test.each(Object.entries({ en, "zh-CN": zh }).flatMap(([language, words]) => TEM
 
 /** What a script of a template says about an event of its own. */
 function said(template: Template): Record<string, unknown> {
-  const { input, text } = tryOutOf(template);
+  const { input, text } = tryOutOf(template, en);
   const { command = "" } = JSON.parse(input) as { command?: string };
   const argv = command.split(" ");
   const event = { rawInput: text, shell: { commands: [{ name: argv[0], argv }], outside: argv.filter((word) => word.startsWith("/")) } };
@@ -31,8 +31,8 @@ test("each template is tried with an event that it stops, changes or adds to", (
   expect(said("outside")["decision"]).toBe("ask");
   expect(said("keys")["updatedInput"]).toEqual({ rawInput: "My key is [KEY], please use it." });
   expect(said("context")["additionalContext"]).toContain("main branch");
-  expect(tryOutOf("judge").input).toContain("rm -rf");
-  expect(tryOutOf(undefined)).toBe(ANY_EVENT);
+  expect(tryOutOf("judge", en).input).toContain("rm -rf");
+  expect(tryOutOf(undefined, en)).toBe(ANY_EVENT);
 });
 
 test("an address names a template, or none", () => {

@@ -76,19 +76,19 @@ const tryOut = (input: object, text: string): TryOut => ({ input: JSON.stringify
 export const ANY_EVENT: TryOut = tryOut({ command: "ls" }, "");
 
 /** An event that a template is about: where it decides, one that it stops. Pure. */
-export function tryOutOf(template: Template | undefined): TryOut {
+export function tryOutOf(template: Template | undefined, { rules }: Words): TryOut {
   switch (template) {
     case "forcePush":
       return tryOut({ command: "git push --force origin main" }, "");
     case "outside":
       return tryOut({ command: "cat /etc/hosts" }, "");
     case "keys":
-      return tryOut({}, "My key is sk-aaaabbbbccccddddeeee, please use it.");
+      return tryOut({}, rules.tryOuts.keys("sk-aaaabbbbccccddddeeee"));
     case "judge":
       return tryOut({ command: "rm -rf /srv/data" }, "");
     case "context":
     case "notify":
-      return tryOut({}, "Which branch do I work on?");
+      return tryOut({}, rules.tryOuts.context);
     case undefined:
       return ANY_EVENT;
   }

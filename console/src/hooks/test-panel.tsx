@@ -1,6 +1,8 @@
-import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useId, useState } from "react";
 
+import { ChoosePast } from "../chain/choose-past.tsx";
+import type { PastEvent } from "../chain/past.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { JsonDiff } from "../ui/diff.tsx";
@@ -13,6 +15,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { causeOf, causeOfTest } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
+import { isTyped, skeletonOf } from "./skeletons.ts";
 import { ANY_EVENT, type TryOut } from "./templates.ts";
 
 interface Sample {
@@ -20,7 +23,13 @@ interface Sample {
   readonly text: string;
 }
 
-/** Runs a hook with a made-up event: the handler for real, nothing recorded. */
+/** The tools that hooks can be asked about here. */
+function useTools(): readonly string[] {
+  const { connection } = useWire();
+  return useQuery({ queryKey: ["check", "tools"], queryFn: async () => (await connection.request("hooks.check", {})).tools, staleTime: Infinity }).data ?? [];
+}
+
+/** Runs a hook with an event that is made up, or that happened: the handler for real, nothing recorded. */
 export function TestPanel({ event, what, first = ANY_EVENT }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
   const words = useWords().test;
   const { connection } = useWire();
@@ -29,6 +38,23 @@ export function TestPanel({ event, what, first = ANY_EVENT }: { event: Checkpoin
   const [input, setInput] = useState(first.input);
   const [text, setText] = useState(first.text);
   const [bad, setBad] = useState<string>();
+  const tools = useTools();
+  const list = useId();
+  const chooseTool = (to: string): void => {
+    setTool(to);
+    // What somebody typed stays; what was only there to begin with makes room.
+    if (tools.includes(to) && !isTyped(input)) {
+      setInput(skeletonOf(to));
+    }
+  };
+  const take = (past: PastEvent): void => {
+    if (past.moment === "message") {
+      setText(past.text ?? "");
+    } else {
+      setTool(past.tool);
+      setInput(JSON.stringify(past.input, null, 2));
+    }
+  };
   const test = useMutation({
     mutationFn: async (sample: Sample): Promise<{ result: HookTestResult; sample: Sample }> => {
       const sampleEvent: SampleEvent = hasTool ? { toolName: tool, toolInput: sample.input } : { rawInput: sample.text };
@@ -54,9 +80,17 @@ export function TestPanel({ event, what, first = ANY_EVENT }: { event: Checkpoin
       <h2 className="font-semibold">{words.title}</h2>
       <p className="mb-3 text-small text-muted">{words.about}</p>
       <div className="flex flex-col gap-3">
+        {(hasTool || event === "user_prompt_submit") && <ChoosePast wanted={({ moment }) => moment === (hasTool ? "call" : "message")} choose={take} />}
         {hasTool ? (
           <>
-            <Field label={words.tool}>{(about) => <Input {...about} className="font-mono" value={tool} onChange={(change) => setTool(change.target.value)} />}</Field>
+            <Field label={words.tool} hint={words.toolHint}>
+              {(about) => <Input {...about} list={list} className="font-mono" value={tool} onChange={(change) => chooseTool(change.target.value)} />}
+            </Field>
+            <datalist id={list}>
+              {tools.map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
             <div>
               <p className="mb-1 font-medium">{words.input}</p>
               <CodeField language="json" label={words.input} value={input} onChange={setInput} />
@@ -95,6 +129,7 @@ function Result({ result, sample, hasTool }: { result: HookTestResult; sample: S
     [words.condition, result.celError ?? (result.celResult === undefined ? undefined : result.celResult ? words.isTrue : words.isFalse)],
     [words.status, result.statusCode],
     [words.error, result.error],
+    [words.kind, result.fault === undefined ? undefined : (all.turns.faults[result.fault as keyof typeof all.turns.faults] ?? result.fault)],
     [words.injection, result.injectionDetected === undefined ? undefined : result.injectionDetected ? words.yes : words.no],
     [words.model, result.model],
     [words.tokens, result.tokens],

@@ -1,24 +1,30 @@
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useContext, useId, useState } from "react";
 
+import { newKey } from "../chat/session-key.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
-import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
-import { useMay } from "../wire/use-wire.ts";
-import { useWords } from "../words/use-words.ts";
+import { useAgents, useConfigured, useHooks, useSessions } from "../wire/queries.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
+import { PreferencesContext } from "./preferences.ts";
 
 interface Found {
   readonly id: string;
   readonly name: string;
   readonly kind: string;
-  readonly to: string;
+  /** Where it leads, or what it does. */
+  readonly does: string | (() => void);
 }
 
 /** Most of what is found that is shown. */
 const SHOWN = 12;
+/** How many of the newest turns can be found. */
+const TURNS = 100;
 
-/** Finds pages, hooks, conversations and agents by their names. */
+/** Finds pages, hooks, turns, conversations, agents and actions by their names. */
 export function Finder({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords();
   return (
@@ -28,18 +34,16 @@ export function Finder({ open, onClose }: { open: boolean; onClose: () => void }
   );
 }
 
-function useEverything(): Found[] {
+function usePages(): Found[] {
   const words = useWords();
-  const mayCreate = useMay("admin");
+  const approves = useMay("operator");
+  const admin = useMay("admin");
   const owner = useMay("owner");
-  const hooks = useHooks().data ?? [];
-  const sessions = useSessions().data ?? [];
-  const agents = useAgents().data ?? [];
-  const page = (to: string, name: string): Found => ({ id: to, name, kind: words.find.page, to });
+  const page = (does: string, name: string): Found => ({ id: does, name, kind: words.find.page, does });
   return [
     page("/", words.pages.overview),
     page("/chat", words.pages.chat),
-    page("/approvals", words.pages.approvals),
+    ...(approves ? [page("/approvals", words.pages.approvals)] : []),
     page("/hooks", words.pages.hooks),
     page("/hooks/changes", words.rules.changes.title),
     page("/turns", words.pages.turns),
@@ -47,12 +51,54 @@ function useEverything(): Found[] {
     page("/chain", words.pages.chain),
     page("/health", words.pages.health),
     page("/settings", words.pages.settings),
-    ...(["members", "keys"] as const).filter(() => mayCreate).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
+    ...(["members", "keys"] as const).filter(() => admin).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
     ...(["tenants", "webhooks"] as const).filter(() => owner).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
-    ...(mayCreate ? [{ id: "new-hook", name: words.hooks.create, kind: words.find.action, to: "/hooks/new" }, { id: "import", name: `${words.rules.imports.title}: ${words.pages.hooks}`, kind: words.find.action, to: "/hooks/import" }] : []),
-    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, to: `/hooks/${hook.id}` })),
-    ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, to: `/chat/${encodeURIComponent(one.key)}` })),
-    ...agents.map((agent) => ({ id: `agent ${agent.id}`, name: agent.id, kind: words.find.agent, to: `/chain?agent=${encodeURIComponent(agent.id)}` })),
+  ];
+}
+
+function useActions(): Found[] {
+  const words = useWords();
+  const preferences = useContext(PreferencesContext);
+  const language = useLanguage();
+  const { signOut } = useWire();
+  const talks = useMay("operator");
+  const admin = useMay("admin");
+  const owner = useMay("owner");
+  const [agent] = useAgents().data ?? [];
+  const action = (id: string, name: string, does: Found["does"]): Found => ({ id: `action ${id}`, name, kind: words.find.action, does });
+  return [
+    ...(talks && agent !== undefined ? [action("talk", words.find.talk, `/chat/${encodeURIComponent(newKey(agent.id, crypto.randomUUID().slice(0, 8)))}`)] : []),
+    ...(admin ? [action("new hook", words.hooks.create, "/hooks/new"), action("import", `${words.rules.imports.title}: ${words.pages.hooks}`, "/hooks/import")] : []),
+    action("export", `${words.rules.imports.export}: ${words.pages.hooks}`, "/hooks"),
+    ...(owner ? [action("doctor", words.health.doctor.run, "/health")] : []),
+    ...(["auto", "light", "dark"] as const).filter((scheme) => scheme !== preferences?.scheme).map((scheme) => action(scheme, words.schemes[scheme], () => preferences?.setScheme(scheme))),
+    ...(["en", "zh-CN"] as const).filter((one) => one !== language).map((one) => action(one, words.languages[one], () => preferences?.setLanguage(one))),
+    action("sign out", words.frame.signOut, signOut),
+  ];
+}
+
+/** The newest turns, each by what somebody said. */
+function useTurns(): Found[] {
+  const words = useWords();
+  const { connection } = useWire();
+  const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS })).turns }).data ?? [];
+  return turns.map(({ turnId, prompt, agentId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: words.find.turn, does: `/turns/${turnId}` }));
+}
+
+function useEverything(): Found[] {
+  const words = useWords();
+  const hooks = useHooks().data ?? [];
+  const configured = [...new Set((useConfigured().data ?? []).map(({ name }) => name))];
+  const sessions = useSessions().data ?? [];
+  const agents = useAgents().data ?? [];
+  return [
+    ...usePages(),
+    ...useActions(),
+    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, does: `/hooks/${hook.id}` })),
+    ...configured.map((name) => ({ id: `configured ${name}`, name, kind: words.find.hook, does: `/hooks?q=${encodeURIComponent(name)}` })),
+    ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, does: `/chat/${encodeURIComponent(one.key)}` })),
+    ...useTurns(),
+    ...agents.map((agent) => ({ id: `agent ${agent.id}`, name: agent.id, kind: words.find.agent, does: `/chain?agent=${encodeURIComponent(agent.id)}` })),
   ];
 }
 
@@ -64,11 +110,15 @@ function Search({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
-  const found = everything.filter(({ name, kind }) => `${name} ${kind}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  const found = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
   const go = (one: Found | undefined): void => {
     if (one !== undefined) {
       onClose();
-      void navigate({ to: one.to });
+      if (typeof one.does === "string") {
+        void navigate({ to: one.does });
+      } else {
+        one.does();
+      }
     }
   };
   const keys = (event: KeyboardEvent): void => {

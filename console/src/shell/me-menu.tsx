@@ -27,50 +27,49 @@ export function MeMenu({ more, onFind, onKeys, defaultOpen, className, children 
   return (
     <Menu.Root modal={false} defaultOpen={defaultOpen}>
       <Menu.Trigger className={className}>{children}</Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Content side="top" align="start" className="z-20 min-w-45 rounded-md border border-line bg-surface p-1" aria-label={words.frame.me}>
-          <Menu.Label className="px-2 py-1 text-small text-muted">
-            {me.user_id} · {words.roles[me.role]} · {me.tenant_name || me.tenant_slug} · {me.edition} · {me.server.version}
-          </Menu.Label>
-          {more.map(({ to, name }) => (
-            <Menu.Item key={to} className={clsx(ITEM, "sm:hidden")} onSelect={() => void navigate({ to })}>
-              {name}
-            </Menu.Item>
+      {/* It stands beside its button: whoever goes from landmark to landmark comes to it. */}
+      <Menu.Content side="top" align="start" className="z-20 min-w-45 rounded-md border border-line bg-surface p-1" aria-label={words.frame.me}>
+        <Menu.Label className="px-2 py-1 text-small text-muted">
+          {me.user_id} · {words.roles[me.role]} · {me.tenant_name || me.tenant_slug} · {me.edition} · {me.server.version}
+        </Menu.Label>
+        {more.map(({ to, name }) => (
+          <Menu.Item key={to} className={clsx(ITEM, "sm:hidden")} onSelect={() => void navigate({ to })}>
+            {name}
+          </Menu.Item>
+        ))}
+        <Tenants />
+        <Menu.RadioGroup value={preferences?.scheme ?? "auto"} onValueChange={(to) => preferences?.setScheme(to as Preferences["scheme"])}>
+          {(["auto", "light", "dark"] as const).map((scheme) => (
+            <Menu.RadioItem key={scheme} value={scheme} className={ITEM}>
+              <span className="w-5">
+                <Menu.ItemIndicator>✓</Menu.ItemIndicator>
+              </span>
+              {words.schemes[scheme]}
+            </Menu.RadioItem>
           ))}
-          <Tenants />
-          <Menu.RadioGroup value={preferences?.scheme ?? "auto"} onValueChange={(to) => preferences?.setScheme(to as Preferences["scheme"])}>
-            {(["auto", "light", "dark"] as const).map((scheme) => (
-              <Menu.RadioItem key={scheme} value={scheme} className={ITEM}>
-                <span className="w-5">
-                  <Menu.ItemIndicator>✓</Menu.ItemIndicator>
-                </span>
-                {words.schemes[scheme]}
-              </Menu.RadioItem>
-            ))}
-          </Menu.RadioGroup>
-          <Menu.Separator className="my-1 h-px bg-line" />
-          <Menu.RadioGroup value={language} onValueChange={(to) => preferences?.setLanguage(to as Preferences["language"])}>
-            {(["en", "zh-CN"] as const).map((one) => (
-              <Menu.RadioItem key={one} value={one} lang={one} className={ITEM}>
-                <span className="w-5">
-                  <Menu.ItemIndicator>✓</Menu.ItemIndicator>
-                </span>
-                {words.languages[one]}
-              </Menu.RadioItem>
-            ))}
-          </Menu.RadioGroup>
-          <Menu.Separator className="my-1 h-px bg-line" />
-          <Menu.Item className={ITEM} onSelect={onFind}>
-            {words.frame.find}
-          </Menu.Item>
-          <Menu.Item className={ITEM} onSelect={onKeys}>
-            {words.keys.title}
-          </Menu.Item>
-          <Menu.Item className={ITEM} onSelect={signOut}>
-            {words.frame.signOut}
-          </Menu.Item>
-        </Menu.Content>
-      </Menu.Portal>
+        </Menu.RadioGroup>
+        <Menu.Separator className="my-1 h-px bg-line" />
+        <Menu.RadioGroup value={language} onValueChange={(to) => preferences?.setLanguage(to as Preferences["language"])}>
+          {(["en", "zh-CN"] as const).map((one) => (
+            <Menu.RadioItem key={one} value={one} lang={one} className={ITEM}>
+              <span className="w-5">
+                <Menu.ItemIndicator>✓</Menu.ItemIndicator>
+              </span>
+              {words.languages[one]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Separator className="my-1 h-px bg-line" />
+        <Menu.Item className={ITEM} onSelect={onFind}>
+          {words.frame.find}
+        </Menu.Item>
+        <Menu.Item className={ITEM} onSelect={onKeys}>
+          {words.keys.title}
+        </Menu.Item>
+        <Menu.Item className={ITEM} onSelect={signOut}>
+          {words.frame.signOut}
+        </Menu.Item>
+      </Menu.Content>
     </Menu.Root>
   );
 }

@@ -1,5 +1,5 @@
-import { labelsOf } from "../hooks/state.ts";
-import { useAgents, useHooks, useSessions } from "../wire/queries.ts";
+import { labelsOf } from "../wire/labels.ts";
+import { useAgents, useHooks, useSessions, useTenants } from "../wire/queries.ts";
 import { useWords } from "../words/use-words.ts";
 import { Select } from "./field.tsx";
 
@@ -42,3 +42,18 @@ export function ChooseSession(about: About) {
   const words = useWords();
   return <Choose {...about} label={words.executions.session} any={words.turns.anySession} all={(useSessions().data ?? []).map(({ key, label }) => [key, label || key] as const)} />;
 }
+
+/** This tenant or all of them, for owners where there are several: what the address says is `all`, or nothing. */
+export function ChooseTenants({ value, choose, className = "w-auto! max-w-60" }: About) {
+  const words = useWords().rules;
+  const several = (useTenants().data ?? []).length > 1;
+  return several ? (
+    <Select className={className} aria-label={words.tenant} value={value} onChange={(event) => choose(event.target.value)}>
+      <option value="">{words.thisTenant}</option>
+      <option value={EVERY_TENANT}>{words.allTenants}</option>
+    </Select>
+  ) : null;
+}
+
+/** What an address says that is about every tenant. */
+export const EVERY_TENANT = "all";

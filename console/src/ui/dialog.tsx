@@ -51,6 +51,7 @@ export function Confirm({
   act,
   ready = true,
   reasonHint,
+  reasonMost = MAX_REASON_CHARS,
   children,
 }: {
   open: boolean;
@@ -64,6 +65,8 @@ export function Confirm({
   ready?: boolean;
   /** It takes a reason, and this says where the reason stands from then on. */
   reasonHint?: string | undefined;
+  /** The most characters that it has. */
+  reasonMost?: number | undefined;
   children?: ReactNode;
 }) {
   const words = useWords();
@@ -89,7 +92,7 @@ export function Confirm({
       {children}
       {reasonHint !== undefined && (
         <Field label={words.hooks.reason} hint={reasonHint}>
-          {(about) => <Input {...about} required maxLength={MAX_REASON_CHARS} value={reason} onChange={(event) => setReason(event.target.value)} />}
+          {(about) => <Input {...about} required maxLength={reasonMost} value={reason} onChange={(event) => setReason(event.target.value)} />}
         </Field>
       )}
       {error !== undefined && <Problem error={error} />}

@@ -57,6 +57,11 @@ export function useWaiting(): number {
   return useApprovals(false).data?.length ?? 0;
 }
 
+/** What the tenants are called, by their ids. */
+export function useTenantNames(): ReadonlyMap<string, string> {
+  return new Map((useTenants().data ?? []).map(({ id, name, slug }) => [id, name || slug]));
+}
+
 /** All tenants; owners see them. */
 export function useTenants(): UseQueryResult<readonly Tenant[]> {
   const { connection } = useWire();

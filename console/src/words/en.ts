@@ -31,7 +31,7 @@ export const en = {
     connecting: "Connecting…",
     lost: "The connection to the server is lost. Trying again…",
   },
-  find: { label: "Page, hook, conversation or agent", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
+  find: { talk: "Begin a conversation", turn: "turn", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
   keys: {
     title: "Keys",
     list: [
@@ -113,7 +113,7 @@ export const en = {
     },
     required: {
       cause: "A record needs an event, a handler and a scope.",
-      fix: "Choose all three.",
+      fix: "Include all three: handler_type, event and scope.",
     },
     notJson: {
       cause: "The answer was no JSON, and such an answer lets pass.",
@@ -283,8 +283,10 @@ export const en = {
     },
   },
   test: {
+    toolHint: "Choosing one that is known fills in what it needs at least.",
+    kind: "Kind of fault",
     title: "Test",
-    about: "Runs the handler for real, with an event that you make up. Nothing is recorded.",
+    about: "Runs the handler for real, with an event that you make up or one that happened. Nothing is recorded.",
     tool: "Tool",
     input: "Input of the tool",
     text: "Message",
@@ -351,13 +353,15 @@ export const en = {
     },
   },
   chain: {
+    pastEvents: { open: "Take one that happened", label: "An event that happened", loading: "Loading…", none: "Nothing happened yet that fits", choose: "Choose one of the newest" },
+    tenantLabel: "Tenant",
+    tenantHint: "To look at another one, you go there.",
     title: "Chain",
     about: "Which hooks would be asked about an event, in which order, and which not. Nothing is run.",
     answer: (run: number, all: number) => `${run} of ${count(all, "hook", "hooks")} would be asked. Nothing was run.`,
     tenant: (name: string) => `In the tenant ${name}.`,
-    otherTenant: "Go to another",
     choose: "Describe an event",
-    chooseAbout: "All families of hooks are shown in running order. To ask about something that happened, open its turn and choose “What would run now?”.",
+    chooseAbout: "All families of hooks are shown in running order. To ask about something that happened, take it from the newest, or open its turn and choose “What would run now?”.",
     past: "The turn in which it happened",
     noEvent: "No hooks are asked there, or it is no longer kept",
     moments: { session: "A session begins", message: "A message of the user", plan: "Before planning", model: "A model call", call: "A tool call", result: "The result of a tool", subAgent: "A sub-agent begins or ends", end: "The turn ends", runtime: "What goes on in a turn" },

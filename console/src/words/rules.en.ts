@@ -12,6 +12,7 @@ export const rulesEn = {
     context: { title: "Say something first", about: "Each conversation begins with a note to the model.", name: "first-note", says: "The main branch is frozen until Friday. Work on branches." },
     notify: { title: "Tell another system", about: "Each finished turn is posted to a URL of yours.", name: "notify", says: "" },
   },
+  tryOuts: { keys: (key: string) => `My key is ${key}, please use it.`, context: "Which branch do I work on?" },
   budget: {
     title: "Budget for judges",
     about: "What prompt hooks may spend on models this month, in tokens.",
@@ -36,8 +37,8 @@ export const rulesEn = {
     lowers: (by: number) => `Prompt hooks may spend ${by.toLocaleString("en")} tokens less this month. Where nothing is left they block what they match.`,
   },
   check: {
-    noTool: "Matches no tool of the agents here.",
-    matches: (n: number, names: string, more: boolean) => `Matches ${count(n, "tool", "tools")}: ${names}${more ? " …" : ""}`,
+    noTool: (agents: string) => `Matches no tool of ${agents === "" ? "the agents here" : agents}.`,
+    matches: (n: number, names: string, more: boolean, agents: string) => `Matches ${count(n, "tool", "tools")}${agents === "" ? "" : ` of ${agents}`}: ${names}${more ? " …" : ""}`,
     good: "The condition can be read.",
     place: (line: number, column: number) => `(line ${line}, column ${column})`,
   },

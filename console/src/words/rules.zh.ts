@@ -10,6 +10,7 @@ export const rulesZh = {
     context: { title: "先说一句话", about: "每个会话开始时给模型一条说明。", name: "first-note", says: "主分支冻结到周五，请在分支上工作。" },
     notify: { title: "通知其他系统", about: "每个完成的轮次都会发送到您的 URL。", name: "notify", says: "" },
   },
+  tryOuts: { keys: (key: string) => `我的密钥是 ${key}，请使用它。`, context: "我应该在哪个分支上工作？" },
   budget: {
     title: "评审预算",
     about: "提示词钩子本月可用于模型的 token 数。",
@@ -34,8 +35,8 @@ export const rulesZh = {
     lowers: (by: number) => `提示词钩子本月将少用 ${by.toLocaleString("zh-CN")} 个 token。用完之后，它们会拦截所匹配的内容。`,
   },
   check: {
-    noTool: "没有匹配这里智能体的任何工具。",
-    matches: (n: number, names: string, more: boolean) => `匹配 ${n} 个工具：${names}${more ? " …" : ""}`,
+    noTool: (agents: string) => `没有匹配${agents === "" ? "这里智能体" : ` ${agents} `}的任何工具。`,
+    matches: (n: number, names: string, more: boolean, agents: string) => `匹配${agents === "" ? "" : ` ${agents} 的`} ${n} 个工具：${names}${more ? " …" : ""}`,
     good: "条件可以解析。",
     place: (line: number, column: number) => `（第 ${line} 行，第 ${column} 列）`,
   },

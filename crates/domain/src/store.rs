@@ -24,6 +24,7 @@ mod row;
 mod session_key;
 mod session_listing;
 mod session_settings;
+mod tenant_scope;
 mod turns;
 mod webhooks;
 
@@ -46,8 +47,9 @@ pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 pub use session_key::SessionKey;
 pub use session_listing::{LeftTurn, SessionQuery};
 pub use session_settings::{SessionPatch, SessionSettings};
+pub use tenant_scope::TenantScope;
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
-pub use webhooks::{RetryWhich, StoredEndpoint, WebhookStore};
+pub use webhooks::{FailedTurn, RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.
 pub type OnKept = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
@@ -424,37 +426,44 @@ pub trait ApprovalStore: Send + Sync {
     /// The store cannot do it.
     fn ask(&self, question: Approval, now: jiff::Timestamp) -> Result<ApprovalStanding, StoreError>;
 
-    /// Answers the question `id`, or the only one whose id begins so, in one transaction. Blocks.
+    /// Answers the question `id` of `of`, or the only one there whose id begins so, in one transaction. Blocks.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Conflict`] with why it cannot be answered; or the store cannot do it.
-    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError>;
+    fn answer(
+        &self,
+        of: &TenantScope,
+        id: &str,
+        said: PersonAnswer,
+        now: jiff::Timestamp,
+    ) -> Result<Approval, StoreError>;
 
     /// Answers the question as somebody was shown it, if it still says the same, in one transaction. Blocks.
     ///
     /// # Errors
     /// As [`ApprovalStore::answer`]; [`StoreError::Conflict`] also if it was altered since.
     fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        match self.approval(&shown.id)? {
+        let of = TenantScope::from(&shown.tenant_id);
+        match self.approval(&of, &shown.id)? {
             Some(found) if found.shown() != shown.shown() => {
                 let why = format!("approval `{}` was altered since it was shown; look at it again", shown.id);
                 Err(StoreError::Conflict(why))
             }
-            Some(_) | None => self.answer(&shown.id, said, now),
+            Some(_) | None => self.answer(&of, &shown.id, said, now),
         }
     }
 
-    /// Uses up the approval `id`, which stands approved: the only use of it. Blocks.
+    /// Uses up the approval `id` of `tenant`, which stands approved: the only use of it. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if it does not stand approved at `now`; or the store cannot do it.
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError>;
+    fn use_up(&self, tenant: &TenantId, id: &str, now: jiff::Timestamp) -> Result<(), StoreError>;
 
-    /// The question `id`, as it is kept. Blocks.
+    /// The question `id` of `of`, as it is kept. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError>;
+    fn approval(&self, of: &TenantScope, id: &str) -> Result<Option<Approval>, StoreError>;
 
     /// The newest questions that `query` asks for, oldest first. Blocks.
     ///
@@ -464,10 +473,10 @@ pub trait ApprovalStore: Send + Sync {
 }
 
 /// Which questions are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalQuery {
-    /// Questions about calls of this tenant only; of all tenants without it.
-    pub tenant: Option<TenantId>,
+    /// Whose calls they are about.
+    pub tenant: TenantScope,
     /// This question only.
     pub id: Option<String>,
     /// Only those that are still to be answered.
@@ -477,13 +486,13 @@ pub struct ApprovalQuery {
 }
 
 impl ApprovalQuery {
-    /// The newest `limit` questions of every tenant.
-    pub fn newest(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
+    /// The newest `limit` questions.
+    pub fn newest(tenant: TenantScope, limit: usize) -> Self {
+        Self { tenant, id: None, waiting_only: false, limit }
     }
 
-    /// The newest `limit` questions of every tenant that are still to be answered.
-    pub fn waiting(limit: usize) -> Self {
-        Self { waiting_only: true, ..Self::newest(limit) }
+    /// The newest `limit` questions that are still to be answered.
+    pub fn waiting(tenant: TenantScope, limit: usize) -> Self {
+        Self { waiting_only: true, ..Self::newest(tenant, limit) }
     }
 }

@@ -10,7 +10,7 @@ use domain::approval::{
 };
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
 use domain::tool::CallPlace;
 use tokio_util::sync::CancellationToken;
 
@@ -141,7 +141,7 @@ impl Approvals {
     /// The store cannot be read.
     pub async fn unsettled(&self, who: &Identity) -> Result<BTreeMap<String, OpenQuestion>, StoreError> {
         // All of them, however old: a no that is not found would be a yes.
-        let all = ApprovalQuery { tenant: Some(who.tenant_id.clone()), ..ApprovalQuery::newest(usize::MAX) };
+        let all = ApprovalQuery::newest(TenantScope::from(&who.tenant_id), usize::MAX);
         let questions = self.on_store(move |store| store.approvals(&all)).await?;
         let now = self.clock.now();
         let ours = |it: &Approval| {
@@ -179,8 +179,8 @@ impl Approvals {
             let asked = Approval::question(id.clone(), who, question, now).at(place.clone()).usable(usable_seconds);
             match self.on_store(move |store| store.ask(asked, now)).await? {
                 ApprovalStanding::Approved { id } => {
-                    let used = id.clone();
-                    match self.on_store(move |store| store.use_up(&used, now)).await {
+                    let (tenant, used) = (who.tenant_id.clone(), id.clone());
+                    match self.on_store(move |store| store.use_up(&tenant, &used, now)).await {
                         Ok(()) => return Ok(QuestionResult::Yes { id }),
                         // It was used, or ran out, between the two.
                         Err(StoreError::Conflict(_)) => {}
@@ -222,8 +222,8 @@ impl Approvals {
             let nobody = || WaitEnd::Refused(of_hook(&nobody_to_ask(&waiting.reason), waiting));
             return if cannot_wait { nobody() } else { WaitEnd::Left };
         }
-        let id = waiting.id.clone();
-        match self.on_store(move |store| store.approval(&id)).await {
+        let (of, id) = (TenantScope::from(&waiting.tenant_id), waiting.id.clone());
+        match self.on_store(move |store| store.approval(&of, &id)).await {
             Ok(Some(found)) => {
                 let altered = found.is_altered();
                 match left_open(found, self.clock.now()) {
@@ -254,7 +254,7 @@ impl Approvals {
             biased;
             () = cancel.cancelled() => return Ok(false),
             said = here => said,
-            answered = self.answered_elsewhere(&waiting.id) => return answered.map(|()| true),
+            answered = self.answered_elsewhere(waiting) => return answered.map(|()| true),
         };
         let Some(said) = said else { return Ok(false) };
         let (shown, now) = (waiting.clone(), self.clock.now());
@@ -266,11 +266,11 @@ impl Approvals {
         }
     }
 
-    async fn answered_elsewhere(&self, id: &str) -> Result<(), StoreError> {
+    async fn answered_elsewhere(&self, waiting: &Approval) -> Result<(), StoreError> {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let (id, now) = (id.to_owned(), self.clock.now());
-            let found = self.on_store(move |store| store.approval(&id)).await?;
+            let (of, id, now) = (TenantScope::from(&waiting.tenant_id), waiting.id.clone(), self.clock.now());
+            let found = self.on_store(move |store| store.approval(&of, &id)).await?;
             if found.is_none_or(|it| it.state_at(now) != ApprovalState::Waiting) {
                 return Ok(());
             }

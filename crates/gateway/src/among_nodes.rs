@@ -12,7 +12,7 @@ use domain::json::{Value, json, parse};
 use domain::llm::Usage;
 use domain::node::{BEAT_EVERY, other_keys};
 use domain::session::JournalEntry;
-use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey};
+use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey, TenantScope};
 use domain::turn::Fact;
 
 use crate::Shared;
@@ -20,6 +20,7 @@ use crate::errand::Errand;
 use crate::error::ApiError;
 use crate::frame;
 use crate::nodes::{Ended, lock};
+use crate::noticed::Unnoticed;
 use crate::outage;
 use crate::outcome::RunOutcome;
 use crate::run::{Asker, Run, RunParts};
@@ -100,6 +101,8 @@ impl Shared {
             // It was asked, and answered.
             outage::answered();
         }
+        // Told before anybody goes on with its turn.
+        self.tell_unnoticed(found.unnoticed).await;
         for letter in found.letters {
             self.deliver(letter).await;
         }
@@ -132,6 +135,7 @@ impl Shared {
         if beats && shared {
             nodes.saw(self.store.beat(&nodes.me(at_work))?);
         }
+        let unnoticed = if sweeps { self.unnoticed()? } else { Unnoticed::default() };
         let sweeps = sweeps && !self.life.draining.is_cancelled();
         let left = if sweeps { self.left()? } else { Vec::new() };
         let news = if shared { self.store.news()? } else { Vec::new() };
@@ -147,7 +151,7 @@ impl Shared {
         let mut heard = lock(&nodes.heard);
         let fresh = news.iter().filter(|(seq, _)| !heard.contains(seq)).map(|(_, body)| body.clone()).collect();
         *heard = news.into_iter().map(|(seq, _)| seq).collect();
-        Ok(Found { letters, news: fresh, left })
+        Ok(Found { letters, news: fresh, left, unnoticed })
     }
 
     /// The turns that nobody works and nobody is asked about any more.
@@ -159,7 +163,7 @@ impl Shared {
             return Ok(left);
         }
         let now = jiff::Timestamp::now();
-        let asked = self.store.approvals(&ApprovalQuery::waiting(MAX_QUESTIONS))?;
+        let asked = self.store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_QUESTIONS))?;
         let asked: BTreeSet<_> = asked
             .into_iter()
             .filter(|it| it.state_at(now) == ApprovalState::Waiting)
@@ -249,7 +253,7 @@ impl Shared {
         let Ok(news) = parse(news) else { return false };
         let text = |name: &str| news.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         if text("kind") == APPROVAL {
-            self.tell_approval_of(text("event"), text("id")).await;
+            self.tell_approval_of(TenantId::from(text("tenant").as_str()), text("id")).await;
         }
         if text("kind") == BUDGET {
             self.tell_budget_of(TenantId::from(text("tenant").as_str())).await;
@@ -268,8 +272,7 @@ impl Shared {
     /// Tells watchers here of a turn that ended on another node: whole, since they heard nothing of it before.
     async fn tell_of(self: &Arc<Self>, key: &SessionKey, turn: &TurnId, usage: &Value) {
         let Some(name) = SessionName::kept(key.session.as_str()) else { return };
-        let watchers = self.hub.of(&key.tenant, |it| it.who.user == name.user || it.who.sees_others());
-        if watchers.is_empty() {
+        if self.hub.of(&key.tenant, |it| it.who.user == name.user || it.who.sees_others()).is_empty() {
             return;
         }
         let wanted = (key.clone(), turn.clone());
@@ -280,7 +283,13 @@ impl Shared {
             Ended::Failed(why) => ("run.failed", Some(json!({ "error": why }))),
             Ended::Cancelled => ("run.cancelled", None),
         };
-        for connection in watchers {
+        self.tell_watchers(key, turn, (kind, payload.as_ref()));
+    }
+
+    /// Tells those here who watch a session of something that no run of this node tells.
+    pub(crate) fn tell_watchers(&self, key: &SessionKey, turn: &TurnId, (kind, payload): (&str, Option<&Value>)) {
+        let Some(name) = SessionName::kept(key.session.as_str()) else { return };
+        for connection in self.hub.of(&key.tenant, |it| it.who.user == name.user || it.who.sees_others()) {
             let mut event = json!({
                 "type": kind,
                 "agentId": name.agent,
@@ -291,7 +300,7 @@ impl Shared {
                 "chatId": name.conversation,
                 "live": false,
             });
-            if let Some(payload) = &payload {
+            if let Some(payload) = payload {
                 event["payload"] = payload.clone();
             }
             connection.tell(&frame::event_head("agent", &event));
@@ -343,21 +352,47 @@ impl Shared {
         }
     }
 
-    /// Tells those who may answer an approval what became of it, on every node.
-    pub(crate) async fn announce_everywhere(&self, event: &str, approval: &Approval) {
-        self.announce(event, approval).await;
+    /// Tells those who may answer an approval that it waits, or what became of it, on every node.
+    pub(crate) async fn announce_everywhere(&self, approval: &Approval) {
+        self.announce(approval).await;
         if self.store.is_shared() {
-            self.life.nodes.say(json!({ "kind": APPROVAL, "event": event, "id": approval.id }).to_string());
+            let news = json!({ "kind": APPROVAL, "tenant": approval.tenant_id, "id": approval.id });
+            self.life.nodes.say(news.to_string());
         }
     }
 
-    /// Tells those here who may answer an approval of another node.
-    async fn tell_approval_of(self: &Arc<Self>, event: String, id: String) {
-        let found = self.blocking(move |shared| Ok(shared.store.approval(&id)?)).await;
-        if let Ok(Some(mut approval)) = found {
-            approval.state = approval.state_at(jiff::Timestamp::now());
-            self.announce(&event, &approval).await;
+    /// Tells those here of an approval as it stands in the store.
+    async fn tell_approval_of(self: &Arc<Self>, tenant: TenantId, id: String) {
+        let gone = id.clone();
+        let found = self.blocking(move |shared| Ok(shared.store.approval(&TenantScope::One(tenant), &id)?)).await;
+        match found {
+            Ok(Some(mut approval)) => {
+                approval.state = approval.state_at(jiff::Timestamp::now());
+                self.announce(&approval).await;
+            }
+            // It went with its session.
+            Ok(None) => drop(lock(&self.desk.noticed).ends(&gone)),
+            Err(error) => tracing::debug!(%error, "an approval could not be read"),
         }
+    }
+
+    /// Tells of approvals of which nobody here was told: nobody may work their turns, and a person may answer anywhere.
+    async fn tell_unnoticed(self: &Arc<Self>, unnoticed: Unnoticed) {
+        for (id, tenant) in unnoticed.new.into_iter().chain(unnoticed.gone) {
+            self.tell_approval_of(tenant, id).await;
+        }
+    }
+
+    /// The approvals of which nobody here was told.
+    fn unnoticed(&self) -> Result<Unnoticed, ApiError> {
+        if self.hub.is_empty() {
+            lock(&self.desk.noticed).sleep();
+            return Ok(Unnoticed::default());
+        }
+        let now = jiff::Timestamp::now();
+        let mut waiting = self.store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_QUESTIONS))?;
+        waiting.retain(|it| it.state_at(now) == ApprovalState::Waiting);
+        Ok(lock(&self.desk.noticed).look(waiting.into_iter().map(|it| (it.id, it.tenant_id)).collect()))
     }
 
     /// Lets everybody look who waits for an answer, here and on other nodes.
@@ -415,4 +450,5 @@ struct Found {
     letters: Vec<Letter>,
     news: Vec<String>,
     left: Vec<LeftTurn>,
+    unnoticed: Unnoticed,
 }

@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use domain::json::json;
 
 mod auth;
@@ -18,7 +18,7 @@ mod body;
 mod console;
 mod dialect;
 mod media;
-pub(crate) mod metrics;
+mod metrics;
 mod models;
 mod openapi;
 mod refused;
@@ -33,6 +33,7 @@ use reply::{answer, refusal};
 use crate::Shared;
 use crate::claim::cookies;
 use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit, one_host};
+use crate::served::{Responder, is_page, routes};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
@@ -42,33 +43,45 @@ const SOCKET_BUFFER: usize = 4 << 10;
 /// Longest refusal in plain text that is told on, in bytes: a sentence.
 const MAX_REFUSAL: usize = 1 << 10;
 
-/// Everything that is served.
+/// Everything that is served: the table of routes, and nothing besides.
 pub(crate) fn router(shared: Arc<Shared>, door: Door) -> Router {
+    let all = routes().fold(Router::new(), |all, route| all.route(route.path, responder(route.by)));
+    behind_the_door(all.layer(DefaultBodyLimit::max(shared.desk.limits.max_body)), shared, door)
+}
+
+/// What is served at `gateway.metrics_listen`: nothing but numbers, and to anybody who is let in.
+pub(crate) fn numbers(shared: Arc<Shared>, door: Door) -> Router {
+    behind_the_door(Router::new().route("/metrics", get(metrics::show_to_anybody)), shared, door)
+}
+
+/// What carries a request out.
+fn responder(by: Responder) -> MethodRouter<Arc<Shared>> {
+    match by {
+        Responder::Alive => get(alive),
+        Responder::Ready => get(ready),
+        Responder::Metrics => get(metrics::show),
+        Responder::Document => get(openapi::show),
+        Responder::Models => get(models::list),
+        Responder::Model => get(models::one),
+        Responder::Completions => post(talk::completions),
+        Responder::Messages => post(talk::messages),
+        Responder::AddMedium => post(media::add),
+        Responder::Medium => get(media::get),
+        Responder::Exchange => post(auth::exchange),
+        Responder::SignIn => post(auth::sign_in),
+        Responder::SignOut => post(auth::sign_out),
+        Responder::Switch => post(auth::switch),
+        Responder::Socket => get(upgrade),
+        Responder::Page => get(console::page),
+        Responder::Asset => get(console::asset),
+    }
+}
+
+/// Whatever is served goes through the door first.
+fn behind_the_door(routes: Router<Arc<Shared>>, shared: Arc<Shared>, door: Door) -> Router {
     let (door, counted) = (Arc::new(door), shared.clone());
-    let pages = console::PAGES.iter().fold(Router::new(), |router, path| router.route(path, get(console::page)));
-    pages
-        .route("/assets/{*name}", get(console::asset))
-        .route("/healthz", get(alive))
-        .route("/readyz", get(ready))
-        .route("/ws", get(upgrade))
-        .route("/auth/exchange", post(auth::exchange))
-        .route("/auth/sign-in", post(auth::sign_in))
-        .route("/auth/sign-out", post(auth::sign_out))
-        .route("/auth/switch", post(auth::switch))
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{id}", get(models::one))
-        .route("/v1/chat/completions", post(talk::completions))
-        .route("/v1/messages", post(talk::messages))
-        .route("/v1/media", post(media::add))
-        .route("/v1/media/{id}", get(media::get))
-        .route("/metrics", get(metrics::show))
-        .route("/openapi.json", get(openapi::show))
-        .layer(DefaultBodyLimit::max(shared.desk.limits.max_body))
-        .fallback(nothing_here)
-        .layer(middleware::from_fn(move |request: Request, next: Next| {
-            enter((door.clone(), counted.clone()), request, next)
-        }))
-        .with_state(shared)
+    let enters = move |request: Request, next: Next| enter((door.clone(), counted.clone()), request, next);
+    routes.fallback(nothing_here).layer(middleware::from_fn(enters)).with_state(shared)
 }
 
 /// Lets a request in, or answers it with why not; every answer has an id.
@@ -80,7 +93,7 @@ async fn enter(
     let (began, path) = (Instant::now(), request.uri().path().to_owned());
     let id = uuid::Uuid::now_v7().to_string();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false, of_agent: true });
-    let is_page = request.method() == Method::GET && console::is_page(&path);
+    let is_page = request.method() == Method::GET && is_page(&path);
     let hint = base_hint(&path);
     let address = request.uri().clone();
     let one_host = one_host(&address, request.headers_mut());
@@ -135,7 +148,7 @@ async fn with_code(response: Response, path: &str, hint: &str) -> Response {
     }
     let code = match parts.status {
         StatusCode::METHOD_NOT_ALLOWED => "method_not_allowed",
-        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        StatusCode::PAYLOAD_TOO_LARGE => "body_too_large",
         _ => "invalid_request",
     };
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();

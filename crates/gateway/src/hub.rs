@@ -157,6 +157,11 @@ impl Hub {
         lock(&self.connections).values().flat_map(BTreeMap::values).cloned().collect()
     }
 
+    /// Whether nobody is connected.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.connections).is_empty()
+    }
+
     /// Those who watch executions.
     pub(crate) fn watchers(&self) -> Vec<Arc<Connection>> {
         let mut all = self.all();

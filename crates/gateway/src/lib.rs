@@ -45,6 +45,7 @@ mod listening;
 mod media_type;
 mod methods;
 mod nodes;
+mod noticed;
 pub mod openapi;
 mod outage;
 mod outcome;
@@ -67,6 +68,7 @@ mod run;
 mod run_output;
 mod runs;
 mod secret;
+mod served;
 mod session_name;
 mod settings;
 mod shown;
@@ -95,6 +97,7 @@ use doctor::Doctor;
 use hub::Hub;
 use lanes::Lanes;
 use nodes::Nodes;
+use noticed::Noticed;
 use proofs::Proofs;
 use pushed::Push;
 use quotas::Quotas;
@@ -129,6 +132,8 @@ pub(crate) struct Desk {
     pub(crate) webhooks: Webhooks,
     /// Rung when somebody answered an approval here.
     pub(crate) answers: Notify,
+    /// Which approvals people were told of.
+    pub(crate) noticed: Mutex<Noticed>,
     pub(crate) repeats: Repeats,
     pub(crate) limits: HttpLimits,
     pub(crate) doctor: Doctor,
@@ -208,8 +213,8 @@ impl Gateway {
             .with_owners(Arc::new(|by, session| user_of(session).is_some_and(|user| by.user.as_ref() == Some(&user))));
         let (repeats, limits) = (Repeats::default(), settings.limits.clone());
         let doctor = Doctor::new(settings.doctor.clone());
-        let proofs = Proofs::default();
-        let desk = Desk { webhooks, answers: Notify::new(), repeats, limits, doctor, proofs };
+        let (noticed, proofs) = (Mutex::default(), Proofs::default());
+        let desk = Desk { webhooks, answers: Notify::new(), noticed, repeats, limits, doctor, proofs };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

@@ -1,7 +1,9 @@
 //! Sockets, and the connections that come in over them.
 
-use std::io;
+use std::fs::{File, Permissions};
+use std::io::{self, Cursor};
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use process::{PeerProcess, peer_of_pid, peer_of_tcp};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixSocket};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +25,7 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::Peer;
-use crate::http::{metrics, router};
+use crate::http::{numbers, router};
 use crate::settings::Address;
 use crate::tls::Tls;
 use crate::watching::watch;
@@ -31,8 +33,12 @@ use crate::{BadSettings, Gateway};
 
 /// How long the head of a request may take. Source: the published protocol.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+/// What a connection of HTTP/2 begins with. Source: RFC 9113.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How long a handshake may take.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How many connections over a socket of the file system may wait to be accepted: what the system gives the network.
+const BACKLOG: u32 = 1024;
 /// How long to wait where the system has no room for another connection.
 const BREATHER: Duration = Duration::from_millis(100);
 
@@ -91,11 +97,19 @@ impl Gateway {
         Ok(all)
     }
 
+    /// Reads what listening needs, without doing it.
+    ///
+    /// # Errors
+    /// A certificate cannot be read.
+    pub fn could_listen(&self) -> Result<(), BadSettings> {
+        self.settings.tls.as_ref().map(Tls::open).transpose().map(drop)
+    }
+
     /// Answers whoever comes to `all`, until the gateway is closed.
     pub fn serve(&self, all: Vec<Listening>) {
         let router = router(self.shared.clone(), self.settings.door.clone());
         self.shared.life.tasks.spawn(watch(self.shared.clone()));
-        let numbers = metrics::router(self.shared.clone());
+        let numbers = numbers(self.shared.clone(), self.settings.door.clone());
         self.shared.life.tasks.spawn(self.shared.clone().live_among_nodes());
         self.tell();
         let tls = all.iter().find_map(|listening| match &listening.listener {
@@ -194,12 +208,13 @@ impl Reception {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        // Whoever says nothing at all is not waited for: what reads the first bytes knows no time.
-        let mut stream = BufReader::with_capacity(1, stream);
-        let says_something = timeout(HEAD_TIME, stream.fill_buf());
-        if !says_something.await.is_ok_and(|read| read.is_ok_and(|bytes| !bytes.is_empty())) {
+        // Whoever does not say which HTTP it is is not waited for: what reads the first bytes knows no time.
+        let (mut from, to) = split(stream);
+        let Ok(Ok(head)) = timeout(HEAD_TIME, first_bytes(&mut from)).await else { return };
+        if head.is_empty() {
             return;
         }
+        let stream = join(Cursor::new(head).chain(from), to);
         let Self { router, stop, .. } = self;
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let mut router = router.clone();
@@ -225,6 +240,19 @@ impl Reception {
     }
 }
 
+/// The first bytes that somebody says: as many as tell whether it is HTTP/2. Nothing where they say nothing.
+async fn first_bytes(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+    let mut head = [0; PREFACE.len()];
+    let mut length = 0;
+    while length < PREFACE.len() && PREFACE.starts_with(&head[..length]) {
+        match from.read(&mut head[length..]).await? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(head[..length].to_vec())
+}
+
 /// A socket that only its owner can connect to. One that nobody listens at any more gives way.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
@@ -232,9 +260,11 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     {
         std::fs::remove_file(path)?;
     }
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
+    let socket = UnixSocket::new_stream()?;
+    // Its file has the rights of the socket from the first moment on: nobody else gets in between the two.
+    File::from(socket.as_fd().try_clone_to_owned()?).set_permissions(Permissions::from_mode(0o600))?;
+    socket.bind(path)?;
+    socket.listen(BACKLOG)
 }
 
 fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {
@@ -247,4 +277,41 @@ fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {
         "choose an address of this machine with `--listen`"
     };
     BadSettings { message: format!("cannot listen at {address}: {error}"), hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn as_much_is_read_as_tells_which_http_it_is() {
+        for (said, read) in [
+            ("", ""),
+            ("GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n"),
+            ("P", "P"),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\n", "POST / HTTP/1.1\r\nHost: l"),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nmore", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        ] {
+            let mut from = said.as_bytes();
+            assert_eq!(String::from_utf8(first_bytes(&mut from).await.unwrap()).unwrap(), read);
+            assert_eq!(from, &said.as_bytes()[read.len()..], "the rest is there");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_its_owners_and_one_that_nobody_listens_at_gives_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pintle.sock");
+        let mode = || std::fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o777;
+        let listener = bind_unix(&path).unwrap();
+        assert_eq!(mode(), 0o600);
+        assert_eq!(bind_unix(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse, "somebody listens");
+        drop(listener);
+        bind_unix(&path).unwrap();
+        assert_eq!(mode(), 0o600);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "a file").unwrap();
+        assert!(bind_unix(&path).is_err(), "a file is no socket");
+        assert_eq!(std::fs::read(&path).unwrap(), b"a file");
+    }
 }

@@ -116,10 +116,15 @@ impl Nodes {
         let own = self.name.get().map(String::as_str);
         match node {
             Some(there) if Some(there) != own && lock(&self.bound).contains(&name.agent) => {
+                let is_there = lock(&self.seen).iter().any(|node| node.state.name == there && node.is_there());
+                let what = match is_there {
+                    true => "ask that one",
+                    false => "it is not there now: start it again under that name (gateway.node)",
+                };
                 let error = ApiError::new(
                     ErrorCode::Unavailable,
                     format!(
-                        "the files of this session are on the node {there}: ask that one, or share them and set \
+                        "the files of this session are on the node {there}: {what}; or share them and set \
                          agents.{}.workspace_shared",
                         name.agent
                     ),

@@ -1,122 +1,24 @@
-//! What is served over HTTP, in words for programs (OpenAPI 3.1) and for people (`docs/reference/http.md`): one table of
-//! paths, and the tables of members that requests are read with. Tests hold both against live answers.
+//! What is served over HTTP, in words for programs (OpenAPI 3.1) and for people (`docs/reference/http.md`): the table
+//! of what is served, and the tables of members that requests are read with. Tests hold both against live answers.
 
 use std::fmt::Write as _;
 
 use domain::json::{Object, Value, json};
 
 use crate::media_type;
+use crate::roles;
+use crate::served::{Asks, Responder, Route, TURN, routes};
 use crate::wire::{Member, anthropic, openai};
 
 mod schemas;
 
-/// One thing that can be asked for.
-struct Operation {
-    verb: &'static str,
-    path: &'static str,
-    does: &'static str,
-    /// What of the body is expected: a schema, or `*` for a file.
-    takes: Option<&'static str>,
-    /// The statuses that are no refusals, each with its schema; `*` for what is not JSON.
-    gives: &'static [(u16, &'static str)],
-    /// The schema of refusals, and their statuses.
-    refuses: (&'static str, &'static [u16]),
-}
-
-const TURN: &[u16] = &[400, 401, 403, 404, 408, 409, 413, 422, 429, 502, 503, 507];
-
-const OPERATIONS: &[Operation] = &[
-    Operation {
-        verb: "get",
-        path: "/healthz",
-        does: "Whether it is alive.",
-        takes: None,
-        gives: &[(200, "Health")],
-        refuses: ("Refusal", &[403]),
-    },
-    Operation {
-        verb: "get",
-        path: "/readyz",
-        does: "Whether turns can be begun: its parts, each ok or not.",
-        takes: None,
-        gives: &[(200, "Ready"), (503, "Ready")],
-        refuses: ("Refusal", &[403]),
-    },
-    Operation {
-        verb: "get",
-        path: "/metrics",
-        does: "Numbers, in the text format of Prometheus. For administrators, or for anybody at `gateway.metrics_listen`.",
-        takes: None,
-        gives: &[(200, "*")],
-        refuses: ("OpenAiError", &[401, 403, 503]),
-    },
-    Operation {
-        verb: "get",
-        path: "/openapi.json",
-        does: "This document.",
-        takes: None,
-        gives: &[(200, "Document")],
-        refuses: ("Refusal", &[403]),
-    },
-    Operation {
-        verb: "get",
-        path: "/v1/models",
-        does: "The agents that the caller may use.",
-        takes: None,
-        gives: &[(200, "Models")],
-        refuses: ("OpenAiError", &[401, 403, 503]),
-    },
-    Operation {
-        verb: "get",
-        path: "/v1/models/{id}",
-        does: "One of them.",
-        takes: None,
-        gives: &[(200, "Model")],
-        refuses: ("OpenAiError", &[401, 403, 404, 503]),
-    },
-    Operation {
-        verb: "post",
-        path: "/v1/chat/completions",
-        does: "A turn of an agent, as OpenAI's chat completions. With `stream` the answer is server-sent events, each a \
-               `ChatChunk`, `[DONE]` at the end.",
-        takes: Some("ChatRequest"),
-        gives: &[(200, "ChatCompletion")],
-        refuses: ("OpenAiError", TURN),
-    },
-    Operation {
-        verb: "post",
-        path: "/v1/messages",
-        does: "A turn of an agent, as Anthropic's messages. With `stream` the answer is server-sent events, each a \
-               `MessageEvent`.",
-        takes: Some("MessageRequest"),
-        gives: &[(200, "Message")],
-        refuses: ("AnthropicError", TURN),
-    },
-    Operation {
-        verb: "post",
-        path: "/v1/media",
-        does: "Takes a file in: the body is its content, `Content-Type` its type, `Content-Disposition` its name. It is \
-               its user's until a session takes it, and goes with that session; after a day without one it is forgotten.",
-        takes: Some("*"),
-        gives: &[(201, "Media")],
-        refuses: ("OpenAiError", &[400, 401, 403, 408, 413, 415, 429, 503, 507]),
-    },
-    Operation {
-        verb: "get",
-        path: "/v1/media/{id}",
-        does: "Gives a file back, as an attachment.",
-        takes: None,
-        gives: &[(200, "*")],
-        refuses: ("OpenAiError", &[401, 403, 404, 503]),
-    },
-];
-
 /// The document.
 pub fn document() -> Value {
     let mut paths = Object::new();
-    for operation in OPERATIONS {
-        let path = paths.entry(operation.path.to_owned()).or_insert_with(|| json!({}));
-        path[operation.verb] = operation.document();
+    for route in routes() {
+        // Whatever a page has behind its address, there it is one name.
+        let path = paths.entry(route.path.replace("{*", "{")).or_insert_with(|| json!({}));
+        path[route.verb] = operation(&route);
     }
     json!({
         "openapi": "3.1.0",
@@ -127,64 +29,109 @@ pub fn document() -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "paths": paths,
-        "security": [{ "token": [] }, { "key": [] }, {}],
         "components": {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
                 "key": { "type": "apiKey", "in": "header", "name": "x-api-key" },
+                "session": { "type": "apiKey", "in": "header", "name": "x-pintle" },
+                "cookie": {
+                    "type": "apiKey", "in": "cookie", "name": "pintle_ID",
+                    "description": "of the session: `ID` is the beginning of its id",
+                },
             },
             "schemas": schemas::all(),
         },
     })
 }
 
-impl Operation {
-    fn document(&self) -> Value {
-        let mut responses = Object::new();
-        for (status, schema) in self.gives {
-            responses.insert(status.to_string(), self.answer(*status, schema));
-        }
-        let (schema, statuses) = self.refuses;
-        for status in statuses {
-            if !responses.contains_key(&status.to_string()) {
-                let refusal = json!({ "description": words(*status), "content": content(schema) });
-                responses.insert(status.to_string(), refusal);
-            }
-        }
-        let mut document = json!({ "summary": self.does, "responses": responses });
-        match self.takes {
-            Some("*") => {
-                let types = media_type::taken().iter();
-                let content: Object = types.map(|kind| ((*kind).to_owned(), json!({}))).collect();
-                document["requestBody"] = json!({ "required": true, "content": content });
-            }
-            Some(schema) => document["requestBody"] = json!({ "required": true, "content": content(schema) }),
-            None => {}
-        }
-        if self.path.contains("{id}") {
-            let mut schema = json!({ "type": "string" });
-            if self.path.starts_with("/v1/media/") {
-                schema["pattern"] = json!("^[0-9a-f]{32}$");
-            }
-            document["parameters"] = json!([{ "name": "id", "in": "path", "required": true, "schema": schema }]);
-        }
-        if self.refuses.1 == TURN {
-            document["parameters"] = parameters();
-        }
-        document
+fn operation(route: &Route) -> Value {
+    let mut responses = Object::new();
+    for (status, schema) in route.gives {
+        responses.insert(status.to_string(), answer(route, *status, schema));
     }
+    for status in route.refuses.statuses {
+        if !responses.contains_key(&status.to_string()) {
+            let refusal = json!({ "description": words(*status), "content": content(route.refuses.schema) });
+            responses.insert(status.to_string(), refusal);
+        }
+    }
+    let mut document = json!({ "summary": route.does, "responses": responses });
+    match route.takes {
+        Some("*") => {
+            let types = media_type::taken().iter();
+            let content: Object = types.map(|kind| ((*kind).to_owned(), json!({}))).collect();
+            document["requestBody"] = json!({ "required": true, "content": content });
+        }
+        // Whoever signs out need say nothing.
+        Some(schema) => {
+            let required = route.by != Responder::SignOut;
+            document["requestBody"] = json!({ "required": required, "content": content(schema) });
+        }
+        None => {}
+    }
+    if let Some(name) = in_path(route.path) {
+        let mut schema = json!({ "type": "string" });
+        if route.by == Responder::Medium {
+            schema["pattern"] = json!("^[0-9a-f]{32}$");
+        }
+        document["parameters"] = json!([{ "name": name, "in": "path", "required": true, "schema": schema }]);
+    }
+    if route.refuses.statuses == TURN {
+        document["parameters"] = parameters();
+    }
+    document["security"] = match route.asks {
+        Asks::Nobody => json!([]),
+        Asks::For("auth.switch") | Asks::Session => json!([{ "cookie": [], "session": [] }]),
+        Asks::For(_) => json!([{ "token": [] }, { "key": [] }, { "cookie": [], "session": [] }, {}]),
+    };
+    document
+}
 
-    fn answer(&self, status: u16, schema: &str) -> Value {
-        let content = match schema {
-            "*" => json!({ "*/*": {} }),
-            _ => content(schema),
-        };
-        let mut answer = json!({ "description": words(status), "content": content });
-        if self.refuses.1 == TURN {
-            answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
-        }
-        answer
+/// The name of what changes in a path.
+fn in_path(path: &str) -> Option<&str> {
+    let (_, rest) = path.split_once('{')?;
+    rest.split('}').next().map(|name| name.trim_start_matches('*'))
+}
+
+fn answer(route: &Route, status: u16, schema: &str) -> Value {
+    let content = match schema {
+        "*" => json!({ "*/*": {} }),
+        _ => content(schema),
+    };
+    let mut answer = json!({ "description": words(status), "content": content });
+    if route.refuses.statuses == TURN {
+        answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
     }
+    answer
+}
+
+/// A row of the table of routes, for tests of who may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteRow {
+    /// `GET` or `POST`.
+    pub verb: &'static str,
+    /// With what changes in braces.
+    pub path: &'static str,
+    /// Who is asked for: `nobody`, `session`, or the least role.
+    pub least: &'static str,
+    /// Whether somebody who did not say who they are may do it, where nobody has to.
+    pub open: bool,
+    /// Whether it takes a body.
+    pub takes: bool,
+}
+
+/// Every route, as it is served.
+pub fn rows() -> Vec<RouteRow> {
+    let row = |route: Route| {
+        let (least, open) = match route.asks {
+            Asks::Nobody => ("nobody", true),
+            Asks::Session => ("session", false),
+            Asks::For(name) => roles::over_http(name).map_or(("none", false), |row| (row.least.word(), row.is_open())),
+        };
+        let verb = if route.verb == "post" { "POST" } else { "GET" };
+        RouteRow { verb, path: route.path, least, open, takes: route.takes.is_some() }
+    };
+    routes().map(row).collect()
 }
 
 fn content(schema: &str) -> Value {
@@ -212,6 +159,7 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// What statuses mean.
 const STATUSES: &[(u16, &str, &str)] = &[
+    (101, "", "the protocol of the connection changes"),
     (200, "", "done"),
     (201, "", "kept"),
     (
@@ -227,17 +175,23 @@ const STATUSES: &[(u16, &str, &str)] = &[
          tenant is not the caller's",
     ),
     (404, "`not_found`", "there is no such agent or file, or it belongs to another user"),
+    (405, "`method_not_allowed`", "the path takes other methods; `Allow` names them"),
     (408, "`body_timeout`", "no data of the body arrived for 30 s"),
     (
         409,
-        "`session_busy`, `approval_pending`, `outcome_unknown`",
-        "the session is busy with another turn, a call waits for approval, or the first request of this name \
-         was cut off and its outcome is unknown",
+        "`session_busy`, `approval_pending`, `outcome_unknown`, `failed_precondition`, `already_exists`",
+        "the session is busy with another turn, a call waits for approval, the first request of this name \
+         was cut off and its outcome is unknown, or the message says what else has to be so first",
     ),
-    (413, "`body_too_large`", "the body is longer than `gateway.max_body`, or a file than 25 MiB"),
+    (
+        413,
+        "`body_too_large`",
+        "the body is longer than `gateway.max_body`, a file than 25 MiB, or a body of `/auth/…` than 64 KiB",
+    ),
     (415, "`unsupported_media_type`", "files of that type are not taken, nor are compressed bodies"),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),
     (429, "`resource_exhausted`", "too often; `Retry-After` says when"),
+    (500, "`internal`", "a fault of the server; its log says which"),
     (502, "`turn_failed`", "the model gave no answer"),
     (
         503,
@@ -247,6 +201,12 @@ const STATUSES: &[(u16, &str, &str)] = &[
     ),
     (507, "`media_quota`", "the tenant's files reach the quota `gateway.media_quota_mb`"),
 ];
+
+/// Whether the table of statuses has the word `code` for `status`.
+#[cfg(test)]
+pub(crate) fn is_described(status: u16, code: &str) -> bool {
+    STATUSES.iter().any(|(known, codes, _)| *known == status && codes.contains(&format!("`{code}`")))
+}
 
 fn words(status: u16) -> &'static str {
     STATUSES.iter().find(|(known, ..)| *known == status).map_or("", |(_, _, what)| what)
@@ -264,10 +224,15 @@ Generated from the code by `cargo xtask gen`. `GET /openapi.json` says the same 
 /// The page.
 pub fn page() -> String {
     let mut page = HEAD.to_owned();
-    for Operation { verb, path, does, .. } in OPERATIONS {
-        let _infallible = writeln!(page, "| `{} {path}` | {does} |", verb.to_uppercase());
+    for Route { verb, path, by, does, .. } in routes() {
+        let does = if by == Responder::Socket {
+            "[The WebSocket](websocket.md), whose first request says who it is."
+        } else {
+            does
+        };
+        let _infallible = writeln!(page, "| `{} {}` | {does} |", verb.to_uppercase(), path.replace("{*", "{"));
     }
-    page.push_str("| `GET /ws` | [the WebSocket](websocket.md) |\n\n## Headers\n\n| header | meaning |\n|---|---|\n");
+    page.push_str("\n## Headers\n\n| header | meaning |\n|---|---|\n");
     for (name, does) in HEADERS {
         let _infallible = writeln!(page, "| `{name}` | {does} |");
     }
@@ -279,6 +244,11 @@ pub fn page() -> String {
     for (status, code, what) in STATUSES {
         let _infallible = writeln!(page, "| {status} | {code} | {what} |");
     }
+    page.push_str(
+        "\nWhat is no request of HTTP is answered with 400, an address that is too long with 414 and a head that is too \
+         long with 431, all three without a body, and the connection ends. So it does, without an answer, where a head is \
+         not complete after 10 s.\n",
+    );
     page.push_str(
         "\n## Members of requests\n\n*Read*: it does what it does elsewhere. *Ignored*: it is taken, and the operator's \
          settings of the agent count. *Refused*: 400 with its name, but for a value that means the default, such as \
@@ -342,9 +312,11 @@ mod tests {
             let name = part.split('"').next().unwrap();
             assert!(document["components"]["schemas"].get(name).is_some(), "{name}");
         }
-        for operation in OPERATIONS {
-            let statuses = operation.gives.iter().map(|(status, _)| status).chain(operation.refuses.1);
+        for route in routes() {
+            let statuses = route.gives.iter().map(|(status, _)| status).chain(route.refuses.statuses);
             statuses.for_each(|status| assert!(!words(*status).is_empty(), "{status}"));
+            let path = &document["paths"][&route.path.replace("{*", "{")];
+            assert!(path[route.verb].is_object(), "{} {}", route.verb, route.path);
         }
     }
 }

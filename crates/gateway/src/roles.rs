@@ -72,6 +72,18 @@ const OVER_HTTP: &[Method] = &[
     method("auth.switch", CallerRole::Owner, Right::Admin),
 ];
 
+/// What is asked for over HTTP, whichever table has it.
+pub(crate) fn over_http(name: &str) -> Option<Method> {
+    OVER_HTTP.iter().copied().chain(methods()).find(|method| method.name == name)
+}
+
+impl Method {
+    /// Whether somebody may use it who did not say who they are, where nobody has to.
+    pub(crate) fn is_open(self) -> bool {
+        self.least <= CallerRole::Operator && matches!(self.right, Right::Read | Right::Write)
+    }
+}
+
 /// Every method, in the order of the reference.
 pub(crate) fn methods() -> Vec<Method> {
     let hooks =

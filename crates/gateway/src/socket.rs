@@ -10,6 +10,7 @@ use domain::json::{Value, json};
 use domain::rule::Edition;
 use rules::admin::CallerRole;
 use tokio::time::{Instant, timeout};
+use tungstenite::error::ProtocolError;
 
 use crate::Shared;
 use crate::claim::{Claim, PROTOCOL};
@@ -32,6 +33,8 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const READ_TIME: Duration = Duration::from_secs(60);
 /// How long one frame may take to be written. Source: the published protocol.
 const WRITE_TIME: Duration = Duration::from_secs(10);
+/// How long the word of goodbye may take: whoever reads nothing is not waited for once more.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 /// How long a client may take to say who it is: nobody holds a connection that is nobody's.
 const SIGN_IN_TIME: Duration = Duration::from_secs(10);
 /// How often somebody may say wrongly who they are, in one connection.
@@ -46,6 +49,9 @@ struct Ending {
 const GOING_AWAY: Ending = Ending { code: close_code::AWAY, why: "the server is going away" };
 const TOO_SLOW: Ending = Ending { code: close_code::POLICY, why: "the client reads too slowly" };
 const SILENT: Ending = Ending { code: close_code::POLICY, why: "nothing was said for 60 seconds" };
+const TOO_LONG: Ending = Ending { code: close_code::SIZE, why: "a message has more than 512 KiB" };
+const NO_UTF8: Ending = Ending { code: close_code::INVALID, why: "a text is not UTF-8" };
+const BROKEN: Ending = Ending { code: close_code::PROTOCOL, why: "the bytes are no frame of WebSocket" };
 const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are text" };
 const REVOKED: Ending = Ending { code: close_code::POLICY, why: "access was revoked" };
 const UNKNOWN: Ending = Ending { code: close_code::POLICY, why: "nobody signed in within 10 seconds" };
@@ -59,12 +65,37 @@ pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, arrival: A
     let connection = &open.connection;
     // What was taken away since nobody told this connection of.
     if !shared.is_still(&who).await.unwrap_or(false) {
-        return close(&mut socket, REVOKED.code, REVOKED.why).await;
+        return end(&mut socket, Some(REVOKED)).await;
     }
     connection.respond(&id, &Ok(shared.welcome(&who)));
     let ending = converse(&shared, &mut socket, connection).await;
+    end(&mut socket, ending).await;
+}
+
+/// Tells the client why the connection ends, as far as it is told.
+async fn end(socket: &mut WebSocket, ending: Option<Ending>) {
     if let Some(Ending { code, why }) = ending {
-        close(&mut socket, code, why).await;
+        close(socket, code, why).await;
+    }
+}
+
+/// What a client is told whose bytes cannot be read; nothing where it is gone.
+fn unread(error: axum::Error) -> Option<Ending> {
+    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
+        tungstenite::Error::Capacity(_) => Some(TOO_LONG),
+        tungstenite::Error::Utf8(_) => Some(NO_UTF8),
+        tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        tungstenite::Error::Protocol(_) => Some(BROKEN),
+        // There is nobody at the other end any more, or it is no error of reading.
+        tungstenite::Error::ConnectionClosed
+        | tungstenite::Error::AlreadyClosed
+        | tungstenite::Error::Io(_)
+        | tungstenite::Error::Tls(_)
+        | tungstenite::Error::WriteBufferFull(_)
+        | tungstenite::Error::AttackAttempt
+        | tungstenite::Error::Url(_)
+        | tungstenite::Error::Http(_)
+        | tungstenite::Error::HttpFormat(_) => None,
     }
 }
 
@@ -84,9 +115,13 @@ async fn sign_in(
     for _ in 0..MAX_TRIES {
         let message = tokio::select! {
             message = tokio::time::timeout_at(deadline, next_text(socket)) => match message {
-                Ok(message) => message?,
+                Ok(Ok(message)) => message,
+                Ok(Err(ending)) => {
+                    end(socket, ending).await;
+                    return None;
+                }
                 Err(_elapsed) => {
-                    close(socket, UNKNOWN.code, UNKNOWN.why).await;
+                    end(socket, Some(UNKNOWN)).await;
                     return None;
                 }
             },
@@ -105,17 +140,18 @@ async fn sign_in(
         let text = frame::response(&id, &Err(refused));
         timeout(WRITE_TIME, socket.send(Message::Text(text.into()))).await.ok()?.ok()?;
     }
-    close(socket, NOBODY.code, NOBODY.why).await;
+    end(socket, Some(NOBODY)).await;
     None
 }
 
-/// The next text of a client; nothing where it goes, or sends what is none.
-async fn next_text(socket: &mut WebSocket) -> Option<String> {
+/// The next text of a client; why the connection ends where it goes, or sends what is none.
+async fn next_text(socket: &mut WebSocket) -> Result<String, Option<Ending>> {
     loop {
-        match socket.recv().await?.ok()? {
-            Message::Text(text) => return Some(text.to_string()),
+        match socket.recv().await.ok_or(None)?.map_err(unread)? {
+            Message::Text(text) => return Ok(text.to_string()),
             Message::Ping(_) | Message::Pong(_) => {}
-            Message::Binary(_) | Message::Close(_) => return None,
+            Message::Binary(_) => return Err(Some(NO_TEXT)),
+            Message::Close(_) => return Err(None),
         }
     }
 }
@@ -140,7 +176,11 @@ async fn converse(shared: &Arc<Shared>, socket: &mut WebSocket, connection: &Arc
             () = connection.bell.notified() => {}
             message = socket.recv() => {
                 heard = Instant::now();
-                match message?.ok()? {
+                let message = match message?.map_err(unread) {
+                    Ok(message) => message,
+                    Err(ending) => return ending,
+                };
+                match message {
                     Message::Text(text) => take(shared, connection, &in_flight, &text),
                     Message::Binary(_) => return Some(NO_TEXT),
                     Message::Ping(_) | Message::Pong(_) => {}
@@ -193,7 +233,7 @@ fn take(shared: &Arc<Shared>, connection: &Arc<Connection>, in_flight: &Arc<Atom
 
 async fn close(socket: &mut WebSocket, code: u16, why: &'static str) {
     let frame = Message::Close(Some(CloseFrame { code, reason: why.into() }));
-    if timeout(WRITE_TIME, socket.send(frame)).await.is_err() {
+    if timeout(GOODBYE_TIME, socket.send(frame)).await.is_err() {
         tracing::debug!("a client took no word of goodbye");
     }
 }

@@ -28,7 +28,7 @@ mod missed;
 mod payload;
 
 pub(crate) use endpoint::Endpoint;
-pub(crate) use payload::{Blocked, FailedTurn, Happened, head};
+pub(crate) use payload::{Blocked, Happened, head};
 
 /// How long a delivery that was taken is this process's: an attempt, and as much time again to write what came of it.
 const LEASE: SignedDuration = SignedDuration::from_secs(45);
@@ -73,6 +73,8 @@ struct Parts {
     store: Arc<dyn Store>,
     /// Rung when there is something to send.
     bell: Notify,
+    /// Rung when something happened that is found in the store.
+    happened: Notify,
 }
 
 /// What happened and is not kept yet.
@@ -89,7 +91,13 @@ pub(crate) fn endpoints(config: &GatewayConfig, env: &Env) -> Result<Vec<Endpoin
 impl Webhooks {
     pub(crate) fn new(endpoints: Vec<Endpoint>, public: Option<Url>, store: Arc<dyn Store>) -> (Self, Waiting) {
         let (told, waiting) = unbounded_channel();
-        (Self { parts: Arc::new(Parts { endpoints, public, store, bell: Notify::new() }), told }, waiting)
+        (
+            Self {
+                parts: Arc::new(Parts { endpoints, public, store, bell: Notify::new(), happened: Notify::new() }),
+                told,
+            },
+            waiting,
+        )
     }
 
     /// Whether anybody wants to know of `event`.
@@ -102,6 +110,13 @@ impl Webhooks {
         if self.wanted(what.event()) {
             // Nobody takes it only at the very end.
             drop(self.told.send(what));
+        }
+    }
+
+    /// A turn ended in an error: its journal says so, and it is told from there, whatever becomes of this process.
+    pub(crate) fn turn_failed(&self) {
+        if self.wanted(WebhookEvent::TurnFailed) {
+            self.parts.happened.notify_one();
         }
     }
 
@@ -164,6 +179,7 @@ impl Webhooks {
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
+                () = self.parts.happened.notified() => {}
                 () = stop.cancelled() => return,
             }
             let (parts, before) = (self.parts.clone(), known.clone());

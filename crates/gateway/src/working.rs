@@ -10,7 +10,7 @@ use domain::history::{HistoryMessage, SignedContent};
 use domain::id::TurnId;
 use domain::json::json;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, Letter, LetterKind, StoreError};
+use domain::store::{ApprovalQuery, Letter, LetterKind, StoreError, TenantScope};
 use futures_util::FutureExt as _;
 use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
@@ -24,7 +24,6 @@ use crate::outcome::RunOutcome;
 use crate::quotas::Place;
 use crate::run::{Asker, Run, RunParts};
 use crate::run_output::RunOutput;
-use crate::webhooks::{FailedTurn, Happened};
 use crate::wire::content::Placed;
 
 mod ended;
@@ -102,7 +101,9 @@ impl Shared {
                 shared.runs.forget(id);
             }
             shared.runs.counters.turn(&outcome);
-            shared.tell_failed(&run, &outcome);
+            if matches!(outcome, RunOutcome::Failed(_)) {
+                shared.desk.webhooks.turn_failed();
+            }
             if errand.resumes && !run.was_worked() {
                 // What became of the turn that was left is for whoever works it to say.
                 run.settle(&outcome);
@@ -346,7 +347,7 @@ impl Shared {
     async fn asked(self: &Arc<Self>, run: &Run, turn: &TurnId) -> Result<Vec<Approval>, ApiError> {
         let (key, turn) = (run.key.clone(), turn.clone());
         self.blocking(move |shared| {
-            let all = ApprovalQuery { tenant: Some(key.tenant.clone()), ..ApprovalQuery::newest(usize::MAX) };
+            let all = ApprovalQuery::newest(TenantScope::from(&key.tenant), usize::MAX);
             let mut found = shared.store.approvals(&all)?;
             found.retain(|it| it.session_id == key.session && it.turn_id == turn);
             found.retain(|it| !matches!(it.state, ApprovalState::Used | ApprovalState::Void));
@@ -368,21 +369,6 @@ impl Shared {
         let signed = SignedContent::text(&open.prompt, run.key.tenant.as_str(), run.key.session.as_str());
         let sig = key.map(|key| key.sign(signed)).unwrap_or_default();
         run.hears(Heard::Started { content: open.prompt.clone(), sig });
-    }
-
-    /// Tells others of a turn that ended in an error.
-    fn tell_failed(&self, run: &Run, outcome: &RunOutcome) {
-        let RunOutcome::Failed(error) = outcome else { return };
-        let kind = error.details.as_ref().and_then(|details| details["kind"].as_str());
-        if let (Some("failed"), Some(turn)) = (kind, run.id()) {
-            self.desk.webhooks.happened(Happened::TurnFailed(Box::new(FailedTurn {
-                tenant: run.key.tenant.clone(),
-                agent: run.name.agent.clone(),
-                session: run.key.session.to_string(),
-                turn: turn.to_string(),
-                error: error.message.clone(),
-            })));
-        }
     }
 
     async fn blocking_on<T: Send + 'static>(
@@ -419,12 +405,12 @@ impl Shared {
     /// answer, nobody's answer is a no after a while.
     async fn decided(&self, run: &Run, approval: &Approval) -> bool {
         run.now_waits(Some(approval.id.clone()));
-        self.announce_everywhere("approvals.created", approval).await;
+        self.announce_everywhere(approval).await;
         run.event("approval.waiting", Some(json!({ "approvalId": approval.id, "tool": approval.tool })));
         let deadline = run.name.is_once().then(|| Instant::now() + self.desk.limits.approval_wait);
         let answered = loop {
             let rung = self.desk.answers.notified();
-            if let Some(now) = self.answered(&approval.id).await {
+            if let Some(now) = self.answered(approval).await {
                 break Some(now);
             }
             let now = Instant::now();
@@ -446,8 +432,7 @@ impl Shared {
             left = false;
         }
         if let Some(now) = &answered {
-            let event = if now.state == ApprovalState::Expired { "approvals.expired" } else { "approvals.decided" };
-            self.announce_everywhere(event, now).await;
+            self.announce_everywhere(now).await;
             let decided = json!({ "approvalId": now.id, "state": now.state });
             run.event("approval.decided", Some(decided));
         }
@@ -459,11 +444,11 @@ impl Shared {
 
     /// Nobody answered in time, and nobody will come back.
     async fn refuse(&self, approval: &Approval) {
-        let (store, id) = (self.store.clone(), approval.id.clone());
+        let (store, of, id) = (self.store.clone(), TenantScope::from(&approval.tenant_id), approval.id.clone());
         let seconds = self.desk.limits.approval_wait.as_secs();
         let said =
             PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("nobody answered within {seconds} s") };
-        let refused = tokio::task::spawn_blocking(move || store.answer(&id, said, jiff::Timestamp::now())).await;
+        let refused = tokio::task::spawn_blocking(move || store.answer(&of, &id, said, jiff::Timestamp::now())).await;
         match refused {
             Ok(Ok(_)) => {}
             // Somebody was faster by a moment.
@@ -477,10 +462,10 @@ impl Shared {
         }
     }
 
-    /// The approval `id`, once it no longer waits.
-    async fn answered(&self, id: &str) -> Option<Approval> {
-        let (store, id) = (self.store.clone(), id.to_owned());
-        let found = tokio::task::spawn_blocking(move || store.approval(&id)).await.ok()?.ok()?;
+    /// The same approval, once it no longer waits.
+    async fn answered(&self, asked: &Approval) -> Option<Approval> {
+        let (store, of, id) = (self.store.clone(), TenantScope::from(&asked.tenant_id), asked.id.clone());
+        let found = tokio::task::spawn_blocking(move || store.approval(&of, &id)).await.ok()?.ok()?;
         let mut found = found?;
         found.state = found.state_at(jiff::Timestamp::now());
         (found.state != ApprovalState::Waiting).then_some(found)

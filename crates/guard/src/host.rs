@@ -160,6 +160,11 @@ pub enum ConfigForm {
         /// One table, as lines.
         entry: fn(&ClientEntry<'_>, &EventRow) -> String,
     },
+    /// A table `hooks` of a TOML file with an array of tables for each event, and beside it what keeps hooks switched on.
+    Requirements {
+        /// The element of an event's array.
+        entry: fn(&ClientEntry<'_>, &EventRow) -> Value,
+    },
     /// A file that is ours alone.
     WholeFile {
         /// All of it.
@@ -169,6 +174,8 @@ pub enum ConfigForm {
     Executables {
         /// One of them.
         text: fn(&ClientEntry<'_>, &EventRow) -> String,
+        /// The refusal at an event; empty where there is none.
+        deny: fn(&str) -> &'static str,
     },
 }
 
@@ -179,28 +186,55 @@ pub struct ClientEntry<'a> {
     pub host: &'a str,
     /// The client, absolute.
     pub program: &'a str,
-    /// Where the daemon listens, absolute.
-    pub socket: &'a str,
-    /// The file with the key that proves the daemon's answers, absolute.
-    pub key_file: &'a str,
+    /// Which daemon it asks.
+    pub daemon: EntryDaemon<'a>,
     /// How long the host waits, in seconds.
     pub timeout_s: u32,
+    /// Whether it objects to nothing where no daemon can be reached or started.
+    pub allows_away: bool,
+    /// The events that it is installed for; none: all that mean something.
+    pub events: Option<&'a [String]>,
+}
+
+/// The daemon that an entry asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryDaemon<'a> {
+    /// That of the account that installed it.
+    Named {
+        /// Where it listens, absolute.
+        socket: &'a str,
+        /// The file with the key that proves its answers, absolute.
+        key_file: &'a str,
+    },
+    /// That of whichever account runs the agent.
+    Account,
 }
 
 /// How long before its host gives up the client answers: it has to be heard, and processes start late under load.
 pub const MARGIN_S: u32 = 2;
 
 impl ClientEntry<'_> {
+    /// The events of `host` that it is installed for.
+    pub fn rows<'h>(&self, host: &'h GuardHost) -> impl Iterator<Item = &'h EventRow> {
+        let events = self.events;
+        let is_meant = move |row: &&EventRow| events.is_none_or(|events| events.iter().any(|event| event == row.name));
+        host.events.iter().filter(|row| row.installed).filter(is_meant)
+    }
+
     /// The words behind the program's name, for `event`.
     pub fn arguments(&self, event: &str) -> Vec<String> {
         let deadline_ms = u64::from(self.timeout_s.saturating_sub(MARGIN_S).max(1)) * 1000;
-        let words = [
-            ("--host", self.host.to_owned()),
-            ("--event", event.to_owned()),
-            ("--socket", self.socket.to_owned()),
-            ("--key-file", self.key_file.to_owned()),
-            ("--deadline", deadline_ms.to_string()),
-        ];
+        let mut words = vec![("--host", self.host.to_owned()), ("--event", event.to_owned())];
+        match self.daemon {
+            EntryDaemon::Named { socket, key_file } => {
+                words.extend([("--socket", socket.to_owned()), ("--key-file", key_file.to_owned())]);
+            }
+            EntryDaemon::Account => words.push(("--daemon", "account".to_owned())),
+        }
+        words.push(("--deadline", deadline_ms.to_string()));
+        if self.allows_away {
+            words.push(("--away", "allow".to_owned()));
+        }
         words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The hosts, one file each.
 
-use crate::host::GuardHost;
+use crate::host::{GuardHost, InstallScope};
 use crate::panic::PanicRow;
 
 pub mod claude;
@@ -44,6 +44,17 @@ const PANICS: &[PanicRow] = &[
 /// The host that `--host` calls `id`.
 pub fn host(id: &str) -> Option<&'static GuardHost> {
     HOSTS.iter().find(|row| row.id == id).copied()
+}
+
+/// The row of `host` where its settings of `scope` are of another form than those of a person.
+pub fn in_scope(host: &'static GuardHost, scope: InstallScope) -> &'static GuardHost {
+    let is_machine = scope == InstallScope::System && host.id == codex::CODEX.id;
+    if is_machine { &codex::MACHINE } else { host }
+}
+
+/// What the client of `host` prints where nothing is objected to.
+pub fn no_objection(host: &str) -> Option<&'static str> {
+    PANICS.iter().find(|row| row.host == host).map(|row| row.passes)
 }
 
 /// What the client of `host` prints at `event` when it has no answer; the exit code is 0. Empty where the event cannot

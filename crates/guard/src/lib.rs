@@ -2,6 +2,7 @@
 //! they are configured. One file for each agent, in `hosts`; everything here but the doors is pure.
 
 pub mod answer;
+pub mod asking;
 pub mod coverage;
 pub mod event;
 pub mod host;
@@ -17,12 +18,15 @@ pub mod tools;
 pub mod transcript;
 pub mod trial;
 mod wire;
+mod wrapping;
 
 pub use answer::{Answer, Degraded};
+pub use asking::{AskWay, AskWishes, ask_way};
 pub use event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
-pub use host::{ClientEntry, GuardHost, HostRefusals};
+pub use host::{ClientEntry, EntryDaemon, GuardHost, HostRefusals};
+pub use hosts::copilot::is_sent_later;
 pub use hosts::qwen::is_blank_prompt;
-pub use hosts::{HOSTS, host, panic_deny};
+pub use hosts::{HOSTS, host, in_scope, no_objection, panic_deny};
 pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};
 pub use wire::mcp_name;

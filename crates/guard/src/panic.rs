@@ -6,6 +6,8 @@ pub(crate) struct PanicRow {
     pub(crate) host: &'static str,
     /// Its events that can be denied, each with the text that does it.
     pub(crate) denies: &'static [(&'static str, &'static str)],
+    /// What it prints where nothing is objected to, whatever the event.
+    pub(crate) passes: &'static str,
 }
 
 impl PanicRow {

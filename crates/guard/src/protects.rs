@@ -20,6 +20,9 @@ const OWN: [&str; 7] = [
     "**/.pintle/**",
 ];
 
+/// Those of them that are configuration, which a person may let an agent work on.
+const LIFTED: [&str; 2] = ["~/.config/pintle/**", "**/.pintle/**"];
+
 /// Where a socket and its key lie: what reads them can speak for the client.
 const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
 
@@ -51,6 +54,9 @@ pub struct GuardedFiles<'a> {
     pub home: &'a str,
     /// Further files and folders of Pintle that are in use, absolute: its configuration, its store, its socket.
     pub own: &'a [String],
+    /// Whether a person lets agents change their settings and Pintle's configuration for a while. What is in use stays
+    /// protected, and what answers for a person.
+    pub lifted: bool,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say; none if nothing is to be said against it.
@@ -104,7 +110,9 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn patterns(&self) -> impl Iterator<Item = &'static str> {
-        HOSTS.iter().flat_map(|host| host.config.protects.iter().copied()).chain(OWN)
+        let lifted = self.files.lifted;
+        let hosts = HOSTS.iter().filter(move |_| !lifted).flat_map(|host| host.config.protects.iter().copied());
+        hosts.chain(OWN.into_iter().filter(move |pattern| !lifted || !LIFTED.contains(pattern)))
     }
 
     fn names(&self, path: &str) -> Vec<String> {

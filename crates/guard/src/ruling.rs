@@ -8,6 +8,8 @@ use domain::json::{Object, Value};
 pub enum GuardRuling {
     /// Go on; the host's own permissions decide.
     NoObjection,
+    /// A person has said yes to exactly this: where the host is about to ask, it need not.
+    Allow,
     /// No.
     Deny {
         /// Why, for the model and the person. Where it is empty, a text of ours stands in its place.
@@ -16,7 +18,7 @@ pub enum GuardRuling {
     /// A person must say. Where the host cannot ask, or nobody is there, it is refused in the name of the approval.
     Ask {
         /// The number of the approval: all that the model learns.
-        approval: u64,
+        approval: String,
         /// Why, for the person before the host.
         reason: String,
         /// Whether somebody sits before the host.
@@ -75,6 +77,8 @@ pub enum GuardRuling {
 pub enum RulingWord {
     /// [`GuardRuling::NoObjection`].
     NoObjection,
+    /// [`GuardRuling::Allow`].
+    Allow,
     /// [`GuardRuling::Deny`].
     Deny,
     /// [`GuardRuling::Ask`].
@@ -98,6 +102,7 @@ impl RulingWord {
     pub const fn word(self) -> &'static str {
         match self {
             Self::NoObjection => "no_objection",
+            Self::Allow => "allow",
             Self::Deny => "deny",
             Self::Ask => "ask",
             Self::Modify => "modify",
@@ -115,6 +120,7 @@ impl GuardRuling {
     pub const fn word(&self) -> RulingWord {
         match self {
             Self::NoObjection => RulingWord::NoObjection,
+            Self::Allow => RulingWord::Allow,
             Self::Deny { .. } => RulingWord::Deny,
             Self::Ask { .. } => RulingWord::Ask,
             Self::ModifyInput { .. } | Self::ModifyPrompt { .. } | Self::ModifyRequest { .. } => RulingWord::Modify,
@@ -135,6 +141,7 @@ impl GuardRuling {
             | Self::AbortTurn { .. }
             | Self::AbortRun { .. } => true,
             Self::NoObjection
+            | Self::Allow
             | Self::ModifyInput { .. }
             | Self::ModifyResult { .. }
             | Self::ModifyPrompt { .. }

@@ -1,14 +1,18 @@
 //! Puts our entries into the files of hosts and takes them out again: text in, text out.
 
+use std::path::{Path, PathBuf};
+
 use domain::json::Value;
 
 use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue, TrustedFolders};
+use crate::wrapping;
 
 mod accepted;
 mod json_edit;
 mod json_text;
 mod mcp_json;
 mod others;
+mod requirements;
 mod toml_block;
 
 pub use accepted::forget;
@@ -51,17 +55,22 @@ pub fn install(
 ) -> Result<EditedFile, NotEdited> {
     let (text, others) = match host.config.form {
         ConfigForm::Json { comments, entry } => {
-            let wanted = installed(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
+            let wanted = hook.rows(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
             let edit = json_edit::Edit { comments, position: host.config.position, wanted: &wanted };
             (edit.install(old)?, edit.others(old)?)
         }
         ConfigForm::Toml { entry } => {
-            let tables: String = installed(host).map(|row| entry(hook, row)).collect::<Vec<_>>().join("\n");
+            let tables: String = hook.rows(host).map(|row| entry(hook, row)).collect::<Vec<_>>().join("\n");
             let text = toml_block::install(&tables, old)?;
             if let Some(why) = wrong_entry(host, &text)? {
                 return Err(NotEdited::Dropped(why));
             }
             (text, toml_block::others(old, &|event| installed(host).any(|row| row.name == event))?)
+        }
+        ConfigForm::Requirements { entry } => {
+            let wanted = hook.rows(host).map(|row| (row.name, entry(hook, row))).collect::<Vec<_>>();
+            let text = requirements::install(&wanted, hook.program, old)?;
+            (text, requirements::others(old, &|event| installed(host).any(|row| row.name == event))?)
         }
         ConfigForm::WholeFile { text } => {
             if old.is_some_and(|old| !old.trim().is_empty() && !others::is_own_file(old)) {
@@ -74,21 +83,44 @@ pub fn install(
     finish(host, old, kept, (text, others))
 }
 
-/// The same for the executable of the event `row`.
+/// Somebody else's executable in the place of one of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct Theirs<'a> {
+    /// Where it lies from then on, beside ours.
+    pub file: &'a Path,
+    /// What the last installation left.
+    pub kept: Option<&'a KeptFile>,
+}
+
+/// Where somebody else's executable lies while ours stands in its place, `file`.
+pub fn theirs_of(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    file.with_file_name(format!("{name}.before-pintle"))
+}
+
+/// Whether `text` is a script of ours that runs somebody else's behind it.
+pub fn is_wrapping(text: &str) -> bool {
+    wrapping::wrapped(text).is_some()
+}
+
+/// The same for the executable of the event `row`. One of somebody else is run behind ours, from its new place.
 ///
 /// # Errors
-/// When there is one of somebody else.
+/// When that place cannot be named.
 pub fn install_event(
     host: &GuardHost,
     (hook, row): (&ClientEntry<'_>, &EventRow),
     old: Option<&str>,
-    kept: Option<&KeptFile>,
+    theirs: Theirs<'_>,
 ) -> Result<EditedFile, NotEdited> {
-    let ConfigForm::Executables { text } = host.config.form else { return Err(NotEdited::PerEvent) };
-    if old.is_some_and(|old| !old.trim().is_empty() && !others::is_own_file(old)) {
-        return Err(NotEdited::Taken);
-    }
-    finish(host, old, kept, (text(hook, row), Vec::new()))
+    let ConfigForm::Executables { text, deny } = host.config.form else { return Err(NotEdited::PerEvent) };
+    let is_theirs = |old: &str| !old.trim().is_empty() && (!others::is_own_file(old) || is_wrapping(old));
+    let text = if old.is_some_and(is_theirs) {
+        hook.wrapping(row.name, (deny(row.name), theirs.file.to_str().ok_or(NotEdited::Taken)?))
+    } else {
+        text(hook, row)
+    };
+    finish(host, old, theirs.kept, (text, Vec::new()))
 }
 
 fn finish(
@@ -106,11 +138,17 @@ pub fn installed(host: &GuardHost) -> impl Iterator<Item = &EventRow> {
     host.events.iter().filter(|row| row.installed)
 }
 
+/// Whether the file of `host` that is ours alone is a program, which asks at every event.
+pub fn is_plugin(host: &GuardHost) -> bool {
+    let is_data = |path: &str| path.ends_with(".json");
+    matches!(host.config.form, ConfigForm::WholeFile { .. }) && !host.config.places.iter().any(|it| is_data(it.path))
+}
+
 /// What our entries run, event by event, where they stand in a list for each event: these texts, and no others, are ours.
 pub fn commands(host: &GuardHost, hook: &ClientEntry<'_>) -> Vec<String> {
     let ConfigForm::Json { entry, .. } = host.config.form else { return Vec::new() };
     let command = |row: &EventRow| Some(entry(hook, row).get("hooks")?.get(0)?.get("command")?.as_str()?.to_owned());
-    installed(host).filter_map(command).collect()
+    hook.rows(host).filter_map(command).collect()
 }
 
 /// Takes our entries out of `current`; none: the file goes. Where nobody edited it since it was installed, it is what
@@ -134,7 +172,7 @@ pub fn uninstall(
             let edit = json_edit::Edit { comments, position: host.config.position, wanted: &[] };
             edit.remove(current).map(Some)
         }
-        ConfigForm::Toml { .. } => toml_block::remove(current).map(Some),
+        ConfigForm::Toml { .. } | ConfigForm::Requirements { .. } => toml_block::remove(current).map(Some),
         ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => {
             Ok((!others::is_own_file(current)).then(|| current.to_owned()))
         }
@@ -151,7 +189,26 @@ pub fn has_ours(host: &GuardHost, text: &str) -> Result<bool, NotEdited> {
             json_edit::Edit { comments, position: host.config.position, wanted: &[] }.has_ours(text)
         }
         ConfigForm::Toml { .. } => toml_block::has_ours(text),
+        ConfigForm::Requirements { .. } => requirements::has_ours(text),
         ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(others::is_own_file(text)),
+    }
+}
+
+/// The events of which hooks of ours stand in `text`, a file of `host`; all of them, where a file of ours has no list.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn own_events(host: &GuardHost, text: &str) -> Result<Vec<String>, NotEdited> {
+    match host.config.form {
+        ConfigForm::Json { comments, .. } => {
+            json_edit::Edit { comments, position: host.config.position, wanted: &[] }.own_events(text)
+        }
+        ConfigForm::Toml { .. } => toml_block::own_events(text),
+        ConfigForm::Requirements { .. } => requirements::own_events(text),
+        ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => {
+            Ok(others::own_file_events(text)
+                .unwrap_or_else(|| installed(host).map(|row| row.name.to_owned()).collect()))
+        }
     }
 }
 
@@ -177,6 +234,7 @@ pub fn others_in(host: &GuardHost, text: &str) -> Result<Vec<OtherHook>, NotEdit
             Ok(found.into_iter().filter(|other| stops(&other.event)).collect())
         }
         ConfigForm::Toml { .. } => toml_block::others(Some(text), &stops),
+        ConfigForm::Requirements { .. } => requirements::others(Some(text), &stops),
         ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(Vec::new()),
     }
 }
@@ -223,7 +281,9 @@ pub fn is_same(host: &GuardHost, one: &str, other: &str) -> Result<bool, NotEdit
             let read = |text: &str| json_text::parse(text, comments).map(|node| node.value());
             Ok(read(one)? == read(other)?)
         }
-        ConfigForm::Toml { .. } => Ok(toml_block::at(one, &[])? == toml_block::at(other, &[])?),
+        ConfigForm::Toml { .. } | ConfigForm::Requirements { .. } => {
+            Ok(toml_block::at(one, &[])? == toml_block::at(other, &[])?)
+        }
         ConfigForm::WholeFile { .. } | ConfigForm::Executables { .. } => Ok(one == other),
     }
 }

@@ -27,7 +27,7 @@ const TAIL: &str = ";;esac";
 const SHELL: [&str; 2] = ["/bin/sh", "-c"];
 
 /// How a script begins.
-const SCRIPT: &str = "#!/bin/sh\n";
+pub(crate) const SCRIPT: &str = "#!/bin/sh\n";
 
 impl ClientEntry<'_> {
     /// Program and arguments.
@@ -61,7 +61,7 @@ fn frame(deny: &str) -> String {
     format!("{HEAD}{}{TAIL}", quoted(deny))
 }
 
-fn joined(words: &[String]) -> String {
+pub(crate) fn joined(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
@@ -95,7 +95,7 @@ fn is_frame(script: &str) -> bool {
     deny.and_then(words).is_some_and(|words| words.len() == 1)
 }
 
-fn starts_client(words: &[&str]) -> bool {
+pub(crate) fn starts_client(words: &[&str]) -> bool {
     words.first().is_some_and(|program| is_client(program))
 }
 
@@ -110,7 +110,7 @@ const fn is_plain(c: char) -> bool {
 
 /// `word` as every shell takes it, without a `$NAME` in it. No backslash stands within the quotes: there fish reads it as
 /// an escape, and others do not.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
@@ -142,7 +142,7 @@ fn quoted(word: &str) -> String {
 
 /// The words of `text`, if it is nothing but words as [`quoted`] writes them, or wrote them when backslashes stood within
 /// the quotes.
-fn words(text: &str) -> Option<Vec<String>> {
+pub(crate) fn words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -172,6 +172,7 @@ mod tests {
     use std::process::{Command, Output, Stdio};
 
     use super::*;
+    use crate::host::EntryDaemon;
 
     const HOSTILE: [&str; 6] =
         ["plain", "a b", "o'neill's", "$HOME/${PATH}$(touch x)`touch x`$", "\"\\\n;|&<>*?~#!{}", "läden-\u{1f980}"];
@@ -241,7 +242,14 @@ mod tests {
     const DENY: &str = r#"{"deny":"Pintle's guard did not answer."}"#;
 
     fn entry<'a>(host: &'a str, program: &'a str) -> ClientEntry<'a> {
-        ClientEntry { host, program, socket: "/run/$USER's/s", key_file: "/k e y", timeout_s: 600 }
+        ClientEntry {
+            host,
+            program,
+            daemon: EntryDaemon::Named { socket: "/run/$USER's/s", key_file: "/k e y" },
+            timeout_s: 600,
+            allows_away: false,
+            events: None,
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use domain::json::{Object, Value};
 
 use crate::answer::{Answer, Degraded};
-use crate::event::HostEvent;
+use crate::event::{HostEvent, HostWhat};
 use crate::ruling::{GuardRuling, RulingWord};
 
 /// The reason of a refusal that has none: several hosts do not take a refusal with an empty one.
@@ -42,7 +42,10 @@ pub(crate) fn refusal(ruling: &GuardRuling) -> String {
             reason.clone()
         }
         GuardRuling::Ask { approval, .. } => {
-            format!("a person has to allow this: it waits as approval {approval}; ask again after they answered")
+            format!(
+                "this call needs a person's approval, which is number {approval}; nobody has answered yet. Once they have \
+                 approved it, exactly the same call runs"
+            )
         }
         GuardRuling::Respond { by, text } => format!("answered by hook \"{by}\" in place of the tool: {text}"),
         GuardRuling::ModifyInput { arguments, .. } => format!(
@@ -58,8 +61,16 @@ pub(crate) fn refusal(ruling: &GuardRuling) -> String {
         GuardRuling::ModifyResult { .. } => {
             "a hook changed the result, which this agent does not let hooks do here".to_owned()
         }
-        GuardRuling::Inject { .. } | GuardRuling::NoObjection => String::new(),
+        GuardRuling::Inject { .. } | GuardRuling::Allow | GuardRuling::NoObjection => String::new(),
     }
+}
+
+/// How a person gives the approval that a call waits for: never for the model.
+fn how_to_answer(approval: &str) -> String {
+    format!(
+        "A call waits for you as approval {approval}: `pintle approvals approve {approval}` in a terminal of your own lets \
+         the agent make it again, once; `pintle approvals refuse {approval}` does not."
+    )
 }
 
 impl Answer {
@@ -96,6 +107,22 @@ pub(crate) trait Speech {
     /// The end of the turn.
     fn abort(&self, _reason: &str) -> Option<Value> {
         None
+    }
+
+    /// That a person has said yes.
+    fn allow(&self) -> Option<Value> {
+        None
+    }
+
+    /// What the person before the host reads when a session begins in which everything will be refused.
+    fn notice(&self, _text: &str) -> Option<Value> {
+        None
+    }
+
+    /// `document` with a text that the person before the host reads and the model does not, where the host has a place for
+    /// one.
+    fn with_note(&self, document: Value, _text: &str) -> Value {
+        document
     }
 
     /// A question to the person before the host.
@@ -137,10 +164,23 @@ pub(crate) fn answer<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRul
         let is_met = matches!(ruling, GuardRuling::AbortTurn { .. } | GuardRuling::AbortRun { .. });
         return if is_met { nothing() } else { nothing().told(ruling, RulingWord::NoObjection) };
     }
+    if event.what == HostWhat::SessionStart && ruling.stops() {
+        // A session cannot be kept from beginning; a person sees why nothing will go on in it.
+        let notice = speech.notice(&reason(&refusal(ruling), S::MAX_REASON));
+        return notice.map_or_else(nothing, |document| Answer::json(&document)).told(ruling, RulingWord::NoObjection);
+    }
     let said = match ruling {
         GuardRuling::NoObjection => return nothing(),
+        GuardRuling::Allow => match speech.allow() {
+            Some(document) => Some(document),
+            // The host asks once more.
+            None => return nothing().told(ruling, RulingWord::NoObjection),
+        },
         GuardRuling::Inject { text } => speech.context(&cut(text, MAX_CONTEXT_BYTES)),
-        GuardRuling::Ask { reason: why, attended: true, .. } => speech.ask(&reason(why, S::MAX_REASON)),
+        GuardRuling::Ask { approval, reason: why, attended: true } => {
+            let why = reason(why, S::MAX_REASON.saturating_sub(approval.len() + 32));
+            speech.ask(&format!("{why} (approval {approval})"))
+        }
         GuardRuling::Deny { .. } | GuardRuling::Ask { .. } | GuardRuling::Respond { .. } => None,
         GuardRuling::ModifyInput { arguments, context } => {
             let context = context.as_deref().map(|text| cut(text, MAX_CONTEXT_BYTES));
@@ -170,6 +210,20 @@ pub(crate) fn answer<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRul
 fn refused<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRuling) -> Answer {
     let why = reason(&refusal(ruling), S::MAX_REASON);
     if let Some(document) = speech.deny(&why) {
+        let document = match ruling {
+            GuardRuling::Ask { approval, .. } => speech.with_note(document, &how_to_answer(approval)),
+            GuardRuling::Allow
+            | GuardRuling::NoObjection
+            | GuardRuling::Deny { .. }
+            | GuardRuling::ModifyInput { .. }
+            | GuardRuling::Respond { .. }
+            | GuardRuling::ModifyResult { .. }
+            | GuardRuling::ModifyPrompt { .. }
+            | GuardRuling::ModifyRequest { .. }
+            | GuardRuling::AbortTurn { .. }
+            | GuardRuling::AbortRun { .. }
+            | GuardRuling::Inject { .. } => document,
+        };
         return Answer::json(&document).told(ruling, RulingWord::Deny);
     }
     if let Some(document) = speech.abort(&why) {

@@ -51,7 +51,7 @@ use self::discover::Discovered;
 pub use self::discover::twins;
 use self::document::Document;
 pub use self::gateway::{GatewayConfig, HttpLimits, TlsFiles, WebhookConfig};
-pub use self::guarded::GuardedClass;
+pub use self::guarded::{GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost};
 #[cfg(test)]
 use self::layer::Layer;
 pub use self::model::{ModelRef, ModelRefError};
@@ -147,6 +147,8 @@ pub struct Config {
     pub model_doors: BTreeMap<String, ModelDoorConfig>,
     /// The classes of tools that an agent under guard must let be held.
     pub guard_require: BTreeSet<GuardedClass>,
+    /// What differs for single coding agents under guard, by name.
+    pub guard_hosts: BTreeMap<String, GuardedHost>,
     /// The MCP servers behind the tool door, by name; what is not said holds as usual.
     pub tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// Agents, providers, doors and the store that are bad, by path, each with its diagnostic.
@@ -460,6 +462,7 @@ impl Config {
             otlp_endpoint: None,
             model_doors: BTreeMap::new(),
             guard_require: BTreeSet::new(),
+            guard_hosts: BTreeMap::new(),
             tool_doors: BTreeMap::new(),
             broken: BTreeMap::new(),
         }

@@ -13,7 +13,7 @@ use domain::rule::Source;
 use domain::session::JournalEntry;
 use domain::store::{
     ApprovalQuery, JournalAppend, LeftTurn, OnKept, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
-    SessionSettings, SessionStore, StoreError,
+    SessionSettings, SessionStore, StoreError, TenantScope,
 };
 use domain::turn::Fact;
 use jiff::Timestamp;
@@ -56,7 +56,7 @@ impl SplitSessions {
 
     /// `rows` with the questions of the user's store that wait.
     fn with_questions(&self, tenant: &TenantId, mut rows: Vec<SessionRow>) -> Result<Vec<SessionRow>, StoreError> {
-        let query = ApprovalQuery { tenant: Some(tenant.clone()), ..ApprovalQuery::waiting(MAX_QUESTIONS) };
+        let query = ApprovalQuery::waiting(TenantScope::from(tenant), MAX_QUESTIONS);
         let waiting = self.own.approvals(&query)?;
         for row in &mut rows {
             row.waiting = waiting.iter().filter(|asked| asked.session_id.as_str() == row.session_id).count() as u64;

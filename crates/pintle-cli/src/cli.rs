@@ -18,6 +18,7 @@ mod demo;
 mod doctor;
 mod exec;
 mod guard;
+mod hook;
 mod hooks;
 mod identity;
 mod import;
@@ -132,6 +133,8 @@ pub enum Command {
     /// Guard the coding agents that people already use: their hooks ask this program
     #[command(subcommand)]
     Guard(guard::GuardCommand),
+    /// What a coding agent may start for each of its events, in an entry of your own: it asks the guard and prints the ruling
+    Hook(hook::HookArgs),
     /// Create, list and revoke API keys for programs that use the gateway
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -216,6 +219,7 @@ fn dispatch(cli: Cli) -> Result<u8, CliError> {
         Command::Mcp(args) => mcp::run(&global, &args),
         Command::Serve(args) => serve::run(&global, &args),
         Command::Guard(command) => guard::run(&global, &command),
+        Command::Hook(args) => hook::run(&global, args),
         Command::Keys(command) => keys::run(&global, command),
         Command::Members(command) => members::run(&global, command),
         Command::Tenants(command) => tenants::run(&global, command),

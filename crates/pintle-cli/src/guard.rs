@@ -2,7 +2,7 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what `pintle-guard`
 //! knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the hosts'
-//! sessions, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
+//! sessions, [`open_matters`] what is open between two events of one, [`known`] what hooks may know of a call, [`rulings`] what the host is told. [`installs`] finds our hooks in
 //! the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be
 //! told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
 //! guarded, [`proofs`] what was proven; [`call_log`] keeps which calls were asked about, [`reconciling`] finds those that
@@ -20,6 +20,7 @@ pub(crate) mod known;
 pub(crate) mod listening;
 pub(crate) mod looking_after;
 pub(crate) mod model_door;
+mod open_matters;
 pub(crate) mod places;
 pub(crate) mod proofs;
 pub(crate) mod reconciling;

@@ -8,10 +8,11 @@ use std::sync::mpsc::Sender;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 
+use crate::account;
 use crate::frame::{self, DaemonAnswer, Question, Ruled};
 use crate::key;
-use crate::options::Options;
-use crate::start;
+use crate::options::{AskedDaemon, Options};
+use crate::start::{self, FoundDaemon, is_away};
 
 /// What is heard while a hook asks.
 #[derive(Debug)]
@@ -22,29 +23,48 @@ pub enum AskOutcome {
     Ruled(Ruled),
     /// Nobody will answer, and why.
     Nobody(String),
+    /// No daemon can be reached or started, and why.
+    Away(String),
     /// Somebody wants the hook to end.
     Signal,
 }
 
 /// Asks `question`, and tells what is heard. Returns when nothing more will be.
 pub fn ask(options: &Options, question: &Question, told: &Sender<AskOutcome>) {
-    let heard = match answered(options, question, told) {
-        Ok(ruled) => AskOutcome::Ruled(ruled),
+    let heard = match find(options).and_then(|daemon| Ok((connect(&daemon)?, daemon))) {
+        Ok((Connected::To(stream), daemon)) => match answered(stream, &daemon, question, told) {
+            Ok(ruled) => AskOutcome::Ruled(ruled),
+            Err(error) => AskOutcome::Nobody(error.to_string()),
+        },
+        Ok((Connected::Away(error), _)) => AskOutcome::Away(error.to_string()),
         Err(error) => AskOutcome::Nobody(error.to_string()),
     };
     // The hook has ended by itself if nobody listens.
     drop(told.send(heard));
 }
 
-fn answered(options: &Options, question: &Question, told: &Sender<AskOutcome>) -> io::Result<Ruled> {
-    let mut stream = connect(options)?;
+fn find(options: &Options) -> io::Result<FoundDaemon> {
+    match &options.daemon {
+        AskedDaemon::Named { socket, key_file } => {
+            Ok(FoundDaemon { socket: socket.clone(), key_file: key_file.clone(), first: None })
+        }
+        AskedDaemon::Account => account::find(),
+    }
+}
+
+fn answered(
+    mut stream: UnixStream,
+    daemon: &FoundDaemon,
+    question: &Question,
+    told: &Sender<AskOutcome>,
+) -> io::Result<Ruled> {
     let asked = question.to_bytes();
     frame::write(&mut stream, &asked)?;
     if !question.wants_answer() {
         return Ok(Ruled::default());
     }
     // Read as late as this: a daemon that was started just now may have made it.
-    let key = key::read(&options.key_file)?;
+    let key = key::read(&daemon.key_file)?;
     loop {
         let bytes = frame::read(&mut stream)?;
         match DaemonAnswer::of_bytes(&bytes, &key, &asked).map_err(io::Error::other)? {
@@ -54,14 +74,26 @@ fn answered(options: &Options, question: &Question, told: &Sender<AskOutcome>) -
     }
 }
 
+/// Whether a daemon listens.
+enum Connected {
+    To(UnixStream),
+    /// None does, and none could be started.
+    Away(io::Error),
+}
+
 /// Connects to the daemon, which is started if nobody listens.
-fn connect(options: &Options) -> io::Result<UnixStream> {
-    match to(&options.socket) {
-        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&error.kind()) => {
-            start::start(options)?;
-            start::wait(|| to(&options.socket))
+fn connect(daemon: &FoundDaemon) -> io::Result<Connected> {
+    match to(&daemon.socket) {
+        Err(error) if is_away(&error) => {
+            if let Err(error) = start::start(daemon) {
+                return Ok(Connected::Away(error));
+            }
+            match start::wait(|| to(&daemon.socket)) {
+                Err(error) if is_away(&error) => Ok(Connected::Away(error)),
+                connected => connected.map(Connected::To),
+            }
         }
-        connected => connected,
+        connected => connected.map(Connected::To),
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! [`frame`] is what goes over the socket, in both directions, and knows no file and no clock; [`key`] the key that proves
 //! an answer; [`options`] the command line that an installation writes; [`asking`] asks once; [`start`] brings a daemon
-//! up where none listens. `main.rs` puts them together: exactly one document leaves, before the host's deadline.
+//! up where none listens; [`account`] finds the daemon of whoever runs the hook. [`client`] puts them together: exactly one
+//! document leaves, before the host's deadline.
 
+pub mod account;
 pub mod asking;
+pub mod client;
 pub mod frame;
 pub mod key;
 pub mod options;

@@ -3,6 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The word for the daemon of whichever account runs the hook.
+pub const ACCOUNT: &str = "account";
+
+/// Which daemon a hook asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AskedDaemon {
+    /// The one that the installation names.
+    Named {
+        /// Where it listens.
+        socket: PathBuf,
+        /// The file with the key that proves its answers.
+        key_file: PathBuf,
+    },
+    /// That of the account that runs the hook.
+    Account,
+}
+
 /// What a hook was told by its installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -10,12 +27,12 @@ pub struct Options {
     pub host: String,
     /// The host's name of the event.
     pub event: String,
-    /// Where the daemon listens.
-    pub socket: PathBuf,
-    /// The file with the key that proves the daemon's answers.
-    pub key_file: PathBuf,
+    /// Which daemon it asks.
+    pub daemon: AskedDaemon,
     /// How long the hook has in all, from its start.
     pub deadline: Duration,
+    /// Whether it objects to nothing where no daemon can be reached or started.
+    pub allows_away: bool,
 }
 
 impl Options {
@@ -24,7 +41,8 @@ impl Options {
     /// # Errors
     /// Which one is missing, unknown or no path from the root.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
-        let (mut host, mut event, mut socket, mut key_file, mut deadline) = (None, None, None, None, None);
+        let (mut host, mut event, mut deadline) = (None, None, None);
+        let (mut socket, mut key_file, mut is_account, mut allows_away) = (None, None, false, false);
         let mut words = words.into_iter();
         while let Some(flag) = words.next() {
             let value = words.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
@@ -33,19 +51,33 @@ impl Options {
                 "--event" => event = Some(value),
                 "--socket" => socket = Some(absolute(&flag, value)?),
                 "--key-file" => key_file = Some(absolute(&flag, value)?),
+                "--daemon" => is_account = one_of(&flag, &value, ACCOUNT)?,
+                "--away" => allows_away = one_of(&flag, &value, "allow")?,
                 "--deadline" => deadline = Some(milliseconds(&value)?),
                 _ => return Err(format!("`{flag}` is unknown")),
             }
         }
         let missing = |flag: &str| format!("`{flag}` is missing");
+        let daemon = match (is_account, socket, key_file) {
+            (true, None, None) => AskedDaemon::Account,
+            (true, _, _) => return Err("`--daemon` goes with no socket and no key".to_owned()),
+            (false, socket, key_file) => AskedDaemon::Named {
+                socket: socket.ok_or_else(|| missing("--socket"))?,
+                key_file: key_file.ok_or_else(|| missing("--key-file"))?,
+            },
+        };
         Ok(Self {
             host: host.ok_or_else(|| missing("--host"))?,
             event: event.ok_or_else(|| missing("--event"))?,
-            socket: socket.ok_or_else(|| missing("--socket"))?,
-            key_file: key_file.ok_or_else(|| missing("--key-file"))?,
+            daemon,
             deadline: deadline.ok_or_else(|| missing("--deadline"))?,
+            allows_away,
         })
     }
+}
+
+fn one_of(flag: &str, value: &str, known: &str) -> Result<bool, String> {
+    if value == known { Ok(true) } else { Err(format!("`{flag}` takes `{known}`")) }
 }
 
 fn absolute(flag: &str, value: String) -> Result<PathBuf, String> {
@@ -72,17 +104,24 @@ mod tests {
         let expected = Options {
             host: "claude".into(),
             event: "PreToolUse".into(),
-            socket: "/s".into(),
-            key_file: "/k".into(),
+            daemon: AskedDaemon::Named { socket: "/s".into(), key_file: "/k".into() },
             deadline: Duration::from_secs(28),
+            allows_away: false,
         };
-        assert_eq!(parse(whole), Ok(expected));
+        assert_eq!(parse(whole), Ok(expected.clone()));
+        let account = "--host claude --event PreToolUse --daemon account --deadline 28000 --away allow";
+        let account = parse(account);
+        assert_eq!(account, Ok(Options { daemon: AskedDaemon::Account, allows_away: true, ..expected }));
         for (words, why) in [
             ("--host", "`--host` needs a value"),
-            ("--host claude", "`--event` is missing"),
+            ("--socket /s --key-file /k --host claude", "`--event` is missing"),
             ("--socket s", "`--socket` is not a path from the root"),
             ("--deadline 0", "`--deadline` is not a number of milliseconds"),
             ("--home /x", "`--home` is unknown"),
+            ("--away maybe", "`--away` takes `allow`"),
+            ("--daemon other", "`--daemon` takes `account`"),
+            ("--daemon account --socket /s", "`--daemon` goes with no socket and no key"),
+            ("--host claude --event E --socket /s", "`--key-file` is missing"),
         ] {
             assert_eq!(parse(words), Err(why.to_owned()), "{words}");
         }

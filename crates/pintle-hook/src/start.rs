@@ -6,14 +6,13 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::key;
-use crate::options::Options;
 
 /// The name of the file that says how the daemon is started, beside the key file.
 pub const START_FILE: &str = "start";
@@ -24,15 +23,26 @@ const MARK_FILE: &str = "started";
 /// How long after a start nobody starts another one: a daemon that ends at once must not be started for every call.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How long a daemon that was started is waited for. A release listens after some 10 ms; a debug build on a busy machine
-/// was seen to need half a second.
-const WAIT: Duration = Duration::from_secs(3);
+/// How long a daemon that was started is waited for: a release listens after some 10 ms, and whoever waits holds the agent
+/// up. A debug build on a busy machine was seen to need half a second.
+const WAIT: Duration = if cfg!(debug_assertions) { Duration::from_secs(3) } else { Duration::from_millis(150) };
 
 /// How often a hook looks whether the daemon listens.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
 
 /// Longest file that says how the daemon is started, in bytes; an environment with a long path takes some thousands.
 const MAX_START_BYTES: u64 = 1 << 20;
+
+/// The socket, the key and the start of one daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundDaemon {
+    /// Where it listens.
+    pub socket: PathBuf,
+    /// The file with its key.
+    pub key_file: PathBuf,
+    /// How it is started where nothing beside the key says so.
+    pub first: Option<Start>,
+}
 
 /// How the daemon is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,14 +70,21 @@ impl Start {
         let env = parts.map(variable).collect::<Option<_>>()?;
         (!argv.is_empty()).then_some(Self { argv, env })
     }
+
+    /// From the file in which it is kept.
+    pub(crate) fn read(kept: File) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        kept.take(MAX_START_BYTES).read_to_end(&mut bytes)?;
+        Self::of_bytes(&bytes).ok_or_else(|| io::Error::other("it does not say how the daemon is started"))
+    }
 }
 
-/// Starts the daemon of `options`, unless somebody did just now.
+/// Starts `daemon`, unless somebody did just now.
 ///
 /// # Errors
 /// Nothing says how, or it cannot be started.
-pub(crate) fn start(options: &Options) -> io::Result<()> {
-    let folder = options.key_file.parent().unwrap_or(Path::new("/"));
+pub(crate) fn start(daemon: &FoundDaemon) -> io::Result<()> {
+    let folder = daemon.key_file.parent().unwrap_or(Path::new("/"));
     let mark = File::options().create(true).truncate(false).write(true).open(folder.join(MARK_FILE))?;
     // Whoever holds it starts one now.
     let Ok(mark) = Flock::lock(mark, FlockArg::LockExclusiveNonblock) else { return Ok(()) };
@@ -76,9 +93,10 @@ pub(crate) fn start(options: &Options) -> io::Result<()> {
     if is_recent {
         return Ok(());
     }
-    let mut bytes = Vec::new();
-    key::own(&folder.join(START_FILE))?.take(MAX_START_BYTES).read_to_end(&mut bytes)?;
-    let start = Start::of_bytes(&bytes).ok_or_else(|| io::Error::other("it does not say how the daemon is started"))?;
+    let start = match &daemon.first {
+        Some(first) => first.clone(),
+        None => Start::read(key::own(&folder.join(START_FILE))?)?,
+    };
     // Of no length: nobody has started one yet.
     mark.set_len(1)?;
     mark.set_modified(SystemTime::now())?;
@@ -96,6 +114,11 @@ pub(crate) fn start(options: &Options) -> io::Result<()> {
         .map(drop)
 }
 
+/// Whether nobody listens at all. Somebody else who does is another matter.
+pub(crate) fn is_away(error: &io::Error) -> bool {
+    [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&error.kind())
+}
+
 /// Tries `connect` until the daemon that was started listens.
 ///
 /// # Errors
@@ -104,10 +127,7 @@ pub(crate) fn wait(connect: impl Fn() -> io::Result<UnixStream>) -> io::Result<U
     let began = Instant::now();
     loop {
         match connect() {
-            Err(error)
-                if [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused].contains(&error.kind())
-                    && began.elapsed() < WAIT =>
-            {
+            Err(error) if is_away(&error) && began.elapsed() < WAIT => {
                 std::thread::sleep(LOOK_EVERY);
             }
             connected => return connected,

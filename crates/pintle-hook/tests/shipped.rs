@@ -40,5 +40,5 @@ fn nothing_is_loaded_for_it() {
 fn it_runs() {
     let output = Command::new(program()).env_clear().output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("`--host` is missing"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`--socket` is missing"));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::id::TenantId;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
 use engine::approvals::Asker;
 
 use crate::host::Host;
@@ -53,11 +53,8 @@ impl Approvals {
     /// # Errors
     /// The store cannot be read.
     pub fn list(&self, waiting_only: bool, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.store.approvals(&ApprovalQuery {
-            tenant: Some(self.tenant.clone()),
-            waiting_only,
-            ..ApprovalQuery::newest(limit)
-        })
+        self.store
+            .approvals(&ApprovalQuery { waiting_only, ..ApprovalQuery::newest(TenantScope::from(&self.tenant), limit) })
     }
 
     /// The question `id`; none if it is another tenant's. Blocks.
@@ -65,7 +62,7 @@ impl Approvals {
     /// # Errors
     /// The store cannot be read.
     pub fn get(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        Ok(self.store.approval(id)?.filter(|approval| approval.tenant_id == self.tenant))
+        self.store.approval(&TenantScope::from(&self.tenant), id)
     }
 
     /// Answers the question `id`, which is written whole. Blocks.
@@ -77,7 +74,7 @@ impl Approvals {
         if self.get(id)?.is_none() {
             return Err(StoreError::NotFound(format!("there is no question `{id}`")));
         }
-        let answered = self.store.answer(id, answer, jiff::Timestamp::now());
+        let answered = self.store.answer(&TenantScope::from(&self.tenant), id, answer, jiff::Timestamp::now());
         self.host.answered.notify_waiters();
         answered
     }
@@ -91,10 +88,10 @@ impl Approvals {
         loop {
             // Before the look, so that an answer in between is not missed.
             let rung = self.host.answered.notified();
-            let (store, wanted) = (self.store.clone(), id.to_owned());
-            let found = tokio::task::spawn_blocking(move || store.approval(&wanted)).await;
+            let (store, of, wanted) = (self.store.clone(), TenantScope::from(&self.tenant), id.to_owned());
+            let found = tokio::task::spawn_blocking(move || store.approval(&of, &wanted)).await;
             let found = found.map_err(|error| StoreError::Unavailable(format!("it failed: {error}")))??;
-            let Some(approval) = found.filter(|approval| approval.tenant_id == self.tenant) else {
+            let Some(approval) = found else {
                 return Err(StoreError::NotFound(format!("there is no question `{id}`")));
             };
             if approval.state_at(jiff::Timestamp::now()) != ApprovalState::Waiting {

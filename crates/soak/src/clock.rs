@@ -1,13 +1,12 @@
-//! One clock for the model and for the clients: both are in this process.
+//! One clock for all processes of a soak: the one of the machine since it started.
 
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+use nix::time::{ClockId, clock_gettime};
 
-/// The time since this process looked first.
+/// The time since the machine started, of any process.
 pub(crate) fn now() -> Duration {
-    BEGINNING.elapsed()
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).expect("every Linux has this clock")
 }
 
 /// A moment as a piece of an answer carries it.

@@ -1,6 +1,7 @@
 //! Many clients at once on a real server: some thousands that do nothing, some hundreds that talk with a model that
 //! answers piece by piece; what that costs, beside a server that only passes the pieces on.
 
+mod alone;
 mod client;
 mod clock;
 mod figures;
@@ -9,6 +10,7 @@ mod load;
 mod model;
 mod process;
 mod server;
+mod threads;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +22,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+pub use alone::alone;
 pub use figures::{Heard, Report, Times};
 use load::{People, Talk};
 use server::{Floor, Server};
+use threads::runtime;
 
 /// How long memory settles before it is looked at.
 const SETTLES: Duration = Duration::from_secs(3);
@@ -45,7 +49,8 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 pub struct Plan {
     /// The server: a built `pintle`.
     pub program: PathBuf,
-    /// This program, which is the floor with the word `floor`; none without one.
+    /// This program, which is the floor with the word `floor`, and the loop without a gateway with the word `alone`;
+    /// neither is measured without it.
     pub floor: Option<PathBuf>,
     /// Clients that do nothing.
     pub idle: usize,
@@ -77,14 +82,13 @@ pub fn floor(model: String, listens: impl FnOnce(&str)) -> Result<()> {
     runtime()?.block_on(floor::serve(model, listens))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
-}
-
 async fn soak(plan: &Plan) -> Result<Report> {
     let tasks = TaskTracker::new();
     let model = model::start(&tasks).await?;
     let mut report = Report { floor: floored(plan, &model).await?, ..Report::default() };
+    if let Some(own) = &plan.floor {
+        report.alone = Some(alone::talked(&plan.program, own, (plan.turns, plan.rounds), &model).await?);
+    }
     let mut server = Server::start(&plan.program, &model).await?;
     let people = People::make(&server.address, plan.turns, plan.idle).await?;
     let (address, pid) = (server.address.clone(), server.pid);

@@ -25,10 +25,10 @@ const CONNECTIONS_A_KEY: usize = 200;
 const AT_ONCE: usize = 16;
 
 /// Between two messages of a client, at least: nobody may send more than twenty a minute.
-const ROUND: Duration = Duration::from_millis(3300);
+pub(crate) const ROUND: Duration = Duration::from_millis(3300);
 
 /// Turns of one conversation.
-const TURNS_A_SESSION: usize = 10;
+pub(crate) const TURNS_A_SESSION: usize = 10;
 
 /// What clients say when they connect: tenants with members and a rule each, and keys for those who do nothing.
 pub(crate) struct People {

@@ -1,4 +1,5 @@
-//! `pintle-soak PROGRAM [--seconds N] [--idle N] [--turns N] [--rounds N] [--pauses N]`, and `pintle-soak floor MODEL`.
+//! `pintle-soak PROGRAM [--seconds N] [--idle N] [--turns N] [--rounds N] [--pauses N]`; what it is measured beside is
+//! `pintle-soak floor MODEL` and `pintle-soak alone HOME TURNS ROUNDS`.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether no turn failed and no client was closed.
+/// Whether what is promised is so.
 fn run() -> Result<bool> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [word, model] = words.as_slice()
@@ -27,20 +28,29 @@ fn run() -> Result<bool> {
         let say = |address: &str| drop(writeln!(std::io::stdout(), "{address}"));
         return soak::floor(model.clone(), say).map(|()| true);
     }
+    if let [word, home, turns, rounds] = words.as_slice()
+        && word == "alone"
+    {
+        return soak::alone(home.as_ref(), turns.parse()?, rounds.parse()?).map(|()| true);
+    }
     let plan = plan(&words)?;
     let report = soak::run(&plan)?;
     write!(std::io::stdout(), "{report}")?;
     for why in report.heard.failed.iter().take(10) {
         eprintln!("failed: {why}");
     }
-    Ok(report.heard.failed.is_empty() && report.closed == 0)
+    let broken = report.broken();
+    broken.iter().for_each(|what| eprintln!("broken: {what}"));
+    Ok(broken.is_empty())
 }
 
 /// Two thousand idle clients and two hundred turns at once, ten rounds: what is promised of a server.
 fn plan(words: &[String]) -> Result<Plan> {
     let (program, options) = words.split_first().context("expected the program to measure, a built `pintle`")?;
+    // The server starts in a folder of its own.
+    let program = std::fs::canonicalize(program).with_context(|| format!("there is no program {program}"))?;
     let mut plan = Plan {
-        program: program.into(),
+        program,
         floor: Some(std::env::current_exe()?),
         idle: 2000,
         turns: 200,

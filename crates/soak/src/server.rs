@@ -14,6 +14,23 @@ use tokio::process::{Child, ChildStderr, Command};
 /// The gateway token of a soak.
 pub(crate) const TOKEN: &str = "a-token-of-this-soak";
 
+/// What a server has besides, that lets clients in.
+pub(crate) const SETTINGS: &str =
+    "[gateway]\nedition = 'standard'\ntoken_env = 'PINTLE_SOAK_TOKEN'\nrequests_per_minute = 1000000\n";
+
+/// Makes the folders of a home with one agent, whose model is at `model`, and its configuration.
+pub(crate) fn folders(home: &Path, model: &str, more: &str) -> Result<()> {
+    for folder in ["config", "data", "here"] {
+        fs::create_dir(home.join(folder))?;
+    }
+    let config = format!(
+        "{more}[providers.model]\nkind = 'openai'\nbase_url = 'http://{model}/v1'\n\
+         [agents.main]\nmodel = 'model/m'\ntools = ['list_dir']\nworkspace = '{}'\n",
+        home.join("here").display()
+    );
+    Ok(fs::write(home.join("pintle.toml"), config)?)
+}
+
 /// A server that runs until it is dropped.
 pub(crate) struct Server {
     child: Child,
@@ -28,16 +45,7 @@ impl Server {
     pub(crate) async fn start(program: &Path, model: &str) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("pintle-soak-").tempdir()?;
         let at = |name: &str| home.path().join(name);
-        for folder in ["config", "data", "here"] {
-            fs::create_dir(at(folder))?;
-        }
-        let config = format!(
-            "[gateway]\nedition = 'standard'\ntoken_env = 'PINTLE_SOAK_TOKEN'\nrequests_per_minute = 1000000\n\
-             [providers.model]\nkind = 'openai'\nbase_url = 'http://{model}/v1'\n\
-             [agents.main]\nmodel = 'model/m'\ntools = ['list_dir']\nworkspace = '{}'\n",
-            at("here").display()
-        );
-        fs::write(at("pintle.toml"), config)?;
+        folders(home.path(), model, SETTINGS)?;
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home.path());
         command.env("XDG_CONFIG_HOME", at("config")).env("XDG_DATA_HOME", at("data")).env("PINTLE_SOAK_TOKEN", TOKEN);

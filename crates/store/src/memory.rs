@@ -22,7 +22,7 @@ use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
     SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, StoreError, StoredEvent,
-    StoredTurn, TurnPage, TurnQuery,
+    StoredTurn, TenantScope, TurnPage, TurnQuery,
 };
 
 use jiff::Timestamp;
@@ -276,20 +276,26 @@ impl ApprovalStore for Memory {
         self.memory().ask(question, now)
     }
 
-    fn answer(&self, id: &str, said: PersonAnswer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        self.memory().answer(id, said, now)
+    fn answer(
+        &self,
+        of: &TenantScope,
+        id: &str,
+        said: PersonAnswer,
+        now: jiff::Timestamp,
+    ) -> Result<Approval, StoreError> {
+        self.memory().answer((of, id), said, now)
     }
 
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
-        let used = self.memory().use_up(id, now)?;
+    fn use_up(&self, tenant: &TenantId, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+        let used = self.memory().use_up((tenant, id), now)?;
         if !has_chain(&used.tenant_id) {
             return Ok(());
         }
         self.history().note(&used.tenant_id, now, AuditKind::Change, used.used_by_call(now))
     }
 
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        Ok(self.memory().approval(id))
+    fn approval(&self, of: &TenantScope, id: &str) -> Result<Option<Approval>, StoreError> {
+        Ok(self.memory().approval(of, id))
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {

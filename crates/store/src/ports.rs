@@ -21,7 +21,7 @@ use domain::store::{
     IdleStore, JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob,
     OutboxStore, RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, Room, RoomSoon, RuleChange,
     RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
-    SessionSettings, SessionStore, StoreError, StoredEvent, StoredRules, Tenant, Upload, UploadStore,
+    SessionSettings, SessionStore, StoreError, StoredEvent, StoredRules, Tenant, TenantScope, Upload, UploadStore,
 };
 use jiff::Timestamp;
 
@@ -89,7 +89,7 @@ impl<D: Database> SessionStore for SqlStore<D> {
     }
 
     fn left_turns(&self) -> Result<Vec<LeftTurn>, StoreError> {
-        self.0.read(|db| {
+        let left = self.0.read(|db| {
             let (open, holders) = (nodes::open_turns(db)?, self.0.holders(db)?);
             let mut left = Vec::new();
             for turn in open {
@@ -98,7 +98,15 @@ impl<D: Database> SessionStore for SqlStore<D> {
                 }
             }
             Ok(left)
-        })
+        })?;
+        if left.is_empty() {
+            return Ok(left);
+        }
+        // One that ended between the two looks was let go of by then, and is no longer open. One that is open now was
+        // when nobody held it: whoever works a turn holds it from before its first entry until after its last.
+        let open = self.0.read(nodes::open_turns)?;
+        let is_open = |turn: &LeftTurn| open.iter().any(|now| (&now.key, &now.turn_id) == (&turn.key, &turn.turn_id));
+        Ok(left.into_iter().filter(is_open).collect())
     }
 
     fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
@@ -179,9 +187,9 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         self.0.write(|db| approvals::ask(db, &proofs, question.clone(), now))
     }
 
-    fn answer(&self, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, of: &TenantScope, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
-        self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(id), (&said, now)))
+        self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(of, id), (&said, now)))
     }
 
     fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
@@ -189,9 +197,9 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         self.0.write(|db| approvals::answer(db, &proofs, Asked::Shown(shown), (&said, now)))
     }
 
-    fn use_up(&self, id: &str, now: Timestamp) -> Result<(), StoreError> {
+    fn use_up(&self, tenant: &TenantId, id: &str, now: Timestamp) -> Result<(), StoreError> {
         let proofs = self.0.sealing().approval_proofs();
-        let grown = self.0.write(|db| approvals::use_up(db, &proofs, id, now))?;
+        let grown = self.0.write(|db| approvals::use_up((db, &proofs), (tenant, id), now))?;
         // Whoever cuts the entry about it off the end of the chain is to be found out. The chain was one that is known,
         // or the approval would not have been used.
         if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
@@ -200,9 +208,9 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         Ok(())
     }
 
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    fn approval(&self, of: &TenantScope, id: &str) -> Result<Option<Approval>, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
-        self.0.read(|db| approvals::by_id(db, &proofs, id))
+        self.0.read(|db| approvals::by_id((db, &proofs), of, id))
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
@@ -335,8 +343,8 @@ impl<D: Database> ExecutionStore for SqlStore<D> {
         self.0.list(|db| executions::list(db, query))
     }
 
-    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
-        let found = self.0.list(|db| executions::by_id(db, id))?;
+    fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError> {
+        let found = self.0.list(|db| executions::by_id(db, of, id))?;
         found.map(|(execution, detail)| opened(execution, detail, self.0.sealing())).transpose()
     }
 

@@ -69,7 +69,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crates/egress", &[]),
     ("crates/domain", &[]),
     ("crates/testkit", &["domain"]),
-    ("crates/soak", &[]),
+    ("crates/soak", &["agent", "host"]),
     ("examples/embed", &["pintle"]),
     ("xtask", &[]),
 ];

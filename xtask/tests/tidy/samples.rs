@@ -220,6 +220,17 @@ fn parameters_in_tuples() {
 }
 
 #[test]
+fn a_route_beside_the_table() {
+    let table = "fn router() {\n    all.route(route.path, responder(route.by))\n        .route(\"/x\", get(x))\n}\n";
+    let files = [
+        ("crates/gateway/src/http.rs", table),
+        ("crates/gateway/src/http/more.rs", "fn more() {\n    Router::new().merge(other)\n}\n"),
+        ("crates/doors/src/door.rs", "fn door() {\n    Router::new().route(\"/\", get(x))\n}\n"),
+    ];
+    check(sources::routes_of_a_table, files, &["crates/gateway/src/http.rs:3", "crates/gateway/src/http/more.rs:2"]);
+}
+
+#[test]
 fn a_test_that_sleeps() {
     let shipped = "fn wait() {\n    thread::sleep(LONG);\n}\n#[cfg(test)]\nmod tests {\n    fn a() {\n        \
         std::thread::sleep(LONG); // sleep(LONG)\n    }\n}\n";

@@ -66,6 +66,28 @@ pub(crate) fn unfinished(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// What is served stands in one table, from which the tests of who may are made: a route beside it would be tried by none.
+pub(crate) fn routes_of_a_table(tree: &Tree) -> Vec<Finding> {
+    const GATEWAY: &str = "crates/gateway/src";
+    let adding = Regex::new(r"\.(route|route_service|nest|nest_service|merge|fallback_service)\(").expect("a pattern");
+    let mut findings = Vec::new();
+    for (path, text) in tree.ending("rs").filter(|(path, _)| is_below(path, GATEWAY)) {
+        findings.extend(adding.find_iter(text).filter_map(|found| {
+            let line = line_of(text, found.start());
+            let whole = text.lines().nth(line - 1).unwrap_or_default();
+            let is_of_table = ROUTED.iter().any(|(known, part)| *known == path && whole.contains(part));
+            (!is_of_table).then(|| finding(path, line, "put the route into the table in `served.rs`"))
+        }));
+    }
+    findings
+}
+
+/// Where routes are added: all of the table, and the one of `gateway.metrics_listen`.
+const ROUTED: &[(&str, &str)] = &[
+    ("crates/gateway/src/http.rs", "all.route(route.path, responder(route.by))"),
+    ("crates/gateway/src/http.rs", "route(\"/metrics\", get(metrics::show_to_anybody))"),
+];
+
 /// A name says what is inside.
 pub(crate) fn vague_names(tree: &Tree) -> Vec<Finding> {
     let part = Regex::new(&format!("^({VAGUE})$")).expect("a pattern");

@@ -8,12 +8,12 @@ use domain::approval::{
     Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, MODES, PersonAnswer, handling,
 };
 use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
-use domain::id::{CallId, TurnId};
+use domain::id::{CallId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Rendered, Value, json};
 use domain::llm::{LlmReply, LlmRequest, ToolDef};
 use domain::session::ReleaseReason;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError};
+use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::Verdict;
 use engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, async_trait};
@@ -146,7 +146,7 @@ impl Machine {
     }
 
     fn questions(&self) -> Vec<Approval> {
-        self.store.approvals(&ApprovalQuery::newest(100)).unwrap()
+        self.store.approvals(&ApprovalQuery::newest(TenantScope::All, 100)).unwrap()
     }
 
     fn states(&self) -> Vec<ApprovalState> {
@@ -154,7 +154,7 @@ impl Machine {
     }
 
     fn answer(&self, id: &str, said: PersonAnswer) -> Result<Approval, StoreError> {
-        self.store.answer(id, said, self.clock.now())
+        self.store.answer(&TenantScope::All, id, said, self.clock.now())
     }
 
     /// Parks a call in a process that ends then; the question.
@@ -324,15 +324,15 @@ impl ApprovalStore for Unreadable {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
-    fn answer(&self, _: &str, _: PersonAnswer, _: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, _: &TenantScope, _: &str, _: PersonAnswer, _: jiff::Timestamp) -> Result<Approval, StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
-    fn use_up(&self, _: &str, _: jiff::Timestamp) -> Result<(), StoreError> {
+    fn use_up(&self, _: &TenantId, _: &str, _: jiff::Timestamp) -> Result<(), StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 
-    fn approval(&self, _: &str) -> Result<Option<Approval>, StoreError> {
+    fn approval(&self, _: &TenantScope, _: &str) -> Result<Option<Approval>, StoreError> {
         Err(StoreError::Unavailable("the disk is gone".into()))
     }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{OnKept, StoreError};
+use super::{OnKept, StoreError, TenantScope};
 use crate::anchor::RuleDoubt;
 use crate::audit::{AuditCheckpoint, AuditEntry};
 use crate::breaker::BreakerRun;
@@ -270,10 +270,10 @@ pub trait RuleStore: Send + Sync {
 }
 
 /// Which executions are wanted. Empty members ask for everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionQuery {
-    /// The tenant that owns the executions; everybody's when absent.
-    pub tenant: Option<TenantId>,
+    /// Whose they are.
+    pub tenant: TenantScope,
     /// Of which hook.
     pub hook: Option<HookId>,
     /// Of hooks that had this name then.
@@ -296,6 +296,25 @@ pub struct ExecutionQuery {
     pub limit: usize,
 }
 
+impl ExecutionQuery {
+    /// Every execution of `tenant`; how many of them, whoever asks says.
+    pub fn of(tenant: TenantScope) -> Self {
+        Self {
+            tenant,
+            hook: None,
+            name: None,
+            event: None,
+            decision: None,
+            session: None,
+            agent: None,
+            since: None,
+            until: None,
+            after: None,
+            limit: 0,
+        }
+    }
+}
+
 /// Keeps executions. Methods but the first block.
 pub trait ExecutionStore: Send + Sync {
     /// Hands executions over that are part of no event: of hooks that only observe. Never blocks. A fault of the store
@@ -308,11 +327,11 @@ pub trait ExecutionStore: Send + Sync {
     /// The store cannot be read.
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError>;
 
-    /// One execution, with the detail of its fault.
+    /// The execution `id` of `of`, with the detail of its fault: that of another tenant is not decrypted.
     ///
     /// # Errors
     /// The store cannot be read, or the detail cannot be decrypted.
-    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError>;
+    fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError>;
 
     /// Says in the audit chain of its tenant that `by` is about to read the detail of `execution`.
     ///

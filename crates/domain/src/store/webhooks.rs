@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{LoggedChange, StoreError};
+use super::{Budget, LoggedChange, StoreError};
+use crate::id::{SessionId, TenantId, TurnId};
 use crate::webhook::WebhookDelivery;
 
 /// A receiver as the store knows it.
@@ -18,6 +19,25 @@ pub struct StoredEndpoint {
     pub waiting: u64,
     /// How many were given up.
     pub failed: u64,
+}
+
+/// A turn that ended in an error, as its journal says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedTurn {
+    /// The tenant that owns it.
+    pub tenant: TenantId,
+    /// The agent whose turn it was.
+    pub agent: String,
+    /// The conversation.
+    pub session: SessionId,
+    /// Which turn.
+    pub turn: TurnId,
+    /// Where it failed: `llm`, or the hook that stopped it.
+    pub stage: String,
+    /// What the user was told.
+    pub error: String,
+    /// When it ended.
+    pub at: Timestamp,
 }
 
 /// Which deliveries are to be tried anew.
@@ -54,6 +74,18 @@ pub trait WebhookStore: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn rule_changes_since(&self, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
+
+    /// The turns that ended in an error since `since`, in sessions of their own, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn failed_turns(&self, since: Timestamp, limit: usize) -> Result<Vec<FailedTurn>, StoreError>;
+
+    /// The budgets of which less than a fifth was left for the first time in their month since `since`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn low_budgets(&self, since: Timestamp) -> Result<Vec<(TenantId, Budget)>, StoreError>;
 
     /// Until when everything that happened is kept for those who want to know; nothing where nobody looked yet.
     ///

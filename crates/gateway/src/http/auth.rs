@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::{Extension, State};
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use domain::json::{Value, json};
 use domain::store::{SessionOrigin, SignInLink};
 use jiff::Timestamp;
 
+use super::body::{Bound, whole};
 use super::refused::Refused;
 use super::reply::{answer, json_body};
 use crate::Shared;
@@ -27,6 +28,9 @@ use crate::roles;
 use crate::secret;
 use crate::sign_in::LONGEST;
 
+/// How long what is said here may be: a secret and two names. Whoever says it is nobody yet.
+const MOST: Bound = Bound { most: 64 << 10, hint: "nothing that is expected here is that long" };
+
 /// Digits of a session's id that are in the name of its cookie.
 const NAME_DIGITS: usize = 8;
 
@@ -34,40 +38,40 @@ const NAME_DIGITS: usize = 8;
 pub(crate) async fn exchange(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    respond(shared.exchange(visit, &headers, &body).await)
+    let (head, body) = request.into_parts();
+    respond(shared.exchange(visit, &head.headers, body).await)
 }
 
 /// `POST /auth/sign-in`: the gateway token or an API key for a session.
 pub(crate) async fn sign_in(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    respond(shared.console_sign_in(visit, &headers, &body).await)
+    let (head, body) = request.into_parts();
+    respond(shared.console_sign_in(visit, &head.headers, body).await)
 }
 
 /// `POST /auth/sign-out`: the end of a session.
 pub(crate) async fn sign_out(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    respond(shared.sign_out(visit, &headers, &body).await)
+    let (head, body) = request.into_parts();
+    respond(shared.sign_out(visit, &head.headers, body).await)
 }
 
 /// `POST /auth/switch`: a session in one tenant for one in another, for owners.
 pub(crate) async fn switch(
     State(shared): State<Arc<Shared>>,
     Extension(visit): Extension<Visit>,
-    headers: HeaderMap,
-    body: Bytes,
+    request: Request,
 ) -> Response {
-    respond(shared.switch(visit, &headers, &body).await)
+    let (head, body) = request.into_parts();
+    respond(shared.switch(visit, &head.headers, body).await)
 }
 
 /// An answer, and what the browser is to keep.
@@ -76,11 +80,10 @@ struct Said {
     cookies: Vec<String>,
 }
 
-fn respond(said: Result<Said, ApiError>) -> Response {
+fn respond(said: Result<Said, Refused>) -> Response {
     let (mut response, cookies) = match said {
         Ok(Said { body, cookies }) => (answer(StatusCode::OK, &body), cookies),
-        Err(error) => {
-            let refused = Refused::from(error);
+        Err(refused) => {
             let body = json!({ "error": { "code": refused.code, "message": refused.error.message } });
             (refused.response(&body), Vec::new())
         }
@@ -102,9 +105,9 @@ fn only_own_pages(visit: Visit) -> Result<(), ApiError> {
 }
 
 impl Shared {
-    async fn exchange(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+    async fn exchange(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: Body) -> Result<Said, Refused> {
         only_own_pages(visit)?;
-        let body = json_body(headers, body)?;
+        let body = json_body(headers, &whole(body, MOST).await?)?;
         let params = Params::of(&body, &["code"])?;
         let code = params.needed("code")?.to_owned();
         let attempt = if secret::is_random(&code) { Attempt::Secret } else { Attempt::Guess };
@@ -124,17 +127,12 @@ impl Shared {
         {
             self.sign_in_failed(visit, attempt, error)?;
         }
-        self.begun(fresh?, visit).await
+        Ok(self.begun(fresh?, visit).await?)
     }
 
-    async fn console_sign_in(
-        self: &Arc<Self>,
-        visit: Visit,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> Result<Said, ApiError> {
+    async fn console_sign_in(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: Body) -> Result<Said, Refused> {
         only_own_pages(visit)?;
-        let body = json_body(headers, body)?;
+        let body = json_body(headers, &whole(body, MOST).await?)?;
         let params = Params::of(&body, &["token", "userId", "tenant"])?;
         let text = |name: &str| params.text(name).map(|text| text.map(str::to_owned));
         let claim = Claim {
@@ -157,7 +155,7 @@ impl Shared {
         let fresh = self
             .blocking(move |shared| shared.guests.admin.begin_session(link, origin, &device, Timestamp::now()))
             .await?;
-        self.begun(fresh, visit).await
+        Ok(self.begun(fresh, visit).await?)
     }
 
     /// What a page is told whose session begins.
@@ -176,14 +174,14 @@ impl Shared {
     }
 
     /// The session that asks ends, and one like it begins where its owner wants to be: a session never leaves its tenant.
-    async fn switch(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+    async fn switch(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: Body) -> Result<Said, Refused> {
         only_own_pages(visit)?;
         let who = self.signed_in(headers, visit).await?;
         roles::allow_over_http(&who, "auth.switch")?;
-        let body = json_body(headers, body)?;
+        let body = json_body(headers, &whole(body, MOST).await?)?;
         let wanted = Params::of(&body, &["tenant"])?.needed("tenant")?.to_owned();
         let Credential::Console { session, .. } = who.credential.clone() else {
-            return Err(no_session());
+            return Err(no_session().into());
         };
         let ended = set_cookie((&session, ""), 0, visit);
         let fresh = self
@@ -194,13 +192,14 @@ impl Shared {
         Ok(said)
     }
 
-    async fn sign_out(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: &Bytes) -> Result<Said, ApiError> {
+    async fn sign_out(self: &Arc<Self>, visit: Visit, headers: &HeaderMap, body: Body) -> Result<Said, Refused> {
         only_own_pages(visit)?;
-        let body = if body.is_empty() { Value::Null } else { json_body(headers, body)? };
+        let body = whole(body, MOST).await?;
+        let body = if body.is_empty() { Value::Null } else { json_body(headers, &body)? };
         Params::of(&body, &[])?;
         let who = self.signed_in(headers, visit).await?;
         let Credential::Console { session, .. } = who.credential.clone() else {
-            return Err(no_session());
+            return Err(no_session().into());
         };
         let id = session.clone();
         self.taken_away(move |shared| shared.guests.admin.end_sessions(&who, Some(&id))).await?;

@@ -1,11 +1,16 @@
 //! The body of a request, as it comes in: bounded in length, and cut where nothing comes.
 
+use std::error::Error as _;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::Error;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::error::ApiError;
 
@@ -20,35 +25,90 @@ pub(crate) struct BadBody {
     pub(crate) error: ApiError,
 }
 
-/// All of a body, which has at most `most` bytes.
-pub(crate) async fn whole(mut body: Body, most: usize) -> Result<Bytes, BadBody> {
+/// Nothing came of a body for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no data of the body arrived for {} s", IDLE.as_secs())]
+struct Idle;
+
+/// `body`, cut where nothing comes of it for too long, whoever reads it.
+pub(super) fn timed(body: Body) -> Body {
+    Body::new(Timed { body, idle: None, waits: false })
+}
+
+struct Timed {
+    body: Body,
+    /// Rings where nothing came; made by the first wait.
+    idle: Option<Pin<Box<Sleep>>>,
+    /// Whether it is waited for since the last piece came.
+    waits: bool,
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            this.waits = false;
+            return Poll::Ready(frame);
+        }
+        let idle = this.idle.get_or_insert_with(|| Box::pin(sleep(IDLE)));
+        if !std::mem::replace(&mut this.waits, true) {
+            idle.as_mut().reset(Instant::now() + IDLE);
+        }
+        idle.as_mut().poll(context).map(|()| Some(Err(Error::new(Idle))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// How long a body may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// In bytes.
+    pub(super) most: usize,
+    /// What to do about a longer one.
+    pub(super) hint: &'static str,
+}
+
+/// All of a body.
+pub(super) async fn whole(mut body: Body, Bound { most, hint }: Bound) -> Result<Bytes, BadBody> {
     let mut bytes = Vec::new();
-    loop {
-        let Ok(frame) = timeout(IDLE, body.frame()).await else {
-            let seconds = IDLE.as_secs();
-            return Err(bad(
-                StatusCode::REQUEST_TIMEOUT,
-                "body_timeout",
-                format!("no data of the body arrived for {seconds} s"),
-            ));
-        };
+    while let Some(frame) = body.frame().await {
         match frame {
-            None => return Ok(bytes.into()),
-            Some(Ok(frame)) => bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data)),
-            Some(Err(error)) => {
+            Ok(frame) => bytes.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data)),
+            Err(error) if is_idle(&error) => {
+                return Err(bad(StatusCode::REQUEST_TIMEOUT, "body_timeout", Idle.to_string()));
+            }
+            Err(error) => {
                 return Err(bad(StatusCode::BAD_REQUEST, "invalid_request", format!("the body broke off: {error}")));
             }
         }
         if bytes.len() > most {
-            return Err(bad(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!(
-                    "the body has more than {most} bytes; `gateway.max_body` sets how many are taken, and files go to /v1/media"
-                ),
-            ));
+            let why = format!("the body has more than {most} bytes; {hint}");
+            return Err(bad(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", why));
         }
     }
+    Ok(bytes.into())
+}
+
+/// Whether nothing came for too long.
+fn is_idle(error: &Error) -> bool {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if inner.is::<Idle>() {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
 }
 
 fn bad(status: StatusCode, code: &'static str, message: String) -> BadBody {
@@ -59,12 +119,15 @@ fn bad(status: StatusCode, code: &'static str, message: String) -> BadBody {
 mod tests {
     use super::*;
 
+    const TEN: Bound = Bound { most: 10, hint: "send less" };
+
     #[tokio::test(start_paused = true)]
     async fn a_body_of_which_nothing_comes_is_cut() {
         let never = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
-        let began = tokio::time::Instant::now();
-        let cut = whole(Body::from_stream(never), 10).await.unwrap_err();
+        let began = Instant::now();
+        let cut = whole(timed(Body::from_stream(never)), TEN).await.unwrap_err();
         assert_eq!((cut.status, cut.code, began.elapsed()), (StatusCode::REQUEST_TIMEOUT, "body_timeout", IDLE));
+        assert_eq!(cut.error.message, "no data of the body arrived for 30 s");
     }
 
     #[tokio::test(start_paused = true)]
@@ -73,8 +136,17 @@ mod tests {
             tokio::time::sleep(IDLE / 2).await;
             (sent < 5).then(|| (Ok::<_, std::io::Error>(Bytes::from_static(b"xx")), sent + 1))
         });
-        assert_eq!(whole(Body::from_stream(slow), 10).await, Ok(Bytes::from_static(b"xxxxxxxxxx")));
-        let long = whole(Body::from("x".repeat(11)), 10).await.unwrap_err();
+        let slow = Body::from_stream(Box::pin(slow));
+        assert_eq!(whole(timed(slow), TEN).await, Ok(Bytes::from_static(b"xxxxxxxxxx")));
+        let long = whole(timed(Body::from("x".repeat(11))), TEN).await.unwrap_err();
         assert_eq!((long.status, long.code), (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"));
+        assert_eq!(long.error.message, "the body has more than 10 bytes; send less");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_no_slow_one() {
+        let broken = futures_util::stream::iter([Err::<Bytes, _>(std::io::Error::other("gone"))]);
+        let cut = whole(timed(Body::from_stream(broken)), TEN).await.unwrap_err();
+        assert_eq!((cut.status, cut.code), (StatusCode::BAD_REQUEST, "invalid_request"));
     }
 }

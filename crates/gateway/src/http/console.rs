@@ -19,33 +19,6 @@ struct BuiltFile {
 /// Every file; none where the console was not built.
 const FILES: &[BuiltFile] = include!(concat!(env!("OUT_DIR"), "/console.rs"));
 
-/// The addresses of pages. What stands in them is read in the browser.
-pub(super) const PAGES: &[&str] = &[
-    "/",
-    "/chat",
-    "/chat/{*rest}",
-    "/approvals",
-    "/approvals/{*rest}",
-    "/hooks",
-    "/hooks/{*rest}",
-    "/executions",
-    "/executions/{*rest}",
-    "/chain",
-    "/turns",
-    "/turns/{*rest}",
-    "/health",
-    "/settings",
-    "/settings/{*rest}",
-];
-
-/// Whether a page stands under `path`.
-pub(super) fn is_page(path: &str) -> bool {
-    PAGES.iter().any(|page| match page.split_once("{*") {
-        Some((folder, _)) => path.strip_prefix(folder).is_some_and(|rest| !rest.is_empty()),
-        None => path == *page,
-    })
-}
-
 /// What a page may do: run and show what comes from here, and nothing that stands in the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
@@ -126,16 +99,6 @@ mod tests {
 
     fn encodings(text: &str) -> HeaderMap {
         HeaderMap::from_iter([(header::ACCEPT_ENCODING, text.parse().unwrap())])
-    }
-
-    #[test]
-    fn pages_are_known_by_their_paths() {
-        for path in ["/", "/chat", "/chat/agent:main:ws:direct:c", "/approvals/1", "/chain"] {
-            assert!(is_page(path), "{path}");
-        }
-        for path in ["/chat/", "/chats", "/assets/a.js", "/v1/models", "/ws", "/metrics", "/auth/sign-in", "//"] {
-            assert!(!is_page(path), "{path}");
-        }
     }
 
     #[tokio::test]

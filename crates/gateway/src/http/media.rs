@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use domain::id::SessionId;
 use domain::store::SessionKey;
 
-use super::body::whole;
+use super::body::{Bound, whole};
 use super::refused::Refused;
 use super::reply::answer;
 use crate::Shared;
@@ -37,7 +37,7 @@ async fn taken(shared: &Arc<Shared>, visit: Visit, headers: &HeaderMap, body: Bo
     let who = shared.signed_in(headers, visit).await?;
     roles::allow_over_http(&who, "media.add")?;
     let most = usize::try_from(MAX_MEDIUM_BYTES).unwrap_or(usize::MAX);
-    let bytes = whole(body, most).await?.to_vec();
+    let bytes = whole(body, Bound { most, hint: "no file may be longer" }).await?.to_vec();
     let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let file = IncomingFile {
         content_type: text(header::CONTENT_TYPE).to_owned(),

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Router;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use domain::id::TenantId;
 use domain::measure;
 use rules::admin::CallerRole;
@@ -39,11 +37,9 @@ pub(crate) async fn show(
     }
 }
 
-/// What is served at `gateway.metrics_listen`: nothing but this, and to anybody.
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let show = |State(shared): State<Arc<Shared>>| async move { text(&shared, None).await };
-    let nothing = || async { refusal(StatusCode::NOT_FOUND, "not_found", "there is only /metrics here") };
-    Router::new().route("/metrics", get(show)).fallback(nothing).with_state(shared)
+/// The same for anybody, where nothing else is served.
+pub(super) async fn show_to_anybody(State(shared): State<Arc<Shared>>) -> Response {
+    text(&shared, None).await
 }
 
 /// All numbers; of those about tenants only the ones of `only`, if that is given.

@@ -122,6 +122,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_code_that_is_said_is_described() {
+        // Of the protocol; this host never says them.
+        let never = [ErrorCode::NotLinked, ErrorCode::NotPaired, ErrorCode::NotImplemented, ErrorCode::AgentTimeout];
+        for code in ErrorCode::ALL.iter().filter(|code| !never.contains(code)) {
+            let refused = Refused::from(ApiError::new(*code, "x"));
+            assert!(crate::openapi::is_described(refused.status.as_u16(), &refused.code), "{code:?}");
+        }
+    }
+
+    #[test]
     fn every_refusal_has_a_status_a_word_and_a_hint_for_sdks() {
         let of = |kind: &str, effect: bool| {
             ApiError::precondition("x").with_details(json!({ "kind": kind, "effect": effect }))
@@ -156,6 +166,7 @@ mod tests {
         ] {
             let refused = Refused::from(error);
             assert_eq!((refused.status.as_u16(), refused.code.as_str(), refused.retry), (status, code, retry));
+            assert!(crate::openapi::is_described(status, code), "{status} {code}");
         }
     }
 }

@@ -13,7 +13,7 @@ use domain::id::TurnId;
 use domain::json::{Value, json};
 use domain::session::LONG_TEXT_BYTES;
 
-use super::body::whole;
+use super::body::{Bound, whole};
 use super::dialect::Wire;
 use super::refused::Refused;
 use super::reply::json_body;
@@ -149,7 +149,8 @@ async fn begin(wire: Wire, shared: &Arc<Shared>, visit: Visit, (head, body): (&P
     let headers = &head.headers;
     let who = shared.signed_in(headers, visit).await?;
     roles::allow(&who, "chat.send")?;
-    let body = whole(body, shared.desk.limits.max_body).await?;
+    let hint = "`gateway.max_body` sets how many are taken, and files go to /v1/media";
+    let body = whole(body, Bound { most: shared.desk.limits.max_body, hint }).await?;
     let ReadBody { asked, prompt, body } = read_aside(wire, headers.clone(), body).await?;
     let agent = named(&shared.host.read().await.loaded.config, Some(&asked.agent))?.name.clone();
     let turn = TurnId::fresh();

@@ -14,6 +14,8 @@ use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::body::timed;
+
 /// How much is taken and thrown away, in bytes: as much as the longest file has.
 const MOST: usize = 26 << 20;
 
@@ -23,13 +25,13 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// The rest of a body, once nobody reads it.
 pub(super) struct Unread(oneshot::Receiver<Body>);
 
-/// The request, and what is left of its body later.
+/// The request, whose body is cut where nothing comes of it, and what is left of that later.
 pub(super) fn watched(request: Request) -> (Request, Unread) {
     let (head, body) = request.into_parts();
     let (back, rest) = oneshot::channel();
     // Whoever asks whether to send it at all is told by the refusal.
     let asks_first = head.headers.contains_key(header::EXPECT);
-    let lent = Lent { body, back: Some(back), comes: !asks_first };
+    let lent = Lent { body: timed(body), back: Some(back), comes: !asks_first };
     (Request::from_parts(head, Body::new(lent)), Unread(rest))
 }
 

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::json::{Value, json, to_value};
-use domain::store::{ApprovalQuery, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
 use host::config::ApproversConfig;
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::frame;
 use crate::hub::Connection;
+use crate::nodes::lock;
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::roles;
+use crate::run::Run;
 use crate::session_name::{SessionName, user_of};
 use crate::webhooks::Happened;
 
@@ -30,8 +32,8 @@ impl Shared {
         let waiting_only = !params.flag("all")?.unwrap_or(false);
         let (who, desk) = (who.clone(), self.approvers().await);
         self.blocking(move |shared| {
-            let tenant = Some(who.tenant.clone());
-            let query = ApprovalQuery { tenant, waiting_only, ..ApprovalQuery::newest(MAX_LISTED) };
+            let tenant = TenantScope::from(&who.tenant);
+            let query = ApprovalQuery { waiting_only, ..ApprovalQuery::newest(tenant, MAX_LISTED) };
             let now = jiff::Timestamp::now();
             let mut found = shared.store.approvals(&query)?;
             found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
@@ -45,8 +47,7 @@ impl Shared {
     pub(super) async fn approvals_waiting(self: &Arc<Self>, who: &Principal) -> Result<usize, ApiError> {
         let (who, desk) = (who.clone(), self.approvers().await);
         self.blocking(move |shared| {
-            let tenant = Some(who.tenant.clone());
-            let query = ApprovalQuery { tenant, waiting_only: true, ..ApprovalQuery::newest(MAX_LISTED) };
+            let query = ApprovalQuery::waiting(TenantScope::from(&who.tenant), MAX_LISTED);
             let now = jiff::Timestamp::now();
             let found = shared.store.approvals(&query)?;
             let waits = |it: &&Approval| desk.may_see(&who, it) && it.state_at(now) == ApprovalState::Waiting;
@@ -89,14 +90,21 @@ impl Shared {
                 roles::may_answer(&who, asker.as_deref(), desk.of(&approval))?;
                 let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
                 match shared.store.answer_shown(&approval, said, jiff::Timestamp::now()) {
-                    Ok(answered) => Ok(json!({ "approval": desk.shown(&answered, &who) })),
+                    Ok(answered) => {
+                        let shown = desk.shown(&answered, &who);
+                        Ok((answered, json!({ "approval": shown })))
+                    }
                     Err(StoreError::Conflict(why)) => Err(shared.too_late(&approval, why)),
                     Err(other) => Err(other.into()),
                 }
             })
             .await;
+        // Nobody may work its turn, so it is told here. Whoever does goes on with it then.
+        if let Ok((approval, _)) = &answered {
+            self.announce_everywhere(approval).await;
+        }
         self.answered_here();
-        answered
+        answered.map(|(_, shown)| shown)
     }
 
     /// Who answers, by the configuration in force.
@@ -110,16 +118,16 @@ impl Shared {
     fn approval_of(&self, (who, desk): (&Principal, &Approvers), id: &str) -> Result<Approval, ApiError> {
         let not_found = || ApiError::new(ErrorCode::NotFound, format!("approval not found: {id}"));
         // One of another tenant takes no longer than one that is nowhere.
-        let (tenant, id) = (Some(who.tenant.clone()), Some(id.to_owned()));
-        let found = self.store.approvals(&ApprovalQuery { tenant, id, ..ApprovalQuery::newest(1) })?;
-        let mut found = found.into_iter().find(|it| desk.may_see(who, it)).ok_or_else(not_found)?;
+        let found = self.store.approval(&TenantScope::from(&who.tenant), id)?;
+        let mut found = found.filter(|it| desk.may_see(who, it)).ok_or_else(not_found)?;
         found.state = found.state_at(jiff::Timestamp::now());
         Ok(found)
     }
 
     /// The refusal of an answer that came after another one.
     fn too_late(&self, approval: &Approval, why: String) -> ApiError {
-        let Ok(Some(now)) = self.store.approval(&approval.id) else { return ApiError::precondition(why) };
+        let of = TenantScope::from(&approval.tenant_id);
+        let Ok(Some(now)) = self.store.approval(&of, &approval.id) else { return ApiError::precondition(why) };
         let by = now.answered_by.clone().unwrap_or_default();
         match now.state {
             ApprovalState::Approved | ApprovalState::Used => {
@@ -130,13 +138,46 @@ impl Shared {
         }
     }
 
-    /// Tells those who may answer `approval` what became of it.
-    pub(crate) async fn announce(&self, event: &str, approval: &Approval) {
+    /// Tells those here who may answer `approval` that it waits, or what became of it; once.
+    pub(crate) async fn announce(&self, approval: &Approval) {
+        let waits = approval.state == ApprovalState::Waiting;
+        let is_news = {
+            let mut noticed = lock(&self.desk.noticed);
+            if waits { noticed.waits(&approval.tenant_id, &approval.id) } else { noticed.ends(&approval.id) }
+        };
+        if !is_news {
+            return;
+        }
         self.desk.webhooks.happened(Happened::Approval(Box::new(approval.clone())));
         let desk = self.approvers().await;
         let may = |it: &Connection| desk.may_see(&it.who, approval) && roles::allow(&it.who, "approvals.get").is_ok();
         for connection in self.hub.of(&approval.tenant_id, may) {
-            connection.tell(&frame::event_head(event, &desk.shown(approval, &connection.who)));
+            connection.tell(&frame::event_head(event_of(approval.state), &desk.shown(approval, &connection.who)));
+        }
+        if !waits {
+            self.tell_decided(approval);
+        }
+    }
+
+    /// Tells those here who watch the turn of `approval`, unless its run says so itself.
+    fn tell_decided(&self, approval: &Approval) {
+        let key = SessionKey { tenant: approval.tenant_id.clone(), session: approval.session_id.clone() };
+        let waits = |run: Arc<Run>| run.waits().as_deref() == Some(approval.id.as_str());
+        if self.lanes.of(&key).is_some_and(waits) {
+            return;
+        }
+        let decided = json!({ "approvalId": approval.id, "state": approval.state });
+        self.tell_watchers(&key, &approval.turn_id, ("approval.decided", Some(&decided)));
+    }
+}
+
+/// The event that tells of an approval in this state.
+fn event_of(state: ApprovalState) -> &'static str {
+    match state {
+        ApprovalState::Waiting => "approvals.created",
+        ApprovalState::Expired => "approvals.expired",
+        ApprovalState::Approved | ApprovalState::Refused | ApprovalState::Used | ApprovalState::Void => {
+            "approvals.decided"
         }
     }
 }

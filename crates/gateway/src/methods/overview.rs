@@ -38,7 +38,7 @@ impl Shared {
         let guards = self.guard_lines(who).await?;
         let caller = who.caller();
         let budget = self.rule_admin.budget(&caller).await?;
-        let changes = self.rule_admin.change_log(&caller, None, MAX_CHANGES).await?;
+        let changes = self.rule_admin.change_log(&caller, Some(&caller.tenant), None, MAX_CHANGES).await?;
         let may_answer = roles::allow(who, "approvals.list").is_ok();
         let waiting = if may_answer { Some(self.approvals_waiting(who).await?) } else { None };
         let who = who.clone();

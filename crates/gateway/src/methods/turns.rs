@@ -9,7 +9,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::{SessionId, TurnId};
 use domain::json::{Value, json};
 use domain::skill::Skills;
-use domain::store::{ExecutionQuery, RecordQuery, SessionKey, SessionRow, TurnOutcome, TurnQuery, TurnRow, WhichTurns};
+use domain::store::{
+    ExecutionQuery, RecordQuery, SessionKey, SessionRow, TenantScope, TurnOutcome, TurnQuery, TurnRow, WhichTurns,
+};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
@@ -182,9 +184,8 @@ impl Shared {
 
     fn detail(&self, who: &Principal, row: &TurnRow, sessions: &[SessionRow]) -> Result<Detail, ApiError> {
         let turn = &row.turn;
-        let tenant = Some(who.tenant.clone());
         let mut events = self.store.find(&RecordQuery {
-            tenant: tenant.clone(),
+            tenant: Some(who.tenant.clone()),
             turn: Some(turn.turn_id.clone()),
             limit: MAX_EVENTS + 1,
             ..RecordQuery::default()
@@ -196,12 +197,11 @@ impl Shared {
         let journal = self.sessions.turn_journal(&key, &TurnId::new(turn.turn_id.clone()), MAX_ENTRIES)?;
         let moment = |at: &String| at.parse::<Timestamp>().ok();
         let mut executions = self.store.executions(&ExecutionQuery {
-            tenant,
             session: Some(turn.session_id.clone()),
             since: moment(&turn.began).and_then(|at| at.checked_sub(SLACK).ok()),
             until: row.ended.as_ref().and_then(moment).and_then(|at| at.checked_add(AFTERWARDS).ok()),
             limit: MAX_EXECUTIONS,
-            ..ExecutionQuery::default()
+            ..ExecutionQuery::of(TenantScope::from(&who.tenant))
         })?;
         executions.retain(|it| it.turn_id.as_ref() == Some(&turn.turn_id));
         let kept =

@@ -34,6 +34,21 @@ fn common() -> Value {
             "type": { "const": "error" },
             "error": closed(json!({ "type": text(), "message": text(), "code": text() })),
         })),
+        "ExchangeRequest": closed(json!({ "code": text() })),
+        "SignInRequest": {
+            "type": "object",
+            "required": ["token"],
+            "properties": { "token": text(), "userId": text(), "tenant": text() },
+            "additionalProperties": false,
+        },
+        "SignOutRequest": closed(json!({})),
+        "SwitchRequest": closed(json!({ "tenant": text() })),
+        "ConsoleSession": closed(json!({
+            "sessionKey": text(), "sessionId": text(), "role": { "enum": ["viewer", "operator", "admin", "owner"] },
+            "user_id": text(), "tenant_id": text(), "tenant_slug": text(), "tenant_name": text(),
+            "expiresAt": { "type": ["string", "null"] },
+        })),
+        "Done": closed(json!({ "ok": { "const": true } })),
         "Models": closed(json!({
             "object": { "const": "list" },
             "data": { "type": "array", "items": { "$ref": "#/components/schemas/Model" } },

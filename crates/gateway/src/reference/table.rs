@@ -188,11 +188,12 @@ const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.history",
-        "{ hookId?: string, event?: CheckpointName, decision?: Decision, fault?: FaultWord, executionId?: string, \
-         sessionId?: string, agentId?: string, since?: string, until?: string, limit?: integer, cursor?: string }",
+        "{ tenantId?: string, hookId?: string, event?: CheckpointName, decision?: Decision, fault?: FaultWord, \
+         executionId?: string, sessionId?: string, agentId?: string, since?: string, until?: string, limit?: integer, \
+         cursor?: string }",
         "{ executions: Execution[], nextCursor: string }",
-        "newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end; with `executionId` \
-         only that one, if you see it",
+        "`tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 \
+         at most; `nextCursor` is empty at the end; with `executionId` only that one, if you see it",
     ),
     method(
         "hooks.execution.get",

@@ -6,7 +6,9 @@ use domain::execution::redacted;
 use domain::fault::FaultKind;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalQuery, NO_HOOK, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules};
+use domain::store::{
+    ApprovalQuery, FailedTurn, NO_HOOK, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules, TenantScope,
+};
 use domain::verdict::VerdictKind;
 use domain::webhook::WebhookEvent;
 use jiff::{SignedDuration, Timestamp};
@@ -14,9 +16,16 @@ use rules::cache::ChangedBreaker;
 use store::Store;
 
 use super::payload::{Blocked, Happened};
+use crate::session_name::SessionName;
 
 /// Most events of a kind that are found again at once: beyond it something else is wrong.
 const MAX_FOUND: usize = 1000;
+
+/// The same of turns that failed: as many as a lively host works while its model is down.
+const MAX_FAILED: usize = 10_000;
+
+/// How the stage begins in which a hook stopped a turn.
+const BY_HOOK: &str = "hook.";
 
 /// How far back approvals were asked for that may be decided since: as long as a day of work.
 const ASKED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
@@ -35,7 +44,7 @@ pub(super) fn missed(
     }
     if wanted(WebhookEvent::ApprovalCreated) || wanted(WebhookEvent::ApprovalDecided) {
         let now = Timestamp::now();
-        for mut approval in store.approvals(&ApprovalQuery::newest(MAX_FOUND))? {
+        for mut approval in store.approvals(&ApprovalQuery::newest(TenantScope::All, MAX_FOUND))? {
             approval.state = approval.state_at(now);
             let oldest = match approval.state {
                 ApprovalState::Waiting => since,
@@ -56,6 +65,17 @@ pub(super) fn missed(
         // A line without a hook is about a budget.
         let about_hooks = lines.into_iter().filter(|line| line.hook_id.as_str() != NO_HOOK);
         found.extend(about_hooks.map(|line| Happened::HookChanged(line, epoch)));
+    }
+    if wanted(WebhookEvent::TurnFailed) {
+        let failed = store.failed_turns(since, MAX_FAILED)?;
+        // What a hook stops is told as such. A terminal tells its own user.
+        let of_server = |turn: &FailedTurn| SessionName::kept(turn.session.as_str()).is_some();
+        let failed = failed.into_iter().filter(|turn| !turn.stage.starts_with(BY_HOOK) && of_server(turn));
+        found.extend(failed.map(|turn| Happened::TurnFailed(Box::new(turn))));
+    }
+    if wanted(WebhookEvent::BudgetLow) {
+        let low = store.low_budgets(since)?.into_iter();
+        found.extend(low.map(|(tenant, budget)| Happened::BudgetLow(tenant, budget)));
     }
     if wanted(WebhookEvent::BreakerTripped) {
         found.extend(open(&store.rules()?, since));

@@ -6,7 +6,7 @@ use domain::execution::redacted;
 use domain::id::TenantId;
 use domain::identity::Identity;
 use domain::json::{Object, Value, canonical, json};
-use domain::store::{Budget, LoggedChange};
+use domain::store::{Budget, FailedTurn, LoggedChange};
 use domain::webhook::WebhookEvent;
 use jiff::Timestamp;
 use rules::cache::ChangedBreaker;
@@ -42,16 +42,6 @@ pub(crate) struct Blocked {
     pub(crate) hook_id: Option<String>,
     pub(crate) hook: String,
     pub(crate) reason: String,
-}
-
-/// A turn that ended in an error.
-#[derive(Clone, Debug)]
-pub(crate) struct FailedTurn {
-    pub(crate) tenant: TenantId,
-    pub(crate) agent: String,
-    pub(crate) session: String,
-    pub(crate) turn: String,
-    pub(crate) error: String,
 }
 
 /// An event in words.
@@ -105,11 +95,11 @@ impl Happened {
                 (line.tenant_id.clone(), line.id.clone(), data, line.at.parse().ok())
             }
             Self::TurnFailed(failed) => {
-                let FailedTurn { tenant, agent, session, turn, error } = &**failed;
+                let FailedTurn { tenant, agent, session, turn, stage: _, error, at } = &**failed;
                 let data = json!({
                     "agentId": agent, "sessionKey": session, "turnId": turn, "error": redacted(error),
                 });
-                (tenant.clone(), turn.clone(), data, None)
+                (tenant.clone(), turn.to_string(), data, Some(*at))
             }
         };
         data["tenantId"] = json!(tenant);

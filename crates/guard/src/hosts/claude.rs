@@ -161,7 +161,12 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "claude",
+    passes: "{}",
     denies: &[
+        (
+            "SessionStart",
+            r#"{"systemMessage":"Pintle's guard did not answer: until it does, every prompt and call is refused."}"#,
+        ),
         (
             "PreToolUse",
             r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}}"#,
@@ -225,6 +230,18 @@ impl Speech for Claude<'_> {
         document["continue"] = Value::Bool(false);
         document["stopReason"] = Value::from(reason);
         Some(document)
+    }
+
+    fn allow(&self) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Permission { .. }).then(|| shape::permitted(&self.0.event))
+    }
+
+    fn notice(&self, text: &str) -> Option<Value> {
+        Some(shape::noted(json!({}), text))
+    }
+
+    fn with_note(&self, document: Value, text: &str) -> Value {
+        shape::noted(document, text)
     }
 
     fn ask(&self, reason: &str) -> Option<Value> {

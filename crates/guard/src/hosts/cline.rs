@@ -26,7 +26,7 @@ pub static CLINE: GuardHost = GuardHost {
             ConfigPlace { scope: InstallScope::User, path: "~/.cline/hooks" },
             ConfigPlace { scope: InstallScope::Project, path: "./.clinerules/hooks" },
         ],
-        form: ConfigForm::Executables { text },
+        form: ConfigForm::Executables { text, deny },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.cline/**", "**/.clinerules/hooks/**"],
@@ -95,6 +95,10 @@ pub static CLINE: GuardHost = GuardHost {
 const PROMPTS: &str = "prompts of a run without a person pass no hook";
 const FILE: &[Holds] = &[Holds::Path("path")];
 
+fn deny(event: &str) -> &'static str {
+    PANIC.deny(event)
+}
+
 fn text(hook: &ClientEntry<'_>, row: &EventRow) -> String {
     hook.script(row.name, PANIC.deny(row.name))
 }
@@ -121,6 +125,7 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "cline",
+    passes: "{}",
     denies: &[
         ("PreToolUse", r#"{"cancel":true,"errorMessage":"Pintle's guard did not answer, so this call is refused."}"#),
         (

@@ -17,7 +17,26 @@ use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
 
 /// What is known of Codex.
-pub static CODEX: GuardHost = GuardHost {
+pub static CODEX: GuardHost = ROW;
+
+/// The same where the machine is administered: its hooks and the pin that keeps them on stand in a file of another form,
+/// and need nobody's acceptance.
+pub(super) static MACHINE: GuardHost = GuardHost {
+    config: HostConfig {
+        places: &[ConfigPlace { scope: InstallScope::System, path: "/etc/codex/requirements.toml" }],
+        form: ConfigForm::Requirements { entry },
+        acceptance: HookAcceptance::NotNeeded,
+        switches: &[HostSwitch {
+            path: "/etc/codex/requirements.toml",
+            names: &["features", "hooks"],
+            off: SwitchValue::Is(false),
+        }],
+        ..ROW.config
+    },
+    ..ROW
+};
+
+const ROW: GuardHost = GuardHost {
     id: "codex",
     name: "Codex",
     versions: KnownVersions { min: "0.169.0", newest: "0.169.0" },
@@ -25,7 +44,7 @@ pub static CODEX: GuardHost = GuardHost {
         places: &[
             ConfigPlace { scope: InstallScope::User, path: "~/.codex/hooks.json" },
             ConfigPlace { scope: InstallScope::Project, path: "./.codex/hooks.json" },
-            ConfigPlace { scope: InstallScope::System, path: "/etc/codex/hooks.json" },
+            ConfigPlace { scope: InstallScope::System, path: "/etc/codex/requirements.toml" },
         ],
         form: ConfigForm::Json { comments: false, entry },
         position: RowPosition::Any,
@@ -151,7 +170,12 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "codex",
+    passes: "",
     denies: &[
+        (
+            "SessionStart",
+            r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"Pintle's guard did not answer: until it does, every prompt and call is refused."}}"#,
+        ),
         (
             "PreToolUse",
             r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}}"#,
@@ -206,6 +230,15 @@ impl Speech for Codex<'_> {
     fn abort(&self, reason: &str) -> Option<Value> {
         // No call of the model is made for a prompt that is blocked.
         matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
+    }
+
+    fn allow(&self) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Permission { .. }).then(|| shape::permitted(&self.0.event))
+    }
+
+    fn notice(&self, text: &str) -> Option<Value> {
+        // It shows nothing of a hook here: its model can say it.
+        Some(shape::context(&self.0.event, text))
     }
 
     fn input(&self, arguments: &Object, _context: Option<&str>) -> Option<Value> {

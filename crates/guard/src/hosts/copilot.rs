@@ -111,7 +111,7 @@ const BARE: &str = "input";
 
 fn text(host: &GuardHost, hook: &ClientEntry<'_>) -> String {
     let mut hooks = Object::new();
-    for row in host.events.iter().filter(|row| row.installed) {
+    for row in hook.rows(host) {
         let entry = json!([{
             "type": "command",
             "exec": hook.program,
@@ -144,7 +144,12 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "copilot",
+    passes: "{}",
     denies: &[
+        (
+            "sessionStart",
+            r#"{"additionalContext":"Pintle's guard did not answer: until it does, every prompt and call is refused."}"#,
+        ),
         (
             "preToolUse",
             r#"{"permissionDecision":"deny","permissionDecisionReason":"Pintle's guard did not answer, so this call is refused."}"#,
@@ -167,6 +172,11 @@ pub(crate) const PANIC: PanicRow = PanicRow {
         ),
     ],
 };
+
+/// Whether `event` is a prompt that comes once more, as it will be sent: there it can be changed, and here it cannot.
+pub fn is_sent_later(event: &HostEvent) -> bool {
+    event.host == COPILOT.id && event.event == "userPromptSubmitted"
+}
 
 fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
     let mut said = Payload::read(input)?;
@@ -266,6 +276,15 @@ impl Speech for Copilot<'_> {
 
     fn abort(&self, reason: &str) -> Option<Value> {
         matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
+    }
+
+    fn allow(&self) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Permission { .. }).then(|| json!({"behavior": "allow"}))
+    }
+
+    fn notice(&self, text: &str) -> Option<Value> {
+        // It shows nothing of a hook here: its model can say it.
+        self.context(text)
     }
 
     fn ask(&self, reason: &str) -> Option<Value> {

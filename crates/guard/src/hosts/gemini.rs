@@ -77,8 +77,8 @@ pub static GEMINI: GuardHost = GuardHost {
         EventRow { name: "SessionEnd", installed: true, answers: false, stops: false },
         EventRow { name: "BeforeAgent", installed: true, answers: true, stops: true },
         EventRow { name: "AfterAgent", installed: true, answers: true, stops: true },
-        EventRow { name: "BeforeModel", installed: false, answers: true, stops: true },
-        EventRow { name: "AfterModel", installed: false, answers: true, stops: true },
+        EventRow { name: "BeforeModel", installed: true, answers: true, stops: true },
+        EventRow { name: "AfterModel", installed: true, answers: true, stops: true },
         EventRow { name: "BeforeTool", installed: true, answers: true, stops: true },
         EventRow { name: "AfterTool", installed: true, answers: true, stops: true },
     ],
@@ -165,7 +165,12 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "gemini",
+    passes: "{}",
     denies: &[
+        (
+            "SessionStart",
+            r#"{"systemMessage":"Pintle's guard did not answer: until it does, every prompt and call is refused."}"#,
+        ),
         ("BeforeTool", r#"{"decision":"deny","reason":"Pintle's guard did not answer, so this call is refused."}"#),
         ("AfterTool", r#"{"decision":"block","reason":"Pintle's guard did not answer, so this result is withheld."}"#),
         ("BeforeAgent", r#"{"decision":"block","reason":"Pintle's guard did not answer, so this prompt is refused."}"#),
@@ -258,6 +263,14 @@ impl Speech for Gemini<'_> {
             | HostWhat::ConfigChange { .. }
             | HostWhat::Other => None,
         }
+    }
+
+    fn notice(&self, text: &str) -> Option<Value> {
+        Some(shape::noted(json!({}), text))
+    }
+
+    fn with_note(&self, document: Value, text: &str) -> Value {
+        shape::noted(document, text)
     }
 
     fn ask(&self, reason: &str) -> Option<Value> {

@@ -132,6 +132,7 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "kimi",
+    passes: "",
     denies: &[
         (
             "PreToolUse",

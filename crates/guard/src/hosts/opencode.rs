@@ -120,6 +120,7 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "opencode",
+    passes: r#"{"allow":true}"#,
     denies: &[
         ("tool.execute.before", r#"{"deny":"Pintle's guard did not answer, so this call is refused."}"#),
         ("tool.execute.after", r#"{"deny":"Pintle's guard did not answer, so this result is withheld."}"#),

@@ -107,6 +107,7 @@ const CANARY_FILE: &str = "pintle-canary.ts";
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "pi",
+    passes: r#"{"allow":true}"#,
     denies: &[
         ("tool_call", r#"{"deny":"Pintle's guard did not answer, so this call is refused."}"#),
         ("tool_result", r#"{"deny":"Pintle's guard did not answer, so this result is withheld."}"#),

@@ -13,7 +13,10 @@ use crate::speech::{self, Speech};
 pub(super) fn filled(text: &str, hook: &ClientEntry<'_>) -> String {
     let word = |word: &str| Value::from(word).to_string();
     let arguments = Value::from(hook.arguments("EVENT").into_iter().map(Value::from).collect::<Vec<_>>());
-    text.replace("\"PROGRAM\"", &word(hook.program)).replace("[\"ARGUMENTS\"]", &arguments.to_string())
+    let deadline_ms = u64::from(hook.timeout_s.saturating_sub(1).max(1)) * 1000;
+    text.replace("\"PROGRAM\"", &word(hook.program))
+        .replace("[\"ARGUMENTS\"]", &arguments.to_string())
+        .replace("\"DEADLINE\"", &deadline_ms.to_string())
 }
 
 /// What a plugin takes at an event.

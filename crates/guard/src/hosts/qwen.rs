@@ -136,6 +136,7 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {
     host: "qwen",
+    passes: "{}",
     denies: &[
         (
             "PreToolUse",
@@ -177,6 +178,10 @@ impl Speech for Qwen<'_> {
 
     fn abort(&self, reason: &str) -> Option<Value> {
         matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
+    }
+
+    fn with_note(&self, document: Value, text: &str) -> Value {
+        shape::noted(document, text)
     }
 
     fn ask(&self, reason: &str) -> Option<Value> {

@@ -102,6 +102,17 @@ pub(super) fn not_permitted(event: &str, reason: &str) -> Value {
     json!({"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "deny", "message": reason}}})
 }
 
+/// The same, which spares that question.
+pub(super) fn permitted(event: &str) -> Value {
+    json!({"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "allow"}}})
+}
+
+/// `document` with a text that the host shows its person.
+pub(super) fn noted(mut document: Value, text: &str) -> Value {
+    document["systemMessage"] = Value::from(text);
+    document
+}
+
 /// A refusal of anything but a call.
 pub(super) fn blocked(reason: &str) -> Value {
     json!({"decision": "block", "reason": reason})

@@ -146,6 +146,14 @@ impl Edit<'_> {
         Ok(elements.into_iter().any(|element| hooks(&element.value.value()).iter().any(is_ours)))
     }
 
+    /// The events of which a hook of ours stands in `text`.
+    pub(super) fn own_events(&self, text: &str) -> Result<Vec<String>, NotEdited> {
+        let root = parse(text, self.comments)?;
+        let is_own = |element: &Element| hooks(&element.value.value()).iter().any(is_ours);
+        let found = lists(&root)?.into_iter().filter(|(_, elements)| elements.iter().any(is_own));
+        Ok(found.map(|(event, _)| event.to_owned()).collect())
+    }
+
     /// The hooks of others on our events.
     pub(super) fn others(&self, old: Option<&str>) -> Result<Vec<OtherHook>, NotEdited> {
         let Some(old) = old.filter(|old| !old.trim_start_matches('\u{feff}').trim().is_empty()) else {

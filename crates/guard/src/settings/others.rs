@@ -3,6 +3,7 @@
 use domain::json::{self, Value};
 
 use crate::shell_text::{self, CLIENT};
+use crate::wrapping;
 
 /// A hook of somebody else on an event of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,11 @@ pub enum NotEdited {
     /// Our entry without its marks.
     #[error("the entry of Pintle was moved or its marks were taken away; remove the tables with `{CLIENT}` by hand")]
     Unmarked,
+    /// A table in which hooks can be switched off.
+    #[error(
+        "its `[features]` do not say `hooks = true`, without which a user may switch hooks off; add that line first"
+    )]
+    Unpinned,
     /// The host wants a file for each event.
     #[error("this agent has one file for each event")]
     PerEvent,
@@ -67,10 +73,16 @@ pub(super) fn runs(hook: &Value) -> String {
     said.unwrap_or("something that is no command").to_owned()
 }
 
+/// The events of a whole file of ours that lists them.
+pub(super) fn own_file_events(text: &str) -> Option<Vec<String>> {
+    let read = json::parse(text.trim_start_matches('\u{feff}')).ok()?;
+    Some(read.get("hooks")?.as_object()?.keys().cloned().collect())
+}
+
 /// Whether `text` is a whole file of ours: a plugin, a script, or settings with nothing but hooks of ours.
 pub(super) fn is_own_file(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
-    if text.starts_with(PLUGIN) || shell_text::is_our_script(text) {
+    if text.starts_with(PLUGIN) || shell_text::is_our_script(text) || wrapping::wrapped(text).is_some() {
         return true;
     }
     let Ok(Value::Object(members)) = json::parse(text) else { return false };

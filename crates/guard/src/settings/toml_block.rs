@@ -15,17 +15,22 @@ pub(super) fn install(tables: &str, old: Option<&str>) -> Result<String, NotEdit
     if root.get("hooks").is_some_and(|hooks| !hooks.is_array()) || is_inline(&text) {
         return Err(NotEdited::Shape("hooks".to_owned()));
     }
-    let line = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let block = format!("{BEGIN}\n{tables}{END}").replace('\n', line);
-    // Where exactly ours stands, it stays: others may have come behind it.
+    Ok(put(tables, &text, old))
+}
+
+/// `rest` with `tables` of ours at its end. Where exactly these stand in `old`, they stay: others may have come behind.
+pub(super) fn put(tables: &str, rest: &str, old: Option<&str>) -> String {
+    let line = if rest.contains("\r\n") { "\r\n" } else { "\n" };
+    let tables = tables.trim_end_matches('\n');
+    let block = format!("{BEGIN}\n{tables}\n{END}").replace('\n', line);
     if let Some(old) = old.filter(|old| old.contains(&block)) {
-        return Ok(old.to_owned());
+        return old.to_owned();
     }
-    Ok(if text.is_empty() || text.ends_with('\n') {
-        format!("{text}{block}{line}")
+    if rest.is_empty() || rest.ends_with('\n') {
+        format!("{rest}{block}{line}")
     } else {
-        format!("{text}{line}{block}")
-    })
+        format!("{rest}{line}{block}")
+    }
 }
 
 /// Whether `hooks` is written as a value: then tables of that name may not follow.
@@ -74,6 +79,11 @@ pub(super) fn others(old: Option<&str>, is_wanted: &dyn Fn(&str) -> bool) -> Res
     let theirs = hooks(&root).iter().filter(|hook| !is_ours(hook));
     let other = |hook: &Value| OtherHook { event: event(hook), runs: runs(hook) };
     Ok(theirs.map(other).filter(|other| is_wanted(&other.event)).collect())
+}
+
+/// The events of which a hook of ours stands in `text`.
+pub(super) fn own_events(text: &str) -> Result<Vec<String>, NotEdited> {
+    Ok(hooks(&read(text)?).iter().filter(|hook| is_ours(hook)).map(event).collect())
 }
 
 fn event(hook: &Value) -> String {
@@ -128,7 +138,7 @@ pub(super) fn at(text: &str, names: &[&str]) -> Result<Option<Value>, NotEdited>
     Ok(found.cloned())
 }
 
-fn read(text: &str) -> Result<Value, NotEdited> {
+pub(super) fn read(text: &str) -> Result<Value, NotEdited> {
     let text = text.trim_start_matches('\u{feff}');
     let table: toml::Table = toml::from_str(text).map_err(|wrong: toml::de::Error| {
         let at = wrong.span().map_or(0, |span| span.start.min(text.len()));

@@ -32,7 +32,7 @@ fn call(host: &str, tool: &str, arguments: &Value) -> Option<String> {
         _ => None,
     };
     let event = decode(pintle_guard::host(host).unwrap(), event, &[], payload.to_string().as_bytes()).unwrap();
-    protects(&event, &GuardedFiles { home: HOME, own: &["/srv/pintle/store.db".to_owned()] })
+    protects(&event, &GuardedFiles { home: HOME, own: &["/srv/pintle/store.db".to_owned()], lifted: false })
 }
 
 fn shell(host: &str, text: &str) -> Option<String> {
@@ -193,7 +193,7 @@ fn a_change_of_settings_is_never_in_force() {
     let payload = r#"{"hook_event_name":"ConfigChange","session_id":"s","source":"project_settings","file_path":"/x/.claude/settings.json"}"#;
     assert!(json::parse(payload).is_ok());
     let event = decode(pintle_guard::host("claude").unwrap(), None, &[], payload.as_bytes()).unwrap();
-    let why = protects(&event, &GuardedFiles { home: HOME, own: &[] });
+    let why = protects(&event, &GuardedFiles { home: HOME, own: &[], lifted: false });
     assert!(why.is_some_and(|why| why.contains("/x/.claude/settings.json")));
 }
 
@@ -215,7 +215,7 @@ fn a_command_that_cannot_be_read_is_refused() {
         let payload =
             format!(r#"{{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{input}}}"#);
         let event = decode(host("claude").unwrap(), Some("PreToolUse"), &[], payload.as_bytes()).unwrap();
-        let files = GuardedFiles { home: "/of/anna", own: &[] };
+        let files = GuardedFiles { home: "/of/anna", own: &[], lifted: false };
         assert!(protects(&event, &files).is_some_and(|why| why.contains("cannot be judged")), "{input}");
     }
 }
@@ -287,5 +287,32 @@ fn no_agent_ends_its_guard_by_name() {
         for text in ["pkill -f vite", "kill 4711", "pgrep pintle", "killall node"] {
             assert_eq!(shell(host.id, text), None, "{}: {text}", host.id);
         }
+    }
+}
+
+#[test]
+fn a_person_lets_agents_work_on_their_settings_and_on_nothing_else() {
+    let own = ["/srv/pintle/store.db".to_owned()];
+    let lifted = |tool: &str, member: &str, value: &str| {
+        let payload = domain::json::json!({
+            "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/w", "tool_name": tool,
+            "tool_input": {(member): value},
+        });
+        let host = pintle_guard::host("claude").unwrap();
+        let event = crate::recorded::decode(host, Some("PreToolUse"), &[], payload.to_string().as_bytes()).unwrap();
+        let files = GuardedFiles { home: HOME, own: &own, lifted: false };
+        assert!(protects(&event, &files).is_some(), "{tool} {value}");
+        protects(&event, &GuardedFiles { lifted: true, ..files })
+    };
+    for path in ["~/.claude/settings.json", "~/.codex/hooks.json", "~/.config/pintle/pintle.toml", "/w/.pintle/x"] {
+        let path = path.replace('~', HOME);
+        assert_eq!(lifted("Write", "file_path", &path), None, "{path}");
+        assert_eq!(lifted("Bash", "command", &format!("echo x > {path}")), None, "{path}");
+    }
+    for path in ["~/.local/share/pintle/guard/key", "/run/user/0/pintle/guard.sock", "/srv/pintle/store.db"] {
+        assert!(lifted("Write", "file_path", &path.replace('~', HOME)).is_some(), "{path}");
+    }
+    for command in ["pintle approvals approve 1", "pintle guard uninstall --host claude", "pkill pintle"] {
+        assert!(lifted("Bash", "command", command).is_some(), "{command}");
     }
 }

@@ -74,9 +74,10 @@ pub(crate) fn rulings(event: &HostEvent, reason: &str) -> Vec<GuardRuling> {
     let reason = || reason.to_owned();
     vec![
         GuardRuling::NoObjection,
+        GuardRuling::Allow,
         GuardRuling::Deny { reason: reason() },
-        GuardRuling::Ask { approval: 7, reason: reason(), attended: true },
-        GuardRuling::Ask { approval: 7, reason: reason(), attended: false },
+        GuardRuling::Ask { approval: "0190-7".to_owned(), reason: reason(), attended: true },
+        GuardRuling::Ask { approval: "0190-7".to_owned(), reason: reason(), attended: false },
         GuardRuling::ModifyInput { arguments: changed(event), context: None },
         GuardRuling::ModifyInput { arguments: Object::new(), context: Some(reason()) },
         GuardRuling::Respond { by: "answers".to_owned(), text: reason() },

@@ -1,19 +1,30 @@
 //! Files of hosts with our entries put in and taken out.
 
+use std::path::Path;
+
 use domain::json::{self, Value};
 use pintle_guard::host::{ConfigForm, RowPosition};
-use pintle_guard::settings::{self, KeptFile, NotEdited, install, install_event, uninstall};
-use pintle_guard::{ClientEntry, GuardHost, HOSTS, host};
+use pintle_guard::settings::{self, KeptFile, NotEdited, Theirs, install, install_event, uninstall};
+use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host};
 use proptest::prelude::*;
 
 fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
     ClientEntry {
         host: host.id,
         program,
-        socket: "/run/user/1000/pintle/guard.sock",
-        key_file: "/run/user/1000/pintle/guard.key",
+        daemon: EntryDaemon::Named {
+            socket: "/run/user/1000/pintle/guard.sock",
+            key_file: "/run/user/1000/pintle/guard.key",
+        },
         timeout_s: host.deadline.installed_s,
+        allows_away: false,
+        events: None,
     }
+}
+
+/// Where somebody else's executable lies.
+fn beside(kept: Option<&KeptFile>) -> Theirs<'_> {
+    Theirs { file: Path::new("/h/PreToolUse.before-pintle"), kept }
 }
 
 const PROGRAM: &str = "/usr/lib/pintle/pintle-hook";
@@ -27,11 +38,12 @@ fn a_fresh_file_has_our_entries() {
         let text = match host.config.form {
             ConfigForm::Executables { .. } => {
                 let row = host.event("PreToolUse").unwrap();
-                install_event(host, (&hook, row), None, None).unwrap()
+                install_event(host, (&hook, row), None, beside(None)).unwrap()
             }
-            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => {
-                install(host, &hook, None, None).unwrap()
-            }
+            ConfigForm::Json { .. }
+            | ConfigForm::Toml { .. }
+            | ConfigForm::Requirements { .. }
+            | ConfigForm::WholeFile { .. } => install(host, &hook, None, None).unwrap(),
         };
         insta::with_settings!({ omit_expression => true }, {
             insta::assert_snapshot!(format!("fresh_{}", host.id), text.text);
@@ -79,8 +91,12 @@ fn what_cannot_be_edited_is_refused() {
     assert_eq!(install(kimi, &hook(kimi, PROGRAM), Some(unmarked), None).unwrap_err(), NotEdited::Unmarked);
     let cline = host("cline").unwrap();
     let row = cline.event("PreToolUse").unwrap();
-    let theirs = install_event(cline, (&hook(cline, PROGRAM), row), Some("#!/bin/sh\ntrue\n"), None);
-    assert_eq!(theirs.unwrap_err(), NotEdited::Taken);
+    let theirs = install_event(cline, (&hook(cline, PROGRAM), row), Some("#!/bin/sh\ntrue\n"), beside(None)).unwrap();
+    assert!(settings::is_wrapping(&theirs.text), "{}", theirs.text);
+    assert_eq!(theirs.kept.before.as_deref(), Some("#!/bin/sh\ntrue\n"));
+    // Another time it stands before the same one.
+    let again = install_event(cline, (&hook(cline, PROGRAM), row), Some(&theirs.text), beside(None)).unwrap();
+    assert_eq!(again.text, theirs.text);
 }
 
 /// The entry of `host` as installations before this one wrote it: the client's command line, and nothing around it.
@@ -106,7 +122,7 @@ fn an_entry_of_an_older_form_is_updated_in_its_place() {
     let cline = host("cline").unwrap();
     let row = cline.event("PreToolUse").unwrap();
     let old = format!("#!/bin/sh\nexec {}\n", older(cline, row.name));
-    let edited = install_event(cline, (&hook(cline, PROGRAM), row), Some(&old), None).unwrap();
+    let edited = install_event(cline, (&hook(cline, PROGRAM), row), Some(&old), beside(None)).unwrap();
     assert_ne!(edited.text, old);
     assert_eq!(edited.kept.before, None);
 }
@@ -122,7 +138,7 @@ fn what_merely_names_the_client_is_somebody_elses() {
                 let hook = if host.id == "claude" { exec } else { json::json!({"command": wrapped}) };
                 json::json!({"hooks": {(event.name): [{"hooks": [hook]}]}}).to_string()
             }
-            ConfigForm::Toml { .. } => {
+            ConfigForm::Toml { .. } | ConfigForm::Requirements { .. } => {
                 format!("# pintle-hook\n[[hooks]]\nevent = \"{}\"\ncommand = \"{wrapped}\"\n", event.name)
             }
             ConfigForm::WholeFile { .. } if host.id == "copilot" => {
@@ -134,10 +150,12 @@ fn what_merely_names_the_client_is_somebody_elses() {
         assert_eq!(settings::has_ours(host, &text), Ok(false), "{}: {text}", host.id);
         assert_eq!(uninstall(host, Some(&text), None), Ok(Some(text.clone())), "{}", host.id);
         let edited = match host.config.form {
-            ConfigForm::Executables { .. } => install_event(host, (&hook(host, PROGRAM), event), Some(&text), None),
-            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => {
-                install(host, &hook(host, PROGRAM), Some(&text), None)
-            }
+            // It is run behind ours.
+            ConfigForm::Executables { .. } => continue,
+            ConfigForm::Json { .. }
+            | ConfigForm::Toml { .. }
+            | ConfigForm::Requirements { .. }
+            | ConfigForm::WholeFile { .. } => install(host, &hook(host, PROGRAM), Some(&text), None),
         };
         match edited {
             Ok(edited) => {
@@ -203,7 +221,10 @@ fn hooks_of_another_file_are_listed_where_they_could_undo_a_refusal() {
 #[test]
 fn no_variable_can_get_into_an_entry() {
     for host in HOSTS {
-        let entry = ClientEntry { socket: "/$X/s", key_file: "/${X}", ..hook(host, "/u/$USER/pintle-hook") };
+        let entry = ClientEntry {
+            daemon: EntryDaemon::Named { socket: "/$X/s", key_file: "/${X}" },
+            ..hook(host, "/u/$USER/pintle-hook")
+        };
         for row in host.events {
             let text = entry.shell_text(row.name, pintle_guard::panic_deny(host.id, row.name));
             let named = |(at, _): (usize, &str)| {
@@ -451,11 +472,12 @@ proptest! {
     fn files_that_are_ours_alone_come_back_byte_by_byte(blank in "[ \\t\\r\\n]{0,8}", theirs in "[a-z/#! \\n]{1,60}") {
         for host in HOSTS {
             let put = |program, old: Option<&str>, kept: Option<&KeptFile>| match host.config.form {
-                ConfigForm::Json { .. } | ConfigForm::Toml { .. } => None,
+                ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::Requirements { .. } => None,
                 ConfigForm::WholeFile { .. } => Some(install(host, &hook(host, program), old, kept)),
                 ConfigForm::Executables { .. } => {
                     let row = settings::installed(host).next().unwrap();
-                    Some(install_event(host, (&hook(host, program), row), old, kept))
+                    let theirs = beside(kept);
+                    Some(install_event(host, (&hook(host, program), row), old, theirs))
                 }
             };
             for old in [None, Some(blank.as_str())] {
@@ -467,7 +489,14 @@ proptest! {
                 prop_assert_eq!(uninstall(host, Some(&moved.text), None), Ok(None));
             }
             if !theirs.trim().is_empty() && let Some(edited) = put(PROGRAM, Some(&theirs), None) {
-                prop_assert_eq!(edited, Err(NotEdited::Taken));
+                match edited {
+                    Ok(edited) => {
+                        prop_assert!(settings::is_wrapping(&edited.text));
+                        let back = uninstall(host, Some(&edited.text), Some(&edited.kept));
+                        prop_assert_eq!(back, Ok(Some(theirs.clone())));
+                    }
+                    Err(why) => prop_assert_eq!(why, NotEdited::Taken),
+                }
                 prop_assert_eq!(uninstall(host, Some(&theirs), None), Ok(Some(theirs.clone())));
             }
         }
@@ -482,5 +511,62 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_administrator_of_codex_pins_its_hooks() {
+    use pintle_guard::host::InstallScope;
+    let host = pintle_guard::in_scope(host("codex").unwrap(), InstallScope::System);
+    let entry = ClientEntry { daemon: EntryDaemon::Account, ..hook(host, PROGRAM) };
+    for before in [
+        None,
+        Some(""),
+        Some("# mine\r\nallow_managed_hooks_only = true\r\n"),
+        Some("[features]\nhooks = true"),
+        Some(
+            "[hooks]\nmanaged_dir = \"/m\"\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n",
+        ),
+    ] {
+        let edited = install(host, &entry, before, None).unwrap();
+        let read: toml::Table = toml::from_str(&edited.text).unwrap();
+        assert_eq!(read["features"]["hooks"].as_bool(), Some(true), "{before:?}");
+        let groups = read["hooks"]["PreToolUse"].as_array().unwrap();
+        let command = groups[0]["hooks"][0]["command"].as_str().unwrap();
+        assert!(command.contains("--daemon account") && !command.contains("--socket"), "{command}");
+        assert!(settings::has_ours(host, &edited.text).unwrap(), "{before:?}");
+        assert_eq!(settings::own_events(host, &edited.text).unwrap().len(), settings::installed(host).count());
+        let again = install(host, &entry, Some(&edited.text), Some(&edited.kept)).unwrap();
+        assert_eq!(again.text, edited.text);
+        let others = usize::from(before.is_some_and(|text| text.contains("Stop")));
+        assert_eq!(edited.others.len(), others, "{before:?}");
+        // With and without what was kept.
+        assert_eq!(uninstall(host, Some(&edited.text), Some(&edited.kept)).unwrap().as_deref(), before);
+        assert_eq!(uninstall(host, Some(&edited.text), None).unwrap().as_deref(), before.or(Some("")));
+    }
+    for before in ["[features]\nhooks = false\n", "[features]\nweb = true\n", "hooks = 3\n", "hooks = {}\n"] {
+        assert!(install(host, &entry, Some(before), None).is_err(), "{before}");
+    }
+}
+
+#[test]
+fn an_installation_is_at_the_events_that_it_is_wanted_at() {
+    for host in HOSTS {
+        let rows: Vec<_> = settings::installed(host).collect();
+        let events: Vec<String> = rows.iter().filter(|row| row.stops).map(|row| row.name.to_owned()).collect();
+        let entry = ClientEntry { events: Some(&events), ..hook(host, PROGRAM) };
+        if matches!(host.config.form, ConfigForm::Executables { .. }) {
+            continue;
+        }
+        let edited = install(host, &entry, None, None).unwrap();
+        let mut found = settings::own_events(host, &edited.text).unwrap();
+        let mut expected = match host.id {
+            // A plugin asks at each of them.
+            "opencode" | "pi" => rows.iter().map(|row| row.name.to_owned()).collect(),
+            _ => events,
+        };
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{}", host.id);
     }
 }

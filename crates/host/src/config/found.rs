@@ -153,6 +153,7 @@ const KEPT_AS_YOURS: &str = "how long evidence is kept is yours to say";
 const WHO_JUDGES: &str = "would put another model in the place of your judges";
 const WHO_ENTERS: &str = "how a server is reached, and by whom, is yours to say";
 const WHO_SEES: &str = "what passes a door is yours to say";
+const WHO_ASKS: &str = "whose hooks your agents have, and who is asked, is yours to say";
 const OPENS: &str = "would open addresses that are out of reach";
 
 /// Every key of the configuration.
@@ -220,6 +221,11 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("gateway.token_env", WHO_ENTERS),
     never("gateway.trusted_proxies", WHO_ENTERS),
     never("gateway.webhooks", "would tell others what happens here"),
+    never("guard.hosts.*.agent", WHO_ASKS),
+    never("guard.hosts.*.ask", WHO_ASKS),
+    never("guard.hosts.*.deadline", WHO_ASKS),
+    never("guard.hosts.*.headless_ask", WHO_ASKS),
+    never("guard.hosts.*.on_daemon_away", "would let agents run without their guard"),
     never("guard.require", "which agents may work is yours to say"),
     accepted("hooks.builtins.*.config", ADDS),
     accepted("hooks.builtins.*.enabled", ADDS),

@@ -13,7 +13,7 @@ use providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use doors::{RawDoors, RawGuard, RawModelDoor, RawToolDoor};
+pub use doors::{RawDoors, RawGuard, RawGuardedHost, RawModelDoor, RawToolDoor};
 
 /// Configuration of Pintle. TOML and JSON spell the same keys.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

@@ -2,6 +2,7 @@
 
 mod agents;
 mod doors;
+mod guarded;
 mod flow;
 mod gateway;
 mod hooks;

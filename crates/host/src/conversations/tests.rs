@@ -3,7 +3,7 @@
 use domain::approval::ApprovalState;
 use domain::id::TurnId;
 use domain::identity::Identity;
-use domain::store::RecordQuery;
+use domain::store::{RecordQuery, TenantScope};
 use store::{Durability, Memory};
 use testkit::conformance::approvals::{call, key_of, moment, question};
 use testkit::conformance::sessions::{append_of, appended, begun, ended, hand_over};
@@ -40,7 +40,7 @@ fn are_apart(url: &str) {
     let asked = question("q", &who, &call("{}"));
     own.ask(asked, moment(0)).unwrap();
     let append = JournalAppend { records: vec![event(&turn)], ..append_of(&key, vec![ended()]) };
-    let state = || own.approval("q").unwrap().unwrap().state;
+    let state = || own.approval(&TenantScope::All, "q").unwrap().unwrap().state;
     assert_eq!((state(), sessions.sessions(&key.tenant).unwrap()[0].waiting), (ApprovalState::Waiting, 1));
     appended(&sessions, append);
     assert_eq!((sessions.journal(&key).unwrap().len(), journals.journal(&key).unwrap().len()), (2, 2));
@@ -64,7 +64,7 @@ fn asks_at_once(url: &str) {
     hand_over(&sessions, JournalAppend { records: vec![event(&turn)], ..append_of(&key, vec![begun(&turn, "hello")]) });
     own.ask(question("q", &who, &call("{}")), moment(0)).unwrap();
     drop(sessions);
-    assert_eq!(own.approval("q").unwrap().unwrap().state, ApprovalState::Waiting);
+    assert_eq!(own.approval(&TenantScope::All, "q").unwrap().unwrap().state, ApprovalState::Waiting);
 }
 
 #[test]

@@ -175,7 +175,7 @@ mod tests {
     use domain::execution::Execution;
     use domain::id::{HookId, TenantId, TurnId};
     use domain::record::EventRecord;
-    use domain::store::{ExecutionQuery, RecordQuery};
+    use domain::store::{ExecutionQuery, RecordQuery, TenantScope};
     use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
     use store::{Durability, StoreKeys, open_with};
     use testkit::conformance::executions::{by, failed, keep_executions, ran};
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn executions(store: &dyn Store) -> usize {
-        let everything = ExecutionQuery { limit: 9999, ..ExecutionQuery::default() };
+        let everything = ExecutionQuery { limit: 9999, ..ExecutionQuery::of(TenantScope::All) };
         store.executions(&everything).unwrap().len()
     }
 

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
 use domain::json::Object;
-use domain::store::{ApprovalQuery, StoreError};
+use domain::store::{ApprovalQuery, StoreError, TenantScope};
 use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
@@ -82,7 +82,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (_, store) = opened(global)?;
     let now = jiff::Timestamp::now();
     let mut found = store
-        .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(MAX_LISTED) })
+        .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(TenantScope::All, MAX_LISTED) })
         .map_err(failed)?;
     // What stands as open and was altered is listed, so that nobody looks for it in vain.
     let listed = |approval: &Approval| approval.is_altered() || approval.state_at(now) == ApprovalState::Waiting;
@@ -176,10 +176,10 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
 
 /// The approval whose id is `id` or begins with it.
 fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
-    if let Some(exact) = store.approval(id).map_err(failed)? {
+    if let Some(exact) = store.approval(&TenantScope::All, id).map_err(failed)? {
         return Ok(exact);
     }
-    let all = store.approvals(&ApprovalQuery::newest(usize::MAX)).map_err(failed)?;
+    let all = store.approvals(&ApprovalQuery::newest(TenantScope::All, usize::MAX)).map_err(failed)?;
     let mut begun: Vec<Approval> = all.into_iter().filter(|approval| approval.id.starts_with(id)).collect();
     match (begun.pop(), begun.is_empty()) {
         (Some(only), true) => Ok(only),

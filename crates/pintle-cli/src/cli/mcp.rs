@@ -15,7 +15,7 @@ use domain::id::{SessionId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
 use domain::message::CallPart;
-use domain::store::{ApprovalQuery, StoreError};
+use domain::store::{ApprovalQuery, StoreError, TenantScope};
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
 use mcp::{OfferedTool, ToolSource};
@@ -207,11 +207,12 @@ impl CallWorker {
 
 /// Answers what still waits in the session `key`, for whose calls nobody waits any more.
 fn withdraw(store: &dyn Store, key: &SessionId) -> Result<(), String> {
-    let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(|error| error.to_string())?;
+    let waiting =
+        store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_WAITING)).map_err(|error| error.to_string())?;
     for one in waiting.iter().filter(|one| one.session_id == *key) {
         let said =
             PersonAnswer { approve: false, by: "pintle mcp".into(), note: "the client withdrew the call".into() };
-        match store.answer(&one.id, said, jiff::Timestamp::now()) {
+        match store.answer(&TenantScope::from(&one.tenant_id), &one.id, said, jiff::Timestamp::now()) {
             // A person was faster.
             Ok(_) | Err(StoreError::Conflict(_)) => {}
             Err(error) => return Err(error.to_string()),

@@ -102,6 +102,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         );
     }
     if args.check {
+        gateway.could_listen().map_err(refused)?;
         lines.iter().for_each(|line| terminal::note(line));
         let well = guards.iter().all(|(_, health)| !health.stops_a_strict_start());
         gateway.drain(&hurried()).await;

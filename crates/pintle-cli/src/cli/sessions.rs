@@ -9,7 +9,7 @@ use domain::approval::{Approval, ApprovalMode};
 use domain::id::{SessionId, TenantId};
 use domain::nearest::nearest;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, TenantScope};
 use store::Store;
 
 use super::command_line::{again, complete};
@@ -201,7 +201,7 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
         let messages: Vec<_> = session.said().collect();
         json(&domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
-        let waiting = store.approvals(&ApprovalQuery::waiting(MAX_WAITING)).map_err(failed)?;
+        let waiting = store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_WAITING)).map_err(failed)?;
         let of_it = |it: &Approval| it.session_id.as_str() == args.key && it.tenant_id == tenant;
         let waiting: Vec<Approval> = waiting.into_iter().filter(of_it).collect();
         let resume = session_config::resume_line(global, &loaded, &*sessions, &SessionId::from(args.key.as_str()));

@@ -10,7 +10,7 @@ use domain::id::{TenantId, agent_uuid};
 use engine::Engine;
 use guard::tools::ToolClass;
 use host::changes::Changes;
-use host::config::{Config, Env, GuardedClass, ModelDoorConfig, ToolDoorConfig};
+use host::config::{Config, Env, GuardedClass, GuardedHost, ModelDoorConfig, ToolDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
 use host::{Host, HostError};
@@ -53,6 +53,10 @@ pub(crate) struct InForce {
     pub(crate) tool_doors: BTreeMap<String, ToolDoorConfig>,
     /// The classes of tools that an agent must let be held.
     pub(crate) required: Vec<ToolClass>,
+    /// What differs for single agents under guard, by name.
+    pub(crate) hosts: BTreeMap<String, GuardedHost>,
+    /// The agents under guard of which that cannot be known, each with what is wrong.
+    pub(crate) broken_hosts: BTreeMap<String, String>,
 }
 
 /// The classes of tools that a configuration demands to be held, as the table of agents has them.
@@ -70,6 +74,14 @@ pub(crate) fn required(config: &Config) -> Vec<ToolClass> {
 }
 
 impl InForce {
+    /// The agent that the host called `id` stands for, and the id under which rules know it.
+    pub(crate) fn stands_for(&self, id: &str) -> (&str, String) {
+        match self.hosts.get(id).and_then(|host| host.agent.as_deref()) {
+            Some(agent) => (agent, agent_uuid(&TenantId::default_tenant(), agent)),
+            None => (&self.agent, self.agent_uuid.clone()),
+        }
+    }
+
     fn of(host: &Host) -> Self {
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let agent_uuid = agent_uuid(&TenantId::default_tenant(), &agent);
@@ -87,10 +99,24 @@ impl InForce {
             own: own.collect(),
             model_doors,
             required: required(&host.loaded.config),
+            hosts: host.loaded.config.guard_hosts.clone(),
+            broken_hosts: broken_hosts(&host.loaded.config),
             tool_doors,
             broken_doors,
         }
     }
+}
+
+/// The agents under guard of which it cannot be known what differs for them: nothing of them may go on.
+fn broken_hosts(config: &Config) -> BTreeMap<String, String> {
+    let unread = config.broken.iter().filter_map(|(path, why)| Some((path.strip_prefix("guard.hosts.")?, why.clone())));
+    let mut broken: BTreeMap<String, String> = unread.map(|(name, why)| (name.to_owned(), why)).collect();
+    for (name, host) in &config.guard_hosts {
+        if let Some(agent) = host.agent.as_deref().filter(|agent| config.agent(Some(agent)).is_err()) {
+            broken.insert(name.clone(), format!("`guard.hosts.{name}.agent` names `{agent}`, which is no agent here"));
+        }
+    }
+    broken
 }
 
 /// A configuration that is kept.

@@ -1,13 +1,13 @@
 //! Where agents have our hooks in their settings, and whether those would run.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use guard::host::{ConfigForm, ConfigPlace, HookAcceptance, HostSwitch, InstallScope};
-use guard::settings::{self, CLIENT, NotEdited, OtherHook};
-use guard::{ClientEntry, GuardHost, HOSTS};
-use host::config::Env;
+use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, HostSwitch, InstallScope};
+use guard::settings::{self, CLIENT, NotEdited, OtherHook, Theirs, theirs_of};
+use guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, in_scope};
+use host::config::{self, Env, LoadOptions};
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
 
@@ -26,12 +26,12 @@ pub(crate) struct Installed {
     /// Why it guards nothing.
     pub(crate) flaw: Option<String>,
     /// What it does not guard, although nothing is wrong with it.
-    pub(crate) limit: Option<&'static str>,
+    pub(crate) limit: Option<String>,
 }
 
-/// What an installation for the machine does not guard.
-pub(crate) const ONE_ACCOUNT: &str = "it guards the agents of one account, the one that installed it: the entries name \
-                                      its socket and its key, and calls of every other account are refused";
+/// What an installation does not guard that lets calls run while its daemon is away.
+const AWAY: &str =
+    "everything runs, unguarded and unrecorded, while its daemon cannot be reached: `on_daemon_away` says so";
 
 /// The word for whom an installation is about.
 pub(crate) const fn scope_word(scope: InstallScope) -> &'static str {
@@ -77,14 +77,22 @@ impl OwnEntry {
         Ok(Self { program: text(program)?, socket: text(&places.socket)?, key_file: text(&places.key_file())? })
     }
 
-    /// What stands in the settings of `host`.
-    pub(crate) fn for_host(&self, host: &GuardHost) -> ClientEntry<'_> {
+    /// What stands in the settings of `host` in `scope`. Those of the machine are for every account, each with its own
+    /// daemon.
+    pub(crate) fn for_host(&self, host: &GuardHost, scope: InstallScope) -> ClientEntry<'_> {
+        let daemon = match scope {
+            InstallScope::System => EntryDaemon::Account,
+            InstallScope::User | InstallScope::Project | InstallScope::ProjectLocal => {
+                EntryDaemon::Named { socket: &self.socket, key_file: &self.key_file }
+            }
+        };
         ClientEntry {
             host: host.id,
             program: &self.program,
-            socket: &self.socket,
-            key_file: &self.key_file,
+            daemon,
             timeout_s: host.deadline.installed_s,
+            allows_away: false,
+            events: None,
         }
     }
 }
@@ -106,20 +114,32 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn at(&self, place: &ConfigPlace) -> Option<Installed> {
+        Look { host: in_scope(self.host, place.scope), ..*self }.in_place(place)
+    }
+
+    fn in_place(&self, place: &ConfigPlace) -> Option<Installed> {
         let file = file_of(place.path, self.env)?;
-        let flaw = match self.host.config.form {
+        let unread = |why: String| Err(format!("it cannot be read: {why}"));
+        let found = match self.host.config.form {
             ConfigForm::Executables { .. } => self.in_folder(&file)?,
-            ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => match text_of(&file) {
+            ConfigForm::Json { .. }
+            | ConfigForm::Toml { .. }
+            | ConfigForm::Requirements { .. }
+            | ConfigForm::WholeFile { .. } => match text_of(&file) {
                 Ok(None) => return None,
                 Ok(Some(text)) => match settings::has_ours(self.host, &text) {
                     Ok(false) => return None,
-                    Ok(true) => self.in_text(&text),
+                    Ok(true) => self.in_text(&text, place.scope),
                     // Whether ours are among what cannot be read is not known: their name says that they may be.
                     Err(_) if !text.contains(CLIENT) => return None,
-                    Err(why) => Some(format!("it cannot be read: {why}")),
+                    Err(why) => unread(why.to_string()),
                 },
-                Err(error) => Some(format!("it cannot be read: {error}")),
+                Err(error) => unread(error.to_string()),
             },
+        };
+        let (flaw, limit) = match found {
+            Ok(limit) => (None, limit),
+            Err(flaw) => (Some(flaw), None),
         };
         let flaw = flaw
             .or_else(|| self.switched_off())
@@ -127,47 +147,70 @@ impl Look<'_> {
             .or_else(|| self.overruled(place.scope))
             .or_else(|| self.not_trusted(place.scope))
             .or_else(|| self.not_accepted(place.scope, &file));
-        let limit = (place.scope == InstallScope::System).then_some(ONE_ACCOUNT);
         Some(Installed { scope: scope_word(place.scope), file, flaw, limit })
     }
 
-    /// Why the hooks that stand in `text` guard nothing.
-    fn in_text(&self, text: &str) -> Option<String> {
-        missing(self.places).or_else(|| self.differs(text))
+    /// What the hooks that stand in `text` do not guard, or why they guard nothing.
+    fn in_text(&self, text: &str, scope: InstallScope) -> Result<Option<String>, String> {
+        self.missing(scope)?;
+        let events = settings::own_events(self.host, text).map_err(|why| format!("it cannot be read: {why}"))?;
+        let entry = LookedEntry { scope, allows_away: self.allows_away(text), events: &events };
+        self.differs(text, &entry)?;
+        let left: Vec<&EventRow> =
+            settings::installed(self.host).filter(|row| !events.iter().any(|event| event == row.name)).collect();
+        let limit = left_out(&left)?;
+        Ok(limit.or_else(|| entry.allows_away.then(|| AWAY.to_owned())))
+    }
+
+    /// Whether the entries in `text` let everything run while the daemon is away, and their person wants that.
+    fn allows_away(&self, text: &str) -> bool {
+        if !text.contains("--away") {
+            return false;
+        }
+        let flags = self.places.start_flags();
+        let options =
+            LoadOptions { config: flags.config.as_deref(), home: flags.home.as_deref(), builtins: &[], probe: None };
+        let loaded = config::load(self.env, &options);
+        loaded.is_ok_and(|loaded| loaded.config.guard_hosts.get(self.host.id).is_some_and(|it| it.allows_away))
+    }
+
+    /// Why entries of ours cannot work.
+    fn missing(&self, scope: InstallScope) -> Result<(), String> {
+        match scope {
+            InstallScope::System => for_everybody(),
+            InstallScope::User | InstallScope::Project | InstallScope::ProjectLocal => {
+                missing(self.places).map_or(Ok(()), Err)
+            }
+        }
     }
 
     /// The same of a folder with a file for each event; nothing where none of them is ours.
-    #[expect(clippy::option_option, reason = "no installation, or one with or without a flaw")]
-    fn in_folder(&self, folder: &Path) -> Option<Option<String>> {
+    fn in_folder(&self, folder: &Path) -> Option<Result<Option<String>, String>> {
         let rows: Vec<_> = settings::installed(self.host).map(|row| (row, folder.join(row.name))).collect();
         let texts: Vec<_> = rows.iter().map(|(_, file)| text_of(file)).collect();
         let is_ours = |text: &io::Result<Option<String>>| matches!(text, Ok(Some(text)) if settings::has_ours(self.host, text) == Ok(true));
         if !texts.iter().any(is_ours) {
             return None;
         }
-        let own = match self.own() {
-            Ok(own) => own,
-            Err(why) => return Some(Some(why)),
+        let looked = || {
+            let own = self.own()?;
+            missing(self.places).map_or(Ok(()), Err)?;
+            let mut left = Vec::new();
+            let mut allows_away = false;
+            for ((row, file), text) in rows.iter().zip(texts) {
+                let Some(text) = text.map_err(|error| format!("`{}` cannot be read: {error}", row.name))? else {
+                    left.push(*row);
+                    continue;
+                };
+                allows_away |= self.allows_away(&text);
+                let entry =
+                    ClientEntry { allows_away: self.allows_away(&text), ..own.for_host(self.host, InstallScope::User) };
+                in_script(self.host, (&entry, row), (file, &text))?;
+            }
+            let limit = left_out(&left)?;
+            Ok(limit.or_else(|| allows_away.then(|| AWAY.to_owned())))
         };
-        let flaw = rows.iter().zip(texts).find_map(|((row, file), text)| {
-            let name = row.name;
-            let text = match text {
-                Ok(Some(text)) => text,
-                Ok(None) => return Some(format!("`{name}` is not there; `pintle guard install` puts it right")),
-                Err(error) => return Some(format!("`{name}` cannot be read: {error}")),
-            };
-            if let Some(flaw) = missing(self.places) {
-                return Some(flaw);
-            }
-            let entry = own.for_host(self.host);
-            let written = settings::install_event(self.host, (&entry, row), Some(&text), None);
-            if written.map(|written| written.text) != Ok(text) {
-                return Some(format!("`{name}` is not what `pintle guard install` writes, which puts it right"));
-            }
-            let runs = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
-            (!runs).then(|| format!("`{name}` may not be executed"))
-        });
-        Some(flaw)
+        Some(looked())
     }
 
     /// What stands in entries that are written today, or why nothing can be compared with it.
@@ -178,19 +221,18 @@ impl Look<'_> {
     }
 
     /// How the entries in `text` differ from those that are written today, in anything that the host reads.
-    fn differs(&self, text: &str) -> Option<String> {
-        let own = match self.own() {
-            Ok(own) => own,
-            Err(why) => return Some(why),
-        };
-        let written = settings::install(self.host, &own.for_host(self.host), Some(text), None);
+    fn differs(&self, text: &str, looked: &LookedEntry<'_>) -> Result<(), String> {
+        let own = self.own()?;
+        let (scope, allows_away) = (looked.scope, looked.allows_away);
+        let entry = ClientEntry { allows_away, events: Some(looked.events), ..own.for_host(self.host, scope) };
+        let written = settings::install(self.host, &entry, Some(text), None);
         match written.and_then(|written| settings::is_same(self.host, &written.text, text)) {
-            Ok(true) => None,
+            Ok(true) => Ok(()),
             Ok(false) => {
-                Some("its entries are not those that `pintle guard install` writes, which puts them right".to_owned())
+                Err("its entries are not those that `pintle guard install` writes, which puts them right".to_owned())
             }
-            Err(why @ NotEdited::Dropped(_)) => Some(why.to_string()),
-            Err(why) => Some(format!("it cannot be read: {why}")),
+            Err(why @ NotEdited::Dropped(_)) => Err(why.to_string()),
+            Err(why) => Err(format!("it cannot be read: {why}")),
         }
     }
 
@@ -280,7 +322,7 @@ impl Look<'_> {
             HookAcceptance::AppServer { .. } => {
                 let name = self.host.name;
                 let commands = match self.own() {
-                    Ok(own) => settings::commands(self.host, &own.for_host(self.host)),
+                    Ok(own) => settings::commands(self.host, &own.for_host(self.host, scope)),
                     Err(why) => return Some(why),
                 };
                 let own = OwnHooks { file, commands: &commands };
@@ -299,6 +341,67 @@ impl Look<'_> {
             }
         }
     }
+}
+
+/// How entries of ours in a text are looked at.
+struct LookedEntry<'a> {
+    scope: InstallScope,
+    allows_away: bool,
+    events: &'a [String],
+}
+
+/// What an installation leaves out: nothing is held where it is not asked, and that is a flaw where something could be.
+fn left_out(left: &[&EventRow]) -> Result<Option<String>, String> {
+    let names = |rows: &mut dyn Iterator<Item = &&EventRow>| {
+        let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    if let Some(names) = names(&mut left.iter().filter(|row| row.stops)) {
+        return Err(format!("{names} is not there; `pintle guard install` puts it right"));
+    }
+    Ok(names(&mut left.iter()).map(|names| format!("it hears nothing of {names}")))
+}
+
+/// Why the script of one event is not what an installation writes.
+fn in_script(
+    host: &GuardHost,
+    (entry, row): (&ClientEntry<'_>, &EventRow),
+    (file, text): (&Path, &str),
+) -> Result<(), String> {
+    let name = row.name;
+    let theirs = theirs_of(file);
+    let written = settings::install_event(host, (entry, row), Some(text), Theirs { file: &theirs, kept: None });
+    if written.map(|written| written.text).as_deref() != Ok(text) {
+        return Err(format!("`{name}` is not what `pintle guard install` writes, which puts it right"));
+    }
+    let runs = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
+    if runs { Ok(()) } else { Err(format!("`{name}` may not be executed")) }
+}
+
+/// Why the programs of the guard cannot guard every account: each one has to be able to run them, and nobody but root to
+/// change them.
+pub(crate) fn for_everybody() -> Result<(), String> {
+    let hook = hook_program().map_err(|error| error.to_string())?;
+    let daemon = hook.with_file_name("pintle");
+    for program in [&hook, &daemon] {
+        for path in program.ancestors() {
+            let read = path.metadata().map_err(|error| format!("{} cannot be looked at: {error}", path.display()))?;
+            let (mode, is_sticky) = (read.mode(), read.mode() & 0o1000 != 0);
+            let why = match () {
+                () if read.uid() != 0 => "belongs to another account than root",
+                () if mode & 0o022 != 0 && !is_sticky => "can be changed by other accounts than root",
+                () if mode & 0o001 == 0 => "cannot be used by every account",
+                () => continue,
+            };
+            return Err(format!(
+                "{} {why}, so {} can guard none but its own; put `pintle` and `{CLIENT}` where only root changes them, \
+                 such as /usr/local/bin",
+                path.display(),
+                program.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What entries of ours need and is not there.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::checkpoint::AgentInfo;
-use domain::id::HookName;
+use domain::id::{AgentId, HookName};
 use domain::json::Object;
 use domain::shell::{ShellFacts, ShellKind, ShellText};
 use domain::tool::CallPlace;
@@ -18,6 +18,8 @@ pub(crate) struct HostKnowledge {
     pub(crate) cwd: PathBuf,
     /// The folder that its session began in.
     pub(crate) workspace: PathBuf,
+    /// The agent that the host stands for.
+    pub(crate) agent: AgentId,
     /// The id under which rules know the agent.
     pub(crate) agent_uuid: String,
 }
@@ -33,6 +35,10 @@ impl AgentInfo for HostKnowledge {
 
     fn owner(&self, _name: &str) -> Option<HookName> {
         None
+    }
+
+    fn acting_for(&self) -> &[AgentId] {
+        std::slice::from_ref(&self.agent)
     }
 
     fn agent_uuid(&self) -> &str {

@@ -2,12 +2,14 @@
 
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
+use listenfd::ListenFd;
+use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use nix::unistd::geteuid;
 use pintle_hook::frame::{DaemonAnswer, MAX_FRAME_BYTES, Question, Ruled};
 use pintle_hook::key::KEY_BYTES;
@@ -32,11 +34,18 @@ const READ_TIME: Duration = Duration::from_secs(10);
 /// How long a hook may take to take its answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
 
+/// How often a daemon looks whether its socket is still where hooks look for it.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// Hooks that listen to the daemon: its socket, which nobody else has.
 pub(crate) struct Listening {
     listener: UnixListener,
     places: GuardPlaces,
     key: [u8; KEY_BYTES],
+    /// Whether a service manager made the socket, which starts the next daemon and takes the socket away.
+    pub(crate) is_handed_over: bool,
+    /// The socket's file: device and number.
+    file: (u64, u64),
     /// Held for as long as it listens.
     _alone: Flock<File>,
 }
@@ -51,20 +60,28 @@ impl Listening {
             CliError::failed(format!("the guard cannot listen at {}: {error}", places.socket.display()))
         };
         places.make().map_err(failed)?;
+        let handed_over = handed_over(&places.socket)?;
         let lock = File::options().create(true).truncate(false).write(true).open(places.lock_file()).map_err(failed)?;
         let alone = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
             CliError::failed("another daemon guards with this home").hint("`pintle guard status` shows it")
         })?;
         let key = places.key().map_err(failed)?;
-        // Nobody else listens there: whoever did has the lock.
-        match fs::remove_file(&places.socket) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            Ok(()) | Err(_) => {}
-        }
-        let listener = UnixListener::bind(&places.socket).map_err(failed)?;
-        fs::set_permissions(&places.socket, Permissions::from_mode(0o600)).map_err(failed)?;
+        let is_handed_over = handed_over.is_some();
+        let listener = handed_over.map_or_else(|| bound(&places.socket), UnixListener::from_std).map_err(failed)?;
+        let file = file_at(&places.socket).map_err(failed)?;
         fs::write(places.pid_file(), format!("{}\n", std::process::id())).map_err(failed)?;
-        Ok(Self { listener, places: places.clone(), key, _alone: alone })
+        Ok(Self { listener, places: places.clone(), key, is_handed_over, file, _alone: alone })
+    }
+
+    /// Waits until hooks no longer find this socket where they look: somebody removed it, or put another one there.
+    async fn is_lost(&self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if file_at(&self.places.socket).ok() != Some(self.file) {
+                tracing::warn!("the socket is gone from {}: this daemon ends", self.places.socket.display());
+                return;
+            }
+        }
     }
 
     /// Answers until `stop`, or until nobody has asked for `idle`, if that ends it.
@@ -72,11 +89,15 @@ impl Listening {
         let (tasks, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_AT_ONCE)));
         let (began, heard) = (Instant::now(), Arc::new(AtomicU64::new(0)));
         let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone() });
+        let lost = self.is_lost();
+        tokio::pin!(lost);
         loop {
             let silent_since = began + Duration::from_millis(heard.load(Ordering::Relaxed));
             let over = idle.map(|idle| silent_since + idle);
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
+                // Nobody could ask it, and the lock would keep the next one out.
+                () = &mut lost => break,
                 () = sleep_until(over) => {
                     // Somebody may wait for a person, and somebody may have asked since.
                     let asked_since = began + Duration::from_millis(heard.load(Ordering::Relaxed)) > silent_since;
@@ -102,12 +123,53 @@ impl Listening {
                 }
             }
         }
-        fs::remove_file(&self.places.socket).ok();
+        if !self.is_handed_over && file_at(&self.places.socket).ok() == Some(self.file) {
+            fs::remove_file(&self.places.socket).ok();
+        }
         fs::remove_file(self.places.pid_file()).ok();
         tasks.close();
         tasks.wait().await;
         desk.desk.close().await;
     }
+}
+
+/// The socket that a service manager made for this process, if one did: it must be the one that hooks look for.
+fn handed_over(socket: &Path) -> Result<Option<std::os::unix::net::UnixListener>, CliError> {
+    let refused = |what: String| {
+        let hint = format!("the unit needs `ListenStream={}` and `SocketMode=0600`", socket.display());
+        CliError::failed(format!("the guard cannot take the socket of the service manager: {what}")).hint(hint)
+    };
+    let taken = ListenFd::from_env().take_unix_listener(0);
+    let Some(listener) = taken.map_err(|error| refused(error.to_string()))? else { return Ok(None) };
+    let address = listener.local_addr().map_err(|error| refused(error.to_string()))?;
+    if address.as_pathname() != Some(socket) {
+        return Err(refused(format!("it listens at {address:?}")));
+    }
+    let mode = fs::metadata(socket).map_err(|error| refused(error.to_string()))?.mode();
+    if mode & 0o077 != 0 {
+        return Err(refused(format!("others may open it (mode {:o})", mode & 0o777)));
+    }
+    // What the hooks of people start must not hold it.
+    let closed = fcntl(&listener, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).map_err(io::Error::from);
+    let ready = closed.and_then(|_| listener.set_nonblocking(true));
+    ready.map_err(|error| refused(error.to_string()))?;
+    Ok(Some(listener))
+}
+
+/// A socket of this process's own. Nobody else listens there: whoever did has the lock.
+fn bound(socket: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    fs::set_permissions(socket, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Waits a while before the same is tried again.

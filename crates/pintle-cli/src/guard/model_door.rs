@@ -197,7 +197,7 @@ pub(super) fn protects(
         }),
         host_raw: Object::new(),
     };
-    guard::protects(&event, &GuardedFiles { home, own })
+    guard::protects(&event, &GuardedFiles { home, own, lifted: false })
 }
 
 /// The host that calls itself `user_agent`, as far as that can be guessed.

@@ -15,6 +15,9 @@ use crate::error::CliError;
 /// The folder of the guard, in the home folder.
 const FOLDER: &str = "guard";
 
+/// The name of the file that is there while agents may change their own settings.
+const SELF_EDIT: &str = "self-edit";
+
 /// The name of the socket, wherever it stands.
 const SOCKET: &str = "guard.sock";
 
@@ -124,6 +127,37 @@ impl GuardPlaces {
         key::read(&file)
     }
 
+    /// Whether the daemon that was started last lets agents change their own settings.
+    pub(crate) fn allows_self_edit(&self) -> bool {
+        self.folder.join(SELF_EDIT).exists()
+    }
+
+    /// Says so, or the contrary, for commands that run beside the daemon.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn mark_self_edit(&self, allows: bool) -> io::Result<()> {
+        let file = self.folder.join(SELF_EDIT);
+        match allows {
+            true => fs::write(file, ""),
+            false => match fs::remove_file(file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            },
+        }
+    }
+
+    /// The flags with which a hook starts the daemon; none where that is not written yet.
+    pub(crate) fn start_flags(&self) -> StartFlags {
+        let kept = fs::read(self.folder.join(START_FILE)).ok();
+        let argv = kept.and_then(|bytes| Start::of_bytes(&bytes)).map(|start| start.argv).unwrap_or_default();
+        let value = |flag: &str| {
+            let at = argv.iter().position(|word| word == flag)?;
+            argv.get(at + 1).map(PathBuf::from)
+        };
+        StartFlags { config: value("--config"), home: value("--home") }
+    }
+
     /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`.
     ///
     /// # Errors
@@ -144,6 +178,13 @@ impl GuardPlaces {
         own_file(&beside, &start.to_bytes())?;
         fs::rename(beside, file)
     }
+}
+
+/// Where the daemon that a hook starts has its configuration and its state, if somebody named them.
+#[derive(Debug, Default)]
+pub(crate) struct StartFlags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
 }
 
 fn text(path: &OsStr) -> io::Result<String> {

@@ -10,8 +10,9 @@ use guard::{GuardRuling, HostCall};
 /// The reason where the hooks did not rule in time.
 pub(crate) const TOO_LATE: &str = "the guard did not rule in time, so the call is refused";
 
-/// What the host is told of a call that was cleared.
-pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall) -> GuardRuling {
+/// What the host is told of a call that was cleared; where it `host_asks`, one that nobody has answered is put to its own
+/// person.
+pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall, host_asks: bool) -> GuardRuling {
     match clearance {
         Clearance::Run(permit, left) => {
             // The host runs the tool: the permit ends here.
@@ -31,19 +32,12 @@ pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall) -> GuardRulin
             }
         }
         Clearance::Substituted { output, by, .. } => GuardRuling::Respond { by: by.to_string(), text: output.for_llm },
-        Clearance::Waiting { approval, .. } => GuardRuling::Deny { reason: waits(&approval.id) },
+        Clearance::Waiting { approval, .. } => {
+            GuardRuling::Ask { approval: approval.id, reason: approval.reason, attended: host_asks }
+        }
         Clearance::Refused { text, .. } => GuardRuling::Deny { reason: text },
         Clearance::Abort { aborted, .. } => of_abort(&aborted),
     }
-}
-
-/// The refusal of a call that a person has not approved yet. It names the approval and not how to give it: the model
-/// reads this.
-pub(crate) fn waits(approval: &str) -> String {
-    format!(
-        "this call needs a person's approval, which is number {approval}; nobody has answered yet. Once they have approved \
-         it, exactly the same call runs"
-    )
 }
 
 /// What the host is told where something goes no further.
@@ -158,11 +152,5 @@ mod tests {
         let expected = json!({"stdout": "-", "stderr": "", "interrupted": true, "isImage": false});
         assert_eq!(shaped(&shell, "-"), Some(expected));
         assert_eq!(shaped(&json!({"content": "key"}), "-"), None);
-    }
-
-    #[test]
-    fn a_call_that_waits_names_no_command() {
-        let text = waits("0190");
-        assert!(text.contains("number 0190") && !text.contains("pintle"), "{text}");
     }
 }

@@ -6,17 +6,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::approval::{Approval, PersonAnswer};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{CheckpointKind, ObservedEvent, RuntimeEvent, SubagentStart};
-use domain::id::{AgentId, CallId, SessionId, TurnId};
+use domain::checkpoint::{CheckpointKind, ObservedEvent};
+use domain::id::{AgentId, CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
-use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
 use engine::{Approvals, Asker, Dispatcher, Stopped};
 use guard::tools::{ToolClass, shell_texts};
-use guard::{Answer, GuardHost, GuardRuling, GuardedFiles, HookInput, HostCall, HostEvent, HostWhat};
+use guard::{Answer, AskWay, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
 use jiff::Timestamp;
 use pintle_hook::frame::{Question, Ruled};
 use tokio::sync::mpsc;
@@ -27,10 +24,18 @@ use super::call_log;
 use super::canary;
 use super::folders::{Folders, InForce};
 use super::known::HostKnowledge;
+use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
-use super::rulings::{self, TOO_LATE, of_clearance, of_prompt, of_stopped, result_text, shaped};
+use super::rulings::{TOO_LATE, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
+
+mod asked;
+mod model;
+mod subagent;
+mod turns;
+
+use subagent::{kind_of, task_of};
 
 /// How long hooks have until the daemon says its first word; the client gives it a second more.
 const FIRST_WORD: Duration = Duration::from_secs(27);
@@ -45,11 +50,15 @@ pub(super) const CHANNEL: &str = "guard";
 pub(crate) struct Desk {
     pub(super) folders: Arc<Folders>,
     pub(super) sessions: Sessions,
+    /// What is open between two events.
+    open: OpenMatters,
     pub(super) places: GuardPlaces,
     /// The home folder of the person.
     home: String,
     /// The folders of agents that are elsewhere than the table says.
     moved: Vec<String>,
+    /// Whether a person lets agents change their own settings.
+    self_edit: bool,
 }
 
 /// One question of a hook, and who hears of it.
@@ -69,7 +78,13 @@ impl Desk {
     /// folders `moved`.
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
         let sessions = Sessions::going_on(kept(&places));
-        Self { folders, sessions, places, home, moved }
+        Self { folders, sessions, open: OpenMatters::default(), places, home, moved, self_edit: false }
+    }
+
+    /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
+    #[must_use]
+    pub(crate) fn with_self_edit(self, self_edit: bool) -> Self {
+        Self { self_edit, ..self }
     }
 
     /// Ends the hooks of all folders.
@@ -108,11 +123,13 @@ impl Desk {
             tracing::warn!("what is kept of forgotten sessions cannot be removed: {error}");
         }
         self.note(event, None);
-        let (rung, held) = mpsc::channel(1);
+        // Both come once.
+        let (rung, held) = mpsc::channel(2);
         let version = version_of(&asked.question.env);
-        let worked = WorkedEvent { host, event, place: &place, cancel: asked.gone.child_token(), version };
-        let cancel = worked.cancel.clone();
-        let ruling = worked.rule(self, rung);
+        let cancel = asked.gone.child_token();
+        let worked =
+            WorkedEvent { desk: self, host, event, place: &place, cancel: cancel.clone(), version, way: AskWay::Hold };
+        let ruling = worked.rule(rung);
         let (ruling, hooks) = in_time(ruling, asked, (held, cancel)).await;
         if let GuardRuling::ModifyInput { arguments, .. } = &ruling {
             self.note(event, Some(arguments));
@@ -122,6 +139,9 @@ impl Desk {
             let kind = worked_at(&event.what);
             let text = format!("degraded: {degraded}, because {} can express no more", host.name);
             hooks.noted(kind, &text);
+        }
+        if event.what == HostWhat::SessionEnd {
+            self.open.ended(event.session_id().as_str());
         }
         Ruled { exit, stdout: stdout.into_bytes(), stderr: stderr.into_bytes() }
     }
@@ -181,21 +201,27 @@ fn worked_at(what: &HostWhat) -> CheckpointKind {
 async fn in_time(
     ruling: impl Future<Output = (GuardRuling, Option<Dispatcher>)>,
     asked: Asked<'_>,
-    (mut rung, cancel): (mpsc::Receiver<()>, CancellationToken),
+    (mut rung, cancel): (mpsc::Receiver<RuleNews>, CancellationToken),
 ) -> (GuardRuling, Option<Dispatcher>) {
     let began = Instant::now();
     let whole = Duration::from_millis(asked.question.deadline_ms);
     let margin = MARGIN.min(whole / 4);
-    let end = began + whole.saturating_sub(margin);
+    let mut end = began + whole.saturating_sub(margin);
     let mut cut = end.min(began + FIRST_WORD);
     tokio::pin!(ruling);
     loop {
         tokio::select! {
             ruled = &mut ruling => return ruled,
-            Some(()) = rung.recv() => {
-                cut = end;
-                asked.held.try_send(()).ok();
-            }
+            Some(news) = rung.recv() => match news {
+                RuleNews::Within(limit) => {
+                    end = end.min(began + limit);
+                    cut = cut.min(end);
+                }
+                RuleNews::Held => {
+                    cut = end;
+                    asked.held.try_send(()).ok();
+                }
+            },
             () = sleep_until(cut), if !cancel.is_cancelled() => cancel.cancel(),
             // Who was cut off has half of what is left.
             () = sleep_until(cut + margin / 2) => return (GuardRuling::Deny { reason: TOO_LATE.into() }, None),
@@ -203,31 +229,43 @@ async fn in_time(
     }
 }
 
+/// What is heard of a ruling before it is there.
+enum RuleNews {
+    /// The person wants it within this time.
+    Within(Duration),
+    /// A person is asked.
+    Held,
+}
+
 /// Says that a person is asked, who answers elsewhere.
-struct Bell(mpsc::Sender<()>);
+struct Bell(mpsc::Sender<RuleNews>);
 
 #[async_trait]
 impl Asker for Bell {
     async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
         tracing::info!("approval {} waits for a person", approval.id);
-        self.0.send(()).await.ok();
+        self.0.send(RuleNews::Held).await.ok();
         std::future::pending().await
     }
 }
 
 /// An event that is worked.
 struct WorkedEvent<'a> {
+    desk: &'a Desk,
     host: &'static GuardHost,
     event: &'a HostEvent,
     place: &'a Place,
     cancel: CancellationToken,
     /// The version of the host, where it says it.
     version: Option<String>,
+    /// Who is asked about a call that needs a person.
+    way: AskWay,
 }
 
 impl WorkedEvent<'_> {
     /// What the hooks conclude, and their handle.
-    async fn rule(&self, desk: &Desk, held: mpsc::Sender<()>) -> (GuardRuling, Option<Dispatcher>) {
+    async fn rule(mut self, news: mpsc::Sender<RuleNews>) -> (GuardRuling, Option<Dispatcher>) {
+        let desk = self.desk;
         let canary = self.canary();
         if let Some(nonce) = &canary {
             proofs::heard(&desk.places, nonce);
@@ -244,11 +282,14 @@ impl WorkedEvent<'_> {
                 return (GuardRuling::Deny { reason }, None);
             }
         };
-        let hooks = self.hooks(&in_force, held);
+        self.way = self.way(&in_force);
+        if let Some(limit) = in_force.hosts.get(self.host.id).and_then(|it| it.deadline) {
+            news.send(RuleNews::Within(limit)).await.ok();
+        }
+        let hooks = self.hooks(&in_force, news);
         // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
-        let own = [in_force.own.as_slice(), &desk.moved].concat();
-        let files = GuardedFiles { home: &desk.home, own: &own };
-        if let Some(reason) = canary.or_else(|| guard::protects(self.event, &files)) {
+        let reason = canary.or_else(|| self.protects(&in_force, &hooks));
+        if let Some(reason) = reason {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
@@ -265,6 +306,9 @@ impl WorkedEvent<'_> {
             let text = format!("door: hook; executor: host, {} {version}; bound: no", self.host.name);
             hooks.noted(worked_at(&self.event.what), &text);
         }
+        if let HostWhat::ToolDone { failed, .. } = &self.event.what {
+            self.has_run(&in_force, *failed).await;
+        }
         let ruling = self.ask(&hooks).await;
         (ruling, Some(hooks))
     }
@@ -273,19 +317,22 @@ impl WorkedEvent<'_> {
     fn not_armed(&self, in_force: &InForce) -> Option<String> {
         let asks = match &self.event.what {
             HostWhat::Prompt { .. } => !self.place.goes_on,
-            HostWhat::PromptSent { .. } | HostWhat::Tool(_) | HostWhat::Permission { .. } => true,
             HostWhat::SessionStart
-            | HostWhat::SessionEnd
+            | HostWhat::PromptSent { .. }
+            | HostWhat::Tool(_)
+            | HostWhat::Permission { .. }
+            | HostWhat::BeforeModel { .. } => true,
+            HostWhat::SessionEnd
             | HostWhat::ToolDone { .. }
             | HostWhat::SubagentStart
             | HostWhat::SubagentStop { .. }
             | HostWhat::Stop { .. }
-            | HostWhat::BeforeModel { .. }
             | HostWhat::AfterModel { .. }
             | HostWhat::ConfigChange { .. }
             | HostWhat::Other => false,
         };
-        asks.then(|| self.host.lacks(&in_force.required)).flatten()
+        let why = || in_force.broken_hosts.get(self.host.id).cloned().or_else(|| self.host.lacks(&in_force.required));
+        asks.then(why).flatten()
     }
 
     /// The nonce of a canary: the daemon itself refuses it, whatever the hooks say.
@@ -296,17 +343,21 @@ impl WorkedEvent<'_> {
     }
 
     /// The hooks of the event.
-    fn hooks(&self, in_force: &InForce, held: mpsc::Sender<()>) -> Dispatcher {
+    fn hooks(&self, in_force: &InForce, news: mpsc::Sender<RuleNews>) -> Dispatcher {
         let session = self.event.session_id();
-        let top = Identity::top(&in_force.agent, session.as_str(), TurnId::new(self.place.turn.as_str()));
+        let (agent, agent_uuid) = in_force.stands_for(self.host.id);
+        let top = Identity::top(agent, session.as_str(), TurnId::new(self.place.turn.as_str()));
         let who = Identity { depth: u8::from(self.event.subagent.is_some()), ..top };
         let known = HostKnowledge {
             tool: self.event.tool().and_then(|tool| self.host.tool(&tool.native)),
             cwd: PathBuf::from(&self.event.cwd),
             workspace: self.place.workspace.clone(),
-            agent_uuid: in_force.agent_uuid.clone(),
+            agent: AgentId::from(agent),
+            agent_uuid,
         };
-        let approvals = Approvals::for_host(in_force.store.clone(), Some(Arc::new(Bell(held))));
+        // Where nobody waits here, the question is kept, and the call comes back with it.
+        let bell = (self.way == AskWay::Hold).then(|| -> Arc<dyn Asker> { Arc::new(Bell(news)) });
+        let approvals = Approvals::for_host(in_force.store.clone(), bell);
         let mut hooks = in_force
             .engine
             .dispatcher(who)
@@ -325,6 +376,13 @@ impl WorkedEvent<'_> {
             HostWhat::ToolDone { tool, result, failed } => self.review(hooks, tool, (result, *failed)).await,
             HostWhat::Prompt { .. } if self.place.goes_on => GuardRuling::NoObjection,
             HostWhat::Prompt { text } => self.submit(hooks, text).await,
+            HostWhat::PromptSent { text } => match self.desk.open.take_prompt(self.event.session_id().as_str()) {
+                Some(open) => GuardRuling::ModifyPrompt { text: open.sent(text) },
+                None => GuardRuling::NoObjection,
+            },
+            HostWhat::Permission { tool } => self.permission(hooks, tool).await,
+            HostWhat::BeforeModel { request } => self.before_model(hooks, request).await,
+            HostWhat::AfterModel { request, response } => self.after_model(hooks, request, response).await,
             HostWhat::Stop { text, .. } => {
                 self.stop(hooks, text.as_deref().unwrap_or_default());
                 GuardRuling::NoObjection
@@ -333,14 +391,9 @@ impl WorkedEvent<'_> {
                 self.subagent_stop(hooks, text.as_deref().unwrap_or_default());
                 GuardRuling::NoObjection
             }
-            // The call itself was cleared before; the host's own permissions ask whom they ask.
-            HostWhat::Permission { .. }
-            | HostWhat::SessionStart
+            HostWhat::SessionStart
             | HostWhat::SessionEnd
-            | HostWhat::PromptSent { .. }
             | HostWhat::SubagentStart
-            | HostWhat::BeforeModel { .. }
-            | HostWhat::AfterModel { .. }
             | HostWhat::ConfigChange { .. }
             | HostWhat::Other => GuardRuling::NoObjection,
         }
@@ -356,14 +409,19 @@ impl WorkedEvent<'_> {
     }
 
     async fn clear(&self, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
+        if self.desk.open.has_lost_prompt(self.event.session_id().as_str()) {
+            hooks.refused(CheckpointKind::PreToolUse, LOST_PROMPT);
+            return GuardRuling::Deny { reason: LOST_PROMPT.into() };
+        }
         let call = self.call(tool);
-        let ruling = of_clearance(hooks.clear(call.clone()).await, tool);
+        let ruling = self.told(hooks, hooks.clear(call.clone()).await, tool);
         if tool.class != ToolClass::Subagent || ruling.stops() {
             return ruling;
         }
         let call = match &ruling {
             GuardRuling::ModifyInput { arguments, .. } => ToolCall { arguments: arguments.clone(), ..call },
             GuardRuling::NoObjection
+            | GuardRuling::Allow
             | GuardRuling::Deny { .. }
             | GuardRuling::Ask { .. }
             | GuardRuling::Respond { .. }
@@ -405,74 +463,11 @@ impl WorkedEvent<'_> {
             None => GuardRuling::NoObjection,
         }
     }
-
-    async fn submit(&self, hooks: &Dispatcher, prompt: &str) -> GuardRuling {
-        let kind = if self.place.is_first_turn { InputKind::First } else { InputKind::Followup };
-        match hooks.submit(prompt, kind).await {
-            Ok((text, notes)) => {
-                hooks.tell(RuntimeEvent::TurnStart {
-                    channel: CHANNEL.into(),
-                    chat_id: self.host.id.into(),
-                    user_message: text.clone(),
-                    media_count: 0,
-                });
-                of_prompt(prompt, text, &notes)
-            }
-            Err(stopped) => rulings::of_stopped(&stopped),
-        }
-    }
-
-    fn stop(&self, hooks: &Dispatcher, reply: &str) {
-        let duration = self.place.turn_took;
-        hooks.tell(ObservedEvent::Stop { reply: reply.into(), iterations: 0, usage: Usage::default(), duration });
-        hooks.tell(RuntimeEvent::TurnEnd {
-            status: TurnStatus::Completed,
-            iterations: 0,
-            duration,
-            final_content_len: reply.len(),
-            user_message: String::new(),
-            final_content: reply.into(),
-            tool_kinds: Vec::new(),
-            tool_executions: Vec::new(),
-        });
-    }
-
-    fn subagent_stop(&self, hooks: &Dispatcher, outcome: &str) {
-        let subagent = self.event.subagent.clone().unwrap_or_default();
-        let kind = subagent.kind.unwrap_or_else(|| SUBAGENT.into());
-        let start = SubagentStart::new(AgentId::from(kind.as_str()), "", 1, None);
-        let session = self.event.session_id();
-        let session_id = match subagent.id {
-            Some(id) => SessionId::new(format!("{session}/{id}")),
-            None => session,
-        };
-        hooks.tell(ObservedEvent::SubagentStop {
-            start: Box::new(start),
-            session_id,
-            status: TurnStatus::Completed,
-            timed_out: false,
-            outcome: outcome.into(),
-            denials: Vec::new(),
-            duration: Duration::ZERO,
-        });
-    }
 }
 
-/// The name of a sub-agent that has none.
-const SUBAGENT: &str = "subagent";
-
-/// The kind of sub-agent that a call wants. Source: what hosts were seen to hand over.
-fn kind_of(arguments: &Object) -> String {
-    first_of(arguments, &["subagent_type", "agent_type", "agent_name", "agent", "name"]).unwrap_or(SUBAGENT).to_owned()
-}
-
-fn task_of(arguments: &Object) -> String {
-    first_of(arguments, &["prompt", "task", "message", "objective", "description"]).unwrap_or_default().to_owned()
-}
-
-fn first_of<'a>(arguments: &'a Object, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| arguments.get(name).and_then(Value::as_str))
-}
+/// The refusal of every call after a prompt that hooks changed and the host sent as it was.
+const LOST_PROMPT: &str =
+    "a hook changed the prompt, and the agent has not sent it as it was changed: nothing that it wants may run";
 
 #[cfg(test)]
 mod tests {
@@ -486,13 +481,5 @@ mod tests {
         let qwen = [("QWEN_CODE_STARTUP_VERSION".to_owned(), "0.24.4".to_owned())];
         assert_eq!(version_of(&qwen).as_deref(), Some("0.24.4"));
         assert_eq!(version_of(&[]), None);
-    }
-
-    #[test]
-    fn a_sub_agent_has_a_kind_and_a_task() {
-        let arguments = domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
-        let arguments = arguments.as_object().unwrap();
-        assert_eq!((kind_of(arguments).as_str(), task_of(arguments).as_str()), ("general", "work"));
-        assert_eq!((kind_of(&Object::new()).as_str(), task_of(&Object::new()).as_str()), ("subagent", ""));
     }
 }

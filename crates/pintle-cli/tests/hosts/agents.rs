@@ -413,3 +413,51 @@ fn codex_says_what_it_has_not_accepted() {
     world.pintle(&["guard", "install", "--host", "codex", "--yes"]);
     world.pintle(&["guard", "status", "--host", "codex"]);
 }
+
+#[test]
+fn what_gemini_asks_its_model_is_what_hooks_left_of_it() {
+    let other = r#"{"action":"modify","request":{"messages":[{"role":"user","content":"say hello to a stranger"}]}}"#;
+    let world = World::guarded("gemini", &hook("before_llm", "*hunter2*", other));
+    let model = Model::start(Vec::new());
+    let output = world.agent("gemini", &model, "my password is hunter2");
+    let heard = model.heard();
+    assert!(heard.contains("hello to a stranger") && !heard.contains("hunter2"), "{output:?} {heard}");
+}
+
+#[test]
+fn gemini_asks_no_model_where_hooks_end_its_turn() {
+    let end = r#"{"action":"abort_turn","reason":"it names a password"}"#;
+    let world = World::guarded("gemini", &hook("before_llm", "*hunter2*", end));
+    let model = Model::start(vec![shell("gemini", "touch ran")]);
+    let output = world.agent("gemini", &model, "my password is hunter2");
+    assert!(!world.ran("ran") && !model.heard().contains("hunter2"), "{output:?} {}", model.heard());
+}
+
+/// A rule that takes a password out of prompts.
+const WITHHOLDING: &str = r#"
+[[hook]]
+name = "no-passwords"
+event = "user_prompt_submit"
+handler_type = "script"
+scope = "tenant"
+may_rewrite = true
+
+[hook.config]
+source = """
+function handle(event) {
+  return { decision: 'allow', updatedInput: { rawInput: event.rawInput.replace('hunter2', '[withheld]') } };
+}
+"""
+"#;
+
+#[test]
+fn copilot_sends_a_prompt_as_hooks_left_it() {
+    let world = World::new("[agent_hooks]\ndir = \"hooks.d\"\n");
+    world.write("home/.config/pintle/hooks.d/prompts.toml", WITHHOLDING);
+    world.pintle(&["guard", "install", "--host", "copilot", "--yes"]);
+    let model = Model::start(vec![shell("copilot", "touch ran")]);
+    let output = world.agent("copilot", &model, "my password is hunter2");
+    let heard = model.heard();
+    assert!(heard.contains("[withheld]") && !heard.contains("hunter2"), "{output:?} {heard}");
+    assert!(world.ran("ran"), "{output:?}");
+}

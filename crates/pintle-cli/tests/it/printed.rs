@@ -113,8 +113,12 @@ fn what_does_not_run_has_a_reason() {
     docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/gateway.md: only shown: it needs an address that others reach
     docs/guide/gateway.md: only shown: `webhooks` needs a receiver
+    docs/guide/gateway.md: only shown: they stand in the reader's shell
+    docs/guide/gateway.md: only shown: the key of this run stands in the reader's shell
+    docs/guide/gateway.md: only shown: they go on until somebody stops them; the next commands talk to two at free ports
     docs/guide/guard.md: not here: it needs Claude Code and a model; `./pintle test --hosts` has it
     docs/guide/guard.md: only shown: a call that is held has to wait somewhere
+    docs/guide/guard.md: not here: it needs a session that systemd looks after
     docs/guide/guard.md: not here: it needs Claude Code; `./pintle test --hosts` has it
     docs/guide/model-door.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
     docs/guide/observability.md: not here: it needs the network and a container engine

@@ -1,8 +1,10 @@
 //! `pintle serve`, as its clients see it: the real program behind a real socket.
 
 mod asking;
+mod bounds;
 mod console;
 mod continued;
+mod cut;
 mod delivered;
 mod demo;
 mod deploy;

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use pintle::approval::{ApprovalStanding, ApprovalState, QuestionPlan, plan};
 use pintle::checkpoint::ObservedEvent;
+use pintle::id::TenantId;
 use pintle::message::{Message, Role};
 use pintle::prelude::*;
 use pintle::record::EventRecord;
-use pintle::store::{ApprovalQuery, ApprovalStore, RecordQuery, RecordStore, StoreError, StoredEvent};
+use pintle::store::{ApprovalQuery, ApprovalStore, RecordQuery, RecordStore, StoreError, StoredEvent, TenantScope};
 use tokio::sync::mpsc;
 
 /// Runs `lookup` and `refund`, and keeps what it ran.
@@ -83,17 +84,18 @@ impl ApprovalStore for Kept {
         }
     }
 
-    fn answer(&self, id: &str, said: Answer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
+    fn answer(&self, of: &TenantScope, id: &str, said: Answer, now: jiff::Timestamp) -> Result<Approval, StoreError> {
         let mut questions = self.questions.lock().unwrap();
-        let found = questions.iter_mut().find(|it| it.id.starts_with(id));
+        let found = questions.iter_mut().find(|it| of.has(&it.tenant_id) && it.id.starts_with(id));
         let found = found.ok_or_else(|| StoreError::NotFound(id.to_owned()))?;
         found.answer(said, now).map_err(StoreError::Conflict)?;
         Ok(found.clone())
     }
 
-    fn use_up(&self, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
+    fn use_up(&self, tenant: &TenantId, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {
         let mut questions = self.questions.lock().unwrap();
-        match questions.iter_mut().find(|it| it.id == id && it.state_at(now) == ApprovalState::Approved) {
+        let is_it = |it: &&mut Approval| it.tenant_id == *tenant && it.id == id;
+        match questions.iter_mut().find(|it| is_it(it) && it.state_at(now) == ApprovalState::Approved) {
             Some(found) => {
                 found.state = ApprovalState::Used;
                 Ok(())
@@ -102,14 +104,15 @@ impl ApprovalStore for Kept {
         }
     }
 
-    fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
-        Ok(self.questions.lock().unwrap().iter().find(|it| it.id == id).cloned())
+    fn approval(&self, of: &TenantScope, id: &str) -> Result<Option<Approval>, StoreError> {
+        let questions = self.questions.lock().unwrap();
+        Ok(questions.iter().find(|it| of.has(&it.tenant_id) && it.id == id).cloned())
     }
 
     fn approvals(&self, query: &ApprovalQuery) -> Result<Vec<Approval>, StoreError> {
         let now = jiff::Timestamp::now();
         let questions = self.questions.lock().unwrap();
-        let ours = |it: &&Approval| query.tenant.as_ref().is_none_or(|tenant| *tenant == it.tenant_id);
+        let ours = |it: &&Approval| query.tenant.has(&it.tenant_id);
         let meant = |it: &&Approval| !query.waiting_only || it.state_at(now) == ApprovalState::Waiting;
         Ok(questions.iter().filter(ours).filter(meant).take(query.limit).cloned().collect())
     }

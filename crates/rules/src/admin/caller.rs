@@ -38,6 +38,15 @@ impl Caller {
         self.role == CallerRole::Owner
     }
 
+    /// The tenant that they look at: their own, or, for owners, the one that they ask for, or every one.
+    pub(super) fn looks_at(&self, asked: Option<&TenantId>) -> Result<Option<TenantId>, AdminError> {
+        match asked {
+            _ if self.is_master() => Ok(asked.cloned()),
+            Some(other) if *other != self.tenant => Err(AdminError::no_master()),
+            Some(_) | None => Ok(Some(self.tenant.clone())),
+        }
+    }
+
     /// Lets those pass who have at least `role`.
     pub(super) fn at_least(&self, role: CallerRole, method: &str) -> Result<(), AdminError> {
         if self.role >= role {
@@ -45,5 +54,24 @@ impl Caller {
         }
         let text = format!("permission denied: hooks.{method} requires {} role", role.word());
         Err(AdminError::new(AdminErrorCode::Unauthorized, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_than_the_own_tenant_are_for_owners() {
+        let (own, other) = (TenantId::default_tenant(), TenantId::new("another"));
+        let caller = |role| Caller { role, ..Caller::cli() };
+        for role in [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin] {
+            assert_eq!(caller(role).looks_at(None), Ok(Some(own.clone())));
+            assert_eq!(caller(role).looks_at(Some(&own)), Ok(Some(own.clone())));
+            assert_eq!(caller(role).looks_at(Some(&other)), Err(AdminError::no_master()));
+        }
+        let owner = caller(CallerRole::Owner);
+        assert_eq!(owner.looks_at(None), Ok(None));
+        assert_eq!(owner.looks_at(Some(&other)), Ok(Some(other)));
     }
 }

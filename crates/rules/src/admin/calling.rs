@@ -17,7 +17,8 @@ use super::{
 const MAX_IMPORTED: usize = crate::record::MAX_HOOKS;
 
 /// The members of `hooks.history`.
-const HISTORY: [&str; 11] = [
+const HISTORY: [&str; 12] = [
+    "tenantId",
     "hookId",
     "event",
     "decision",
@@ -187,6 +188,7 @@ impl RuleAdmin {
         let params = Params::of(params, &HISTORY)?;
         let limit = params.number("limit")?.map(|limit| usize::try_from(limit).unwrap_or_default());
         let query = HistoryQuery {
+            tenant: params.tenant()?,
             deleted: None,
             hook: params.text("hookId", "invalid hook ID")?.map(str::to_owned),
             event: params.word("event", CheckpointKind::named)?,
@@ -213,14 +215,15 @@ impl RuleAdmin {
     }
 
     async fn call_changes(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
-        let params = Params::of(params, &["hookId", "limit", "cursor"])?;
+        let params = Params::of(params, &["tenantId", "hookId", "limit", "cursor"])?;
         let limit = params.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
         let limit = limit.unwrap_or(PAGE);
         if params.get("hookId").is_some() {
             let lines = self.changes_shown(by, params.hook()?, limit).await?;
             return Ok(json!({ "changes": lines, "nextCursor": "" }));
         }
-        let page = self.change_log(by, params.text("cursor", INVALID_CURSOR)?, limit).await?;
+        let tenant = params.tenant()?;
+        let page = self.change_log(by, tenant.as_ref(), params.text("cursor", INVALID_CURSOR)?, limit).await?;
         Ok(json!({ "changes": page.lines, "nextCursor": page.next_cursor }))
     }
 

@@ -37,9 +37,17 @@ pub struct ChangeTerms<'a> {
 /// Longest reason, in characters: a line of a listing.
 const MAX_REASON_CHARS: usize = 255;
 
+/// Longest reason why a hook is off, in characters. Source: the column `disabled_reason` of the published schema.
+const MAX_OFF_REASON_CHARS: usize = 32;
+
 /// Why a hook is off from now on; nothing where it is on.
 fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
     let reason = said(reason)?;
+    let length = reason.chars().count();
+    if !enabled && length > MAX_OFF_REASON_CHARS {
+        let message = format!("a reason to switch off has {MAX_OFF_REASON_CHARS} characters at most (got {length})");
+        return Err(AdminError::invalid(message));
+    }
     if record::is_own_reason(reason) {
         return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
     }

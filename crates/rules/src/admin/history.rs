@@ -5,10 +5,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::fault::{Cause, FaultKind};
-use domain::id::HookId;
+use domain::id::{HookId, TenantId};
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
-use domain::store::ExecutionQuery;
+use domain::store::{ExecutionQuery, TenantScope};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -30,6 +30,8 @@ const BETWEEN: char = '|';
 /// Which executions are wanted. Empty members ask for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryQuery {
+    /// In which tenant: others than their own are for owners.
+    pub tenant: Option<TenantId>,
     /// Of which hook: its id. To owners, also the id that a deleted one had.
     pub hook: Option<String>,
     /// Of hooks that had this name and are deleted.
@@ -89,7 +91,7 @@ impl RuleAdmin {
             None => (None, query.deleted.clone()),
         };
         let wanted = ExecutionQuery {
-            tenant: (!by.is_master()).then(|| by.tenant.clone()),
+            tenant: by.looks_at(query.tenant.as_ref())?.map_or(TenantScope::All, TenantScope::One),
             hook,
             name: deleted,
             event: query.event,
@@ -112,9 +114,9 @@ impl RuleAdmin {
     /// The execution `id` as a page of its own, without the detail of its fault; an empty one where `by` sees none.
     async fn only(&self, by: &Caller, id: &str) -> Result<ExecutionPage, AdminError> {
         let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
-        let by = by.clone();
+        let (by, scope) = (by.clone(), scope_of(by));
         self.blocking(move |rule_admin| {
-            let found = rule_admin.parts.executions.execution(&id)?;
+            let found = rule_admin.parts.executions.execution(&scope, &id)?;
             let executions = found.iter().filter_map(|row| rule_admin.seen(&by, row)).collect();
             Ok(ExecutionPage { executions, next_cursor: String::new() })
         })
@@ -154,7 +156,7 @@ impl RuleAdmin {
     /// An execution that `by` may read. Where it has a detail, the audit chain knows of it before the reader does.
     fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
         let executions = &self.parts.executions;
-        let found = executions.execution(id)?.filter(|row| by.is_master() || row.tenant_id == by.tenant);
+        let found = executions.execution(&scope_of(by), id)?;
         if let Some(row) = found.as_ref().filter(|row| row.error_detail.is_some()) {
             executions.note_read(row, &self.actor(by))?;
         }
@@ -179,7 +181,7 @@ impl RuleAdmin {
     /// # Errors
     /// The store cannot be read.
     pub fn executions_since(&self, since: Timestamp, limit: usize) -> Result<Vec<Execution>, AdminError> {
-        let query = ExecutionQuery { since: Some(since), limit, ..ExecutionQuery::default() };
+        let query = ExecutionQuery { since: Some(since), limit, ..ExecutionQuery::of(TenantScope::All) };
         Ok(self.parts.executions.executions(&query)?)
     }
 
@@ -226,6 +228,11 @@ fn decision_of(fault: FaultKind) -> Decision {
     if fault == FaultKind::TimedOut { Decision::Timeout } else { Decision::Error }
 }
 
+/// Whose rows `by` sees.
+fn scope_of(by: &Caller) -> TenantScope {
+    if by.is_master() { TenantScope::All } else { TenantScope::One(by.tenant.clone()) }
+}
+
 /// The name of a hook in a line of its change log, as a patch has it.
 fn name_in(diff: &Value) -> Option<String> {
     let operations = diff.as_array().into_iter().flatten();
@@ -257,6 +264,7 @@ fn seal(by: &Caller, Wanted { query: wanted, fault }: &Wanted) -> String {
         wanted.since.map(|at| at.to_string()),
         wanted.until.map(|at| at.to_string()),
         wanted.name,
+        wanted.tenant.one(),
         fault.map(FaultKind::word),
     ]);
     URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))

@@ -32,15 +32,21 @@ pub struct ChangePage {
 
 impl RuleAdmin {
     /// The changes of the hooks that the caller sees, newest first, after where the page before ended. Those that are
-    /// about other tenants, and the settings of global hooks, are for owners.
+    /// about other tenants, and the settings of global hooks, are for owners, who may ask for one tenant only.
     ///
     /// # Errors
     /// `invalid cursor`; or the store cannot be read.
-    pub async fn change_log(&self, by: &Caller, cursor: Option<&str>, limit: usize) -> Result<ChangePage, AdminError> {
+    pub async fn change_log(
+        &self,
+        by: &Caller,
+        tenant: Option<&TenantId>,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ChangePage, AdminError> {
         by.at_least(CallerRole::Viewer, "changes")?;
         let after = cursor.map(place_in).transpose()?;
         let limit = limit.clamp(1, MAX_PAGE);
-        let tenant = (!by.is_master()).then(|| by.tenant.clone());
+        let tenant = by.looks_at(tenant)?;
         let lines = self
             .blocking(move |rule_admin| {
                 // One more than fits tells whether there is another page.

@@ -6,7 +6,7 @@ use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind};
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
-use domain::store::{Actor, AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError};
+use domain::store::{Actor, AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError, TenantScope};
 use jiff::Timestamp;
 
 use super::Memory;
@@ -47,9 +47,9 @@ impl ExecutionStore for Memory {
         Ok(found.into_iter().map(outlives).collect())
     }
 
-    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
+    fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError> {
         let mut history = self.history();
-        let (found, sealing) = (history.execution(id), history.sealing.clone());
+        let (found, sealing) = (history.execution(of, id), history.sealing.clone());
         drop(history);
         let Some(found) = found else { return Ok(None) };
         let mut execution = opened(found.execution, found.detail, &sealing)?;

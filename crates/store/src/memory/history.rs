@@ -10,7 +10,7 @@ use domain::id::TenantId;
 use domain::identity::Identity;
 use domain::json::{Object, canonical};
 use domain::record::EventRecord;
-use domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn};
+use domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -146,7 +146,7 @@ impl History {
         self.trace();
         let session = query.session.as_deref().map(fit_session);
         let wanted = |it: &&Execution| {
-            query.tenant.as_ref().is_none_or(|tenant| is_same(tenant.as_str(), Some(it.tenant_id.as_str())))
+            is_theirs(&query.tenant, &it.tenant_id)
                 && query
                     .hook
                     .as_ref()
@@ -234,9 +234,10 @@ impl History {
         gone
     }
 
-    pub(super) fn execution(&mut self, id: &str) -> Option<ExecutionRow> {
+    pub(super) fn execution(&mut self, of: &TenantScope, id: &str) -> Option<ExecutionRow> {
         self.trace();
-        self.executions.iter().find(|it| is_same(id, Some(&it.execution.id))).cloned()
+        let is_it = |it: &&ExecutionRow| is_theirs(of, &it.execution.tenant_id) && is_same(id, Some(&it.execution.id));
+        self.executions.iter().find(is_it).cloned()
     }
 
     pub(super) fn forget(&mut self, rows_before: Timestamp, details_before: Timestamp, limit: usize) -> usize {
@@ -294,6 +295,11 @@ pub(super) fn is_one_turn(a: &Identity, b: &Identity) -> bool {
 }
 
 /// Whether `wanted`, however it is written, is the UUID `id`.
+/// Whether the rows of `tenant` are wanted, in whichever spelling.
+fn is_theirs(of: &TenantScope, tenant: &TenantId) -> bool {
+    of.one().is_none_or(|one| is_same(one.as_str(), Some(tenant.as_str())))
+}
+
 fn is_same(wanted: &str, id: Option<&str>) -> bool {
     Uuid::parse_str(wanted).ok().is_some_and(|wanted| id == Some(&wanted.to_string()))
 }

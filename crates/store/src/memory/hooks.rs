@@ -107,10 +107,16 @@ impl BudgetStore for Memory {
     }
 
     fn settle(&self, tenant: &TenantId, delta: i64, now: Timestamp) -> Result<(Budget, bool), StoreError> {
-        self.of_account(tenant, now, |account| {
+        let (budget, warns) = self.of_account(tenant, now, |account| {
             let warns = account.settle(delta);
             (account.shown(), warns)
-        })
+        })?;
+        if warns {
+            let mut memory = self.tables();
+            let id = tables::known(&memory.tenants, tenant)?;
+            memory.warned.insert(id, now);
+        }
+        Ok((budget, warns))
     }
 
     fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
@@ -121,6 +127,16 @@ impl BudgetStore for Memory {
             rules.log_budget(line);
             Ok(budget)
         })
+    }
+}
+
+impl Memory {
+    /// The budgets of which little was left for the first time in their month since `since`.
+    pub(super) fn low_since(&self, since: Timestamp) -> Vec<(TenantId, Budget)> {
+        let memory = self.tables();
+        let low = memory.warned.iter().filter(|(_, at)| **at >= since);
+        let accounts = low.filter_map(|(tenant, _)| Some((tenant.clone(), memory.accounts.get(tenant)?)));
+        accounts.filter(|(_, account)| account.warned).map(|(tenant, account)| (tenant, account.shown())).collect()
     }
 }
 

@@ -5,11 +5,12 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
+use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
 use domain::store::{
-    ApprovalQuery, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings,
-    StoreError,
+    ApprovalQuery, FailedTurn, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionPatch, SessionRow,
+    SessionSettings, StoreError, TenantScope,
 };
 use domain::turn::Fact;
 use jiff::Timestamp;
@@ -43,6 +44,32 @@ struct Conversation {
 }
 
 impl Conversation {
+    /// The turns that ended in an error.
+    fn failed(&self, key: &SessionKey) -> Vec<FailedTurn> {
+        let (mut begun, mut failed) = (None, Vec::new());
+        for (at, entry) in self.times.iter().zip(&self.entries) {
+            match entry {
+                JournalEntry::Turn(Fact::Begun { turn_id, .. }) => begun = Some(turn_id),
+                JournalEntry::Turn(Fact::Ended { status: TurnStatus::Error, error: Some((stage, error)), .. }) => {
+                    failed.extend(begun.map(|turn| FailedTurn {
+                        tenant: key.tenant.clone(),
+                        agent: self.row.agent_id.clone(),
+                        session: key.session.clone(),
+                        turn: turn.clone(),
+                        stage: stage.clone(),
+                        error: error.clone(),
+                        at: *at,
+                    }));
+                }
+                JournalEntry::Turn(_)
+                | JournalEntry::Opened { .. }
+                | JournalEntry::Closed { .. }
+                | JournalEntry::Kept(_) => {}
+            }
+        }
+        failed
+    }
+
     fn new(append: &JournalAppend) -> Self {
         let row = SessionRow {
             session_id: append.key.session.to_string(),
@@ -118,6 +145,16 @@ impl MemoryState {
         };
         let timed = conversation.times.iter().copied().zip(conversation.entries.iter().cloned()).skip(from);
         of_one_turn(timed).into_iter().take(limit).collect()
+    }
+
+    /// The turns that ended in an error since `since`, in sessions that no agent began for another, oldest first.
+    pub(super) fn failed_since(&self, since: Timestamp, limit: usize) -> Vec<FailedTurn> {
+        let own = self.sessions.iter().filter(|(_, conversation)| conversation.row.parent.is_none());
+        let mut failed: Vec<FailedTurn> = own.flat_map(|(key, conversation)| conversation.failed(key)).collect();
+        failed.retain(|turn| turn.at >= since);
+        failed.sort_by_key(|turn| turn.at);
+        failed.truncate(limit);
+        failed
     }
 
     /// How the prompt of a turn begins, if its conversation is kept.
@@ -233,18 +270,23 @@ impl MemoryState {
 
     pub(super) fn answer(
         &mut self,
-        id: &str,
+        (of, id): (&TenantScope, &str),
         said: PersonAnswer,
         now: jiff::Timestamp,
     ) -> Result<Approval, StoreError> {
-        let i = self.named(id)?;
+        let i = self.named(of, id)?;
         let approval = &mut self.approvals[i];
         approval.answer(said, now).map_err(|why| refusal::unanswerable(&approval.id, &why))?;
         Ok(approval.clone())
     }
 
-    pub(super) fn use_up(&mut self, id: &str, now: jiff::Timestamp) -> Result<Approval, StoreError> {
-        let approval = self.approvals.iter_mut().find(|it| it.id == id).ok_or_else(|| refusal::unknown(id))?;
+    pub(super) fn use_up(
+        &mut self,
+        (tenant, id): (&TenantId, &str),
+        now: jiff::Timestamp,
+    ) -> Result<Approval, StoreError> {
+        let is_it = |it: &&mut Approval| it.tenant_id == *tenant && it.id == id;
+        let approval = self.approvals.iter_mut().find(is_it).ok_or_else(|| refusal::unknown(id))?;
         match approval.state_at(now) {
             ApprovalState::Approved => {
                 approval.state = ApprovalState::Used;
@@ -258,28 +300,29 @@ impl MemoryState {
         }
     }
 
-    /// The place of the only question whose id is or begins as `id`.
-    fn named(&self, id: &str) -> Result<usize, StoreError> {
-        if let Some(exact) = self.approvals.iter().position(|it| it.id == id) {
+    /// The place of the only question of `of` whose id is or begins as `id`.
+    fn named(&self, of: &TenantScope, id: &str) -> Result<usize, StoreError> {
+        if let Some(exact) = self.approvals.iter().position(|it| of.has(&it.tenant_id) && it.id == id) {
             return Ok(exact);
         }
         // Every id begins with nothing, and nobody means the only one by that.
         if id.is_empty() {
             return Err(refusal::unknown(id));
         }
-        let mut found = self.approvals.iter().enumerate().filter(|(_, it)| it.id.starts_with(id)).map(|(i, _)| i);
+        let begins = |it: &Approval| of.has(&it.tenant_id) && it.id.starts_with(id);
+        let mut found = self.approvals.iter().enumerate().filter(|(_, it)| begins(it)).map(|(i, _)| i);
         let first = found.next().ok_or_else(|| refusal::unknown(id))?;
         if found.next().is_some() { Err(refusal::ambiguous(id)) } else { Ok(first) }
     }
 
-    pub(super) fn approval(&self, id: &str) -> Option<Approval> {
-        self.approvals.iter().find(|it| it.id == id).cloned()
+    pub(super) fn approval(&self, of: &TenantScope, id: &str) -> Option<Approval> {
+        self.approvals.iter().find(|it| of.has(&it.tenant_id) && it.id == id).cloned()
     }
 
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
         let wanted = |it: &&Approval| {
             (!query.waiting_only || it.state == ApprovalState::Waiting)
-                && query.tenant.as_ref().is_none_or(|tenant| it.tenant_id == *tenant)
+                && query.tenant.has(&it.tenant_id)
                 && query.id.as_ref().is_none_or(|id| it.id == *id)
         };
         let mut found: Vec<Approval> = self.approvals.iter().rev().filter(wanted).take(query.limit).cloned().collect();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::store::{LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
+use domain::id::TenantId;
+use domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
 use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
@@ -87,6 +88,14 @@ impl WebhookStore for Memory {
 
     fn rule_changes_since(&self, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
         Ok(self.changes_since(since, limit))
+    }
+
+    fn failed_turns(&self, since: Timestamp, limit: usize) -> Result<Vec<FailedTurn>, StoreError> {
+        Ok(self.memory().failed_since(since, limit))
+    }
+
+    fn low_budgets(&self, since: Timestamp) -> Result<Vec<(TenantId, Budget)>, StoreError> {
+        Ok(self.low_since(since))
     }
 
     fn webhook_cursor(&self) -> Result<Option<Timestamp>, StoreError> {

@@ -1,11 +1,12 @@
 //! The port to what others are told.
 
-use domain::store::{LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
+use domain::id::TenantId;
+use domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
 use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
 
 use crate::database::{Database, SqlStore};
-use crate::rows::{hooks, webhooks};
+use crate::rows::{budgets, hooks, journal, webhooks};
 
 impl<D: Database> WebhookStore for SqlStore<D> {
     fn post_webhooks(&self, deliveries: Vec<WebhookDelivery>) -> Result<usize, StoreError> {
@@ -23,6 +24,14 @@ impl<D: Database> WebhookStore for SqlStore<D> {
 
     fn rule_changes_since(&self, since: Timestamp, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
         self.0.read(|db| hooks::changes_since(db, since, limit))
+    }
+
+    fn failed_turns(&self, since: Timestamp, limit: usize) -> Result<Vec<FailedTurn>, StoreError> {
+        self.0.list(|db| journal::failed_since(db, since, limit))
+    }
+
+    fn low_budgets(&self, since: Timestamp) -> Result<Vec<(TenantId, Budget)>, StoreError> {
+        self.0.read(|db| budgets::low_since(db, since))
     }
 
     fn webhook_cursor(&self) -> Result<Option<Timestamp>, StoreError> {

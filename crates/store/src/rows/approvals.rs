@@ -4,7 +4,7 @@ use domain::approval::{
     Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
 };
 use domain::id::{TenantId, TurnId};
-use domain::store::{ApprovalQuery, SessionKey, StoreError};
+use domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
@@ -21,8 +21,8 @@ const COLUMNS: &str = "id, state, answered_by, note, seal, body";
 /// The question that somebody answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked<'a> {
-    /// The one whose id is or begins so.
-    Named(&'a str),
+    /// The one of theirs whose id is or begins so.
+    Named(&'a TenantScope, &'a str),
     /// The one that they were shown, if it still says the same.
     Shown(&'a Approval),
 }
@@ -68,10 +68,10 @@ pub(crate) fn answer(
 ) -> Result<Approval, Failure> {
     db.exclude(Exclusive::Approvals)?;
     let mut approval = match asked {
-        Asked::Named(id) => named((db, proofs), id)?,
+        Asked::Named(of, id) => named((db, proofs), of, id)?,
         Asked::Shown(shown) => {
-            let found =
-                to_change((db, proofs), &shown.id)?.ok_or_else(|| Failure::Said(refusal::unknown(&shown.id)))?;
+            let found = to_change((db, proofs), &TenantScope::from(&shown.tenant_id), &shown.id)?;
+            let found = found.ok_or_else(|| Failure::Said(refusal::unknown(&shown.id)))?;
             if found.shown() != shown.shown() {
                 return Err(Failure::Said(refusal::altered(&found.id)));
             }
@@ -97,15 +97,15 @@ pub(crate) fn answer(
     Ok(approval)
 }
 
-/// Uses the question `id` up, if it stands approved and the chain does not say that it was used; from then on it does.
+/// Uses the question `id` of `tenant` up, if it stands approved and the chain does not say that it was used; from then on it does.
 pub(crate) fn use_up(
-    db: &dyn Db,
-    proofs: &Proofs,
-    id: &str,
+    (db, proofs): Keyed<'_>,
+    (tenant, id): (&TenantId, &str),
     now: jiff::Timestamp,
 ) -> Result<Vec<ChainGrowth>, Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let mut approval = to_change((db, proofs), id)?.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
+    let found = to_change((db, proofs), &TenantScope::from(tenant), id)?;
+    let mut approval = found.ok_or_else(|| Failure::Said(refusal::unknown(id)))?;
     used::examine(db, proofs, std::slice::from_mut(&mut approval), now)?;
     match approval.state_at(now) {
         ApprovalState::Approved => {
@@ -120,9 +120,10 @@ pub(crate) fn use_up(
     }
 }
 
-/// The question of exactly this id.
-pub(crate) fn by_id(db: &dyn Db, proofs: &Proofs, id: &str) -> Result<Option<Approval>, Failure> {
-    let mut found = select((db, proofs), "WHERE id = ?1", &[id.into()])?;
+/// The question of `of` of exactly this id.
+pub(crate) fn by_id((db, proofs): Keyed<'_>, of: &TenantScope, id: &str) -> Result<Option<Approval>, Failure> {
+    let (theirs, cells) = of_theirs(of, id);
+    let mut found = select((db, proofs), &format!("WHERE id = ?1{theirs}"), &cells)?;
     used::examine(db, proofs, &mut found, jiff::Timestamp::now())?;
     Ok(found.pop())
 }
@@ -134,7 +135,7 @@ pub(crate) fn newest(db: &dyn Db, proofs: &Proofs, query: &ApprovalQuery) -> Res
     if query.waiting_only {
         conditions.push("state = 'waiting'".to_owned());
     }
-    let wanted = [("tenant_id", query.tenant.as_ref().map(TenantId::as_str)), ("id", query.id.as_deref())];
+    let wanted = [("tenant_id", query.tenant.one().map(TenantId::as_str)), ("id", query.id.as_deref())];
     for (column, value) in wanted {
         let Some(value) = value else { continue };
         cells.push(value.into());
@@ -257,14 +258,24 @@ fn insert(db: &dyn Db, proofs: &Proofs, new: &Approval) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The question of exactly this id, which nobody else changes until the end of the transaction.
-fn to_change((db, proofs): Keyed<'_>, id: &str) -> Result<Option<Approval>, Failure> {
-    Ok(select((db, proofs), &format!("WHERE id = ?1{}", db.dialect().for_update()), &[id.into()])?.pop())
+/// The condition that a row is one of `of`, where that is one tenant, and the cells with `id` before its tenant.
+fn of_theirs<'a>(of: &'a TenantScope, id: &'a str) -> (&'static str, Vec<Cell<'a>>) {
+    match of {
+        TenantScope::One(tenant) => (" AND tenant_id = ?2", vec![id.into(), tenant.as_str().into()]),
+        TenantScope::All => ("", vec![id.into()]),
+    }
 }
 
-/// The only question whose id is or begins as `id`, to be changed.
-fn named((db, proofs): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
-    if let Some(approval) = to_change((db, proofs), id)? {
+/// The question of `of` of exactly this id, which nobody else changes until the end of the transaction.
+fn to_change((db, proofs): Keyed<'_>, of: &TenantScope, id: &str) -> Result<Option<Approval>, Failure> {
+    let (theirs, cells) = of_theirs(of, id);
+    let rest = format!("WHERE id = ?1{theirs}{}", db.dialect().for_update());
+    Ok(select((db, proofs), &rest, &cells)?.pop())
+}
+
+/// The only question of `of` whose id is or begins as `id`, to be changed.
+fn named((db, proofs): Keyed<'_>, of: &TenantScope, id: &str) -> Result<Approval, Failure> {
+    if let Some(approval) = to_change((db, proofs), of, id)? {
         return Ok(approval);
     }
     // Every id begins with nothing, and nobody means the only one by that.
@@ -272,8 +283,9 @@ fn named((db, proofs): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
         return Err(Failure::Said(refusal::unknown(id)));
     }
     // Not LIKE: ids that begin so stand together in the index, and `%` in an id is only a sign.
-    let rest = format!("WHERE id >= ?1 ORDER BY id LIMIT 2{}", db.dialect().for_update());
-    let mut found = select((db, proofs), &rest, &[id.into()])?;
+    let (theirs, cells) = of_theirs(of, id);
+    let rest = format!("WHERE id >= ?1{theirs} ORDER BY id LIMIT 2{}", db.dialect().for_update());
+    let mut found = select((db, proofs), &rest, &cells)?;
     found.retain(|it| it.id.starts_with(id));
     match found.len() {
         0 => Err(Failure::Said(refusal::unknown(id))),
@@ -283,7 +295,7 @@ fn named((db, proofs): Keyed<'_>, id: &str) -> Result<Approval, Failure> {
 }
 
 /// Where questions stand, and the key that they are sealed with.
-type Keyed<'a> = (&'a dyn Db, &'a Proofs);
+pub(crate) type Keyed<'a> = (&'a dyn Db, &'a Proofs);
 
 fn select((db, proofs): Keyed<'_>, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
     db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| approval(row, proofs.key.as_ref()))

@@ -6,7 +6,7 @@ use domain::id::TenantId;
 use domain::store::Budget;
 use jiff::Timestamp;
 
-use crate::db::{Db, Failure};
+use crate::db::{Columns, Db, Failure};
 use crate::refusal::swallowed;
 use crate::rules::{self, Account, month_of};
 
@@ -82,18 +82,32 @@ fn touched(db: &dyn Db, tenant: &TenantId, now: Timestamp) -> Result<Account, Fa
         "SELECT month_start, budget_total, used, last_warned_at FROM tenant_hook_budget WHERE tenant_id = ?1{}",
         db.dialect().for_update()
     );
-    let found = db.one(&sql, &[(&id).into()], |row| {
-        let month = row.text("month_start")?;
-        let foreign =
-            |e: jiff::Error| Failure::Foreign { what: format!("the budget of `{tenant}`"), why: e.to_string() };
-        let warned_at = row.maybe_text("last_warned_at")?.map(Cow::into_owned);
-        Ok(Account {
-            month: month.parse().map_err(foreign)?,
-            total: row.int("budget_total")?,
-            used: row.int("used")?,
-            // Both are written the same way, so that texts sort as days.
-            warned: warned_at.is_some_and(|at| at.get(..month.len()).is_some_and(|day| day >= month.as_ref())),
-        })
-    })?;
+    let found = db.one(&sql, &[(&id).into()], |row| account(row, tenant))?;
     found.ok_or_else(unknown)
+}
+
+/// The budgets of which little was left for the first time in their month since `since`.
+pub(crate) fn low_since(db: &dyn Db, since: Timestamp) -> Result<Vec<(TenantId, Budget)>, Failure> {
+    let sql = "SELECT tenant_id, month_start, budget_total, used, last_warned_at FROM tenant_hook_budget \
+               WHERE last_warned_at >= ?1 ORDER BY last_warned_at, tenant_id";
+    let found = db.all(sql, &[rules::column(since).into()], |row| {
+        let tenant = TenantId::new(row.string("tenant_id")?);
+        Ok((account(row, &tenant)?, tenant))
+    })?;
+    // What was said in the month before is not about this one.
+    let low = found.into_iter().filter(|(account, _)| account.warned);
+    Ok(low.map(|(account, tenant)| (tenant, account.shown())).collect())
+}
+
+fn account(row: &dyn Columns, tenant: &TenantId) -> Result<Account, Failure> {
+    let month = row.text("month_start")?;
+    let foreign = |e: jiff::Error| Failure::Foreign { what: format!("the budget of `{tenant}`"), why: e.to_string() };
+    let warned_at = row.maybe_text("last_warned_at")?.map(Cow::into_owned);
+    Ok(Account {
+        month: month.parse().map_err(foreign)?,
+        total: row.int("budget_total")?,
+        used: row.int("used")?,
+        // Both are written the same way, so that texts sort as days.
+        warned: warned_at.is_some_and(|at| at.get(..month.len()).is_some_and(|day| day >= month.as_ref())),
+    })
 }

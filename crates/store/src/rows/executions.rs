@@ -4,7 +4,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
 use domain::id::{HookId, TenantId};
 use domain::rule::{Decision, HandlerType};
-use domain::store::{ExecutionQuery, StoreError};
+use domain::store::{ExecutionQuery, StoreError, TenantScope};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -105,7 +105,7 @@ pub(crate) fn list(db: &dyn Db, query: &ExecutionQuery) -> Result<Vec<Execution>
 /// Only the conditions that are asked for, so that each can use its index.
 fn select(query: &ExecutionQuery) -> Result<(String, Vec<Cell<'_>>), StoreError> {
     let mut wanted = Wanted::default();
-    wanted.id("tenant_id", query.tenant.as_ref().map(TenantId::as_str));
+    wanted.id("tenant_id", query.tenant.one().map(TenantId::as_str));
     wanted.id("hook_id", query.hook.as_ref().map(HookId::as_str));
     wanted.id("agent_id", query.agent.as_deref());
     wanted.is("hook_name =", query.name.as_deref().map(Cell::from));
@@ -173,11 +173,17 @@ fn micros_up(at: Timestamp) -> Timestamp {
 /// An execution, and the detail of its fault as it stands in the row.
 pub(crate) type WithDetail = (Execution, Option<Vec<u8>>);
 
-/// The execution `id`.
-pub(crate) fn by_id(db: &dyn Db, id: &str) -> Result<Option<WithDetail>, Failure> {
-    let Ok(id) = Uuid::parse_str(id) else { return Ok(None) };
-    let sql = format!("SELECT {COLUMNS}, error_detail FROM hook_executions WHERE id = ?1");
-    db.one(&sql, &[id.to_string().into()], |row| Ok((execution(row)?, row.maybe_bytes("error_detail")?)))
+/// The execution `id` of `of`.
+pub(crate) fn by_id(db: &dyn Db, of: &TenantScope, id: &str) -> Result<Option<WithDetail>, Failure> {
+    if Uuid::parse_str(id).is_err() {
+        return Ok(None);
+    }
+    let mut wanted = Wanted::default();
+    wanted.id("id", Some(id));
+    wanted.id("tenant_id", of.one().map(TenantId::as_str));
+    let conditions = wanted.conditions.join(" AND ");
+    let sql = format!("SELECT {COLUMNS}, error_detail FROM hook_executions WHERE {conditions}");
+    db.one(&sql, &wanted.cells, |row| Ok((execution(row)?, row.maybe_bytes("error_detail")?)))
 }
 
 /// Forgets the oldest executions and details, at most `limit` of each.

@@ -1,15 +1,15 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
-use domain::id::TurnId;
+use domain::id::{SessionId, TenantId, TurnId};
 use domain::lease::Fence;
 use domain::session::{JournalEntry, settle};
-use domain::store::{JournalAppend, SessionKey, StoreError};
+use domain::store::{FailedTurn, JournalAppend, SessionKey, StoreError};
 use domain::turn::Fact;
 use jiff::Timestamp;
 
 use super::approvals;
 use crate::body;
-use crate::db::{Db, Dialect, Failure, Statement, limit_of};
+use crate::db::{Columns, Db, Dialect, Failure, Statement, limit_of};
 use crate::progress::Progress;
 
 /// An append with its entries as they are written.
@@ -183,11 +183,7 @@ pub(crate) fn read(db: &dyn Db, key: &SessionKey) -> Result<Vec<JournalEntry>, F
     let number = "SELECT number FROM sessions WHERE tenant_id = ?1 AND session_id = ?2";
     let number = db.one(number, &[key.tenant.as_str().into(), key.session.as_str().into()], |row| row.int("number"))?;
     let Some(number) = number else { return Ok(Vec::new()) };
-    db.all("SELECT seq, body FROM journal WHERE session = ?1 ORDER BY seq", &[number.into()], |row| {
-        let foreign =
-            |why| Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why };
-        body::read(&row.text("body")?).map_err(foreign)
-    })
+    db.all("SELECT seq, body FROM journal WHERE session = ?1 ORDER BY seq", &[number.into()], entry)
 }
 
 /// The first `limit` entries of `turn`, with their moments.
@@ -207,12 +203,45 @@ pub(crate) fn of_turn(
     let Some(first) = first else { return Ok(Vec::new()) };
     let sql = "SELECT seq, at, body FROM journal WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3";
     let found = db.all(sql, &[number.into(), first.into(), limit_of(limit).into()], |row| {
-        let foreign =
-            |why| Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why };
-        let at = row.text("at")?.parse::<Timestamp>().map_err(|error| foreign(error.to_string()))?;
-        Ok((at, body::read(&row.text("body")?).map_err(foreign)?))
+        let at = row.text("at")?.parse::<Timestamp>().map_err(|error| unreadable(row, error.to_string()))?;
+        Ok((at, entry(row)?))
     })?;
     Ok(of_one_turn(found))
+}
+
+/// The turns that ended in an error since `since`, in sessions that no agent began for another.
+pub(crate) fn failed_since(db: &dyn Db, since: Timestamp, limit: usize) -> Result<Vec<FailedTurn>, Failure> {
+    // What was told of a session before is in none of its newer entries.
+    let ended = "SELECT s.tenant_id, s.session_id, s.agent_id, j.session, j.seq, j.at, j.body FROM sessions s \
+                 JOIN journal j ON j.session = s.number WHERE s.parent IS NULL AND s.updated_at >= ?1 AND j.at >= ?1 \
+                 AND j.body LIKE '{\"turn\":{\"ended\":{\"status\":\"error\"%' ORDER BY j.seq LIMIT ?2";
+    let begun = "SELECT seq, body FROM journal WHERE session = ?1 AND seq < ?2 \
+                 AND body LIKE '{\"turn\":{\"begun\":%' ORDER BY seq DESC LIMIT 1";
+    let found = db.all(ended, &[since.to_string().into(), limit_of(limit).into()], |row| {
+        let at = row.text("at")?.parse::<Timestamp>().map_err(|error| unreadable(row, error.to_string()))?;
+        let key = SessionKey {
+            tenant: TenantId::new(row.string("tenant_id")?),
+            session: SessionId::new(row.string("session_id")?),
+        };
+        Ok((key, row.string("agent_id")?, (row.int("session")?, row.int("seq")?), at, entry(row)?))
+    })?;
+    let mut failed = Vec::new();
+    for (key, agent, (session, seq), at, ended) in found {
+        let JournalEntry::Turn(Fact::Ended { error: Some((stage, error)), .. }) = ended else { continue };
+        let begun = db.one(begun, &[session.into(), seq.into()], entry)?;
+        let Some(JournalEntry::Turn(Fact::Begun { turn_id, .. })) = begun else { continue };
+        let SessionKey { tenant, session } = key;
+        failed.push(FailedTurn { tenant, agent, session, turn: turn_id, stage, error, at });
+    }
+    Ok(failed)
+}
+
+fn entry(row: &dyn Columns) -> Result<JournalEntry, Failure> {
+    body::read(&row.text("body")?).map_err(|why| unreadable(row, why))
+}
+
+fn unreadable(row: &dyn Columns, why: String) -> Failure {
+    Failure::Foreign { what: format!("journal entry {}", row.int("seq").unwrap_or_default()), why }
 }
 
 /// Of entries that begin with those of a turn, those of that turn.

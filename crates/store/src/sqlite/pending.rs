@@ -113,7 +113,7 @@ mod tests {
     use domain::identity::Identity;
     use domain::record::EventRecord;
     use domain::store::{
-        AuditStore as _, ExecutionQuery, ExecutionStore as _, RecordQuery, RecordStore as _, StoreError,
+        AuditStore as _, ExecutionQuery, ExecutionStore as _, RecordQuery, RecordStore as _, StoreError, TenantScope,
     };
     use domain::verdict::VerdictKind;
     use testkit::conformance::audit::{cleared, findings, verified};
@@ -178,7 +178,8 @@ mod tests {
 
     fn all(store: &Sqlite) -> (Vec<String>, Vec<Execution>, ChainHead) {
         let events = store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap();
-        let executions = store.executions(&ExecutionQuery { limit: 99, ..ExecutionQuery::default() }).unwrap();
+        let executions =
+            store.executions(&ExecutionQuery { limit: 99, ..ExecutionQuery::of(TenantScope::All) }).unwrap();
         let entries = store.audit_entries(&TenantId::default_tenant(), 0, 99).unwrap();
         let last = entries.last().map_or(ChainHead::GENESIS, |last| ChainHead { seq: last.seq, hash: last.hash });
         (events.into_iter().map(|event| event.event_id).collect(), executions, last)

@@ -3,7 +3,7 @@
 
 use domain::id::{DEFAULT_TENANT, EventId, HookId, TurnId};
 use domain::record::EventRecord;
-use domain::store::{ExecutionQuery, RuleChange};
+use domain::store::{ExecutionQuery, RuleChange, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use pintle_store::Store as _;
@@ -52,7 +52,7 @@ fn what_a_trigger_swallows_is_told_before_the_call_runs() {
         }
         let store = world.open().unwrap();
         keep(&*store, vec![ran(&HookId::from(EDITED), said(VerdictKind::Deny))]).unwrap();
-        let newest = ExecutionQuery { limit: 1, ..ExecutionQuery::default() };
+        let newest = ExecutionQuery { limit: 1, ..ExecutionQuery::of(TenantScope::All) };
         let executed = store.executions(&newest).unwrap();
         assert_eq!(keep_executions(&*store, executed), Ok(()), "one that is there already is no loss");
     });

@@ -9,7 +9,7 @@ use domain::approval::ApprovalState;
 use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::rule::{HookScope, Rule};
-use domain::store::{Actor, BudgetChange, RuleChange};
+use domain::store::{Actor, BudgetChange, RuleChange, TenantScope};
 use domain::tool::CallPlace;
 use domain::verdict::VerdictKind;
 use pintle_store::AnchorFile;
@@ -224,7 +224,7 @@ fn filled(world: &World<'_>) {
     let who = Identity::top("main", "cli:1", TurnId::fresh());
     let asked = question("asked", &who, &call(r#"{"command":"rm -rf build"}"#)).at(CallPlace::in_folder("/work"));
     store.ask(asked, moment(0)).unwrap();
-    store.answer("asked", answered(true), moment(1)).unwrap();
+    store.answer(&TenantScope::All, "asked", answered(true), moment(1)).unwrap();
     let session = key(DEFAULT_TENANT, "edited");
     appended(&*store, append_of(&session, vec![begun(&TurnId::fresh(), "hello")]));
     drop(store);
@@ -462,8 +462,11 @@ fn seen(world: &World<'_>) -> BTreeSet<Comes> {
     };
     let is_signed = known.iter().flat_map(|known| known.chains.keys()).all(|tenant| is_unsigned(tenant).is_none());
     comes.extend((is_intact() != Some(true) || !is_signed).then_some(Verify));
-    let gives_leave =
-        store.approval("asked").ok().flatten().is_some_and(|it| it.state_at(moment(2)) == ApprovalState::Approved);
+    let gives_leave = store
+        .approval(&TenantScope::All, "asked")
+        .ok()
+        .flatten()
+        .is_some_and(|it| it.state_at(moment(2)) == ApprovalState::Approved);
     comes.extend((!gives_leave).then_some(Void));
     comes
 }

@@ -19,6 +19,7 @@ use domain::record::{EventRecord, HookOutcome};
 use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use domain::store::{
     Actor, AuditStore, ExecutionQuery, ExecutionStore, RecordQuery, RecordStore, RuleChange, RuleStore, StoreError,
+    TenantScope,
 };
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
@@ -155,11 +156,11 @@ fn executions_outlive_their_hooks_by_way_of_ports<S: EvidenceStore + RuleStore>(
     make_hook(store, &hook);
     let event = ran(&hook, failed());
     keep(store, vec![event.clone()]).unwrap();
-    let of_hook = ExecutionQuery { hook: Some(hook.clone()), limit: 9, ..ExecutionQuery::default() };
+    let of_hook = ExecutionQuery { hook: Some(hook.clone()), limit: 9, ..ExecutionQuery::of(TenantScope::All) };
     let row = store.executions(&of_hook).unwrap().pop().unwrap();
     store.change(vec![RuleChange::delete(hook)], &actor()).unwrap();
     assert_eq!(store.executions(&of_hook), Ok(Vec::new()));
-    assert_eq!(store.execution(&row.id).unwrap().unwrap().hook_id, None);
+    assert_eq!(store.execution(&TenantScope::All, &row.id).unwrap().unwrap().hook_id, None);
     assert!(all(store).iter().any(|it| it.id == row.id && it.hook_id.is_none()));
 }
 
@@ -380,7 +381,7 @@ fn details_are_secret_and_stay_in_their_place() {
     let ids = events
         .each_ref()
         .map(|event| rows.iter().find(|it| it.event_id == event.event_id.as_str()).unwrap().id.clone());
-    let detail = |store: &Sqlite, id: &str| store.execution(id).map(|it| it.unwrap().error_detail);
+    let detail = |store: &Sqlite, id: &str| store.execution(&TenantScope::All, id).map(|it| it.unwrap().error_detail);
     let whole = Some(failed_text());
     assert_eq!(detail(&store, &ids[0]), Ok(whole.as_deref().map(Cause::from)));
 
@@ -458,7 +459,7 @@ fn executions_outlive_their_hook() {
     raw.execute_batch(&format!("PRAGMA foreign_keys = on; DELETE FROM agent_hooks WHERE id = '{hook}'")).unwrap();
     keep(&store, vec![ran(&hook, failed())]).unwrap();
     assert_eq!(hooks(&store), vec![None; before + 2]);
-    let query = ExecutionQuery { hook: Some(hook), limit: 9, ..ExecutionQuery::default() };
+    let query = ExecutionQuery { hook: Some(hook), limit: 9, ..ExecutionQuery::of(TenantScope::All) };
     assert_eq!(store.executions(&query), Ok(Vec::new()));
 }
 

@@ -13,7 +13,9 @@ use domain::json;
 use domain::json::Value;
 use domain::message::{CallPart, Message, ProviderData, Role};
 use domain::session::JournalEntry;
-use domain::store::{ApprovalQuery, ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::store::{
+    ApprovalQuery, ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope,
+};
 use domain::turn::{Fact, MessageSender, WaitingMessage};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, MAX_BODY_BYTES, Sqlite};
@@ -137,7 +139,7 @@ fn a_question_that_could_not_be_read_again_is_refused() {
     let who = Identity::top("main", "s", TurnId::fresh());
     let why = "approval `deep` cannot be kept: nested deeper than 520 levels";
     assert_eq!(store.ask(question("deep", &who, &call), moment(0)), Err(StoreError::Unavailable(why.into())));
-    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), Ok(vec![]));
+    assert_eq!(store.approvals(&ApprovalQuery::newest(TenantScope::All, 9)), Ok(vec![]));
 }
 
 #[test]
@@ -186,15 +188,15 @@ fn a_row_that_somebody_changed_is_named() {
     let word = "unknown variant `maybe`, expected one of `waiting`, `approved`, `refused`, `used`, `void`, `expired`";
     execute(&store, "UPDATE approvals SET state = 'maybe'");
     let expected = Err(foreign("approval `a\u{1}`", word));
-    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), expected);
-    assert_eq!(store.answer("a", said(true), moment(0)).map(|it| vec![it]), expected);
+    assert_eq!(store.approvals(&ApprovalQuery::newest(TenantScope::All, 9)), expected);
+    assert_eq!(store.answer(&TenantScope::All, "a", said(true), moment(0)).map(|it| vec![it]), expected);
     execute(&store, "UPDATE approvals SET state = 'waiting', body = '{}'");
     let missing = foreign("approval `a\u{1}`", "missing field `id` at line 1 column 2");
-    assert_eq!(store.approval("a\u{1}"), Err(missing));
+    assert_eq!(store.approval(&TenantScope::All, "a\u{1}"), Err(missing));
     // What is not read is not in the way.
     assert_eq!(store.sessions(&TenantId::default_tenant()).unwrap()[0].waiting, 1);
     assert_eq!(store.delete(&key), Ok(true));
-    assert_eq!(store.approvals(&ApprovalQuery::newest(9)), Ok(vec![]));
+    assert_eq!(store.approvals(&ApprovalQuery::newest(TenantScope::All, 9)), Ok(vec![]));
 }
 
 #[test]
@@ -213,10 +215,10 @@ fn a_file_that_was_deleted_is_not_taken_for_an_empty_one() {
         store.sessions(&key.tenant).err(),
         store.delete(&key).err(),
         store.ask(question, moment(0)).err(),
-        store.answer("a", said(true), moment(0)).err(),
-        store.use_up("a", moment(0)).err(),
-        store.approval("a").err(),
-        store.approvals(&ApprovalQuery::newest(9)).err(),
+        store.answer(&TenantScope::All, "a", said(true), moment(0)).err(),
+        store.use_up(&DEFAULT_TENANT.into(), "a", moment(0)).err(),
+        store.approval(&TenantScope::All, "a").err(),
+        store.approvals(&ApprovalQuery::newest(TenantScope::All, 9)).err(),
     ];
     said.into_iter().for_each(|said| assert_eq!(said.as_ref(), Some(&gone)));
     // Nor one that stands in its place.
@@ -273,8 +275,8 @@ fn those_who_wait_are_served_under_a_flood() {
         for i in 0..50 {
             let id = format!("a{i}");
             store.ask(question(&id, &who, &call(&format!(r#"{{"n":{i}}}"#))), moment(0)).unwrap();
-            store.answer(&id, said(true), moment(0)).unwrap();
-            store.use_up(&id, moment(0)).unwrap();
+            store.answer(&TenantScope::All, &id, said(true), moment(0)).unwrap();
+            store.use_up(&DEFAULT_TENANT.into(), &id, moment(0)).unwrap();
             drop(store.hold(&key(DEFAULT_TENANT, "s")).unwrap());
         }
         over.store(true, Ordering::Relaxed);
@@ -317,10 +319,10 @@ fn what_a_question_became_survives_the_store() {
     let deep = format!("{}1{}", r#"{"a":"#.repeat(json::MAX_DEPTH), "}".repeat(json::MAX_DEPTH));
     let asked = question("a", &who, &call(&deep));
     store.ask(asked.clone(), moment(0)).unwrap();
-    store.answer("a", said(false), moment(0)).unwrap();
+    store.answer(&TenantScope::All, "a", said(false), moment(0)).unwrap();
     let file = store.path().to_owned();
     drop(store);
-    let found = Sqlite::open(&file, Durability::Commit).unwrap().approval("a").unwrap().unwrap();
+    let found = Sqlite::open(&file, Durability::Commit).unwrap().approval(&TenantScope::All, "a").unwrap().unwrap();
     let expected =
         Approval { state: ApprovalState::Refused, answered_by: Some("ada".into()), note: "as we said".into(), ..asked };
     assert!(found == expected);

@@ -8,7 +8,7 @@ use domain::approval::{Approval, ApprovalStanding, ApprovalState};
 use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, HookOutcome, NotRun};
-use domain::store::{RecordQuery, SessionKey, StoredTurn};
+use domain::store::{RecordQuery, SessionKey, StoredTurn, TenantScope};
 use domain::tool::ToolCall;
 use domain::verdict::VerdictKind;
 use pintle_store::{Durability, Memory, Store, migrate_to};
@@ -146,7 +146,7 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         appended(&*store, append_of(&key, vec![begun(&before.turn_id, "hello"), queued("x")]));
         keep(&*store, vec![EventRecord { who: before.clone(), ..event(&before.turn_id) }]).unwrap();
         store.ask(old.clone(), moment(0)).unwrap();
-        store.answer("old", said(true), moment(1)).unwrap();
+        store.answer(&TenantScope::All, "old", said(true), moment(1)).unwrap();
         store.ask(forged.clone(), moment(0)).unwrap();
         store.ask(question("foreign", &others, &call("{}")), moment(0)).unwrap();
         drop(store);
@@ -167,14 +167,18 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
             note: "as we said".into(),
             ..fresh.clone()
         };
-        assert_eq!(store.approval("old"), Ok(Some(expected)), "it is about the same call, to the last digit");
+        assert_eq!(
+            store.approval(&TenantScope::All, "old"),
+            Ok(Some(expected)),
+            "it is about the same call, to the last digit"
+        );
         assert_eq!(store.ask(fresh, moment(2)), Ok(ApprovalStanding::Approved { id: "old".into() }), "and good for it");
         assert_eq!(
-            store.approval("forged").unwrap().unwrap().digest,
+            store.approval(&TenantScope::All, "forged").unwrap().unwrap().digest,
             "00",
             "what was not a call's does not become one's"
         );
-        assert_eq!(store.approval("foreign").unwrap().unwrap().tenant_id, others.tenant_id);
+        assert_eq!(store.approval(&TenantScope::All, "foreign").unwrap().unwrap().tenant_id, others.tenant_id);
         drop(store);
         database.migrate(2);
         assert_eq!(database.ask("SELECT DISTINCT tenant_id FROM sessions"), "default");

@@ -8,7 +8,7 @@ use std::thread;
 
 use domain::execution::Execution;
 use domain::id::{DEFAULT_TENANT, HookId, TurnId};
-use domain::store::{ExecutionStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::store::{ExecutionStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::executions::{by, failed, ran};
 use testkit::conformance::sessions::{append_of, key, queued};
@@ -160,5 +160,5 @@ fn what_nobody_waits_for_outlasts_a_server_that_is_killed() {
     let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
     let ids: Vec<&str> = found.iter().map(|event| event.event_id.as_str()).collect();
     assert_eq!(ids.iter().filter(|id| **id == late.event_id.as_str()).count(), 1, "{ids:?}");
-    assert!(store.execution(&row.id).unwrap().is_some());
+    assert!(store.execution(&TenantScope::All, &row.id).unwrap().is_some());
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError};
+use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{approvals, call, moment, question, said};
@@ -177,7 +177,7 @@ fn a_row_that_somebody_changed_is_named(server: &Server) {
     let word = "unknown variant `later`, expected one of `opened`, `closed`, `turn`, `kept` at line 1 column 7";
     assert_eq!(store.journal(&key), Err(foreign("journal entry 1", word)));
     let word = "unknown variant `maybe`, expected one of `waiting`, `approved`, `refused`, `used`, `void`, `expired`";
-    assert_eq!(store.answer("a", said(true), moment(0)), Err(foreign("approval `a`", word)));
+    assert_eq!(store.answer(&TenantScope::All, "a", said(true), moment(0)), Err(foreign("approval `a`", word)));
     let why = "EOF while parsing an object at line 1 column 2";
     let all = RecordQuery { limit: 9, ..RecordQuery::default() };
     assert_eq!(store.find(&all), Err(foreign("event `e`", why)));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionStore, StoreError};
+use domain::store::{ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionStore, StoreError, TenantScope};
 use pintle_store::{Durability, Postgres};
 use testkit::conformance::approvals::{call, moment, question, said};
 use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued};
@@ -110,7 +110,7 @@ fn processes_share_a_database() {
             let pair = ["a", "b"].map(|half| queued(&format!("{} {i} {half}", std::process::id())));
             appended(&store, append_of(&session(), pair.into()));
         }
-        let used = store.use_up("asked-1", moment(1));
+        let used = store.use_up(&DEFAULT_TENANT.into(), "asked-1", moment(1));
         assert!(matches!(used, Ok(()) | Err(StoreError::Conflict(_))), "{used:?}");
         return println!("{KEPT}{}", if used.is_ok() { "used" } else { "late" });
     }
@@ -123,7 +123,7 @@ fn processes_share_a_database() {
     makers.into_iter().for_each(|mut maker| assert!(maker.wait().unwrap().success()));
     let store = open(&url);
     store.ask(question("asked-1", &who, &call("{}")), moment(0)).unwrap();
-    store.answer("asked-1", said(true), moment(1)).unwrap();
+    store.answer(&TenantScope::All, "asked-1", said(true), moment(1)).unwrap();
     let mut children: Vec<_> = (0..4).map(|_| start("processes_share_a_database", &url)).collect();
     let mut said: Vec<_> = children.iter_mut().map(heard).collect();
     children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));

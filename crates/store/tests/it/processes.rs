@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use domain::approval::{ApprovalStanding, ApprovalState, PersonAnswer};
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
-use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError};
+use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError, TenantScope};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pintle_store::{Durability, Sqlite};
@@ -125,7 +125,7 @@ fn an_answer_from_another_process_is_seen() {
     if let Some(file) = child::file() {
         let store = open(&file);
         // The question was asked over there, and its id may be cut short.
-        store.answer("asked", said(true), moment(1)).unwrap();
+        store.answer(&TenantScope::All, "asked", said(true), moment(1)).unwrap();
         return println!("{KEPT}answered");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -136,14 +136,14 @@ fn an_answer_from_another_process_is_seen() {
     assert_eq!(heard(&mut child), "answered");
     assert!(child.wait().unwrap().success());
 
-    let answered = store.approval("asked-1").unwrap().unwrap();
+    let answered = store.approval(&TenantScope::All, "asked-1").unwrap().unwrap();
     assert_eq!((answered.state, answered.answered_by.as_deref()), (ApprovalState::Approved, Some("ada")));
     let late = PersonAnswer { approve: false, by: "bob".into(), note: "no".into() };
     let why = "approval `asked-1` cannot be answered: it was approved already, by ada";
-    assert_eq!(store.answer("asked-1", late, moment(1)), Err(StoreError::Conflict(why.into())));
-    assert_eq!(store.approval("asked-1"), Ok(Some(answered)));
+    assert_eq!(store.answer(&TenantScope::All, "asked-1", late, moment(1)), Err(StoreError::Conflict(why.into())));
+    assert_eq!(store.approval(&TenantScope::All, "asked-1"), Ok(Some(answered)));
     assert_eq!(store.ask(of("asked-2"), moment(1)), Ok(ApprovalStanding::Approved { id: "asked-1".into() }));
-    assert_eq!(store.use_up("asked-1", moment(1)), Ok(()));
+    assert_eq!(store.use_up(&DEFAULT_TENANT.into(), "asked-1", moment(1)), Ok(()));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn one_of_many_processes_may_use_an_approval() {
     let who = Identity::top("main", "shared", TurnId::from("t"));
     if let Some(file) = child::file() {
         let store = open(&file);
-        let used = store.use_up("asked-1", moment(1));
+        let used = store.use_up(&DEFAULT_TENANT.into(), "asked-1", moment(1));
         assert!(matches!(used, Ok(()) | Err(StoreError::Conflict(_))), "{used:?}");
         return println!("{KEPT}{}", if used.is_ok() { "used" } else { "late" });
     }
@@ -159,7 +159,7 @@ fn one_of_many_processes_may_use_an_approval() {
     let file = folder.path().join("pintle.db");
     let store = open(&file);
     store.ask(question("asked-1", &who, &call("{}")), moment(0)).unwrap();
-    store.answer("asked-1", said(true), moment(1)).unwrap();
+    store.answer(&TenantScope::All, "asked-1", said(true), moment(1)).unwrap();
     let name = "processes::one_of_many_processes_may_use_an_approval";
     let mut children: Vec<_> = (0..4).map(|_| child::start(name, &file)).collect();
     let mut said: Vec<_> = children.iter_mut().map(heard).collect();

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use domain::approval::{ApprovalStanding, LIFETIME_SECONDS, PersonAnswer};
 use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{SessionId, TenantId, TurnId};
+use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::session::{JournalEntry, ReleaseReason, Session};
 use domain::store::{
     ApprovalQuery, ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
+    TenantScope,
 };
 use domain::turn::Fact;
 use pintle_store::{Durability, Memory, Sqlite};
@@ -132,9 +133,11 @@ impl<S: Both> Player<'_, S> {
                 let id = self.id(*which);
                 let by = format!("by {cut}");
                 let said = PersonAnswer { approve: *approve, by, note: "note".into() };
-                format!("{:?}", self.store.answer(&id[..id.len() - cut], said, moment(*at)))
+                format!("{:?}", self.store.answer(&TenantScope::All, &id[..id.len() - cut], said, moment(*at)))
             }
-            Step::Use { which, at } => format!("{:?}", self.store.use_up(&self.id(*which), moment(*at))),
+            Step::Use { which, at } => {
+                format!("{:?}", self.store.use_up(&DEFAULT_TENANT.into(), &self.id(*which), moment(*at)))
+            }
             Step::Hold(session) => match self.store.hold(&self.key(*session)) {
                 Ok(hold) => format!("held {}", self.holds.insert(*session, hold).is_none()),
                 Err(error) => format!("{error:?}"),
@@ -183,9 +186,10 @@ impl<S: Both> Player<'_, S> {
     fn seen(&self) -> (Vec<SessionRow>, Vec<Vec<JournalEntry>>, String) {
         let journals = (0..SESSIONS).map(|it| self.store.journal(&self.key(it)).unwrap()).collect();
         let lists = [(false, 8), (true, 8), (true, 1)].map(|(waiting, limit)| {
-            self.store.approvals(&ApprovalQuery { waiting_only: waiting, ..ApprovalQuery::newest(limit) })
+            self.store
+                .approvals(&ApprovalQuery { waiting_only: waiting, ..ApprovalQuery::newest(TenantScope::All, limit) })
         });
-        let each: Vec<_> = (0..8).map(|which| self.store.approval(&self.id(which))).collect();
+        let each: Vec<_> = (0..8).map(|which| self.store.approval(&TenantScope::All, &self.id(which))).collect();
         (self.store.sessions(&self.tenant).unwrap(), journals, format!("{lists:?} {each:?}"))
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalFlaw, ApprovalStanding, ApprovalState};
-use domain::id::TurnId;
+use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::identity::Identity;
-use domain::store::StoreError;
+use domain::store::{StoreError, TenantScope};
 use domain::tool::CallPlace;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
@@ -86,7 +86,7 @@ fn whatever_somebody_writes_there_is_no_leave() {
             // Drawn on below: the seal of an answer to another question.
             let sealed = format!("sealed-{encrypts}");
             store.ask(asked(&sealed), moment(0)).unwrap();
-            store.answer(&sealed, said(true), moment(1)).unwrap();
+            store.answer(&TenantScope::All, &sealed, said(true), moment(1)).unwrap();
             let edits = [
                 ("waits", false, "state = 'approved', answered_by = 'eve'"),
                 ("shown", false, "body = replace(body, 'rm -rf', 'ls')"),
@@ -104,20 +104,20 @@ fn whatever_somebody_writes_there_is_no_leave() {
                 let asked = asked(&id);
                 store.ask(asked.clone(), moment(0)).unwrap();
                 if answered {
-                    store.answer(&id, said(true), moment(1)).unwrap();
+                    store.answer(&TenantScope::All, &id, said(true), moment(1)).unwrap();
                 }
                 place.tell(&format!("UPDATE approvals SET {edit} WHERE id = '{id}'"));
-                let found = store.approval(&id).unwrap().unwrap();
+                let found = store.approval(&TenantScope::All, &id).unwrap().unwrap();
                 assert!(found.is_altered() && found.state_at(moment(2)) == ApprovalState::Void, "{id}");
-                let used = store.use_up(&id, moment(2)).unwrap_err();
+                let used = store.use_up(&DEFAULT_TENANT.into(), &id, moment(2)).unwrap_err();
                 assert!(used.to_string().contains("it is void, not approved"), "{id}: {used}");
-                let answer = store.answer(&id, said(true), moment(2)).unwrap_err();
+                let answer = store.answer(&TenantScope::All, &id, said(true), moment(2)).unwrap_err();
                 assert!(answer.to_string().contains("it is void: "), "{id}: {answer}");
                 let again = Approval { id: format!("again-{id}"), ..asked };
                 let standing = store.ask(again, moment(3)).unwrap();
                 let ApprovalStanding::Waiting(again) = standing else { panic!("{id}: {standing:?}") };
                 assert!(again.again_because.is_some_and(|why| why.contains(&id)), "{id}");
-                assert_eq!(store.approval(&id).unwrap().unwrap().state, ApprovalState::Void, "{id}");
+                assert_eq!(store.approval(&TenantScope::All, &id).unwrap().unwrap().state, ApprovalState::Void, "{id}");
             }
         }
     });
@@ -134,21 +134,27 @@ fn a_question_of_before_seals_waits_on_and_one_that_was_stripped_does_not() {
         // As a version without seals left it.
         migrate_to(&place.url, Path::new("/"), 54).unwrap();
         let store = place.open(true);
-        let state = |id: &str| store.approval(id).unwrap().unwrap().state_at(moment(1));
+        let state = |id: &str| store.approval(&TenantScope::All, id).unwrap().unwrap().state_at(moment(1));
         assert_eq!(state("before"), ApprovalState::Waiting);
-        store.answer("before", said(true), moment(1)).unwrap();
-        store.use_up("before", moment(2)).unwrap();
+        store.answer(&TenantScope::All, "before", said(true), moment(1)).unwrap();
+        store.use_up(&DEFAULT_TENANT.into(), "before", moment(2)).unwrap();
         assert_eq!(state("shown"), ApprovalState::Void, "a version without seals said nothing of places");
 
         store.ask(asked("stripped"), moment(0)).unwrap();
         let body = serde_json::to_string(&bare("stripped")).unwrap().replace('\'', "''");
         place.tell(&format!("UPDATE approvals SET seal = NULL, body = '{body}' WHERE id = 'stripped'"));
-        let found = store.approval("stripped").unwrap().unwrap();
+        let found = store.approval(&TenantScope::All, "stripped").unwrap().unwrap();
         assert_eq!((found.place, found.flaw), (None, Some(ApprovalFlaw::Altered)));
         assert_eq!(state("stripped"), ApprovalState::Void);
-        assert!(store.answer("stripped", said(true), moment(1)).is_err(), "nobody can say yes to it");
+        assert!(
+            store.answer(&TenantScope::All, "stripped", said(true), moment(1)).is_err(),
+            "nobody can say yes to it"
+        );
         drop(store);
-        assert_eq!(place.open(true).approval("stripped").unwrap().unwrap().flaw, Some(ApprovalFlaw::Altered));
+        assert_eq!(
+            place.open(true).approval(&TenantScope::All, "stripped").unwrap().unwrap().flaw,
+            Some(ApprovalFlaw::Altered)
+        );
         let again = Approval { id: "again".into(), ..bare("stripped") };
         let standing = place.open(true).ask(again, moment(3)).unwrap();
         let ApprovalStanding::Waiting(again) = standing else { panic!("{standing:?}") };
@@ -161,10 +167,10 @@ fn a_used_approval_is_not_armed_again() {
     in_both(|place| {
         let store = place.open(true);
         store.ask(asked("once"), moment(0)).unwrap();
-        store.answer("once", said(true), moment(1)).unwrap();
-        store.use_up("once", moment(2)).unwrap();
+        store.answer(&TenantScope::All, "once", said(true), moment(1)).unwrap();
+        store.use_up(&DEFAULT_TENANT.into(), "once", moment(2)).unwrap();
         place.tell("UPDATE approvals SET state = 'approved'");
-        let found = store.approval("once").unwrap().unwrap();
+        let found = store.approval(&TenantScope::All, "once").unwrap().unwrap();
         assert_eq!((found.flaw, found.state_at(moment(3))), (Some(ApprovalFlaw::Unsealed), ApprovalState::Void));
     });
 }
@@ -180,7 +186,7 @@ fn approved_now(place: &Place<'_>, store: &dyn Store, id: &str) -> (Approval, St
     let until = now.checked_add(jiff::SignedDuration::from_hours(24)).unwrap();
     let asked = Approval { asked_at: now, expires_at: until, ..asked(id) };
     store.ask(asked.clone(), now).unwrap();
-    store.answer(id, said(true), now).unwrap();
+    store.answer(&TenantScope::All, id, said(true), now).unwrap();
     (asked, place.ask(&format!("SELECT seal FROM approvals WHERE id = '{id}'")))
 }
 
@@ -190,11 +196,11 @@ fn an_approval_that_was_used_stays_used_whatever_its_row_says() {
         let store = place.open(true);
         let now = jiff::Timestamp::now();
         let (asked, seal) = approved_now(place, &*store, "first");
-        store.use_up("first", now).unwrap();
+        store.use_up(&DEFAULT_TENANT.into(), "first", now).unwrap();
         put_back(place, "first", &seal);
-        let found = store.approval("first").unwrap().unwrap();
+        let found = store.approval(&TenantScope::All, "first").unwrap().unwrap();
         assert_eq!((found.flaw, found.state_at(now)), (Some(ApprovalFlaw::UsedBefore), ApprovalState::Void));
-        let used = store.use_up("first", now).unwrap_err().to_string();
+        let used = store.use_up(&DEFAULT_TENANT.into(), "first", now).unwrap_err().to_string();
         assert!(used.contains("it is void, not approved"), "{used}");
         let again = Approval { id: "again".into(), ..asked };
         let ApprovalStanding::Waiting(again) = store.ask(again, now).unwrap() else { panic!("it must be asked again") };
@@ -215,15 +221,15 @@ fn whoever_takes_the_use_out_of_the_chain_wins_no_second_one() {
             let now = jiff::Timestamp::now();
             let id = format!("taken-{}", edit.len());
             let (_, seal) = approved_now(place, &*store, &id);
-            store.use_up(&id, now).unwrap();
+            store.use_up(&DEFAULT_TENANT.into(), &id, now).unwrap();
             // Something stands behind it: without, the chain is shorter than its anchor knows.
             let (last, _) = approved_now(place, &*store, &format!("last-{}", edit.len()));
-            store.use_up(&last.id, now).unwrap();
+            store.use_up(&DEFAULT_TENANT.into(), &last.id, now).unwrap();
             place.tell(&edit.replace("{id}", &id));
             put_back(place, &id, &seal);
-            let found = store.approval(&id).unwrap().unwrap();
+            let found = store.approval(&TenantScope::All, &id).unwrap().unwrap();
             assert_eq!(found.flaw, Some(ApprovalFlaw::BrokenChain), "{edit}");
-            assert!(store.use_up(&id, now).is_err(), "{edit}");
+            assert!(store.use_up(&DEFAULT_TENANT.into(), &id, now).is_err(), "{edit}");
             // An older signature is not what was written either.
             drop(store);
             place.tell("DELETE FROM audit_log; DELETE FROM audit_checkpoints");
@@ -236,7 +242,7 @@ fn an_answer_is_to_what_was_shown() {
     in_both(|place| {
         let store = place.open(true);
         store.ask(asked("a"), moment(0)).unwrap();
-        let shown = store.approval("a").unwrap().unwrap();
+        let shown = store.approval(&TenantScope::All, "a").unwrap().unwrap();
         for other in [
             Approval { reason: "nothing much".into(), ..shown.clone() },
             Approval { place: None, ..shown.clone() },
@@ -248,7 +254,7 @@ fn an_answer_is_to_what_was_shown() {
         }
         let answered = store.answer_shown(&shown, said(true), moment(1)).unwrap();
         assert_eq!(answered.state, ApprovalState::Approved);
-        assert_eq!(store.approval("a"), Ok(Some(answered)));
+        assert_eq!(store.approval(&TenantScope::All, "a"), Ok(Some(answered)));
     });
 }
 
@@ -258,10 +264,13 @@ fn what_one_key_sealed_holds_when_another_one_came() {
         // Sealed with the key that signs; then one that encrypts is made.
         let store = place.open(false);
         store.ask(asked("a"), moment(0)).unwrap();
-        store.answer("a", said(true), moment(1)).unwrap();
+        store.answer(&TenantScope::All, "a", said(true), moment(1)).unwrap();
         drop(store);
         let store = place.open(true);
-        assert_eq!(store.approval("a").unwrap().unwrap().state_at(moment(2)), ApprovalState::Approved);
-        store.use_up("a", moment(2)).unwrap();
+        assert_eq!(
+            store.approval(&TenantScope::All, "a").unwrap().unwrap().state_at(moment(2)),
+            ApprovalState::Approved
+        );
+        store.use_up(&DEFAULT_TENANT.into(), "a", moment(2)).unwrap();
     });
 }

@@ -1,10 +1,11 @@
 //! A chain that somebody forged, or took the signatures from: nothing of it is signed until a person takes it.
 
+use domain::store::TenantScope;
 use std::collections::BTreeMap;
 
 use domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw};
 use domain::audit::Hash;
-use domain::id::{TenantId, TurnId};
+use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::tool::CallPlace;
 use pintle_store::{AnchorFile, Durability};
@@ -153,13 +154,13 @@ fn a_use_that_somebody_cuts_off_the_chain_is_missed_at_once() {
         let asked = question("once", &who, &call(r#"{"command":"rm -rf build"}"#)).at(CallPlace::in_folder("/work"));
         let asked = Approval { asked_at: now, expires_at: until, ..asked };
         store.ask(asked, now).unwrap();
-        store.answer("once", said(true), now).unwrap();
+        store.answer(&TenantScope::All, "once", said(true), now).unwrap();
         world.tell("CREATE TABLE saved AS SELECT * FROM approvals");
-        store.use_up("once", now).unwrap();
+        store.use_up(&DEFAULT_TENANT.into(), "once", now).unwrap();
         world.tell(&format!("DELETE FROM audit_log WHERE body LIKE '%{APPROVAL_USED}%'"));
         world.tell("UPDATE approvals SET state = 'approved', seal = (SELECT seal FROM saved)");
-        let found = store.approval("once").unwrap().unwrap();
+        let found = store.approval(&TenantScope::All, "once").unwrap().unwrap();
         assert_eq!(found.flaw, Some(ApprovalFlaw::BrokenChain));
-        assert!(store.use_up("once", now).is_err());
+        assert!(store.use_up(&DEFAULT_TENANT.into(), "once", now).is_err());
     });
 }

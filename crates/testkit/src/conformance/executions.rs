@@ -15,7 +15,7 @@ use domain::identity::Identity;
 use domain::json::Object;
 use domain::record::{EventRecord, HookOutcome, NotRun, Record};
 use domain::rule::{Decision, Fallback, HandlerType, Rights, RuleDetails};
-use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordStore, StoreError};
+use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordStore, StoreError, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 
@@ -91,7 +91,7 @@ fn list(store: &dyn EvidenceStore, query: &ExecutionQuery) -> Vec<Execution> {
 }
 
 fn everything() -> ExecutionQuery {
-    ExecutionQuery { limit: usize::MAX, ..ExecutionQuery::default() }
+    ExecutionQuery { limit: usize::MAX, ..ExecutionQuery::of(TenantScope::All) }
 }
 
 fn of_event(store: &dyn EvidenceStore, event: &EventRecord) -> Vec<Execution> {
@@ -147,12 +147,17 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
         let made = Execution::of(&event, &record).expect("it ran");
         let found = found.iter().find(|it| it.dedup_key == made.dedup_key).expect("it is there");
         assert_eq!(found, &kept_form(&Execution { id: found.id.clone(), ..made }));
-        let whole = store.execution(&found.id).expect("it can be read").expect("it is there");
+        let whole = store.execution(&TenantScope::All, &found.id).expect("it can be read").expect("it is there");
         let expected = (!record.again).then(|| detail.as_str().into());
         assert_eq!(whole, Execution { error_detail: expected, ..found.clone() });
+        let own = TenantScope::from(&found.tenant_id);
+        assert_eq!(store.execution(&own, &found.id), Ok(Some(whole)));
+        for foreign in [OTHER_TENANT, "x"] {
+            assert_eq!(store.execution(&TenantScope::One(foreign.into()), &found.id), Ok(None), "{foreign}");
+        }
     }
-    assert_eq!(store.execution(&HookId::fresh().to_string()), Ok(None));
-    assert_eq!(store.execution("no id"), Ok(None));
+    assert_eq!(store.execution(&TenantScope::All, &HookId::fresh().to_string()), Ok(None));
+    assert_eq!(store.execution(&TenantScope::All, "no id"), Ok(None));
 }
 
 fn only_what_ran_in_earnest_is_kept(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
@@ -228,7 +233,7 @@ fn whatever_does_not_fit_does_no_harm(store: &dyn EvidenceStore, make_hook: &Mak
     assert_eq!(of_event(store, &good).len(), 1);
     for nobodys in [
         ExecutionQuery { hook: Some("x".into()), ..everything() },
-        ExecutionQuery { tenant: Some("x".into()), ..everything() },
+        ExecutionQuery { tenant: TenantScope::One("x".into()), ..everything() },
         ExecutionQuery { agent: Some("x".into()), ..everything() },
         ExecutionQuery { limit: 0, ..everything() },
     ] {
@@ -272,7 +277,7 @@ fn pages_of_every_selection_fit_together(store: &dyn EvidenceStore, make_hook: &
     for filters in 0..256_u32 {
         let on = |bit: u32| filters >> bit & 1 == 1;
         let query = ExecutionQuery {
-            tenant: on(0).then(|| some.tenant_id.clone()),
+            tenant: if on(0) { TenantScope::from(&some.tenant_id) } else { TenantScope::All },
             hook: some.hook_id.clone().filter(|_| on(1)),
             name: on(7).then(|| some.hook_name.clone()),
             event: on(2).then_some(some.event),
@@ -290,7 +295,7 @@ fn pages_of_every_selection_fit_together(store: &dyn EvidenceStore, make_hook: &
 }
 
 fn matches(query: &ExecutionQuery, it: &Execution) -> bool {
-    query.tenant.as_ref().is_none_or(|tenant| *tenant == it.tenant_id)
+    query.tenant.has(&it.tenant_id)
         && query.hook.as_ref().is_none_or(|hook| Some(hook) == it.hook_id.as_ref())
         && query.name.as_ref().is_none_or(|name| *name == it.hook_name)
         && query.event.is_none_or(|event| event == it.event)
@@ -324,7 +329,7 @@ fn the_old_are_forgotten_in_batches(store: &dyn EvidenceStore) {
     let made: Vec<Execution> = (0..10).map(make).collect();
     keep_executions(store, made.clone()).expect("they are kept");
     let left = || {
-        let of = |it: &Execution| store.execution(&it.id).expect("it can be read");
+        let of = |it: &Execution| store.execution(&TenantScope::All, &it.id).expect("it can be read");
         let found: Vec<_> = made.iter().filter_map(of).collect();
         (found.len(), found.iter().filter(|it| it.error_detail.is_some()).count())
     };

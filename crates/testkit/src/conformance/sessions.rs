@@ -14,7 +14,7 @@ use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason};
 use domain::store::{
     ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionPatch, SessionQuery, SessionRow,
-    SessionSettings, SessionStore, StoreError,
+    SessionSettings, SessionStore, StoreError, TenantScope,
 };
 use domain::tool::ToolCall;
 use domain::turn::{Fact, MessageSender, WaitingMessage};
@@ -45,6 +45,7 @@ pub fn sessions<S: SessionStore + ApprovalStore + RecordStore + ?Sized>(store: &
     a_deleted_session_is_gone(store);
     a_session_in_use_is_not_deleted(store);
     the_end_of_a_turn_ends_its_questions(store);
+    only_a_turn_that_nobody_works_is_left(store);
 }
 
 /// The session `session` of `tenant`.
@@ -253,7 +254,7 @@ fn a_row_knows_what_a_killed_process_left<S: SessionStore + ApprovalStore + ?Siz
     appended(store, append_of(&key, vec![begun(&next, "again")]));
     let row = row(store, &key);
     assert_eq!((row.turns, row.open_turn, row.waiting), (2, Some(next.to_string()), 0));
-    let question = store.approval("killed-1").expect("it can be read").expect("it is there");
+    let question = store.approval(&TenantScope::All, "killed-1").expect("it can be read").expect("it is there");
     assert_eq!(question.state, ApprovalState::Void, "nobody comes back to a turn that another one followed");
 }
 
@@ -367,7 +368,7 @@ fn ask<S: ApprovalStore + ?Sized>(store: &S, who: &Identity, id: &str) -> String
 }
 
 fn found<S: ApprovalStore + ?Sized>(store: &S, id: &str) -> Option<Approval> {
-    store.approval(id).expect("it can be read")
+    store.approval(&TenantScope::All, id).expect("it can be read")
 }
 
 fn a_deleted_session_is_gone<S: SessionStore + ApprovalStore + ?Sized>(store: &S) {
@@ -435,9 +436,9 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized
     let ids = ["waits", "approved", "refused", "used"].map(|id| ask(store, &who, &format!("end-{id}")));
     let others = [ask(store, &elsewhere, "end-elsewhere"), ask(store, &other_turn, "end-other")];
     for (id, approve) in [(&ids[1], true), (&ids[2], false), (&ids[3], true)] {
-        store.answer(id, said(approve), moment(0)).expect("it waits");
+        store.answer(&TenantScope::All, id, said(approve), moment(0)).expect("it waits");
     }
-    store.use_up(&ids[3], moment(0)).expect("it is approved");
+    store.use_up(&DEFAULT_TENANT.into(), &ids[3], moment(0)).expect("it is approved");
     assert_eq!(row(store, &key).waiting, 2);
     appended(store, append_of(&key, vec![queued("x"), JournalEntry::Closed { cause: ReleaseReason::Waiting }]));
     let states = |ids: &[String]| ids.iter().map(|id| found(store, id).expect("it is kept").state).collect::<Vec<_>>();
@@ -452,8 +453,36 @@ fn the_end_of_a_turn_ends_its_questions<S: SessionStore + ApprovalStore + ?Sized
     assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting]);
     assert_eq!(row(store, &key).waiting, 1);
     let refused = |how: Result<(), StoreError>| matches!(how, Err(StoreError::Conflict(_)));
-    assert!(refused(store.use_up(&ids[1], moment(0))), "leave ends with its turn");
-    assert!(refused(store.answer(&ids[0], said(true), moment(0)).map(drop)));
+    assert!(refused(store.use_up(&DEFAULT_TENANT.into(), &ids[1], moment(0))), "leave ends with its turn");
+    assert!(refused(store.answer(&TenantScope::All, &ids[0], said(true), moment(0)).map(drop)));
     appended(store, append_of(&key, vec![ended()]));
     assert_eq!(states(&others), [ApprovalState::Waiting, ApprovalState::Waiting], "what has not begun cannot end");
+}
+
+/// A turn that somebody works is nobody's to go on with, however quickly it begins and ends.
+fn only_a_turn_that_nobody_works_is_left<S: SessionStore + ?Sized>(store: &S) {
+    let is_busy = |key: &SessionKey| key.session.as_str().starts_with("busy-");
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|worker| scope.spawn(move || turns_of(store, worker))).collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            let left = store.left_turns().expect("it can be read");
+            assert!(!left.iter().any(|turn| is_busy(&turn.key)), "{left:?}");
+        }
+    });
+    let (lost, turn) = (key(DEFAULT_TENANT, "busy-lost"), TurnId::fresh());
+    appended(store, append_of(&lost, vec![begun(&turn, "hello")]));
+    let left = store.left_turns().expect("it can be read").into_iter().find(|turn| turn.key == lost);
+    assert_eq!(left.map(|it| it.turn_id), Some(turn));
+    appended(store, append_of(&lost, vec![ended()]));
+}
+
+/// Works turns, each in a session of its own.
+fn turns_of<S: SessionStore + ?Sized>(store: &S, worker: usize) {
+    for number in 0..25 {
+        let key = key(DEFAULT_TENANT, &format!("busy-{worker}-{number}"));
+        let held = store.hold(&key).expect("nobody has it");
+        appended(store, append_of(&key, vec![begun(&TurnId::fresh(), "hello")]));
+        appended(store, append_of(&key, vec![ended()]));
+        drop(held);
+    }
 }

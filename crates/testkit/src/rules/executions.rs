@@ -1,7 +1,7 @@
 //! The history of the model.
 
 use domain::execution::Execution;
-use domain::store::{Actor, ExecutionQuery, ExecutionStore, OnKept, StoreError};
+use domain::store::{Actor, ExecutionQuery, ExecutionStore, OnKept, StoreError, TenantScope};
 use jiff::Timestamp;
 
 use super::state::RuleState;
@@ -40,7 +40,7 @@ impl ExecutionStore for MemoryRules {
         };
         let wanted = |row: &&Execution| {
             let same = |wanted: &Option<String>, own: &Option<String>| wanted.is_none() || wanted == own;
-            query.tenant.as_ref().is_none_or(|tenant| row.tenant_id == *tenant)
+            query.tenant.has(&row.tenant_id)
                 && query.hook.as_ref().is_none_or(|hook| row.hook_id.as_ref() == Some(hook))
                 && query.name.as_ref().is_none_or(|name| row.hook_name == *name)
                 && query.event.is_none_or(|event| row.event == event)
@@ -57,8 +57,9 @@ impl ExecutionStore for MemoryRules {
         Ok(found.into_iter().take(query.limit).map(brief).collect())
     }
 
-    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
-        Ok(self.rule_state()?.executions.iter().find(|row| row.id == id).cloned())
+    fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError> {
+        let is_it = |row: &&Execution| of.has(&row.tenant_id) && row.id == id;
+        Ok(self.rule_state()?.executions.iter().find(is_it).cloned())
     }
 
     fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {

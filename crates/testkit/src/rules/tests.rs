@@ -7,7 +7,7 @@ use domain::json::{Object, json};
 use domain::rule::{Decision, Fallback, HandlerType, HookScope, Source};
 use domain::store::{
     Actor, AuditStore as _, BudgetChange, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob,
-    OutboxStore as _,
+    OutboxStore as _, TenantScope,
 };
 
 use super::*;
@@ -175,14 +175,14 @@ fn history_is_kept_once_in_order_and_forgotten() {
     let ids = |query: ExecutionQuery| -> Vec<String> {
         store.executions(&query).unwrap().into_iter().map(|row| row.id).collect()
     };
-    let all = ExecutionQuery { limit: 9, ..ExecutionQuery::default() };
+    let all = ExecutionQuery { limit: 9, ..ExecutionQuery::of(TenantScope::All) };
     assert_eq!(ids(all.clone()), ["d", "c", "b", "a"]);
     let after = Some(("1970-01-01T00:00:02Z".to_owned(), "c".to_owned()));
     assert_eq!(ids(ExecutionQuery { after, ..all.clone() }), ["b", "a"]);
     let second = |n| Some(Timestamp::from_second(n).unwrap());
     assert_eq!(ids(ExecutionQuery { since: second(2), until: second(3), limit: 1, ..all.clone() }), ["c"]);
     assert!(store.executions(&all).unwrap().iter().all(|row| row.error_detail.is_none()));
-    assert_eq!(store.execution("b").unwrap().unwrap().error_detail, Some("whole".into()));
+    assert_eq!(store.execution(&TenantScope::All, "b").unwrap().unwrap().error_detail, Some("whole".into()));
     let at = |n| Timestamp::from_second(n).unwrap();
     assert_eq!(store.forget(at(2), at(3), 1).unwrap(), 2, "one row and one detail");
     assert_eq!(store.forget(at(2), at(3), 9).unwrap(), 1);

@@ -1,6 +1,7 @@
 //! Persons who are there: asked at once, answered for from elsewhere, not waited for when the turn ends.
 
 use super::*;
+use domain::store::TenantScope;
 
 #[tokio::test]
 async fn whoever_is_there_is_asked_at_once() {
@@ -46,7 +47,7 @@ async fn an_answer_that_comes_while_a_turn_resumes_is_used_for_its_call() {
     let (store, clock, id) = (machine.store.clone(), machine.clock.clone(), question.id);
     let gate = move |at: &PreToolUse| {
         if at.call.tool == "work" {
-            store.answer(&id, says(true, ""), clock.now()).unwrap();
+            store.answer(&TenantScope::All, &id, says(true, ""), clock.now()).unwrap();
             return Verdict::Ask("is it safe?".into());
         }
         Verdict::Continue

@@ -1,6 +1,7 @@
 //! Questions that sub-agents and owners of tools have to do with, and calls that run beside them.
 
 use super::*;
+use domain::store::TenantScope;
 
 /// An agent that has a sub-agent do the work.
 fn with_helper(machine: &Machine, mode: ApprovalMode, asker: Option<Arc<Says>>) -> TestAgents {
@@ -125,7 +126,7 @@ async fn the_owner_of_a_parked_call_is_asked_once_it_is_approved() {
         waiting(owning(&machine, &log, None).turn(&mut conversation, "go").await)
     };
     assert_eq!((question.tool.as_str(), log.lock().unwrap().len()), ("brought", 0));
-    machine.store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
+    machine.store.answer(&TenantScope::All, &question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
     let mut conversation = machine.open();
     let test_agents = owning(&machine, &log, None);
     let report =
@@ -170,7 +171,7 @@ async fn what_runs_is_finished_before_the_turn_is_left() {
     let (report, ()) = join(test_agents.turn(&mut conversation, "go"), later).await;
     let question = waiting(report);
     assert_eq!((question.tool.as_str(), test_agents.seen.count("tool_exec_end")), ("work", 1));
-    machine.store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
+    machine.store.answer(&TenantScope::All, &question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
     // The file tells the same as the memory of the process.
     drop(conversation);
     let mut conversation = machine.open();

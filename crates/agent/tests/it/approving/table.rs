@@ -1,7 +1,7 @@
 //! The published table of verdict, mode and approver, through the dispatcher that turns use.
 
 use super::*;
-use domain::store::ApprovalQuery;
+use domain::store::{ApprovalQuery, TenantScope};
 
 fn one_call() -> ToolCall {
     ToolCall { id: CallId::from("c1"), tool: "work".into(), raw_tool: "work".into(), arguments: Object::new() }
@@ -32,8 +32,8 @@ async fn cell(came: HooksDecision, mode: ApprovalMode, asker: Option<Arc<Says>>)
         Ok(Clearance::Waiting { .. }) => CallHandling::Parked,
         Ok(other) => panic!("{other:?}"),
         Err(_waiting) => {
-            let question = store.approvals(&ApprovalQuery::waiting(1)).unwrap().remove(0);
-            store.answer(&question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
+            let question = store.approvals(&ApprovalQuery::waiting(TenantScope::All, 1)).unwrap().remove(0);
+            store.answer(&TenantScope::All, &question.id, says(true, ""), jiff::Timestamp::now()).unwrap();
             assert!(matches!(clearing.await, Clearance::Run(..)));
             CallHandling::WaitsHere
         }
@@ -90,15 +90,21 @@ async fn a_question_that_cannot_be_kept_refuses() {
             Err(StoreError::Unavailable("/secret/place is full".into()))
         }
 
-        fn answer(&self, id: &str, _: PersonAnswer, _: jiff::Timestamp) -> Result<Approval, StoreError> {
+        fn answer(
+            &self,
+            _: &TenantScope,
+            id: &str,
+            _: PersonAnswer,
+            _: jiff::Timestamp,
+        ) -> Result<Approval, StoreError> {
             Err(StoreError::NotFound(id.into()))
         }
 
-        fn use_up(&self, id: &str, _: jiff::Timestamp) -> Result<(), StoreError> {
+        fn use_up(&self, _: &TenantId, id: &str, _: jiff::Timestamp) -> Result<(), StoreError> {
             Err(StoreError::NotFound(id.into()))
         }
 
-        fn approval(&self, _: &str) -> Result<Option<Approval>, StoreError> {
+        fn approval(&self, _: &TenantScope, _: &str) -> Result<Option<Approval>, StoreError> {
             Ok(None)
         }
 

@@ -54,9 +54,9 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.changes",
-        "{ hookId?: string, limit?: integer, cursor?: string }",
+        "{ tenantId?: string, hookId?: string, limit?: integer, cursor?: string }",
         "{ changes: HookChange[], nextCursor: string }",
-        "the change log of one hook, also of a deleted one, or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook \
+        "`tenantId` is for owners, who without it see every tenant; the change log of one hook, also of a deleted one, or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook \
          there is one page",
     ),
     method(

@@ -2,6 +2,8 @@
 // Nothing here may throw while it loads: OpenCode would go on without it.
 const PROGRAM = "PROGRAM"
 const ARGUMENTS = ["ARGUMENTS"]
+// The client answers sooner; OpenCode itself would wait for ever.
+const DEADLINE_MS = "DEADLINE"
 
 // Whatever fails is an answer that denies: what a hook throws, OpenCode may pass over.
 async function ask(event, told) {
@@ -11,6 +13,11 @@ async function ask(event, told) {
     const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word))
     return await new Promise((resolve) => {
       const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] })
+      const late = setTimeout(() => {
+        resolve(denied(new Error("it was too late")))
+        child.kill("SIGKILL")
+      }, DEADLINE_MS)
+      late.unref()
       child.on("error", (error) => resolve(denied(error)))
       let said = ""
       child.stdout.setEncoding("utf8")
@@ -18,6 +25,7 @@ async function ask(event, told) {
       child.stdout.on("error", (error) => resolve(denied(error)))
       child.stdin.on("error", () => {})
       child.on("close", () => {
+        clearTimeout(late)
         try {
           resolve(JSON.parse(said))
         } catch {

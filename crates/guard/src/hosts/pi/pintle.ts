@@ -1,6 +1,8 @@
 // Written by `pintle guard install`. Each event asks the client of Pintle's guard; anything but an allow refuses.
 const PROGRAM = "PROGRAM";
 const ARGUMENTS = ["ARGUMENTS"];
+// The client answers sooner; pi itself would wait for ever.
+const DEADLINE_MS: number = "DEADLINE" as any;
 
 // Whatever fails is an answer that denies: what a handler throws, pi may pass over.
 async function ask(event: string, told: () => unknown): Promise<any> {
@@ -10,6 +12,11 @@ async function ask(event: string, told: () => unknown): Promise<any> {
     const words = ARGUMENTS.map((word) => (word === "EVENT" ? event : word));
     return await new Promise((resolve) => {
       const child = spawn(PROGRAM, words, { stdio: ["pipe", "pipe", "ignore"] });
+      const late = setTimeout(() => {
+        resolve(denied(new Error("it was too late")));
+        child.kill("SIGKILL");
+      }, DEADLINE_MS);
+      late.unref();
       child.on("error", (error: unknown) => resolve(denied(error)));
       let said = "";
       child.stdout.setEncoding("utf8");
@@ -17,6 +24,7 @@ async function ask(event: string, told: () => unknown): Promise<any> {
       child.stdout.on("error", (error: unknown) => resolve(denied(error)));
       child.stdin.on("error", () => {});
       child.on("close", () => {
+        clearTimeout(late);
         try {
           resolve(JSON.parse(said));
         } catch {

@@ -50,4 +50,27 @@ pub struct RawGuard {
     /// refused every prompt and call. `shell`, `file_write`, `file_read`, `web`, `mcp`, `subagent` or `other`. Default:
     /// none.
     pub require: Option<Vec<String>>,
+    /// What differs for single agents, by the name that `pintle guard --host` gives them.
+    pub hosts: Option<BTreeMap<String, RawGuardedHost>>,
+}
+
+/// What differs for one coding agent under guard.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawGuardedHost {
+    /// The agent of this configuration that it stands for: its hooks, its `ask` and its approvers count. Default: the one
+    /// that is used where none is named.
+    pub agent: Option<String>,
+    /// How long it waits for a ruling at most, a person's answer included: `500ms`, `8s` or `5m`, at most what its own
+    /// settings give a hook. Default: that.
+    pub deadline: Option<String>,
+    /// What becomes of a call that needs a person: `host`: the agent asks the one who sits before it, where it can; `hold`:
+    /// the call waits for an answer from elsewhere; `deny`: it is refused at once in the name of its approval. Default:
+    /// `host` where the agent says that somebody is there, else `hold`.
+    pub ask: Option<String>,
+    /// The same where nobody sits before it: `hold` (default) or `deny`.
+    pub headless_ask: Option<String>,
+    /// What its hooks say when no daemon can be reached or started: `deny` (default), or `allow`, which lets everything
+    /// run unguarded and unrecorded then. It counts from the next `pintle guard install` on.
+    pub on_daemon_away: Option<String>,
 }

@@ -7,8 +7,10 @@ use globset::GlobMatcher;
 use url::Url;
 
 use crate::config::diagnostic::Diagnostic;
-use crate::config::raw::{RawDoors, RawGuard, RawModelDoor, RawToolDoor};
-use crate::config::{Config, GuardedClass, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig};
+use crate::config::raw::{RawDoors, RawModelDoor, RawToolDoor};
+use crate::config::{
+    Config, GUARDED_HOSTS, GuardedClass, MODEL_DOORS, ModelDoorConfig, TOOL_DOOR_ASK_TIMEOUT, ToolDoorConfig,
+};
 use crate::mcp_names::mcp_glob;
 
 /// The words that `deny` takes.
@@ -44,22 +46,6 @@ pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
     problems
 }
 
-/// Takes over what a file demands of agents under guard.
-pub(super) fn require(config: &mut Config, raw: RawGuard) -> Vec<EntryProblem> {
-    let mut problems = Vec::new();
-    for (at, word) in raw.require.unwrap_or_default().iter().enumerate() {
-        match GuardedClass::of(word) {
-            Some(class) => drop(config.guard_require.insert(class)),
-            None => {
-                let known = GuardedClass::ALL.map(GuardedClass::word);
-                let message = format!("there is no class of tools `{word}`, expected one of {}", known.join(", "));
-                problems.push(EntryProblem::new(&["guard", "require", &at.to_string()], message).meant(word, known));
-            }
-        }
-    }
-    problems
-}
-
 /// Keeps what is wrong with doors and demands: a door is not opened without its bounds, and what is demanded in words that
 /// nobody can read is everything.
 pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
@@ -70,7 +56,13 @@ pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
                 let entry: Vec<&str> = ["doors"].into_iter().chain(steps.take(2)).collect();
                 config.broken.insert(entry.join("."), diagnostic.to_string());
             }
-            Some("guard") => config.guard_require.extend(GuardedClass::ALL),
+            Some("guard") => match (steps.next(), steps.next()) {
+                (Some("hosts"), Some(name)) if GUARDED_HOSTS.contains(&name) => {
+                    config.broken.insert(format!("guard.hosts.{name}"), diagnostic.to_string());
+                }
+                // It may have been meant for any of them.
+                (Some(_) | None, Some(_) | None) => config.guard_require.extend(GuardedClass::ALL),
+            },
             Some(_) | None => {}
         }
     }

@@ -9,7 +9,7 @@ use egress::Allow;
 use rules::builtin::builtins;
 use store::Durability;
 
-use super::{LeftOut, Trusted, doors, gateway};
+use super::{LeftOut, Trusted, doors, gateway, guarded};
 use crate::config::found::{OwnConfig, can_count};
 use crate::config::places::Env;
 use crate::config::raw::{RawAllow, RawJudge, RawRuleAllow, RawRules};
@@ -96,7 +96,7 @@ fn own_settings(config: &mut Config, own: &OwnConfig) -> Vec<EntryProblem> {
     lay_over(&mut config.agent_hooks.background, own.background.clone());
     problems.extend(collector(config, own.telemetry.otlp_endpoint.clone()));
     problems.extend(doors::add(config, own.doors.clone()));
-    problems.extend(doors::require(config, own.guard.clone()));
+    problems.extend(guarded::add(config, own.guard.clone()));
     problems
 }
 

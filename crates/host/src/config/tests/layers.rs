@@ -259,6 +259,20 @@ fn a_door_or_a_demand_that_nobody_can_read_opens_nothing() {
         let config = of(text);
         assert!(config.broken.contains_key(path), "{text}: {:?}", config.broken);
     }
+    for text in [
+        "agent = 3",
+        "agents = 'x'",
+        "ask = 'no'",
+        "headless_ask = 'host'",
+        "deadline = '8'",
+        "on_daemon_away = true",
+        "on_daemon_away = 'yes'",
+    ] {
+        let config = of(&format!("[guard.hosts.claude]\n{text}\n"));
+        assert!(config.broken.contains_key("guard.hosts.claude"), "{text}: {:?}", config.broken);
+        assert!(!config.guard_hosts.get("claude").is_some_and(|host| host.allows_away), "{text}");
+    }
+    assert_eq!(of("[guard.hosts.claud]\nask = 'deny'\n").guard_require.len(), 7);
     for text in ["require = ['shel']", "require = 'shell'", "requires = ['shell']"] {
         assert_eq!(of(&format!("[guard]\n{text}\n")).guard_require.len(), 7, "{text}");
     }

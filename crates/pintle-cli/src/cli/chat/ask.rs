@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::store::ApprovalStore;
+use domain::store::{ApprovalStore, TenantScope};
 use engine::Asker;
 use tokio::sync::{mpsc, oneshot};
 
@@ -73,7 +73,7 @@ impl LineAnswer {
 
 /// What became of a question that is no longer asked here, in words; nothing if the turn that asked it is ending.
 pub(super) async fn became(store: Arc<dyn ApprovalStore>, id: String) -> Option<String> {
-    let found = tokio::task::spawn_blocking(move || store.approval(&id)).await.ok()?.ok()??;
+    let found = tokio::task::spawn_blocking(move || store.approval(&TenantScope::All, &id)).await.ok()?.ok()??;
     let by = found.answered_by.as_deref().map(|by| format!(" by {}", crate::clean::clean(by))).unwrap_or_default();
     match found.state_at(jiff::Timestamp::now()) {
         ApprovalState::Waiting | ApprovalState::Void => None,

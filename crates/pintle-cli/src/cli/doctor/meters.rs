@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::execution::QUEUE_FULL;
 use domain::id::TenantId;
 use domain::rule::{Decision, HandlerType, HookScope};
-use domain::store::{Budget, ExecutionQuery, ExecutionStore, StoreError, StoredRules};
+use domain::store::{Budget, ExecutionQuery, ExecutionStore, StoreError, StoredRules, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 
@@ -75,8 +75,12 @@ fn left(name: &str, budget: &Budget) -> Check {
 /// How many executions found no room, if there are any.
 fn dropped(store: &dyn ExecutionStore, now: Timestamp) -> Result<Option<usize>, StoreError> {
     let since = now.checked_sub(DROPPED_WITHIN).ok();
-    let query =
-        ExecutionQuery { decision: Some(Decision::Error), since, limit: MAX_FAULTS, ..ExecutionQuery::default() };
+    let query = ExecutionQuery {
+        decision: Some(Decision::Error),
+        since,
+        limit: MAX_FAULTS,
+        ..ExecutionQuery::of(TenantScope::All)
+    };
     let faults = store.executions(&query)?;
     let many = faults.iter().filter(|row| row.error.as_deref() == Some(QUEUE_FULL)).count();
     Ok((many > 0).then_some(many))

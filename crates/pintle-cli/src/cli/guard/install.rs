@@ -1,13 +1,14 @@
 //! `pintle guard install` and `uninstall`: our entries in an agent's settings, and nothing else there.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures_util::future::join_all;
 use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
-use guard::settings::{self, EditedFile, KeptFile};
-use guard::{ClientEntry, GuardHost};
-use host::config::Env;
+use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
+use guard::{ClientEntry, GuardHost, in_scope};
+use host::config::{self, Env, GuardedHost, LoadOptions};
 
 use super::changes::{Change, Consent, settle};
 use super::files::{not_edited, read};
@@ -17,7 +18,7 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::accepted::{self, Acceptance, OwnHooks};
 use crate::guard::host_files::{file_of, kept, write_kept};
-use crate::guard::installs::{ONE_ACCOUNT, OwnEntry, hook_program, hosts, moved_by, scope_word};
+use crate::guard::installs::{OwnEntry, for_everybody, hook_program, hosts, moved_by, scope_word};
 use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
 use crate::operator;
@@ -50,6 +51,9 @@ pub struct InstallArgs {
     /// Change it without asking
     #[arg(long)]
     yes: bool,
+    /// Only at these events of the agent, by its own names, with commas between them [default: all that mean something]
+    #[arg(long, value_name = "EVENT", value_delimiter = ',')]
+    events: Option<Vec<String>>,
     /// Although the agent is not there, or is of a version that nobody has tried
     #[arg(long)]
     force: bool,
@@ -102,22 +106,32 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         return Err(CliError::usage("none of the agents that can be guarded is there"));
     }
     let (own, scope) = (OwnEntry::of(&places, &program)?, args.scope());
+    if scope == InstallScope::System {
+        for_the_machine(args)?;
+    }
+    let wishes = wishes(global, &env)?;
     let mut changes = Vec::new();
-    for host in wanted {
+    for host in wanted.into_iter().map(|host| in_scope(host, scope)) {
         if let Some(name) = moved_by(host, &env).filter(|_| scope == InstallScope::User) {
             return Err(CliError::usage(format!(
                 "`{name}` is set, so that {} looks for your settings elsewhere; unset it, or install with --project",
                 host.name
             )));
         }
-        let entry = own.for_host(host);
-        let of_host = files(host, scope, &env)?
-            .into_iter()
-            .map(|(file, event)| installed(host, (&file, event), (&entry, &places)));
-        changes.push((host, of_host.collect::<Result<Vec<_>, _>>()?));
+        known_events(host, args.events.as_deref())?;
+        let allows_away = wishes.get(host.id).is_some_and(|it| it.allows_away);
+        let entry = ClientEntry { allows_away, events: args.events.as_deref(), ..own.for_host(host, scope) };
+        let mut of_host = Vec::new();
+        for (file, event) in files(host, scope, &env)? {
+            if event.is_some_and(|event| !entry.rows(host).any(|row| row.name == event.name)) {
+                continue;
+            }
+            of_host.extend(installed(host, (&file, event), (&entry, &places))?);
+        }
+        changes.push((host, of_host));
     }
     let consent = args.consent();
-    if consent != Consent::DryRun {
+    if consent != Consent::DryRun && scope != InstallScope::System {
         let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
         let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(&env, &flags));
         made.map_err(|error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display())))?;
@@ -131,10 +145,77 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
             terminal::say(&format!("{}  guarded\n", host.id))?;
         }
     }
-    if scope == InstallScope::System {
-        terminal::warn(ONE_ACCOUNT);
+    if scope == InstallScope::User && changes.iter().any(|(host, _)| has_machine(host)) {
+        terminal::note(&format!(
+            "whoever works as you can take these hooks out again; for every account, and for root alone to take out: {}",
+            as_root(args)
+        ));
     }
     Ok(0)
+}
+
+/// Whether `host` has settings of the machine.
+fn has_machine(host: &GuardHost) -> bool {
+    host.config.places.iter().any(|place| place.scope == InstallScope::System)
+}
+
+/// The command that installs for the machine.
+fn as_root(args: &InstallArgs) -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("pintle"));
+    let hosts = clean(&args.host.join(","));
+    format!("sudo {} guard install --host {hosts} --system", clean(&program.display().to_string()))
+}
+
+/// Refuses to install for the machine what is not root's, or by who is not root. A dry run only says so.
+fn for_the_machine(args: &InstallArgs) -> Result<(), CliError> {
+    let why = match for_everybody() {
+        Err(why) => Some((why, None)),
+        Ok(()) if nix::unistd::geteuid().is_root() => None,
+        Ok(()) => Some(("the settings of the machine are root's to change".to_owned(), Some(as_root(args)))),
+    };
+    match why {
+        None => Ok(()),
+        Some((why, hint)) if args.consent() == Consent::DryRun => {
+            terminal::warn(&why);
+            hint.iter().for_each(|hint| terminal::note(hint));
+            Ok(())
+        }
+        Some((why, hint)) => {
+            let error = CliError::usage(why);
+            Err(match hint {
+                Some(hint) => error.hint(hint),
+                None => error,
+            })
+        }
+    }
+}
+
+/// What the person's configuration says of single agents.
+fn wishes(global: &Global, env: &Env) -> Result<BTreeMap<String, GuardedHost>, CliError> {
+    let options =
+        LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
+    match config::load(env, &options) {
+        Ok(loaded) => match loaded.config.broken.iter().find(|(path, _)| path.starts_with("guard.hosts.")) {
+            Some((_, why)) => Err(CliError::usage(why.clone())),
+            None => Ok(loaded.config.guard_hosts),
+        },
+        // The daemon refuses every call then, and says why.
+        Err(_) => Ok(BTreeMap::new()),
+    }
+}
+
+/// Refuses events that `host` does not have, and a list of them where its file has none.
+fn known_events(host: &GuardHost, events: Option<&[String]>) -> Result<(), CliError> {
+    let Some(events) = events else { return Ok(()) };
+    let known: Vec<&str> = settings::installed(host).map(|row| row.name).collect();
+    if let Some(unknown) = events.iter().find(|event| !known.contains(&event.as_str())) {
+        return Err(CliError::usage(format!("{} has no event `{}`", host.name, clean(unknown)))
+            .hint(format!("its events are {}", known.join(", "))));
+    }
+    if settings::is_plugin(host) {
+        return Err(CliError::usage(format!("the plugin of {} stands at all of its events", host.name)));
+    }
+    Ok(())
 }
 
 /// The hosts that `args` mean. Refuses one that is not there, or whose version nobody has tried; of all, those that are
@@ -173,12 +254,16 @@ fn installed(
     host: &'static GuardHost,
     (file, event): (&Path, Option<&'static EventRow>),
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
-) -> Result<Change, CliError> {
+) -> Result<Vec<Change>, CliError> {
     let before = read(file)?;
     let known = kept(places, host.id, file);
+    let beside = settings::theirs_of(file);
     let edited = match event {
         None => settings::install(host, entry, before.as_deref(), known.as_ref()),
-        Some(event) => settings::install_event(host, (entry, event), before.as_deref(), known.as_ref()),
+        Some(event) => {
+            let theirs = Theirs { file: &beside, kept: known.as_ref() };
+            settings::install_event(host, (entry, event), before.as_deref(), theirs)
+        }
     };
     let EditedFile { text, kept, others } = edited.map_err(|why| not_edited(file, &why))?;
     for other in others {
@@ -188,9 +273,20 @@ fn installed(
             host.id
         ));
     }
+    let mut changes = Vec::new();
+    // What somebody else has there is run behind ours, from beside it.
+    if settings::is_wrapping(&text) && !before.as_deref().is_some_and(settings::is_wrapping) {
+        let there = read(&beside)?;
+        if there.is_some() && there != before {
+            return Err(not_edited(&beside, &NotEdited::Taken));
+        }
+        let (host, file, after) = (host.id, beside, before.clone());
+        changes.push(Change { host, file, before: there, after, kept: None, executable: true, shared: false });
+    }
     let (file, shared) = (file.to_owned(), false);
     let (host, executable) = (host.id, event.is_some());
-    Ok(Change { host, file, before, after: Some(text), kept: Some(kept), executable, shared })
+    changes.push(Change { host, file, before, after: Some(text), kept: Some(kept), executable, shared });
+    Ok(changes)
 }
 
 /// Where an installation happens, and what its person agrees to.
@@ -219,7 +315,7 @@ fn accept(
         return Ok(false);
     }
     let (program, hook) = (Path::new(host.id), hook_program().map_err(|error| CliError::failed(error.to_string()))?);
-    let commands = settings::commands(host, &OwnEntry::of(places, &hook)?.for_host(host));
+    let commands = settings::commands(host, &OwnEntry::of(places, &hook)?.for_host(host, scope));
     for change in changes {
         let own = OwnHooks { file: &change.file, commands: &commands };
         let left = |why: String| {
@@ -255,7 +351,7 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
         return mcp_file::uninstall((&env, &places), (file, args.consent()));
     }
     let scope = args.scope();
-    for host in args.wanted()? {
+    for host in args.wanted()?.into_iter().map(|host| in_scope(host, scope)) {
         let files = match files(host, scope, &env) {
             Ok(files) => files,
             // Not every agent has settings of every scope.
@@ -268,7 +364,24 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
             let known = kept(&places, host.id, &file);
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
-            changes.push(Change { host: host.id, file, before, after, kept: None, executable: false, shared: false });
+            // What ours stood before comes back as it is now.
+            let beside = settings::theirs_of(&file);
+            let theirs = match before.as_deref().is_some_and(settings::is_wrapping) {
+                true => read(&beside)?,
+                false => None,
+            };
+            let after = theirs.clone().or(after);
+            let change = |file, before, after| Change {
+                host: host.id,
+                file,
+                before,
+                after,
+                kept: None,
+                executable: false,
+                shared: false,
+            };
+            changes.push(change(file, before, after));
+            changes.extend(theirs.map(|theirs| change(beside, Some(theirs), None)));
         }
         changes.extend(forgotten((host, scope), &env, &places)?);
         let is_new = changes.iter().any(|change| change.before != change.after);
@@ -316,6 +429,9 @@ fn files(
         ConfigForm::Executables { .. } => {
             host.events.iter().filter(|row| row.installed).map(|row| (file.join(row.name), Some(row))).collect()
         }
-        ConfigForm::Json { .. } | ConfigForm::Toml { .. } | ConfigForm::WholeFile { .. } => vec![(file, None)],
+        ConfigForm::Json { .. }
+        | ConfigForm::Toml { .. }
+        | ConfigForm::Requirements { .. }
+        | ConfigForm::WholeFile { .. } => vec![(file, None)],
     })
 }

@@ -19,8 +19,10 @@ use crate::guard::listening::Listening;
 use crate::guard::model_door::{self, OpenDoor};
 use crate::guard::places::GuardPlaces;
 use crate::guard::working::Desk;
+use crate::operator;
 
-/// How long a daemon that a hook started goes on when no hook asks: the next one starts it again.
+/// How long a daemon goes on when no hook asks, where the next one starts it again: through its start file, or through
+/// the socket of a service manager.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// Flags of `guard serve`.
@@ -32,6 +34,10 @@ pub struct ServeArgs {
     /// Where agents ask their model through the door, such as 127.0.0.1:8787; only addresses of this machine
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Let agents change their own settings and Pintle's configuration while this daemon runs, such as for work on an
+    /// installation; each time is in the record
+    #[arg(long, conflicts_with = "by_hook")]
+    allow_self_edit: bool,
     /// A hook started it: it ends when none asks for long
     #[arg(long, hide = true)]
     by_hook: bool,
@@ -54,6 +60,10 @@ pub(super) fn run(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
 
 async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     args.http.map_or(Ok(()), model_door::check)?;
+    if args.allow_self_edit {
+        // Only a person lifts it: who is below an agent would lift it for that.
+        operator::refuse_agents()?;
+    }
     let env = Env::of_process()?;
     let mut stops = Stops::listen(false)?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), args.socket.as_deref())?;
@@ -72,15 +82,23 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         Some(address) => Some(OpenDoor::open(address, folders.clone(), (folder, home.clone())).await?),
         None => None,
     };
-    let desk = Arc::new(Desk::new(folders, places.clone(), (home, moved)));
+    places
+        .mark_self_edit(args.allow_self_edit)
+        .map_err(|error| CliError::failed(format!("{} cannot be written to: {error}", places.folder.display())))?;
+    let desk = Desk::new(folders, places.clone(), (home, moved)).with_self_edit(args.allow_self_edit);
+    let desk = Arc::new(desk);
+    if args.allow_self_edit {
+        terminal::warn("agents may change their own settings while this runs");
+    }
     terminal::note(&format!("guarding at {}", places.socket.display()));
+    let is_started_again = (args.by_hook || listening.is_handed_over) && args.http.is_none();
     let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
     if let Some(door) = &door {
         terminal::note(&format!("model door at http://{}/door", door.address));
     }
     let (looked_after, looked) = (stop.child_token(), desk.clone());
     let served = async {
-        listening.serve(desk, (stop.clone(), args.by_hook.then_some(IDLE))).await;
+        listening.serve(desk, (stop.clone(), is_started_again.then_some(IDLE))).await;
         looked_after.cancel();
     };
     // Both end together, as parts of one task.

@@ -73,6 +73,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     let loaded = config::load(&env, &options);
     let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
+    let unloadable = loaded.err().map(|error| error.to_string());
     let (mut proofs, mut standings) = (proofs(&places), Vec::new());
     for host in hosts {
         standings.push(Standing {
@@ -91,14 +92,29 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         standing.version = Some(version);
     }
     let runs = runs(&places);
+    let daemon = Daemon { places: &places, runs, unloadable };
     let text = match args.json {
-        true => {
-            format!("{:#}\n", json!({"daemon": {"runs": runs, "socket": places.socket}, "hosts": json_of(&standings)}))
-        }
-        false => folded(&shown(&places, runs, &standings), out_columns(), 4),
+        true => format!("{:#}\n", json!({"daemon": daemon.json(), "hosts": json_of(&standings)})),
+        false => folded(&shown(&daemon, &standings), out_columns(), 4),
     };
     terminal::say(&text)?;
-    Ok(if standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+    // Where nothing is installed, nobody is refused.
+    let is_loaded = daemon.unloadable.is_none() || standings.iter().all(|it| it.installed.is_empty());
+    Ok(if is_loaded && standings.iter().all(Standing::is_well) { 0 } else { UNGUARDED })
+}
+
+/// The daemon, and what it would find.
+struct Daemon<'a> {
+    places: &'a GuardPlaces,
+    runs: bool,
+    /// Why the configuration of this folder does not load.
+    unloadable: Option<String>,
+}
+
+impl Daemon<'_> {
+    fn json(&self) -> Value {
+        json!({"runs": self.runs, "socket": self.places.socket, "unloadable": self.unloadable})
+    }
 }
 
 /// Whether a daemon holds the lock of this home.
@@ -143,9 +159,18 @@ fn version_json(version: &HostVersion) -> Value {
     }
 }
 
-fn shown(places: &GuardPlaces, runs: bool, standings: &[Standing]) -> String {
-    let daemon = if runs { "runs" } else { "does not run; the next hook starts it" };
-    let mut text = format!("daemon  {daemon}\n  {DIM}{}{DIM:#}\n", clean(&places.socket.display().to_string()));
+fn shown(daemon: &Daemon<'_>, standings: &[Standing]) -> String {
+    let state = match (daemon.runs, daemon.places.allows_self_edit()) {
+        (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
+        (true, false) => "runs",
+        (false, _) => "does not run; the next hook starts it",
+    };
+    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.places.socket.display().to_string()));
+    if let Some(why) = &daemon.unloadable {
+        let why = clean(why);
+        text +=
+            &format!("  {BAD}refused{BAD:#}    each prompt and call here: the configuration does not load: {why}\n");
+    }
     for standing in standings {
         host(&mut text, standing).expect("a text takes everything that is written to it");
     }
@@ -164,7 +189,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             None => writeln!(text, "  {GOOD}installed{GOOD:#}  {}: {file}", installed.scope)?,
             Some(flaw) => writeln!(text, "  {BAD}broken{BAD:#}     {}: {file}: {}", installed.scope, clean(flaw))?,
         }
-        if let Some(limit) = installed.limit {
+        if let Some(limit) = &installed.limit {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }

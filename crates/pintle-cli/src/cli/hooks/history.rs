@@ -168,6 +168,7 @@ fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
     }
     let when = |flag: &str, text: &Option<String>| text.as_deref().map(|text| when(flag, text, now)).transpose();
     Ok(HistoryQuery {
+        tenant: None,
         hook: None,
         deleted: None,
         event: args.event.as_deref().map(|word| event("--event", word)).transpose()?,

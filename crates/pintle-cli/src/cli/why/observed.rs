@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::execution::Execution;
 use domain::hook::Family;
 use domain::rule::Decision;
-use domain::store::{ExecutionQuery, ExecutionStore, StoredEvent, StoredRecord};
+use domain::store::{ExecutionQuery, ExecutionStore, StoredEvent, StoredRecord, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::{SignedDuration, Timestamp};
 
@@ -29,7 +29,9 @@ pub(super) fn fill(store: &dyn ExecutionStore, events: &mut [StoredEvent]) -> Re
     let since = since.and_then(|at| at.checked_sub(SLACK).ok());
     let mut found: BTreeMap<(String, String), Vec<Execution>> = BTreeMap::new();
     for session in sessions {
-        for row in executions(store, ExecutionQuery { session: Some(session), since, ..ExecutionQuery::default() })? {
+        for row in
+            executions(store, ExecutionQuery { session: Some(session), since, ..ExecutionQuery::of(TenantScope::All) })?
+        {
             found.entry((row.event_id.clone(), row.hook_name.clone())).or_default().push(row);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::approval::ApprovalState;
-use domain::store::{ApprovalQuery, StoredEvent, StoredTurn};
+use domain::store::{ApprovalQuery, StoredEvent, StoredTurn, TenantScope};
 use jiff::Timestamp;
 use store::Store;
 
@@ -20,7 +20,7 @@ impl Questions {
     /// Those that `store` has.
     pub(super) fn of(store: &dyn Store) -> Result<Self, CliError> {
         let now = Timestamp::now();
-        let found = store.approvals(&ApprovalQuery::newest(MAX_WAITING));
+        let found = store.approvals(&ApprovalQuery::newest(TenantScope::All, MAX_WAITING));
         let found = found.map_err(|error| CliError::failed(error.to_string()))?;
         let open = found.into_iter().filter(|approval| match approval.state_at(now) {
             ApprovalState::Waiting | ApprovalState::Approved => true,

@@ -61,11 +61,16 @@ impl Door {
         (door, address.expect("the model door says where it is"))
     }
 
+    /// Which lets agents change their own settings.
+    pub(super) fn with_self_edit(env: TestEnv) -> Self {
+        Self::serving(env, &["--allow-self-edit"]).0
+    }
+
     fn serving(env: TestEnv, more: &[&str]) -> (Self, Option<String>) {
         let mut command = env.command(PINTLE);
         command.args(["guard", "serve"]).args(more).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut door = Self { env, daemon: command.spawn().unwrap() };
-        let has_models = !more.is_empty();
+        let has_models = more.contains(&"--http");
         let stderr = BufReader::new(door.daemon.stderr.take().unwrap());
         let (listens, heard) = mpsc::channel();
         // What it says is read to its end: nobody who is not heard goes on.

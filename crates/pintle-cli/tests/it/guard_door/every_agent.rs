@@ -123,6 +123,9 @@ fn all_agents_that_are_there_are_guarded_at_once() {
     for (id, path, _) in FILES {
         assert!(!file(&env, path).exists(), "{id}");
     }
+    // Nothing is installed that a broken configuration could refuse.
+    env.user_config("no TOML\n");
+    assert_eq!(pintle(&env, &["guard", "status"]).code, Some(0));
     let doctor = pintle(&env, &["guard", "doctor", "--host", "pi"]);
     assert!(doctor.code == Some(5) && doctor.out.contains("nothing is installed"), "{doctor}");
 }
@@ -160,9 +163,16 @@ fn what_was_changed_or_is_not_accepted_guards_nothing() {
         let status = pintle(&env, &["guard", "status", "--host", id]);
         assert_eq!(status.code, Some(0), "{id}: {status}");
     }
+    env.user_config("no TOML\n");
+    let status = pintle(&env, &["guard", "status"]);
+    assert!(status.code == Some(5) && status.out.contains("the configuration does not load"), "{status}");
+    env.user_config("");
     std::fs::remove_file(env.path("home/.cline/hooks/TaskStart")).unwrap();
     let status = pintle(&env, &["guard", "status", "--host", "cline"]);
-    assert!(status.code == Some(5) && status.out.contains("`TaskStart` is not there"), "{status}");
+    assert!(status.code == Some(0) && status.out.contains("it hears nothing of `TaskStart`"), "{status}");
+    std::fs::remove_file(env.path("home/.cline/hooks/UserPromptSubmit")).unwrap();
+    let status = pintle(&env, &["guard", "status", "--host", "cline"]);
+    assert!(status.code == Some(5) && status.out.contains("`UserPromptSubmit` is not there"), "{status}");
     std::fs::remove_file(env.path("home/.codex/config.toml")).unwrap();
     let status = pintle(&env, &["guard", "status", "--host", "codex"]);
     assert!(status.code == Some(5) && status.out.contains("nobody accepted them"), "{status}");

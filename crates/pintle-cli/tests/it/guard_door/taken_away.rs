@@ -180,13 +180,6 @@ fn a_wrapper_that_names_the_client_is_none_of_ours() {
 }
 
 #[test]
-fn whoever_installs_for_the_machine_reads_that_it_guards_one_account() {
-    let env = with_agents();
-    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--system", "--dry-run"]);
-    assert!(seen.code == Some(0) && seen.err.contains("the agents of one account"), "{seen}");
-}
-
-#[test]
 fn an_agent_that_does_not_let_be_held_what_has_to_be_is_refused() {
     let env = with_agents();
     env.user_config("[guard]\nrequire = [\"shell\", \"file_write\"]\n");

@@ -34,6 +34,10 @@ pub(crate) enum Step {
         line: usize,
         address: String,
     },
+    /// A database of PostgreSQL at the address that the page gives to it.
+    Database {
+        shown: String,
+    },
     /// A variable of the reader's shell.
     Variable {
         name: String,
@@ -183,6 +187,9 @@ fn step(line: usize, (head, text): &Comment) -> Option<Step> {
             }
             if let Some(address) = head.strip_prefix("collector ") {
                 return Some(Step::Collector { line, address: address.to_owned() });
+            }
+            if let Some(shown) = head.strip_prefix("database ") {
+                return Some(Step::Database { shown: shown.to_owned() });
             }
             let (shown, command) = head.strip_prefix("id ")?.split_once(" = ")?;
             Some(Step::Id { line, shown: shown.to_owned(), command: command.to_owned() })

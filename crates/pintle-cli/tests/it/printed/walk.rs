@@ -6,6 +6,7 @@ use std::process::Command;
 
 use domain::json::{Value, json};
 use testkit::http::StubAnswer;
+use testkit::postgres;
 
 use super::page::{Block, Commands, Step, Use};
 use super::{root, same};
@@ -57,6 +58,7 @@ pub(crate) struct Walk<'a> {
     variables: Vec<(String, String)>,
     /// What was started for the page, and where the page says so: somebody has to ask it.
     servers: Vec<(usize, Model)>,
+    databases: Vec<postgres::Server>,
     counts: Counts,
     pub(crate) findings: Vec<String>,
 }
@@ -87,6 +89,7 @@ impl<'a> Walk<'a> {
             ids: Vec::new(),
             variables: Vec::new(),
             servers: Vec::new(),
+            databases: Vec::new(),
             folder: HERE.to_owned(),
             counts: Counts::default(),
             findings: Vec::new(),
@@ -125,6 +128,11 @@ impl<'a> Walk<'a> {
             },
             Step::Collector { line, address } => {
                 self.server(*line, address, vec![StubAnswer::new(200, Vec::new()); ANSWERS]);
+            }
+            Step::Database { shown } => {
+                let server = postgres::Server::start();
+                self.ids.push((shown.clone(), server.fresh_database()));
+                self.databases.push(server);
             }
             Step::Variable { name, value } => self.variables.push((name.clone(), value.clone())),
             Step::Id { line, shown, command } => self.id(*line, shown, command),

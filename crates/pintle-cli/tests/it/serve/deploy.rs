@@ -70,6 +70,26 @@ struct Nodes {
     /// Dropped before its database.
     nodes: Vec<Server>,
     _database: postgres::Server,
+    /// What both see of files.
+    _shared: tempfile::TempDir,
+}
+
+/// The configuration that is shipped for two nodes, with what is here in the place of what is there.
+fn shipped(url: &str, work: &Path) -> String {
+    let here = [
+        ("postgres://pintle:change-me@store/pintle", url),
+        ("[gateway]\ntoken_env = \"PINTLE_TOKEN\"", "[gateway]\ntoken_env = 'PINTLE_TEST_TOKEN'\ndrain_delay_s = 0"),
+        (r#"["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]"#, "['127.0.0.1']"),
+        (
+            "kind = \"openai\"\nbase_url = \"http://models.internal:8000/v1\"",
+            "kind = 'scripted'\nscript = 'replies.json'",
+        ),
+        ("\"/work\"", &format!("'{}'", work.display())),
+    ];
+    here.iter().fold(deployed("pintle.toml"), |text, (there, here)| {
+        assert!(text.contains(there), "{there}");
+        text.replace(there, here)
+    })
 }
 
 impl Nodes {
@@ -77,17 +97,16 @@ impl Nodes {
         let database = postgres::Server::start();
         let url = database.fresh_database();
         let reply = r#"{"delay_ms": 150, "text": ["one ", "two ", "three ", "four"], "repeat": true}"#;
+        let shared = tempfile::tempdir().unwrap();
+        let config = shipped(&url, shared.path());
         let node = || {
             let env = TestEnv::new();
             env.write("config/pintle/replies.json", &format!("{{\"replies\": [{reply}]}}"));
-            env.user_config(&format!(
-                "{MODEL}[store]\nurl = '{url}'\n[gateway]\ntoken_env = 'PINTLE_TEST_TOKEN'\ndrain_delay_s = 0\n\
-                 public_url = 'https://pintle.example.org'\ntrusted_proxies = ['127.0.0.1']\n"
-            ));
+            env.user_config(&config);
             let key = "5f0c1e2d3b4a59687786958493a2b1c0dfeeedfc0b1a29384756657483920a1b";
             Server::start_with(env, &[("PINTLE_ENCRYPTION_KEY", key)])
         };
-        Self { nodes: vec![node(), node()], _database: database }
+        Self { nodes: vec![node(), node()], _database: database, _shared: shared }
     }
 
     /// What stands in `deploy/` for two nodes, with the addresses of these.
@@ -104,12 +123,15 @@ port, token = int(sys.argv[1]), sys.argv[2]
 tls = ssl.create_default_context()
 tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
 
+# Nobody may send more than twenty messages a minute.
+user = os.urandom(8).hex()
+
 def opened():
     return tls.wrap_socket(socket.create_connection(('127.0.0.1', port), 20), server_hostname='localhost')
 
 def ask(method, path, body=b'', more=''):
     link = opened()
-    head = f'{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n'
+    head = f'{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nX-Pintle-User: {user}\r\n'
     link.sendall(f'{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n{more}\r\n'.encode() + body)
     pieces = []
     while piece := link.recv(65536):
@@ -133,6 +155,13 @@ pieces = ask('POST', '/v1/chat/completions', body)
 times = [at for at, piece in pieces if b'"content"' in piece]
 assert times[-1] - times[0] > 0.2, f'it came at once: {pieces}'
 print('it streams')
+
+# Neither node is the one of the conversation: balancers send each message wherever they like.
+kept = json.dumps({'model': 'main', 'messages': [{'role': 'user', 'content': 'go'}]}).encode()
+for _ in range(4):
+    pieces = ask('POST', '/v1/chat/completions', kept, 'X-Pintle-Session: kept\r\n')
+    assert status(pieces) == 200, pieces
+print('it keeps a conversation')
 
 link = opened()
 key = base64.b64encode(os.urandom(16)).decode()
@@ -161,7 +190,7 @@ fn seen_behind(port: u16) -> String {
 
 /// Nodes behind a proxy at `port` are one server, and one of them is enough.
 fn nodes_are_one_server(mut nodes: Nodes, port: u16) {
-    let all = "it answers\nit streams\nit upgrades\n";
+    let all = "it answers\nit streams\nit keeps a conversation\nit upgrades\n";
     assert_eq!(seen_behind(port), all);
     drop(nodes.nodes.remove(0));
     for _ in 0..3 {
@@ -203,6 +232,20 @@ fn caddy_makes_one_server_of_two_nodes() {
     caddy.args(["run", "--adapter", "caddyfile", "--config"]).arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
     let _caddy = Running(caddy.spawn().unwrap());
     nodes_are_one_server(nodes, port);
+}
+
+/// What the image is made of is there, and nothing of it is left out on the way to the one who makes it.
+#[test]
+fn the_image_is_made_of_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dockerfile = deployed("Dockerfile");
+    let stage = dockerfile.split("FROM ").find(|stage| stage.contains("AS console")).unwrap();
+    let copied: Vec<&str> = stage.lines().filter_map(|line| line.strip_prefix("COPY ")?.split(' ').next()).collect();
+    assert_eq!(copied, ["clients", "console"]);
+    assert!(copied.iter().all(|path| root.join(path).is_dir()));
+    assert!(dockerfile.contains("COPY --from=console /src/console/dist console/dist\nRUN cargo build"));
+    let ignored = fs::read_to_string(root.join(".dockerignore")).unwrap();
+    assert_eq!(ignored, ".cache\n.git\n**/dist\n**/node_modules\ntarget\n");
 }
 
 /// The libraries that the program loads, and what loads them.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http_client::{Answer, CHAT, MESSAGES, get, post, says, send};
+use super::people::signed_in;
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::env::{BEFORE_TOOL, answering};
 use crate::run::{DONE, GUARD, LISTS, scripted};
@@ -80,6 +81,38 @@ fn live_answers_are_as_described() {
 }
 
 #[test]
+fn signing_in_and_the_pages_answer_as_described() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let bearer = format!("Authorization: Bearer {TOKEN}\n");
+    let document = get(&server, "/openapi.json", "").json();
+    let nobodys = "0".repeat(32);
+    for (path, headers, body, status) in [
+        ("/auth/sign-in", "", json!({ "token": TOKEN }), 200),
+        ("/auth/sign-in", "", json!({ "token": "wrong" }), 401),
+        ("/auth/sign-in", "", json!({}), 400),
+        ("/auth/exchange", "", json!({ "code": nobodys }), 401),
+        ("/auth/exchange", "", json!({ "code": 7 }), 400),
+        ("/auth/switch", &bearer, json!({ "tenant": "default" }), 401),
+        ("/auth/sign-out", &bearer, json!({}), 400),
+    ] {
+        let answer = post(&server, path, headers, &body);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        check(&document, path, "post", &answer);
+    }
+    let session = signed_in(&server, TOKEN);
+    let headers = format!("X-Pintle: {}\nCookie: {}\n", session.key, session.cookie);
+    let out = post(&server, "/auth/sign-out", &headers, &json!({}));
+    assert_eq!(out.status, 200, "{}", out.text());
+    check(&document, "/auth/sign-out", "post", &out);
+    for (path, status) in [("/", 200), ("/assets/none.js", 404), ("/ws", 400)] {
+        let answer = get(&server, path, "");
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        let described = if path.starts_with("/assets/") { "/assets/{name}" } else { path };
+        check(&document, described, "get", &answer);
+    }
+}
+
+#[test]
 fn numbers_are_for_administrators_or_at_an_address_of_their_own() {
     let rest = "[gateway]\ndrain_delay_s = 0\nmetrics_listen = '127.0.0.1:0'\n";
     let mut server = Server::start(scripted(&[LISTS, DONE].join(","), rest));
@@ -91,6 +124,13 @@ fn numbers_are_for_administrators_or_at_an_address_of_their_own() {
     server.address = at;
     let told = get(&server, "/metrics", "");
     assert_eq!(get(&server, "/v1/models", "").status, 404);
+    assert!(told.header("x-request-id").is_some(), "{}", told.head);
+    // Whatever a page of another origin has resolved to this machine, it learns nothing of what goes on here.
+    for (host, origin) in [("evil.example", ""), ("localhost", "Origin: http://evil.example\n")] {
+        let head = format!("GET /metrics HTTP/1.1\nHost: {host}\nConnection: close\n{origin}\n");
+        let refused = server.http(&head);
+        assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("forbidden_origin"), "{refused}");
+    }
     server.address = own;
     let text = told.text();
     assert_eq!(told.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));

@@ -3,7 +3,8 @@
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use super::server::{Server, WITH_TOKEN};
+use super::http_client::{CHAT, MESSAGES, get, post, says};
+use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
 
 const KEY: &str = "agent:main:ws:direct:trip";
@@ -20,6 +21,27 @@ fn turns_that_are_under_way_end_before_the_server_does() {
     assert_eq!((code.as_str(), message.as_str()), ("UNAVAILABLE", "the server is shutting down; retry shortly"));
     assert_eq!(client.answer(&sent)["payload"]["content"], "abc");
     assert_eq!(client.text(), None);
+    assert_eq!(server.ended().0, Some(0));
+}
+
+#[test]
+fn while_turns_end_others_are_told_when_to_come_again() {
+    let mut server = Server::start(scripted(r#"{"delay_ms": 300, "text": ["a", "b", "c"]}"#, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "go", "stream": true }));
+    client.event("agent", |it| it["type"] == "chunk");
+    server.signal(Signal::SIGTERM);
+    client.event("shutdown", |_| true);
+    let token = format!("Authorization: Bearer {TOKEN}\n");
+    for path in [CHAT, MESSAGES] {
+        let late = post(&server, path, &token, &says("too late"));
+        let (status, code, message) = late.refused();
+        assert_eq!((status, code.as_str()), (503, "unavailable"), "{message}");
+        assert_eq!((late.header("retry-after"), late.header("x-should-retry")), (Some("1"), Some("true")));
+    }
+    assert_eq!(get(&server, "/readyz", "").status, 503);
+    assert_eq!(get(&server, "/healthz", "").status, 200);
+    assert_eq!(client.answer(&sent)["payload"]["content"], "abc");
     assert_eq!(server.ended().0, Some(0));
 }
 

@@ -1,6 +1,7 @@
 //! Calls that wait for a person, over HTTP: who waits how long, and who may answer.
 
 use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -8,6 +9,9 @@ use super::http_client::{Answer, CHAT, content, post, says, sent};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
 use crate::env::TestEnv;
 use crate::run::scripted;
+
+/// How long a server may take to look at what waits.
+const LOOKS_SOON: Duration = Duration::from_secs(30);
 
 /// An agent whose every look at a folder waits for a person.
 fn asking(wait_s: u32, more: &str) -> TestEnv {
@@ -116,14 +120,81 @@ fn a_turn_that_was_parked_before_the_start_goes_on_by_itself() {
     for session in [":trip", ":second"] {
         boss.done("approvals.approve", json!({ "id": of(session) }));
     }
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     for _ in 0..2 {
         boss.event("agent", |it| it["type"] == "run.completed" || it["type"] == "run.failed");
     }
-    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     for session in ["trip", "second"] {
         assert_eq!(content(&asks(&server, session)), "All done.");
     }
+}
+
+/// How often `client` was told an event `name` that `wanted` picks, as far as it has heard.
+fn times(client: &Client, name: &str, wanted: impl Fn(&Value) -> bool) -> usize {
+    client.heard.iter().filter(|frame| frame["event"] == name && wanted(&frame["payload"])).count()
+}
+
+#[test]
+fn what_becomes_of_an_approval_is_told_though_nobody_works_its_turn() {
+    let server = Server::start(asking(0, ""));
+    for session in ["wire", "terminal"] {
+        assert_eq!(asks(&server, session).refused().1, "approval_pending");
+    }
+    // Nobody waits in the new process for what was parked in the one before.
+    let server = server.again();
+    let (mut boss, mut anna) = (server.admin("boss"), server.admin("anna"));
+    let listed = boss.done("approvals.list", json!({}));
+    let of = |session: &str| {
+        let all = listed["approvals"].as_array().unwrap();
+        let ends = format!(":{session}");
+        let found = all.iter().find(|it| it["sessionKey"].as_str().unwrap().ends_with(&ends)).unwrap();
+        (found["id"].clone(), found["turn_id"].clone())
+    };
+    let terminal = of("terminal").0;
+    let is_over = |client: &mut Client, turn: &Value| {
+        let ended = |it: &Value| it["runId"] == *turn && it["type"] == "run.completed";
+        client.event("agent", ended);
+    };
+    let (told, state) = ("approvals.decided", ["approved", "used"]);
+    for (session, by) in [("wire", "boss"), ("terminal", "")] {
+        let (id, turn) = of(session);
+        if session == "wire" {
+            boss.done("approvals.approve", json!({ "id": id }));
+        } else {
+            super::people::operator(&server.env, &["approvals", "approve", terminal.as_str().unwrap()]);
+        }
+        for client in [&mut boss, &mut anna] {
+            let decided = client.event(told, |it| it["id"] == id);
+            assert!(state.contains(&decided["state"].as_str().unwrap()), "{session}: {decided}");
+            assert!(by.is_empty() || decided["answered_by"] == by, "{session}: {decided}");
+            let is_it = |it: &Value| it["type"] == "approval.decided" && it["payload"]["approvalId"] == id;
+            let event = client.event("agent", is_it);
+            assert_eq!(event["runId"], turn, "{event}");
+            assert!(state.contains(&event["payload"]["state"].as_str().unwrap()), "{event}");
+            is_over(client, &turn);
+            // Once, whoever noticed it.
+            assert_eq!(times(client, told, |it| it["id"] == id) + times(client, "agent", is_it), 0, "{session}");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_a_terminal_asks_is_told_while_it_waits() {
+    let server = Server::start(asking(0, ""));
+    let mut boss = server.admin("boss");
+    // Whatever it was told of before it listened, it saw in a listing.
+    assert_eq!(boss.done("approvals.list", json!({}))["approvals"], json!([]));
+    // What was asked before the server looked for the first time is no news either.
+    let began = Instant::now();
+    let asked = std::iter::from_fn(|| (began.elapsed() < LOOKS_SOON).then_some(())).find_map(|()| {
+        let parked = server.env.pintle(&["run", "look"]);
+        assert!(parked.err.contains("approv"), "{parked}");
+        boss.done("approvals.list", json!({}));
+        let told = boss.heard.iter().find(|frame| frame["event"] == "approvals.created");
+        told.map(|frame| frame["payload"].clone())
+    });
+    assert_eq!(asked.expect("it is told")["state"], "waiting");
 }
 
 #[test]

@@ -90,6 +90,31 @@ fn a_renewed_certificate_needs_no_restart() {
 }
 
 #[test]
+fn a_check_reads_the_certificate_that_a_start_needs() {
+    let env = scripted(DONE, "[gateway]\ntls = { cert = 'cert.pem', key = 'key.pem' }\n");
+    let check = |what: &str| {
+        let (checked, started) = (env.pintle(&["serve", "--check"]), env.pintle(&["serve", "--listen", "127.0.0.1:0"]));
+        assert_eq!((checked.code, started.code), (Some(2), Some(2)), "{what}: {checked} {started}");
+        assert!(checked.err.contains(&format!("{what}:")) && checked.err.contains("gateway.tls: "), "{checked}");
+        assert!(checked.err.contains("a chain of certificates in PEM"), "{checked}");
+    };
+    check("cert.pem");
+    certificate(&env);
+    env.write("config/pintle/cert.pem", "nothing");
+    check("cert.pem");
+    certificate(&env);
+    std::fs::remove_file(env.path("config/pintle/key.pem")).unwrap();
+    check("key.pem");
+    // A key that belongs to another certificate.
+    certificate(&env);
+    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    env.write("config/pintle/key.pem", &pem("PRIVATE KEY", &other.signing_key.serialize_der()));
+    check("cert.pem");
+    certificate(&env);
+    assert_eq!(env.pintle(&["serve", "--check"]).code, Some(0));
+}
+
+#[test]
 fn while_new_children_shake_hands_turns_go_on_under_the_old_configuration() {
     let replies = [DONE, LISTS, DONE].join(",");
     let mut server = Server::start(scripted(&replies, WITH_TOKEN));
@@ -115,6 +140,17 @@ fn while_new_children_shake_hands_turns_go_on_under_the_old_configuration() {
     anna.done("chat.send", json!({ "message": "two" }));
     anna.done("chat.send", json!({ "message": "three" }));
     assert!(anna.kinds().contains(&"hook.blocked"), "{:?}", anna.kinds());
+}
+
+#[test]
+fn what_a_reload_cannot_change_waits_for_a_restart_and_is_named() {
+    let mut server = Server::start(scripted(DONE, WITH_TOKEN));
+    server.env.user_config(&format!("{MODEL}system = 'be brief'\n{WITH_TOKEN}listen = ['127.0.0.1:1']\n"));
+    server.signal(Signal::SIGHUP);
+    let told = server.until("waits for a restart");
+    assert!(told.contains("the new configuration is in force"), "{told}");
+    assert!(told.contains("waits for a restart: gateway"), "{told}");
+    assert_eq!(server.get("/healthz").0, 200, "it answers where it did");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::http_client::{CHAT, MESSAGES, content, get, post, says, send};
 use super::people::{ACME, People};
 use super::server::{Client, TOKEN, WITH_TOKEN};
 use crate::run::LISTS;
@@ -11,12 +12,15 @@ use crate::run::LISTS;
 /// How many pairs of ids are tried, a foreign and a random one each: two thousand tries.
 const PAIRS: usize = 1000;
 
-/// How often as many again are tried where they seem to be apart: what the machine does else is gone by then, a
-/// difference is not.
+/// How often as many are tried anew where the medians are apart: what else the machine does comes and goes, and a
+/// difference stays. Each round counts by itself.
 const ROUNDS: usize = 4;
 
 /// The most that the two may be apart, as a part of one. Source: the promise of a host with several tenants.
 const APART: f64 = 0.05;
+
+/// The id of no file.
+const NO_MEDIUM: &str = "00000000000000000000000000000000";
 
 /// What there is in a tenant.
 struct Things {
@@ -28,6 +32,7 @@ struct Things {
     member: String,
     run: String,
     console: String,
+    medium: String,
 }
 
 /// Fills a tenant.
@@ -69,14 +74,28 @@ fn things(people: &People, tenant: &str) -> Things {
         member: "only-there".to_owned(),
         run: text(&waiting["runId"]),
         console,
+        medium: medium(people, tenant),
     }
+}
+
+/// Who asks over HTTP.
+fn headers(user: &str, tenant: &str) -> String {
+    format!("Authorization: Bearer {TOKEN}\nX-Pintle-User: {user}\nX-Pintle-Tenant: {tenant}\n")
+}
+
+/// A file of somebody in `tenant`.
+fn medium(people: &People, tenant: &str) -> String {
+    let headers = format!("{}Content-Type: text/plain\n", headers("a-operator", tenant));
+    let kept = send(&people.server, "POST /v1/media", &headers, b"hello");
+    assert_eq!(kept.status, 201, "{}", kept.text());
+    text(&kept.json()["id"])
 }
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is not text")).to_owned()
 }
 
-/// Every way to ask for one thing by its id: the method, its params, and an id that is nowhere.
+/// Every way to ask for one thing by its id over the socket: the method, its params, and the id.
 fn asked(things: &Things, foreign: bool) -> Vec<(&'static str, Value, String)> {
     let nowhere = "0193a5b0-7000-7000-8000-00000000beef";
     let pick = |own: &str, other: &str| if foreign { own.to_owned() } else { other.to_owned() };
@@ -85,6 +104,7 @@ fn asked(things: &Things, foreign: bool) -> Vec<(&'static str, Value, String)> {
     let (run, console) = (pick(&things.run, nowhere), pick(&things.console, nowhere));
     let session = pick(&things.session, "agent:main:ws:a-operator:none");
     let member = pick(&things.member, "nobody-here");
+    let medium = pick(&things.medium, NO_MEDIUM);
     let of = |method, params: Value, id: &str| (method, params, id.to_owned());
     vec![
         of("hooks.get", json!({ "hookId": hook }), &hook),
@@ -93,6 +113,10 @@ fn asked(things: &Things, foreign: bool) -> Vec<(&'static str, Value, String)> {
         of("hooks.reset", json!({ "hookId": hook }), &hook),
         of("hooks.test", json!({ "hookId": hook, "sampleEvent": {} }), &hook),
         of("hooks.history", json!({ "hookId": hook }), &hook),
+        of("hooks.watch", json!({ "on": true, "hookId": hook }), &hook),
+        of("hooks.versions", json!({ "hookId": hook }), &hook),
+        of("hooks.restore", json!({ "hookId": hook, "version": 1 }), &hook),
+        of("hooks.changes", json!({ "hookId": hook }), &hook),
         of("hooks.delete", json!({ "hookId": hook }), &hook),
         of("hooks.execution.get", json!({ "id": execution }), &execution),
         of("sessions.preview", json!({ "key": session }), &session),
@@ -101,7 +125,14 @@ fn asked(things: &Things, foreign: bool) -> Vec<(&'static str, Value, String)> {
         of("chat.inject", json!({ "sessionKey": session, "message": "x" }), &session),
         of("chat.abort", json!({ "sessionKey": session }), &session),
         of("chat.abort", json!({ "runId": run }), &run),
+        of("chat.send", json!({ "sessionKey": session, "message": "x" }), &session),
+        of("chat.send", json!({ "message": "x", "media": [format!("media://{medium}")] }), &medium),
+        of("sessions.patch", json!({ "key": session, "label": "mine" }), &session),
+        of("sessions.reset", json!({ "key": session }), &session),
+        of("sessions.compact", json!({ "key": session }), &session),
         of("sessions.delete", json!({ "key": session }), &session),
+        of("turns.get", json!({ "turnId": run }), &run),
+        of("turns.seen", json!({ "turnId": run, "round": 1 }), &run),
         of("approvals.get", json!({ "id": approval }), &approval),
         of("approvals.approve", json!({ "id": approval }), &approval),
         of("approvals.refuse", json!({ "id": approval }), &approval),
@@ -117,6 +148,22 @@ fn answer(client: &mut Client, (method, params, id): (&str, Value, String)) -> S
     let mut answer = client.call(method, params);
     answer.as_object_mut().unwrap().remove("id");
     answer.to_string().replace(&id, "ID")
+}
+
+/// What a stranger is answered who asks for the file `id` over HTTP, without the id.
+fn over_http(people: &People, id: &str) -> Vec<(u16, String)> {
+    let headers = headers("a-operator", ACME);
+    let reference = format!("media://{id}");
+    let part = json!({ "type": "image_url", "image_url": { "url": reference } });
+    let asks = json!({ "model": "main", "messages": [{ "role": "user", "content": [part] }] });
+    let part = json!({ "type": "image", "source": { "type": "url", "url": reference } });
+    let says = json!({ "model": "main", "max_tokens": 9, "messages": [{ "role": "user", "content": [part] }] });
+    let answers = [
+        get(&people.server, &format!("/v1/media/{id}"), &headers),
+        post(&people.server, CHAT, &headers, &asks),
+        post(&people.server, MESSAGES, &headers, &says),
+    ];
+    answers.map(|answer| (answer.status, answer.text().replace(id, "ID"))).into()
 }
 
 fn people() -> People {
@@ -137,6 +184,18 @@ fn what_is_anothers_is_not_there() {
         let (said, expected) = (answer(&mut stranger, foreign), answer(&mut stranger, random));
         if said != expected {
             wrong.push(format!("{what}: {said}, and of what is nowhere {expected}"));
+        }
+        // Whoever stops or steers what does not run is told that it does not, and a key with the name of another user
+        // is refused for that name, whether there is such a conversation or not.
+        let is_there_not = ["\"NOT_FOUND\"", "\"aborted\":false", "the session is idle", "belongs to another user"];
+        let is_there_not = is_there_not.iter().any(|told| said.contains(told));
+        if !is_there_not {
+            wrong.push(format!("{what}: {said}"));
+        }
+    }
+    for (foreign, random) in over_http(&people, &ours.medium).into_iter().zip(over_http(&people, NO_MEDIUM)) {
+        if foreign != random || foreign.0 != 404 {
+            wrong.push(format!("{foreign:?}, and of what is nowhere {random:?}"));
         }
     }
     assert_eq!(wrong, [""; 0]);
@@ -162,51 +221,107 @@ fn snapshot(people: &People, tenant: &str) -> Vec<Value> {
 }
 
 #[test]
+fn names_that_a_caller_gives_are_their_tenants() {
+    let people = People::start(WITH_TOKEN);
+    // One name in two tenants is two users.
+    let [ours, theirs] = ["default", ACME].map(|tenant| headers("a-operator", tenant));
+    let named = |headers: &str, more: &str, text: &str| {
+        let answer = post(&people.server, CHAT, &format!("{headers}{more}"), &says(text));
+        (content(&answer), answer.header("x-pintle-turn").expect("a turn").to_owned())
+    };
+    let session = "X-Pintle-Session: trip\n";
+    named(&ours, session, "the launch is on Friday");
+    named(&theirs, session, "hello");
+    let said_in = |tenant: &str| {
+        let mut user =
+            people.server.connected(json!({ "token": TOKEN, "user_id": "a-operator", "tenant_hint": tenant }));
+        let listed = user.done("sessions.list", json!({}))["sessions"].clone();
+        let [only] = listed.as_array().unwrap().as_slice() else { panic!("{listed}") };
+        user.done("sessions.preview", json!({ "key": only["key"] }))["messages"].to_string()
+    };
+    assert!(said_in("default").contains("Friday") && !said_in(ACME).contains("Friday"), "{}", said_in(ACME));
+    // A name of a request, in a session of the same name and without one.
+    for more in [session, ""] {
+        let repeat = format!("{more}Idempotency-Key: order-1\n");
+        let first = named(&ours, &repeat, "pay");
+        let other = named(&theirs, &repeat, "pay");
+        assert_ne!(first.1, other.1, "each has a turn of their own");
+        assert_eq!(named(&ours, &repeat, "pay").1, first.1, "and their own again");
+        // Whoever says something else under it is told so in their own tenant only.
+        let says_else = |headers: &str, key: &str| {
+            post(&people.server, CHAT, &format!("{headers}{more}Idempotency-Key: {key}\n"), &says("else")).status
+        };
+        assert_eq!(says_else(&ours, "order-1"), 422);
+        named(&ours, &format!("{more}Idempotency-Key: only-ours\n"), "pay");
+        assert_eq!(says_else(&theirs, "only-ours"), 200);
+    }
+}
+
+/// A way to ask for one thing by its id, and what asks.
+type Try<'a> = (&'static str, Box<dyn FnMut(bool) + 'a>);
+
+#[test]
 fn how_long_it_takes_says_nothing_either() {
     let people = people();
+    people.admin_of("default").done("members.add", json!({ "userId": "only-there", "role": "viewer" }));
     let ours = things(&people, "default");
-    let mut stranger = people.admin_of(ACME);
     let mut apart = Vec::new();
-    for method in ["hooks.get", "sessions.preview", "approvals.get", "api_keys.revoke"] {
+    // One for each kind of id.
+    let methods = [
+        "hooks.get",
+        "hooks.execution.get",
+        "sessions.preview",
+        "chat.history",
+        "approvals.get",
+        "api_keys.revoke",
+        "members.remove",
+        "auth.sessions.revoke",
+        "turns.get",
+    ];
+    let over_the_socket = methods.map(|method| {
+        let mut stranger = people.admin_of(ACME);
         let one = |foreign| asked(&ours, foreign).into_iter().find(|(name, ..)| *name == method).unwrap().1;
         let params = [one(false), one(true)];
-        let mut took = [Vec::new(), Vec::new()];
-        for _ in 0..ROUNDS {
-            try_pairs(&mut stranger, (method, &params), &mut took);
-            if differs(&took) < APART {
-                break;
-            }
+        let asks = move |foreign: bool| {
+            assert_eq!(stranger.refused(method, params[usize::from(foreign)].clone()).0, "NOT_FOUND");
+        };
+        (method, Box::new(asks) as Box<dyn FnMut(bool)>)
+    });
+    let headers = headers("a-admin", ACME);
+    let medium = |foreign: bool| {
+        let id = if foreign { &ours.medium } else { NO_MEDIUM };
+        assert_eq!(get(&people.server, &format!("/v1/media/{id}"), &headers).status, 404);
+    };
+    let media: Try<'_> = ("GET /v1/media/{id}", Box::new(medium));
+    for (name, mut asks) in over_the_socket.into_iter().chain([media]) {
+        let rounds = std::iter::repeat_with(|| round(name, &mut asks)).take(ROUNDS);
+        if rounds.into_iter().all(|differs| differs >= APART) {
+            apart.push(name);
         }
-        let [random, foreign] = [0, 1].map(|of: usize| median(took[of].clone()));
-        println!(
-            "{method}: medians of {} foreign {:.0} µs, random {:.0} µs, {:.1} % apart; in pairs {:.1} % apart",
-            took[0].len(),
-            foreign * 1e6,
-            random * 1e6,
-            (foreign / random - 1.0).abs() * 100.0,
-            differs(&took) * 100.0
-        );
-        apart.push((method, differs(&took)));
     }
-    assert!(apart.iter().all(|(_, apart)| *apart < APART), "{apart:?}");
+    assert_eq!(apart, [""; 0], "whether an id is another tenant's shows in the time");
 }
 
-/// Tries pairs of a random and a foreign id.
-fn try_pairs(stranger: &mut Client, (method, params): (&str, &[Value; 2]), took: &mut [Vec<f64>; 2]) {
+/// How far the medians of foreign and random ids are apart, as a part of one: so many pairs of both.
+fn round(name: &str, asks: &mut dyn FnMut(bool)) -> f64 {
+    let mut took = [Vec::new(), Vec::new()];
     for number in 0..PAIRS {
         // Whoever comes second may find what the first one left; so they take turns.
-        for of in if number % 2 == 0 { [0, 1] } else { [1, 0] } {
+        for foreign in [number % 2 == 0, number % 2 == 1] {
             let since = Instant::now();
-            assert_eq!(stranger.refused(method, params[of].clone()).0, "NOT_FOUND");
-            took[of].push(since.elapsed().as_secs_f64());
+            asks(foreign);
+            took[usize::from(foreign)].push(since.elapsed().as_secs_f64());
         }
     }
-}
-
-/// How far the two are apart in the median of all pairs, as a part of one. What else the machine does comes and goes,
-/// and meets both of a pair; two medians of all are moved by it as they please.
-fn differs([random, foreign]: &[Vec<f64>; 2]) -> f64 {
-    (median(foreign.iter().zip(random).map(|(foreign, random)| foreign / random).collect()) - 1.0).abs()
+    let [random, foreign] = took.map(median);
+    let differs = (foreign / random - 1.0).abs();
+    println!(
+        "{name}: {PAIRS} pairs, medians foreign {:.0} µs, random {:.0} µs, {:.1} % apart",
+        foreign * 1e6,
+        random * 1e6,
+        differs * 100.0
+    );
+    differs
 }
 
 fn median(mut of: Vec<f64>) -> f64 {

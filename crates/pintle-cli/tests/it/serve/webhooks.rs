@@ -205,6 +205,20 @@ fn a_turn_that_fails_is_told_and_what_was_not_sent_survives_the_server() {
 }
 
 #[test]
+fn a_breaker_that_opens_is_told() {
+    let receiver = Receiver::answering(ok(5));
+    let config = format!("max_iterations = 9\n{WITH_TOKEN}{}", receiver.entry(&["breaker.tripped"]));
+    let replies = format!("{}, {DONE}", [LISTS].repeat(5).join(","));
+    let server = Server::start_with(scripted(&replies, &config), &[("HOOK_SECRET", OLD)]);
+    let mut anna = server.admin("anna");
+    let hook = anna.done("hooks.create", shuts())["hookId"].clone();
+    anna.done("chat.send", json!({ "message": "look" }));
+    let told = body(&receiver.told(1)[0]);
+    assert_eq!((&told["type"], &told["data"]["hookId"]), (&json!("breaker.tripped"), &hook), "{told}");
+    assert_eq!(told["data"]["reason"], "5 blocks/timeouts in 60 s", "{told}");
+}
+
+#[test]
 fn a_webhook_without_its_secret_does_not_start() {
     let entry =
         "[[gateway.webhooks]]\nurl = 'https://example.org/x'\nevents = ['turn.failed']\nsecret_env = 'NOT_SET'\n";

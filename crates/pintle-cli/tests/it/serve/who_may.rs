@@ -2,7 +2,11 @@
 //! them without a word here.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::time::Duration;
 
+use gateway::openapi::RouteRow;
 use serde_json::{Value, json};
 
 use super::people::{People, signed_in};
@@ -125,21 +129,34 @@ enum Brings {
     SessionKeyAlone,
     CookieAndKey,
     ApiKey,
+    ViewerKey,
     Token,
     Wrong,
-    NothingThroughAProxy,
+    NothingThrough(&'static str),
 }
 
-const BRINGS: [Brings; 8] = [
-    Brings::Nothing,
-    Brings::CookieAlone,
-    Brings::SessionKeyAlone,
-    Brings::CookieAndKey,
-    Brings::ApiKey,
-    Brings::Token,
-    Brings::Wrong,
-    Brings::NothingThroughAProxy,
+/// The headers that proxies add, each by itself.
+const PROXIES: [&str; 5] = [
+    "Via: 1.1 proxy",
+    "Forwarded: for=203.0.113.1",
+    "X-Forwarded-For: 203.0.113.1",
+    "X-Forwarded-Proto: https",
+    "X-Real-IP: 203.0.113.1",
 ];
+
+fn brings() -> Vec<Brings> {
+    let known = [
+        Brings::Nothing,
+        Brings::CookieAlone,
+        Brings::SessionKeyAlone,
+        Brings::CookieAndKey,
+        Brings::ApiKey,
+        Brings::ViewerKey,
+        Brings::Token,
+        Brings::Wrong,
+    ];
+    known.into_iter().chain(PROXIES.map(Brings::NothingThrough)).collect()
+}
 
 /// Where a page is from that sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,95 +167,162 @@ enum From {
     OtherPage,
     OtherSite,
     OtherHost,
+    /// A person follows a link on a page of others.
+    Link,
 }
 
-const FROM: [From; 6] =
-    [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost];
+const FROM: [From; 7] =
+    [From::NoPage, From::OwnPage, From::AllowedPage, From::OtherPage, From::OtherSite, From::OtherHost, From::Link];
 
-/// The paths that ask who it is, with a body that is none of theirs.
-const PATHS: [(&str, &str); 9] = [
-    ("GET", "/v1/models"),
-    ("GET", "/v1/models/main"),
-    ("GET", "/metrics"),
-    ("GET", "/openapi.json"),
-    ("POST", "/v1/chat/completions"),
-    ("POST", "/v1/messages"),
-    ("POST", "/auth/sign-out"),
-    ("POST", "/auth/switch"),
-    ("GET", "/healthz"),
-];
+/// What comes of a request that whoever sends it may send: what it says is wrong wherever that is possible, so that
+/// nothing is done. A route that is not here fails.
+fn well(route: &RouteRow, brings: Brings) -> u16 {
+    match (route.verb, route.path) {
+        ("GET", "/healthz" | "/readyz" | "/openapi.json" | "/metrics" | "/v1/models" | "/v1/models/{id}") => 200,
+        // There is no such file.
+        ("GET", "/v1/media/{id}" | "/assets/{*name}") => 404,
+        // It asks for no other protocol.
+        ("GET", "/ws") => 400,
+        ("POST", "/v1/chat/completions" | "/v1/messages" | "/auth/exchange" | "/auth/sign-in") => 400,
+        // Of a type that is not taken.
+        ("POST", "/v1/media") => 415,
+        ("POST", "/auth/switch") => 400,
+        ("POST", "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
+        ("POST", "/auth/sign-out") => 400,
+        ("GET", page) if route.least == "nobody" && is_page(page) => 200,
+        _ => panic!("{} {} is served, and nobody says to whom", route.verb, route.path),
+    }
+}
+
+fn is_page(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next().unwrap();
+    let pages = ["", "chat", "approvals", "hooks", "executions", "chain", "turns", "health", "settings"];
+    pages.contains(&first)
+}
 
 /// The status that has to come.
-fn expected(path: &str, brings: Brings, from: From, open: bool) -> u16 {
+fn expected(route: &RouteRow, brings: Brings, from: From, open: bool) -> u16 {
     match from {
-        From::OtherPage | From::OtherSite | From::OtherHost => return 403,
-        From::AllowedPage if path.starts_with("/auth/") => return 403,
-        From::NoPage | From::OwnPage | From::AllowedPage => {}
+        From::OtherHost | From::OtherPage | From::OtherSite => return 403,
+        // A link opens a page, and nothing else.
+        From::Link if route.least != "nobody" || !is_page(route.path) => return 403,
+        From::AllowedPage if route.path.starts_with("/auth/") => return 403,
+        From::NoPage | From::OwnPage | From::AllowedPage | From::Link => {}
     }
-    if path == "/healthz" || path == "/openapi.json" {
-        return 200;
+    if route.least == "nobody" {
+        return well(route, brings);
     }
-    let known = match brings {
-        Brings::Nothing | Brings::CookieAlone => open,
-        Brings::CookieAndKey => from != From::AllowedPage,
-        Brings::ApiKey | Brings::Token => true,
-        Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThroughAProxy => false,
+    // Who it is: their role, if they are known.
+    let role = match brings {
+        Brings::Nothing | Brings::CookieAlone => open.then_some("operator"),
+        Brings::CookieAndKey => (from != From::AllowedPage).then_some("admin"),
+        Brings::ApiKey | Brings::Token => Some("admin"),
+        Brings::ViewerKey => Some("viewer"),
+        Brings::SessionKeyAlone | Brings::Wrong | Brings::NothingThrough(_) => None,
     };
-    match (known, path) {
-        (false, _) => 401,
-        (true, "/metrics") if matches!(brings, Brings::Nothing | Brings::CookieAlone) => 401,
-        (true, "/v1/models" | "/v1/models/main" | "/metrics") => 200,
-        // No key makes an owner.
-        (true, "/auth/switch") => 401,
-        (true, "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
-        // What is said is wrong, and only whoever is known learns of it.
-        (true, _) => 400,
+    let is_anonymous = matches!(brings, Brings::Nothing | Brings::CookieAlone);
+    let may = match (role, route.least) {
+        (None, _) => false,
+        // That it is none is said to whoever is known.
+        (Some(_), "session") => true,
+        (Some(role), least) => rank(role) >= rank(least) && (route.open || !is_anonymous),
+    };
+    if may { well(route, brings) } else { 401 }
+}
+
+/// An address of the route.
+fn address(route: &RouteRow) -> String {
+    let filled = route.path.replace("/v1/models/{id}", "/v1/models/main");
+    filled.replace("{id}", &"0".repeat(32)).replace("{*name}", "none.js").replace("{*rest}", "1")
+}
+
+/// Clients of this machine, each with an address of its own: who fails too often is kept waiting by theirs.
+struct Crowd {
+    runtime: tokio::runtime::Runtime,
+    last: u16,
+}
+
+impl Crowd {
+    fn new() -> Self {
+        Self { runtime: tokio::runtime::Runtime::new().unwrap(), last: 0 }
+    }
+
+    /// The status of what is answered to the next of them.
+    fn status(&mut self, server: &Server, request: &str) -> u16 {
+        self.last += 1;
+        let [high, low] = self.last.to_be_bytes();
+        let (from, to): (SocketAddr, SocketAddr) = (([127, 1, high, low], 0).into(), server.address.parse().unwrap());
+        let connected = self.runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4()?;
+            socket.bind(from)?;
+            socket.connect(to).await?.into_std()
+        });
+        let mut stream = connected.unwrap();
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(request.replace('\n', "\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 }
 
-fn every_path(open: bool) {
+fn every_route(open: bool) {
     let config = format!(
         "[gateway]\nallowed_origins = ['https://chat.example']\nrequests_per_minute = 100000\n{}",
         if open { "" } else { "token_env = 'PINTLE_TEST_TOKEN'\n" }
     );
     let server = Server::start(scripted(DONE, &config));
     let key = People::key(&server, "anna", &["operator.admin"]);
+    let viewer = People::key(&server, "ben", &["operator.read"]);
+    let session = signed_in(&server, &key);
+    let mut crowd = Crowd::new();
     let mut wrong = Vec::new();
-    for (method, path) in PATHS {
-        for brings in BRINGS {
+    for route in gateway::openapi::rows() {
+        for brings in brings() {
             for from in FROM {
-                let session = signed_in(&server, &key);
+                // Whoever signs out has a session to end.
+                let own = (route.path == "/auth/sign-out").then(|| signed_in(&server, &key));
+                let session = own.as_ref().unwrap_or(&session);
                 let headers = match brings {
                     Brings::Nothing => String::new(),
                     Brings::CookieAlone => format!("Cookie: {}\n", session.cookie),
                     Brings::SessionKeyAlone => format!("X-Pintle: {}\n", session.key),
                     Brings::CookieAndKey => format!("Cookie: {}\nX-Pintle: {}\n", session.cookie, session.key),
                     Brings::ApiKey => format!("x-api-key: {key}\n"),
+                    Brings::ViewerKey => format!("x-api-key: {viewer}\n"),
                     Brings::Token if open => continue,
                     Brings::Token => format!("Authorization: Bearer {TOKEN}\n"),
-                    Brings::Wrong => format!("Authorization: Bearer pintle_{}\n", "0".repeat(32)),
-                    Brings::NothingThroughAProxy => "Via: 1.1 proxy\n".to_owned(),
+                    // Nobody guesses it, so nobody who tries it is kept waiting.
+                    Brings::Wrong => format!("Authorization: Bearer pintle_{}\n", uuid::Uuid::new_v4().simple()),
+                    Brings::NothingThrough(header) => format!("{header}\n"),
                 };
                 let (host, page) = match from {
-                    From::NoPage => ("localhost", String::new()),
-                    From::OwnPage => ("localhost", "Origin: http://localhost\n".to_owned()),
-                    From::AllowedPage => ("localhost", "Origin: https://chat.example\n".to_owned()),
-                    From::OtherPage => ("localhost", "Origin: http://evil.example\n".to_owned()),
-                    From::OtherSite => ("localhost", "Sec-Fetch-Site: cross-site\n".to_owned()),
-                    From::OtherHost => ("evil.example", String::new()),
+                    From::NoPage => ("localhost", ""),
+                    From::OwnPage => ("localhost", "Origin: http://localhost\n"),
+                    From::AllowedPage => ("localhost", "Origin: https://chat.example\n"),
+                    From::OtherPage => ("localhost", "Origin: http://evil.example\n"),
+                    From::OtherSite => ("localhost", "Sec-Fetch-Site: cross-site\n"),
+                    From::OtherHost => ("evil.example", ""),
+                    From::Link => (
+                        "localhost",
+                        "Sec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n",
+                    ),
                 };
-                let body = if method == "POST" && path != "/auth/sign-out" { "{\"no such member\":1}" } else { "" };
+                let body = if route.takes && route.path != "/auth/sign-out" { "{\"no such member\":1}" } else { "" };
+                let kind = if route.path == "/v1/media" { "image/svg+xml" } else { "application/json" };
                 let request = format!(
-                    "{method} {path} HTTP/1.1\nHost: {host}\nConnection: close\nContent-Type: application/json\n\
+                    "{} {} HTTP/1.1\nHost: {host}\nConnection: close\nContent-Type: {kind}\n\
                      {headers}{page}Content-Length: {}\n\n{body}",
+                    route.verb,
+                    address(&route),
                     body.len()
                 );
-                let status: u16 = server.http(&request).split(' ').nth(1).unwrap().parse().unwrap();
-                let expected = expected(path, brings, from, open);
-                // Whoever fails too often is told so.
-                let is_it = status == expected || (status, expected) == (429, 401);
-                if !is_it {
-                    wrong.push(format!("{method} {path} with {brings:?} from {from:?}: {status}, expected {expected}"));
+                let status = crowd.status(&server, &request);
+                let expected = expected(&route, brings, from, open);
+                if status != expected {
+                    let (verb, path) = (route.verb, route.path);
+                    wrong.push(format!("{verb} {path} with {brings:?} from {from:?}: {status}, expected {expected}"));
                 }
             }
         }
@@ -247,11 +331,36 @@ fn every_path(open: bool) {
 }
 
 #[test]
-fn every_path_lets_in_who_may_with_a_token() {
-    every_path(false);
+fn every_route_lets_in_who_may_with_a_token() {
+    every_route(false);
 }
 
 #[test]
-fn every_path_lets_in_who_may_without_one() {
-    every_path(true);
+fn every_route_lets_in_who_may_without_one() {
+    every_route(true);
+}
+
+#[test]
+fn what_is_in_no_table_is_not_served() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let token = format!("Authorization: Bearer {TOKEN}\n");
+    for path in ["/x", "/v1", "/v1/", "/v1/embeddings", "/auth", "/auth/x", "/hooks/", "/ws/x", "/debug", "/metrics/x"]
+    {
+        assert_eq!(super::http_client::get(&server, path, &token).status, 404, "{path}");
+    }
+    // Nor by another method than the table has.
+    for route in gateway::openapi::rows() {
+        let other = if route.verb == "GET" { "POST" } else { "GET" };
+        for verb in [other, "PUT", "DELETE", "PATCH"] {
+            let line = format!("{verb} {}", address(&route));
+            let answer = super::http_client::send(&server, &line, &token, b"");
+            assert_eq!(answer.status, 405, "{line}: {}", answer.text());
+            assert_eq!(answer.refused().1, "method_not_allowed", "{line}");
+            assert!(
+                answer.header("allow").is_some_and(|all| all.contains(&route.verb.to_lowercase())),
+                "{}",
+                answer.head
+            );
+        }
+    }
 }

@@ -6,7 +6,7 @@ use domain::checkpoint::ObservedEvent;
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange};
+use domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange, TenantScope};
 use domain::tool::{ToolCall, ToolOutput};
 use egress::Allow;
 use pintle_rules::admin::CallerRole;
@@ -32,7 +32,7 @@ impl Stage {
 
     /// The rows so far, oldest first.
     fn rows(&self) -> Vec<Value> {
-        let query = ExecutionQuery { limit: 100, ..ExecutionQuery::default() };
+        let query = ExecutionQuery { limit: 100, ..ExecutionQuery::of(TenantScope::All) };
         let mut rows = self.store.executions(&query).unwrap();
         rows.reverse();
         rows.iter().map(|row| json!(row.to_json())).collect()

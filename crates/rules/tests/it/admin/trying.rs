@@ -1,7 +1,7 @@
 //! Tests of hooks: the handler runs for real, and nothing stays.
 
 use domain::json::{Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, RuleStore as _};
+use domain::store::{ExecutionQuery, ExecutionStore as _, RuleStore as _, TenantScope};
 use egress::Allow;
 use pintle_rules::admin::{CallerRole, Sample, TestTarget};
 use testkit::http::{HttpStub, StubAnswer};
@@ -16,7 +16,7 @@ async fn test(stage: &Stage, params: Value) -> Value {
 }
 
 fn nothing_is_kept(stage: &Stage) {
-    let query = ExecutionQuery { limit: 10, ..ExecutionQuery::default() };
+    let query = ExecutionQuery { limit: 10, ..ExecutionQuery::of(TenantScope::All) };
     assert_eq!(stage.store.executions(&query).unwrap(), []);
     assert_eq!(stage.store.rules().unwrap().runs, []);
 }

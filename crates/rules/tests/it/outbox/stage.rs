@@ -15,7 +15,7 @@ use domain::record::EventRecord;
 use domain::rule::{Decision, Edition, Fallback, HandlerType, HookScope, Rule, Source};
 use domain::store::{
     Actor, ExecutionQuery, ExecutionStore, OnKept, OutboxJob, OutboxStore as _, RecordQuery, RecordStore, RuleChange,
-    RuleStore as _, StoreError, StoredEvent, Tenant,
+    RuleStore as _, StoreError, StoredEvent, Tenant, TenantScope,
 };
 use egress::{Egress, KeepAlive};
 use engine::evidence::Evidence;
@@ -174,8 +174,8 @@ impl ExecutionStore for Waits {
         self.store.executions(query)
     }
 
-    fn execution(&self, id: &str) -> Result<Option<Execution>, StoreError> {
-        self.store.execution(id)
+    fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError> {
+        self.store.execution(of, id)
     }
 
     fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {
@@ -344,19 +344,7 @@ impl World {
     }
 
     pub(crate) fn rows(&self) -> Vec<Execution> {
-        let query = ExecutionQuery {
-            name: None,
-            tenant: None,
-            hook: None,
-            event: None,
-            decision: None,
-            session: None,
-            agent: None,
-            since: None,
-            until: None,
-            after: None,
-            limit: 10_000,
-        };
+        let query = ExecutionQuery { limit: 10_000, ..ExecutionQuery::of(TenantScope::All) };
         self.store.executions(&query).unwrap()
     }
 

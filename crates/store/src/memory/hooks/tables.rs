@@ -25,6 +25,8 @@ pub(in crate::memory) struct RuleTables {
     /// Oldest first; it outlives the hooks.
     log: VecDeque<LoggedChange>,
     pub(super) accounts: BTreeMap<TenantId, Account>,
+    /// When it was said last of a tenant that little is left.
+    pub(super) warned: BTreeMap<TenantId, Timestamp>,
     pub(super) jobs: BTreeMap<String, OutboxJob>,
 }
 
@@ -56,6 +58,7 @@ impl Default for RuleTables {
             disabled: BTreeSet::new(),
             log: VecDeque::new(),
             accounts: BTreeMap::new(),
+            warned: BTreeMap::new(),
             jobs: BTreeMap::new(),
         }
     }

@@ -93,6 +93,61 @@ fn an_approval_is_given_anywhere_and_a_decided_turn_goes_on_wherever_its_agent_i
 }
 
 #[test]
+fn what_becomes_of_an_approval_is_told_on_every_node_once() {
+    let nodes = Nodes::new();
+    let asks = "ask = ['exec']";
+    let (mut a, b) = (nodes.start_at("a", asks, &nodes.url), nodes.start_at("b", asks, &nodes.url));
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    let is_over = |client: &mut Client, text: &str| {
+        client.event("agent", |it| it["type"] == "run.completed" && it["payload"]["content"] == text);
+    };
+    let times = |client: &Client, name: &str, id: &Value| {
+        client.heard.iter().filter(|frame| frame["event"] == name && frame["payload"]["id"] == *id).count()
+    };
+    // Asked at one node, answered at the other.
+    at_a.ask("chat.send", prompt("run: echo one")).unwrap();
+    let id = at_b.event("approvals.created", |_| true)["id"].clone();
+    assert_eq!(at_a.event("approvals.created", |_| true)["id"], id);
+    at_b.done("approvals.approve", json!({ "id": id }));
+    for client in [&mut at_a, &mut at_b] {
+        let decided = client.event("approvals.decided", |it| it["id"] == id);
+        assert_eq!(decided["answered_by"], "anna", "{decided}");
+        let is_it = |it: &Value| it["type"] == "approval.decided" && it["payload"]["approvalId"] == id;
+        client.event("agent", is_it);
+        is_over(client, "answer run: echo one");
+        assert_eq!(times(client, "approvals.decided", &id) + times(client, "approvals.created", &id), 0);
+    }
+    // The node that asked is gone before anybody answers.
+    at_a.ask("chat.send", prompt("run: echo two")).unwrap();
+    let asked = at_b.event("approvals.created", |_| true);
+    let id = asked["id"].clone();
+    a.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(a.ended().0, Some(0));
+    at_b.done("approvals.approve", json!({ "id": id }));
+    assert_eq!(at_b.event("approvals.decided", |it| it["id"] == id)["state"], "approved");
+    let is_it = |it: &Value| it["type"] == "approval.decided" && it["payload"]["approvalId"] == id;
+    assert_eq!(at_b.event("agent", is_it)["runId"], asked["turn_id"]);
+    is_over(&mut at_b, "answer run: echo two");
+    assert_eq!(times(&at_b, "approvals.decided", &id), 0);
+}
+
+#[test]
+fn a_key_that_is_revoked_at_one_node_is_out_at_the_other_within_a_second() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let mut boss = a.client("boss");
+    let wish = json!({ "name": "ci", "owner": "anna", "scopes": ["operator.write"] });
+    let made = boss.done("api_keys.create", wish);
+    let mut anna = Client::connect_as(&b.address, json!({ "token": made["key"] })).expect("it answers");
+    anna.done("agents.list", json!({}));
+    boss.done("api_keys.revoke", json!({ "id": made["apiKey"]["id"] }));
+    let since = Instant::now();
+    while anna.call("agents.list", json!({})).is_ok_and(|answer| answer["ok"] == true) {
+        assert!(since.elapsed() < Duration::from_secs(1), "it still answers after {:?}", since.elapsed());
+    }
+}
+
+#[test]
 fn a_node_that_differs_takes_no_turns_of_the_agents_that_differ() {
     let nodes = Nodes::new();
     let a = nodes.start("a");
@@ -138,7 +193,7 @@ fn a_session_whose_files_are_on_one_node_stays_there() {
     let say = |text: &str| json!({ "sessionKey": "agent:bound:ws:direct:x", "message": text });
     assert_eq!(at_a.done("chat.send", say("hello"))["content"], "answer hello");
     let refused = at_b.call("chat.send", say("hello")).unwrap();
-    let why = "the files of this session are on the node a: ask that one, or share them and set \
+    let why = "the files of this session are on the node a: ask that one; or share them and set \
                agents.bound.workspace_shared";
     assert_eq!(refused["error"]["message"], why, "{refused}");
     assert_eq!(at_a.done("chat.send", say("again"))["content"], "answer again");

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { isTyped, SKELETONS, skeletonOf } from "./skeletons.ts";
+
+const TOOLS = resolve(import.meta.dirname, "../../../crates/agent/src/tools");
+/** The files of tools that are called otherwise. */
+const FILES: Readonly<Record<string, string>> = { read_file: "read", list_dir: "list", find_files: "find", search_text: "search", write_file: "write", edit_file: "edit", web_fetch: "fetch", spawn: "delegate" };
+
+test("there is an input to begin with for each built-in tool, with the members that it needs", () => {
+  const rows = /const ROWS[^=]*= \[([\s\S]*?)\n\];/.exec(readFileSync(`${TOOLS}.rs`, "utf8"))?.[1] ?? "";
+  const named = [...rows.matchAll(/Row\(\s*(?:"(\w+)"|(\w+))/g)].map(([, text, constant]) => text ?? (constant ?? "").toLowerCase());
+  expect(named.length).toBeGreaterThan(9);
+  expect(new Set([...named, "load_skill"])).toEqual(new Set(Object.keys(SKELETONS)));
+  const there = new Set(readdirSync(TOOLS));
+  for (const [tool, input] of Object.entries(SKELETONS)) {
+    const file = `${FILES[tool] ?? tool}.rs`;
+    expect([file, there.has(file)]).toEqual([file, true]);
+    const source = readFileSync(`${TOOLS}/${file}`, "utf8");
+    // A folder need not be said; everything else is needed.
+    const needed = /"required": \[([^\]]*)\]/.exec(source)?.[1]?.match(/\w+/g) ?? (source.includes('"path": {') ? ["path"] : []);
+    expect([tool, Object.keys(input)]).toEqual([tool, needed]);
+  }
+});
+
+test.each([
+  ["", false],
+  ["{}", false],
+  [skeletonOf("exec"), false],
+  [skeletonOf("nobody"), false],
+  ['{"command": "ls -l"}', true],
+  ["{half", true],
+])("%s: would be missed? %s", (input, is) => {
+  expect(isTyped(input)).toBe(is);
+});
