@@ -194,7 +194,6 @@ impl RuleAdmin {
             event: params.word("event", CheckpointKind::named)?,
             decision: params.word("decision", Decision::named)?,
             fault: params.word("fault", FaultKind::named)?,
-            execution: params.text("executionId", "invalid execution ID")?.map(str::to_owned),
             session: params.text("sessionId", "invalid sessionId")?.map(str::to_owned),
             agent: params.text("agentId", "invalid agentId")?.map(str::to_owned),
             since: params.moment("since")?,
@@ -202,7 +201,10 @@ impl RuleAdmin {
             limit,
             cursor: params.text("cursor", "invalid cursor")?.map(str::to_owned),
         };
-        let page = self.history(by, &query).await?;
+        let page = match params.text("executionId", "invalid execution ID")? {
+            Some(id) => self.history_of_one(by, id).await?,
+            None => self.history(by, &query).await?,
+        };
         Ok(json!({ "executions": page.executions, "nextCursor": page.next_cursor }))
     }
 

@@ -42,8 +42,6 @@ pub struct HistoryQuery {
     pub decision: Option<Decision>,
     /// With which fault.
     pub fault: Option<FaultKind>,
-    /// Only this one, by its id.
-    pub execution: Option<String>,
     /// In the session with this key.
     pub session: Option<String>,
     /// Of which agent: its UUID, or its key.
@@ -81,9 +79,6 @@ impl RuleAdmin {
     /// `invalid cursor`, `invalid agentId`, no such hook; or the store cannot be read.
     pub async fn history(&self, by: &Caller, query: &HistoryQuery) -> Result<ExecutionPage, AdminError> {
         by.at_least(CallerRole::Viewer, "history")?;
-        if let Some(id) = &query.execution {
-            return self.only(by, id).await;
-        }
         let hook = query.hook.as_deref().map(hook_id).transpose()?;
         let agent = query.agent.as_deref().map(|agent| self.agent(&by.tenant, agent)).transpose()?;
         let (hook, deleted) = match hook {
@@ -112,7 +107,8 @@ impl RuleAdmin {
     }
 
     /// The execution `id` as a page of its own, without the detail of its fault; an empty one where `by` sees none.
-    async fn only(&self, by: &Caller, id: &str) -> Result<ExecutionPage, AdminError> {
+    pub(super) async fn history_of_one(&self, by: &Caller, id: &str) -> Result<ExecutionPage, AdminError> {
+        by.at_least(CallerRole::Viewer, "history")?;
         let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
         let (by, scope) = (by.clone(), scope_of(by));
         self.blocking(move |rule_admin| {

@@ -56,8 +56,8 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "hooks.changes",
         "{ tenantId?: string, hookId?: string, limit?: integer, cursor?: string }",
         "{ changes: HookChange[], nextCursor: string }",
-        "`tenantId` is for owners, who without it see every tenant; the change log of one hook, also of a deleted one, or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook \
-         there is one page",
+        "`tenantId` is for owners, who without it see every tenant; the change log of one hook, also of a deleted one, or \
+         of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page",
     ),
     method(
         "hooks.check",

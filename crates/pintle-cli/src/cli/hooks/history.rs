@@ -174,7 +174,6 @@ fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
         event: args.event.as_deref().map(|word| event("--event", word)).transpose()?,
         decision: args.decision.as_deref().map(decision).transpose()?,
         fault: None,
-        execution: None,
         session: args.session.clone(),
         agent: args.agent.clone(),
         since: when("--since", &args.since)?,
