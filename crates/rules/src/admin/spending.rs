@@ -51,8 +51,8 @@ impl RuleAdmin {
         .await
     }
 
-    /// The newest `limit` changes of a hook, also of one that is deleted, newest first. Those that are about other tenants, and the settings of global
-    /// hooks, are for owners.
+    /// The newest `limit` changes of a hook, also of one that is deleted, newest first. Those that are about other
+    /// tenants, and the settings of global hooks, are for owners.
     ///
     /// # Errors
     /// There is no such hook; or the store cannot be read.
