@@ -244,7 +244,7 @@ mod tests {
             "reason": "", "asked_at": "2026-11-25T00:00:00Z", "expires_at": "2026-11-26T00:00:00Z", "state": "waiting",
         }))
         .unwrap();
-        let named = |named: &[&str]| Some(named.iter().map(|name| (*name).to_owned()).collect());
+        let named = |named: &[&str]| Some(named.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>());
         for (named, other_than_asker, who, you) in [
             (None, false, &anna, true),
             (None, true, &anna, false),

@@ -280,6 +280,8 @@ async fn whoever_switches_off_by_a_change_may_say_why_and_a_reason_for_anything_
     assert!(refused.contains("these updates do not switch it off"), "{refused}");
     let own = stage.no(&admin, "hooks.update", update(json!({"enabled": false}), "breaker")).await;
     assert!(own.contains("is a word that Pintle itself uses"), "{own}");
+    let long = stage.no(&admin, "hooks.update", update(json!({"enabled": false}), &"x".repeat(33))).await;
+    assert!(long.contains("32 characters at most"), "{long}");
     assert_eq!(stage.get(&admin, &id).await["version"], 1);
     stage.ok(&admin, "hooks.update", update(json!({"enabled": false}), "it blocks too much")).await;
     assert_eq!(stage.get(&admin, &id).await["disabled_reason"], "it blocks too much");
