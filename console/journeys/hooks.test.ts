@@ -102,11 +102,12 @@ test("what is on is switched off in one place, for a reason, and a form cannot d
   // Whoever asks the server without a reason is taken, as the published frame has none, and the log says so.
   const tell = (method: string, params: object) => ask(page, "anna", method, { hookId: id, ...params });
   expect((await tell("hooks.update", { updates: { enabled: false } })).ok).toBe(true);
+  expect((await tell("hooks.update", { updates: { priority: 3 }, reason: "why not" })).error?.message).toContain("these updates do not switch it off");
   await page.getByRole("tab", { name: "Overview" }).click();
   const log = page.getByRole("list", { name: "Change log" });
   await log.getByText("No reason was given.").waitFor();
   expect((await tell("hooks.toggle", { enabled: true })).ok).toBe(true);
-  expect((await tell("hooks.toggle", { enabled: false, reason: "a test of it" })).ok).toBe(true);
+  expect((await tell("hooks.update", { updates: { enabled: false }, reason: "a test of it" })).ok).toBe(true);
   await log.getByText("Because: a test of it").waitFor();
   await page.getByText("Off because: a test of it").waitFor();
   // A version has an address, which opens at it, for somebody else too.

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { DONE, Gateway, LISTS, type Reply, Rig, rule, say, scripted, signedIn } from "./rig.ts";
+import { en } from "../src/words/en.ts";
 import { go } from "./people.ts";
 import { withSkill } from "./worlds.ts";
 
@@ -118,6 +119,40 @@ test("the chain has all families in running order, for an event that is made up 
   await at("pre_tool_use").getByText("looks").waitFor();
   await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: continue");
   expect(page.url()).toContain("row=");
+});
+
+test("the text of a skill stands in the conversation where the model read it, marked as the skill's", async () => {
+  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: 'skills = ["careful"]\n', files: withSkill("Mind what you saw.", ["list_dir"]) });
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  await say(page, "look around");
+  const note = page.locator("[data-kind=note]");
+  await expect.poll(() => note.allInnerTexts()).toEqual([expect.stringMatching(/^Text of skill careful\s+Mind what you saw\.$/)]);
+  const order = await page.locator("[data-kind]").evaluateAll((all) => all.map((one) => one.getAttribute("data-kind")));
+  expect(order.filter((kind) => kind !== null)).toEqual(["asked", "call", "note", "answer"]);
+});
+
+test("the turn of a sub-agent stands below the call that it works for, with its own calls and hooks", async () => {
+  const hands: Reply = { tool_calls: [{ name: "delegate", arguments: { agent: "scout", task: "look into it" } }] };
+  gateway = await Gateway.start({
+    replies: [hands, LISTS, { text: "I looked." }, DONE],
+    agent: 'tools = ["list_dir", "delegate"]\n\n[agents.scout]\nmodel = "scripted/test"\ndescription = "Looks into things."\ntools = ["list_dir"]\n',
+  });
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  await rule(page, scripted("no-lists", "^list_dir$", { decision: "block", reason: "nobody looks" }));
+  await say(page, "find it out");
+  await openedTurn(page);
+  const rows = page.getByRole("treeitem");
+  const level = async (text: string | RegExp): Promise<number> => Number(await rows.filter({ hasText: text }).first().getAttribute("aria-level"));
+  await rows.filter({ hasText: en.turns.child("scout") }).first().waitFor();
+  const levels = [await level("delegate"), await level(en.turns.child("scout")), await level("list_dir"), await level("no-lists")];
+  expect(levels).toEqual([...levels].sort((one, two) => one - two));
+  expect(new Set(levels).size).toBe(levels.length);
+  expect(await chosen(page, "no-lists")).toContain("nobody looks");
+  // Its own turn, and the way back to the one that it works for.
+  await page.getByRole("link", { name: "Turns", exact: true }).first().click();
+  await page.locator("[data-row]").filter({ hasText: "look into it" }).click();
+  await page.getByRole("link", { name: "Turn of the agent above" }).click();
+  await rows.filter({ hasText: "delegate" }).first().waitFor();
 });
 
 test("an approval shows a command as a shell reads it, and a change of a file side by side", async () => {

@@ -52,6 +52,8 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   await row(page, "nightly build").getByRole("button", { name: "Revoke nightly build" }).click();
   const sure = page.getByRole("dialog");
   await expect.poll(() => sure.innerText()).toContain("are refused within a second");
+  await expect.poll(() => sure.getByRole("button", { name: "Revoke" }).isDisabled()).toBe(true);
+  await sure.getByLabel("Reason").fill("it was in a log");
   await sure.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("There is no API key in use").waitFor();
   expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
@@ -95,6 +97,7 @@ test("a member is added, made less, shut out, let in and removed, and each says 
   expect((await ask(page, "carl", "chat.send", { message: "x" })).error?.message).toContain("requires operator role");
   await page.getByRole("button", { name: "Shut out carl" }).click();
   await expect.poll(() => sure.innerText()).toContain("stop working within a second");
+  await sure.getByLabel("Reason").fill("on leave");
   await sure.getByRole("button", { name: "Shut out" }).click();
   await row(page, "carl").getByText("shut out").waitFor();
   expect((await ask(page, "carl", "agents.list", {})).error?.code).toBe("TENANT_ACCESS_REVOKED");
@@ -102,6 +105,7 @@ test("a member is added, made less, shut out, let in and removed, and each says 
   await row(page, "carl").getByText("let in").waitFor();
   await page.getByRole("button", { name: "Remove carl" }).click();
   await expect.poll(() => sure.innerText()).toContain("API keys and sessions end with it");
+  await sure.getByLabel("Reason").fill("he left");
   await sure.getByRole("button", { name: "Remove" }).click();
   await row(page, "carl").waitFor({ state: "detached" });
   await context.close();
@@ -145,6 +149,7 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await page.getByRole("button", { name: "Close Acme" }).click();
   const sure = page.getByRole("dialog");
   await expect.poll(() => sure.innerText()).toContain("Nothing of it is deleted");
+  await sure.getByLabel("Reason").fill("the contract ended");
   await sure.getByRole("button", { name: "Close" }).click();
   await row(page, "acme").getByText("closed").waitFor();
   expect((await ask(page, "system", "agents.list", {}, TOKEN, "acme")).error?.code).toBe("TENANT_ACCESS_REVOKED");

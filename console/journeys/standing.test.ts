@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { go } from "./people.ts";
-import { DONE, Gateway, LISTS, Rig, signedIn } from "./rig.ts";
+import { ask, done, go } from "./people.ts";
+import { DONE, Gateway, LISTS, Rig, rule, say, scripted, signedIn } from "./rig.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -10,7 +10,11 @@ let page: Page;
 
 beforeAll(async () => {
   rig = await Rig.start();
-  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: "ask = ['list_dir']\n" });
+  gateway = await Gateway.start({
+    replies: [LISTS, DONE, LISTS, DONE],
+    agent: "ask = ['list_dir']\napprovers = ['system']\n",
+    env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) },
+  });
   page = await signedIn(await rig.person(), gateway, "/hooks", "system");
 });
 afterAll(async () => {
@@ -19,6 +23,9 @@ afterAll(async () => {
   expect(rig.complaints).toEqual([]);
 });
 
+const tile = (name: RegExp) => page.getByTestId("tiles").getByRole("link", { name });
+const numberOf = async (name: RegExp): Promise<number> => Number((await tile(name).innerText()).split(/\s/)[0]);
+
 test("with nothing but what is shipped the page of hooks teaches how to begin", async () => {
   await page.getByText("No hook guards this tenant yet").waitFor();
   await page.getByText("pintle hooks add --starter").waitFor();
@@ -26,17 +33,50 @@ test("with nothing but what is shipped the page of hooks teaches how to begin", 
   await page.getByText("pii-redactor").first().waitFor();
 });
 
-test("an approval says where the call would run, and leads to its row of the turn", async () => {
-  await go(page, "/chat");
-  await page.getByRole("button", { name: "New" }).click();
-  await page.getByLabel("Message").fill("look around");
-  await page.getByRole("button", { name: "Send" }).click();
-  await page.getByRole("link", { name: "Open the approval" }).first().click();
-  await page.getByTestId("place").getByText("Workspace").waitFor();
-  await page.getByTestId("place").getByText("/").first().waitFor();
-  await page.getByRole("link", { name: "Open the turn" }).click();
-  await page.getByTestId("detail").getByRole("heading", { name: /list_dir/ }).waitFor();
-  expect(page.url()).toContain("call=");
+test("a rule that never answered is not armed, and each number leads to those that it counts", async () => {
+  const guard = await rule(page, scripted("guard", "^exec$", { decision: "block" }), "system");
+  // A rule of another tenant counts there, and not here.
+  await done(page, "system", "tenants.create", { slug: "acme" });
+  expect((await ask(page, "system", "hooks.create", scripted("theirs", "^exec$", { decision: "block" }), undefined, "acme")).ok).toBe(true);
+  await go(page, "/");
+  await expect.poll(() => numberOf(/unproven/)).toBe(1);
+  const armed = await numberOf(/armed/);
+  await tile(/unproven/).click();
+  await page.getByRole("link", { name: "guard", exact: true }).waitFor();
+  await expect.poll(() => page.locator("tbody [data-row]").allInnerTexts()).toEqual(["guard"]);
+  await page.getByText("it has not answered anything yet").first().waitFor();
+  // A test of it as it stands proves it.
+  expect((await ask(page, "system", "hooks.test", { hookId: guard, sampleEvent: { toolName: "exec", toolInput: {} } })).ok).toBe(true);
+  await go(page, "/");
+  await expect.poll(() => numberOf(/armed/)).toBe(armed + 1);
+  await expect.poll(() => numberOf(/unproven/)).toBe(0);
+  await tile(/armed/).click();
+  await page.getByRole("link", { name: "guard", exact: true }).waitFor();
+  // A change has to be proven anew.
+  await done(page, "system", "hooks.update", { hookId: guard, updates: { priority: 2 } });
+  await go(page, `/hooks/${guard}`);
+  await page.getByText("on, unproven").waitFor();
+});
+
+test("an approval says who may answer, where the call would run, and leads to its row of the turn", async () => {
+  await done(page, "system", "members.add", { userId: "ben", role: "operator" });
+  const ben = await signedIn(await rig.person(), gateway, "/chat", "ben");
+  await ben.getByRole("button", { name: "New" }).click();
+  await ben.getByLabel("Message").fill("look around");
+  await ben.getByRole("button", { name: "Send" }).click();
+  await ben.getByRole("link", { name: "Open the approval" }).first().click();
+  await expect.poll(() => ben.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system. You cannot answer it.");
+  await ben.getByTestId("place").getByText("Workspace").waitFor();
+  await ben.getByTestId("place").getByText("/").first().waitFor();
+  await expect.poll(() => ben.getByRole("button", { name: "Approve once" }).count()).toBe(0);
+  await ben.getByRole("link", { name: "Open the turn" }).click();
+  await ben.getByTestId("detail").getByRole("heading", { name: /list_dir/ }).waitFor();
+  expect(ben.url()).toContain("call=");
+  await go(page, "/approvals");
+  await page.locator("[data-row]").first().click();
+  await expect.poll(() => page.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system.");
+  await page.getByRole("button", { name: "Approve once" }).click();
+  await page.getByText("by system").waitFor();
 });
 
 test("each number of the overview leads to its list, and the budget to where it is", async () => {
@@ -47,4 +87,12 @@ test("each number of the overview leads to its list, and the budget to where it 
   await page.getByRole("link", { name: /^asked \d/ }).click();
   await page.getByRole("heading", { name: "Turns" }).waitFor();
   expect(page.url()).toMatch(/decision=asked.*span=day|span=day.*decision=asked/);
+});
+
+test("a breaker that fills says how full it is", async () => {
+  await rule(page, scripted("often", "^list_dir$", { decision: "block", reason: "no" }, { priority: 90 }), "system");
+  await say(page, "look again");
+  await go(page, "/health");
+  await page.getByTestId("filling").getByText("1 of 5 within 60 s: with 5 it opens").waitFor();
+  await page.getByTestId("filling").getByRole("link", { name: "often" }).waitFor();
 });

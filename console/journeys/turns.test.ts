@@ -151,11 +151,14 @@ test("the overview says what stands well, and each number leads to its list", as
   // Live, and in its place.
   const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
   await rule(other, scripted("unsure", "^list_dir$", { decision: "ask", reason: "who knows" }));
-  // A row that comes while somebody reads waits until they want it.
-  await page.getByRole("button", { name: "Show 1 new" }).waitFor();
+  // A row that comes while somebody reads waits until they want it: of the rule that nobody asked yet, and of its change.
+  const more = page.getByRole("button", { name: "Show 1 new" });
+  await expect.poll(() => more.count(), { timeout: 15_000 }).toBe(2);
   expect(await page.getByText("unsure").count()).toBe(0);
-  await page.getByRole("button", { name: "Show 1 new" }).click();
-  await page.getByText("unsure").waitFor({ timeout: 15_000 });
+  await more.first().click();
+  await expect.poll(() => more.count()).toBe(1);
+  await more.click();
+  await expect.poll(() => page.getByText("unsure").count()).toBe(2);
   expect(await tiles.boundingBox()).toEqual(before);
   await tiles.getByRole("link", { name: /blocked/ }).click();
   await page.getByRole("heading", { name: "Turns" }).waitFor();

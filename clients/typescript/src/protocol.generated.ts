@@ -27,6 +27,8 @@ export type Fallback = "block" | "allow";
 
 export type BreakerPolicy = "all" | "faults" | "off";
 
+export type FaultWord = "cannot_start" | "timed_out" | "killed" | "bad_exit" | "unreadable" | "too_large" | "protocol_error" | "panicked" | "cancelled" | "condition_failed" | "unavailable";
+
 export type Decision = "allow" | "block" | "ask" | "error" | "timeout";
 
 export type ErrorCode = "INVALID_REQUEST" | "UNAVAILABLE" | "NOT_LINKED" | "NOT_PAIRED" | "AGENT_TIMEOUT" | "UNAUTHORIZED" | "NOT_FOUND" | "ALREADY_EXISTS" | "RESOURCE_EXHAUSTED" | "FAILED_PRECONDITION" | "INTERNAL" | "TENANT_ACCESS_REVOKED" | "NOT_IMPLEMENTED";
@@ -98,6 +100,8 @@ export type ShownMessage = {
   readonly tool_call_id?: string;
   readonly media?: readonly string[];
   readonly origin?: string;
+  readonly skill?: string;
+  readonly turn_id?: string;
   readonly created_at?: string;
 };
 
@@ -154,6 +158,8 @@ export type Approval = {
   readonly answered_by?: string;
   readonly note?: string;
   readonly sessionKey?: string;
+  readonly subAgent: boolean;
+  readonly approvers: Approvers;
   readonly shell?: ShellFacts;
 };
 
@@ -598,6 +604,13 @@ export type McpServerHealth = {
 };
 
 /** A circuit breaker that is open; `tenants` counts those for whom a global one is, for owners. */
+export type Approvers = {
+  readonly named: readonly string[] | null;
+  readonly otherThanAsker: boolean;
+  readonly asker: string | null;
+  readonly you: boolean;
+};
+
 export type BreakerHealth = {
   readonly hookId: string;
   readonly name: string;
@@ -605,6 +618,9 @@ export type BreakerHealth = {
   readonly onTrip: Fallback;
   readonly trippedAt: string | null;
   readonly tenants: number;
+  readonly counted: number;
+  readonly threshold: number;
+  readonly windowSeconds: number;
 };
 
 /** A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed. */
@@ -902,7 +918,7 @@ export type Methods = {
   };
   /** Least role: admin. */
   readonly "api_keys.revoke": {
-    readonly params: { readonly id: string };
+    readonly params: { readonly id: string; readonly reason?: string };
     readonly payload: { readonly ok: true };
   };
   /** Least role: admin. */
@@ -917,12 +933,12 @@ export type Methods = {
   };
   /** Least role: admin. */
   readonly "members.update": {
-    readonly params: { readonly userId: string; readonly role?: CallerRole; readonly enabled?: boolean };
+    readonly params: { readonly userId: string; readonly role?: CallerRole; readonly enabled?: boolean; readonly reason?: string };
     readonly payload: { readonly member: Member };
   };
   /** Least role: admin; their keys and sessions go with them. */
   readonly "members.remove": {
-    readonly params: { readonly userId: string };
+    readonly params: { readonly userId: string; readonly reason?: string };
     readonly payload: { readonly ok: true };
   };
   /** Least role: owner. */
@@ -937,7 +953,7 @@ export type Methods = {
   };
   /** Least role: owner; `tenantId` is an id or a slug. */
   readonly "tenants.update": {
-    readonly params: { readonly tenantId: string; readonly enabled: boolean };
+    readonly params: { readonly tenantId: string; readonly enabled: boolean; readonly reason?: string };
     readonly payload: { readonly tenant: Tenant };
   };
   /** Least role: viewer; whether they can be read, and which of the agent's tools a matcher is about; nothing is run. */
@@ -968,7 +984,7 @@ export type Methods = {
   /** Least role: viewer; in running order; `configured` are the hooks of the configuration and the texts of skills, which run before and after the rules. */
   readonly "hooks.list": {
     readonly params: { readonly event?: CheckpointName; readonly scope?: HookScope; readonly agentId?: string; readonly enabled?: boolean };
-    readonly payload: { readonly hooks: readonly Hook[]; readonly configured: readonly ConfiguredHook[] };
+    readonly payload: { readonly hooks: readonly Hook[]; readonly configured: readonly ConfiguredHook[]; readonly notArmed: readonly GuardLine[] };
   };
   /** Least role: viewer. */
   readonly "hooks.get": {
@@ -987,7 +1003,7 @@ export type Methods = {
   };
   /** Least role: admin. */
   readonly "hooks.update": {
-    readonly params: { readonly hookId: string; readonly updates: HookUpdates; readonly ifVersion?: number };
+    readonly params: { readonly hookId: string; readonly updates: HookUpdates; readonly ifVersion?: number; readonly reason?: string };
     readonly payload: { readonly hookId: string; readonly version: number; readonly warnings?: readonly string[] };
   };
   /** Least role: admin; `reason` says why, in the change log. */
@@ -1012,7 +1028,7 @@ export type Methods = {
   };
   /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end. */
   readonly "hooks.history": {
-    readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
+    readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
   };
   /** Least role: admin; that it was read is recorded. */

@@ -35,6 +35,13 @@ export function Answer({ approval }: { approval: Approval }) {
       </p>
     );
   }
+  if (!now.approvers.you) {
+    return (
+      <p className="mt-3 text-small text-muted">
+        {words.until} <When at={now.expires_at} />
+      </p>
+    );
+  }
   return (
     <div className="mt-3">
       {answer.error !== null && <Problem error={answer.error} />}

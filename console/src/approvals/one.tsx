@@ -12,6 +12,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
+import { whoMay } from "./parts.ts";
 import { ShellFacts } from "./shell-facts.tsx";
 
 export function ApprovalPage() {
@@ -33,7 +34,7 @@ export function ApprovalPage() {
 }
 
 /** Where a call would run: by whom, in which folder, in which shell, on which server. */
-function Place({ approval: { place } }: { approval: Approval }) {
+function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: Approval }) {
   const words = useWords().approvals;
   const server = place?.server;
   const facts: readonly (readonly [string, string | undefined])[] = [
@@ -43,6 +44,8 @@ function Place({ approval: { place } }: { approval: Approval }) {
     [words.place.digest, server?.digest],
   ];
   return (
+    <>
+      {subAgent && <p>{words.subAgent(agent)}</p>}
       <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3" data-testid="place">
         {facts
           .filter(([, value]) => value !== undefined && value !== "")
@@ -55,6 +58,7 @@ function Place({ approval: { place } }: { approval: Approval }) {
             </div>
           ))}
       </dl>
+    </>
   );
 }
 
@@ -119,6 +123,11 @@ function One({ approval }: { approval: Approval }) {
             </Link>
           </>
         )}
+        <h2 className={label}>{words.mayAnswer}</h2>
+        <p data-testid="approvers">
+          {whoMay(approval.approvers, words)}
+          {approval.state === "waiting" && !approval.approvers.you && ` ${words.notYou}`}
+        </p>
         <Answer approval={approval} />
       </Card>
     </Page>

@@ -1,4 +1,11 @@
-import type { JsonObject } from "../wire/types.ts";
+import type { Approvers, JsonObject } from "../wire/types.ts";
+import type { Words } from "../words/use-words.ts";
+
+/** Who may answer, in one sentence or two. Pure. */
+export function whoMay({ named, otherThanAsker, asker }: Approvers, words: Words["approvals"]): string {
+  const who = named === null ? words.anyApprover : named.length === 0 ? words.nobodyNamed : words.namedApprovers(named);
+  return otherThanAsker ? `${who} ${words.notTheAsker(asker ?? "")}` : who;
+}
 
 /** The arguments that hold a command. */
 const COMMANDS = ["cmd", "command"];

@@ -68,7 +68,7 @@ function Asked({ item, edit }: { item: Of<"asked">; edit: Edit | undefined }) {
           {words.edit}
         </Button>
       )}
-      {item.runId !== undefined && <TurnHooks runId={item.runId} />}
+      {item.runId !== undefined && item.later !== true && <TurnHooks runId={item.runId} />}
     </>
   );
 }

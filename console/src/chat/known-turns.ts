@@ -1,33 +1,9 @@
-/** What records know of a conversation that was read from its history: which turn each message began, and why calls were
- * stopped. Pure. */
+/** What records know of a conversation that was read from its history: why calls were stopped. Pure. */
 
 import { deciding, signOf } from "../turns/view.ts";
-import type { TurnDetail, TurnLine } from "../wire/types.ts";
+import type { TurnDetail } from "../wire/types.ts";
 import { callKey, withCalls } from "./calls.ts";
 import type { Blocked, Item } from "./transcript.ts";
-
-/** Texts are compared by their beginnings: a list of turns has no more of a long one. */
-const SAME_CHARS = 200;
-
-const head = (text: string): string => text.trim().slice(0, SAME_CHARS);
-
-/** The items with the turns that they began, where these are known: `turns` are the newest first. */
-export function withKnownTurns(items: readonly Item[], turns: readonly TurnLine[]): readonly Item[] {
-  const all = [...items];
-  let next = 0;
-  for (let at = all.length - 1; at >= 0; at -= 1) {
-    const item = all[at];
-    if (item?.kind !== "asked") {
-      continue;
-    }
-    const known = turns.findIndex((turn, place) => place >= next && (item.runId === undefined ? turn.prompt !== null && head(turn.prompt) === head(item.text) : turn.turnId === item.runId));
-    if (known >= 0) {
-      all[at] = { ...item, runId: turns[known]?.turnId ?? "" };
-      next = known + 1;
-    }
-  }
-  return all;
-}
 
 /** Why calls of a turn were stopped, by the call. */
 export function blocksOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Blocked> {

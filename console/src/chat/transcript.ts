@@ -11,8 +11,8 @@ export interface Blocked {
 
 /** One thing that stands in a conversation. */
 export type Item =
-  /** `place` is its place among the messages that are kept. */
-  | { readonly kind: "asked"; readonly text: string; readonly runId?: string; readonly place?: number; readonly media?: readonly string[] }
+  /** `place` is its place among the messages that are kept; `later` says that it came into a turn that another message began. */
+  | { readonly kind: "asked"; readonly text: string; readonly runId?: string; readonly later?: true; readonly place?: number; readonly media?: readonly string[] }
   | { readonly kind: "steered"; readonly text: string }
   | { readonly kind: "note"; readonly name: string; readonly skill?: string; readonly text: string }
   | { readonly kind: "answer"; readonly text: string; readonly thinking: string; readonly open: boolean }
@@ -74,9 +74,9 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
         items[at] = { ...call, result: message.content };
       }
     } else if (message.origin === "hook" || message.role === "system") {
-      items.push({ kind: "note", name: "", text: message.content });
+      items.push({ kind: "note", name: "", text: message.content, ...(message.skill === undefined ? {} : { skill: message.skill }) });
     } else if (message.role === "user") {
-      items.push({ kind: "asked", text: message.content, place, ...(message.media === undefined ? {} : { media: message.media }) });
+      items.push({ kind: "asked", text: message.content, place, ...turnIn(message, items), ...(message.media === undefined ? {} : { media: message.media }) });
     } else {
       if (message.content !== "" || (message.thinking ?? "") !== "") {
         items.push({ kind: "answer", text: message.content, thinking: message.thinking ?? "", open: false });
@@ -87,6 +87,14 @@ export function fromHistory(messages: readonly ShownMessage[], before: Transcrip
     }
   }
   return { ...before, items: withFiles(withOutcomes(withTurns(items, before.items), before.items), before.items) };
+}
+
+/** The turn that a message stands in, where that is known, and whether another one before it began that. */
+function turnIn({ turn_id: runId }: ShownMessage, before: readonly Item[]): { readonly runId?: string; readonly later?: true } {
+  if (runId === undefined) {
+    return {};
+  }
+  return before.some((item) => item.kind === "asked" && item.runId === runId) ? { runId, later: true } : { runId };
 }
 
 /** What came of the calls is not kept with their results: only whoever was there knows it. */
@@ -102,13 +110,14 @@ function withOutcomes(items: readonly Item[], known: readonly Item[]): readonly 
   return withCalls(items, outcomes, (call, outcome) => ({ ...call, ...outcome }));
 }
 
-/** The messages with their turns, where these are known. */
+/** The messages with their turns, where these were heard and the history does not tell them yet. */
 function withTurns(items: readonly Item[], known: readonly Item[]): Item[] {
-  const runs = known.filter((item) => item.kind === "asked" && item.runId !== undefined);
+  const told = new Set(items.map((item) => (item.kind === "asked" ? item.runId : undefined)));
+  const runs = known.filter((item) => item.kind === "asked" && item.runId !== undefined && !told.has(item.runId));
   const all = [...items];
   for (let at = all.length - 1; at >= 0 && runs.length > 0; at -= 1) {
     const [item, run] = [all[at], runs.at(-1)];
-    if (item?.kind === "asked" && run?.kind === "asked" && item.text === run.text && run.runId !== undefined) {
+    if (item?.kind === "asked" && item.runId === undefined && run?.kind === "asked" && item.text === run.text && run.runId !== undefined) {
       all[at] = { ...item, runId: run.runId };
       runs.pop();
     }

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { useApprovals } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { withAnswers } from "./calls.ts";
-import { blocksOf, withKnownBlocks, withKnownTurns } from "./known-turns.ts";
+import { blocksOf, withKnownBlocks } from "./known-turns.ts";
 import type { Item } from "./transcript.ts";
 
 /** How many turns of a conversation are looked for, and how many of those in which something was stopped are read. */
@@ -14,7 +14,8 @@ const READ = 5;
 /** The items of a conversation with what records know of them: nobody who comes later has heard it. */
 export function useKnown(sessionKey: string, items: readonly Item[], isQuiet: boolean): readonly Item[] {
   const { connection } = useWire();
-  const isUnknown = items.some((item) => item.kind === "asked" && item.runId === undefined);
+  // Whoever was there has heard what came of a call.
+  const isUnknown = items.some((item) => item.kind === "call" && item.isError === undefined && item.blocked === undefined);
   const turns = useQuery({
     queryKey: ["turns", "of", sessionKey],
     queryFn: async () => (await connection.request("turns.list", { sessionKey, limit: TURNS })).turns,
@@ -27,6 +28,5 @@ export function useKnown(sessionKey: string, items: readonly Item[], isQuiet: bo
     combine: (found) => new Map(found.flatMap(({ data }) => (data === undefined ? [] : [...blocksOf(data.turn)]))),
   });
   const answers = useApprovals(true).data;
-  const own = useMemo(() => (turns.data ?? []).filter(({ subAgent }) => !subAgent), [turns.data]);
-  return useMemo(() => withAnswers(withKnownBlocks(withKnownTurns(items, own), blocks), answers ?? []), [items, own, blocks, answers]);
+  return useMemo(() => withAnswers(withKnownBlocks(items, blocks), answers ?? []), [items, blocks, answers]);
 }

@@ -12,7 +12,7 @@ import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
 import { useTenantNames } from "../wire/queries.ts";
-import { DECISIONS, EVENTS, type Execution, type Params, type Payload } from "../wire/types.ts";
+import { DECISIONS, EVENTS, FAULTS, type Execution, type Params, type Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLive } from "./use-live.ts";
@@ -35,6 +35,7 @@ function useQueryOfAddress(hookId: string | undefined): { query: Query; span: st
     hookId: hookId ?? search["hook"],
     event: EVENTS.find((one) => one === search["event"]),
     decision: DECISIONS.find((one) => one === search["decision"]),
+    fault: FAULTS.find((one) => one === search["fault"]),
     sessionId: search["session"],
     agentId: search["agent"],
   });
@@ -91,6 +92,14 @@ function Filters({ hookId, gone, query, span, everywhere, to, params }: { hookId
         {DECISIONS.map((decision) => (
           <option key={decision} value={decision}>
             {words.decisions[decision]}
+          </option>
+        ))}
+      </Select>
+      <Select className={FILTER} aria-label={words.turns.fault} value={query.fault ?? ""} onChange={(event) => set("fault", event.target.value)}>
+        <option value="">{words.executions.anyFault}</option>
+        {FAULTS.map((fault) => (
+          <option key={fault} value={fault}>
+            {words.turns.faults[fault]}
           </option>
         ))}
       </Select>

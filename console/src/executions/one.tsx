@@ -1,4 +1,4 @@
-import { type InfiniteData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -10,7 +10,7 @@ import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
-import type { Execution, Payload } from "../wire/types.ts";
+import type { Execution } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 
@@ -19,19 +19,16 @@ export function ExecutionPage() {
   const words = useWords().executions;
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
-  const queries = useQueryClient();
   const mayRead = useMay("admin");
-  const listed = queries
-    .getQueriesData<InfiniteData<Payload<"hooks.history">>>({ queryKey: ["executions"] })
-    .flatMap(([, data]) => (data !== undefined && "pages" in data ? data.pages : []))
-    .flatMap((page) => page.executions)
-    .find((row) => row.id === id);
-  const found = useQuery({ queryKey: ["execution", id], queryFn: () => connection.request("hooks.execution.get", { id }), enabled: mayRead });
-  const row = found.data ?? listed;
-  if (row !== undefined) {
+  const found = useQuery({
+    queryKey: ["execution", id, mayRead],
+    queryFn: async (): Promise<Shown | null> => (mayRead ? await connection.request("hooks.execution.get", { id }) : ((await connection.request("hooks.history", { executionId: id })).executions[0] ?? null)),
+  });
+  const row = found.data;
+  if (row !== undefined && row !== null) {
     return <One row={row} />;
   }
-  const isMissing = !mayRead || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
+  const isMissing = row === null || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
   return (
     <Page>
       {isMissing && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
@@ -41,7 +38,10 @@ export function ExecutionPage() {
   );
 }
 
-function One({ row }: { row: Execution & { readonly errorDetail?: string | null } }) {
+/** The row as the history has it, with the whole error for those who may read it. */
+type Shown = Execution & { readonly errorDetail?: string | null };
+
+function One({ row }: { row: Shown }) {
   const all = useWords();
   const words = all.executions;
   const name = row.hook_name || row.hook_id || "";

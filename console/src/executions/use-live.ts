@@ -20,6 +20,7 @@ export function isOf(row: Execution, query: Query): boolean {
     (query.hookId === undefined || row.hook_id === query.hookId) &&
     (query.event === undefined || row.event === query.event) &&
     (query.decision === undefined || row.decision === query.decision) &&
+    (query.fault === undefined || row.metadata["fault"] === query.fault) &&
     (query.sessionId === undefined || row.session_key === query.sessionId) &&
     (query.agentId === undefined || row.agent_id === query.agentId)
   );

@@ -7,7 +7,7 @@ import { StateSign } from "../hooks/state-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useConfigured, useHooks } from "../wire/queries.ts";
-import type { Hook } from "../wire/types.ts";
+import type { BreakerHealth, Hook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { BudgetCard } from "./budget.tsx";
@@ -36,7 +36,7 @@ export function HealthPage() {
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
       {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
       <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
-        {hooks.data !== undefined && <Breakers hooks={ofTenant(hooks.data, me.tenant_id)} on={counted(ofTenant(hooks.data, me.tenant_id), configured).on} />}
+        {hooks.data !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={ofTenant(hooks.data, me.tenant_id)} on={counted(ofTenant(hooks.data, me.tenant_id), configured).on} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
       {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}
@@ -49,7 +49,7 @@ export function HealthPage() {
 }
 
 /** The hooks that do not act, whatever the reason, but those that somebody switched off. */
-function Breakers({ hooks, on }: { hooks: readonly Hook[]; on: number }) {
+function Breakers({ hooks, on, filling }: { hooks: readonly Hook[]; on: number; filling: readonly BreakerHealth[] }) {
   const all = useWords();
   const words = all.health;
   const out = hooks.filter((hook) => !["on", "off"].includes(stateOf(hook)));
@@ -71,6 +71,22 @@ function Breakers({ hooks, on }: { hooks: readonly Hook[]; on: number }) {
           </li>
         ))}
       </ul>
+      {filling.length > 0 && (
+        <>
+          <h3 className="mt-4 font-semibold">{words.filling}</h3>
+          <ul data-testid="filling">
+            {filling.map(({ hookId, name, counted: count, threshold, windowSeconds }) => (
+              <li key={hookId} className="mt-2 flex flex-wrap items-center gap-2">
+                <Link to="/hooks/$id" params={{ id: hookId }} className="font-semibold hover:underline">
+                  {name || hookId}
+                </Link>
+                <meter aria-label={words.counted(count, threshold, windowSeconds)} min={0} max={threshold} value={count} />
+                <span className="text-muted">{words.counted(count, threshold, windowSeconds)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
     </Card>
   );
 }

@@ -52,7 +52,7 @@ export function ChangesPage() {
     <Page>
       <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
       <div className="mb-3 flex flex-wrap gap-2">
-        <ChooseHook value={hook} choose={(to) => set("hook", to)} />
+        <ChooseHook known={list.rows[0]?.hook_name ?? undefined} value={hook} choose={(to) => set("hook", to)} />
         <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
       </div>
       <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
@@ -100,15 +100,17 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
       </span>
     </>
   );
-  // Of a hook that is gone there is nothing to open, nor of a budget.
-  return change.action === "deleted" || change.hook_id === null ? (
-    <div className={look}>{holds}</div>
-  ) : (
+  // Of a budget there is nothing to open; of a hook that is gone, what is known of it.
+  if (change.hook_id === null) {
+    return <div className={look}>{holds}</div>;
+  }
+  const isGone = change.action === "deleted";
+  return (
     <Link
       data-row
-      to="/hooks/$id"
-      params={{ id: change.hook_id }}
-      search={{ tab: "versions", ...(change.version > 0 ? { version: String(change.version) } : {}) } as never}
+      to={isGone ? "/hooks/changes" : "/hooks/$id"}
+      params={isGone ? {} : { id: change.hook_id }}
+      search={(isGone ? { hook: change.hook_id } : { tab: "versions", ...(change.version > 0 ? { version: String(change.version) } : {}) }) as never}
       className={`${look} -outline-offset-2! hover:bg-tint`}
     >
       {holds}

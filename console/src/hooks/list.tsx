@@ -8,7 +8,7 @@ import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useAgents, useConfigured, useHooks, useTenants } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useStanding, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -28,6 +28,7 @@ export function HooksPage() {
   const configured = useConfigured().data ?? [];
   const agents = useAgents().data ?? [];
   const did = useLately();
+  const standing = useStanding();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   useListKeys();
@@ -37,7 +38,7 @@ export function HooksPage() {
   const everywhere = search["tenant"] === "all";
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
-  const shown = all.filter((hook) => isWanted(hook, filter));
+  const shown = all.filter((hook) => isWanted(hook, filter, standing.get(hook.id)?.state));
   const ofConfiguration = configured.filter((hook) => isWantedConfigured(hook, filter));
   const many = counted(all, configured);
   return (
@@ -130,6 +131,11 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
         {(["on", "off", "tripped", "edition", "agents"] as const).map((state) => (
           <option key={state} value={state}>
             {words.hooks.states[state]}
+          </option>
+        ))}
+        {(["armed", "unproven", "broken"] as const).map((state) => (
+          <option key={state} value={state}>
+            {words.overview.guards[state]}
           </option>
         ))}
       </Select>

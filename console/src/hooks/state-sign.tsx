@@ -1,13 +1,19 @@
+import { GUARD_SIGNS, useLack } from "../ui/guard-sign.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
+import { useStanding } from "../wire/queries.ts";
 import type { Hook } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { stateOf } from "./state.ts";
 
 /** Whether a hook acts. */
 export function StateSign({ hook }: { hook: Hook }) {
-  const { states: words, offBecause } = useWords().hooks;
+  const all = useWords();
+  const { states: words, offBecause } = all.hooks;
+  const { guards } = all.overview;
   const state = stateOf(hook);
+  const standing = useStanding().get(hook.id);
+  const lack = useLack();
   if (state === "tripped" && hook.tripped_at !== null) {
     return (
       <span className="inline-flex flex-wrap items-center gap-1">
@@ -16,6 +22,15 @@ export function StateSign({ hook }: { hook: Hook }) {
           <When at={hook.tripped_at} />
         </span>
       </span>
+    );
+  }
+  // What is on and never answered, or cannot, is no good news.
+  if (state === "on" && (standing?.state === "unproven" || standing?.state === "broken")) {
+    return (
+      <>
+        <Sign kind={GUARD_SIGNS[standing.state]} word={`${words.on}, ${guards[standing.state]}`} />
+        <span className="block text-small font-normal text-muted wrap-anywhere">{lack(standing.step, standing.why)}</span>
+      </>
     );
   }
   // Why somebody switched it off; what Pintle itself says has a state of its own.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, labelsOf, lacksOwn, nameInstead, ofTenant } from "./state.ts";
+import { asksInstead, counted, isWanted, isWantedConfigured, labelsOf, lacksOwn, nameInstead, ofTenant } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -28,6 +28,20 @@ test("the rules that ask instead of one are known by their names", () => {
 test("hooks that share a name have their event beside it", () => {
   const labels = labelsOf([rule("1", { name: "redactor" }), rule("2", { name: "redactor", event: "stop" }), rule("3", { name: "guard" }), rule("4", { name: "" }), rule("5", { name: "" })]);
   expect([...labels.values()].map(({ name, event }) => [name, event])).toEqual([["redactor", "pre_tool_use"], ["redactor", "stop"], ["guard", undefined], ["4", undefined], ["5", undefined]]);
+});
+
+test.each([
+  ["on", true, true, true],
+  ["armed", true, false, false],
+  ["unproven", false, true, false],
+  ["broken", false, false, true],
+  ["off", false, false, false],
+] as const)("who looks for %s finds a rule that answered: %s, one that did not: %s, one that cannot: %s", (state, armed, unproven, broken) => {
+  const filter = { text: "", event: "", handler: "", state };
+  const hook = rule("a", { matcher: "", if_expr: "" });
+  expect([isWanted(hook, filter), isWanted(hook, filter, "unproven"), isWanted(hook, filter, "broken")]).toEqual([armed, unproven, broken]);
+  const of = (one: ConfiguredHook["state"]) => isWantedConfigured({ ...configured("p", "process", one), matcher: "" }, filter);
+  expect([of("armed"), of("unproven"), of("broken")]).toEqual([armed, unproven, broken]);
 });
 
 test("with nothing but what is shipped nobody has put a hook here yet", () => {

@@ -1,4 +1,4 @@
-import type { ConfiguredHook, Hook, HookCountsAt } from "../wire/types.ts";
+import type { ConfiguredHook, GuardState, Hook, HookCountsAt } from "../wire/types.ts";
 
 export { labelsOf } from "../wire/labels.ts";
 
@@ -68,16 +68,26 @@ export interface HookFilter {
   readonly state: string;
 }
 
-export function isWanted(hook: Hook, filter: HookFilter): boolean {
+/** The states that somebody may look for, of a rule: whether it is on, and if so whether that it works is proven. */
+function statesOf(hook: Hook, standing: GuardState | undefined): readonly string[] {
+  const state = stateOf(hook);
+  return state === "on" ? [state, standing ?? "armed"] : [state];
+}
+
+/** `standing` is how a rule stands that is on and not proven to work. */
+export function isWanted(hook: Hook, filter: HookFilter, standing?: GuardState): boolean {
   const wanted = filter.text.trim().toLowerCase();
   const said = `${hook.name} ${hook.matcher} ${hook.if_expr} ${hook.id}`.toLowerCase();
   return (
     (wanted === "" || said.includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.handler_type === filter.handler) &&
-    (filter.state === "" || stateOf(hook) === filter.state)
+    (filter.state === "" || statesOf(hook, standing).includes(filter.state))
   );
 }
+
+/** The states that somebody may look for, of a hook of the configuration. */
+const CONFIGURED_STATES: Readonly<Record<GuardState, readonly string[]>> = { armed: ["on", "armed"], unproven: ["on", "unproven"], broken: ["on", "broken"], tripped: ["tripped"], disabled: ["off"] };
 
 /** The same for a hook of the configuration, whose family stands for a handler. */
 export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): boolean {
@@ -86,6 +96,6 @@ export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): bo
     (wanted === "" || `${hook.name} ${hook.matcher}`.toLowerCase().includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.family === filter.handler) &&
-    (filter.state === "" || filter.state === (hook.state === "disabled" ? "off" : "on"))
+    (filter.state === "" || CONFIGURED_STATES[hook.state].includes(filter.state))
   );
 }

@@ -134,14 +134,13 @@ function Tiles({ overview, span }: { overview: Overview; span: Span }) {
   const words = useWords().overview;
   const { counts } = overview.guards;
   const { total } = overview.decisions;
-  const on = useCounted()?.on ?? 0;
-  const guard = (state: "tripped" | "broken" | "unproven", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
+  const guard = (state: "tripped" | "broken" | "unproven" | "armed", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
   return (
     <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">
       {guard("tripped", "/hooks", { state: "tripped" })}
-      {guard("broken", "/health", {})}
-      {guard("unproven", "/health", {})}
-      <Tile name={words.guards.armed} sign="allow" count={on} isQuiet={on === 0} to="/hooks" search={{ state: "on" }} />
+      {guard("broken", "/hooks", { state: "broken" })}
+      {guard("unproven", "/hooks", { state: "unproven" })}
+      {guard("armed", "/hooks", { state: "armed" })}
       {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
       <Tile name={words.kinds.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
       <Tile name={words.kinds.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
@@ -271,9 +270,14 @@ function Change({ change }: { change: HookChange }) {
       </span>
     </>
   );
-  // Of a hook that is gone there is nothing to open, nor of a budget.
-  return change.action === "deleted" || change.hook_id === null ? (
-    <div className={CHANGE}>{holds}</div>
+  // Of a budget there is nothing to open; of a hook that is gone, what is known of it.
+  if (change.hook_id === null) {
+    return <div className={CHANGE}>{holds}</div>;
+  }
+  return change.action === "deleted" ? (
+    <Link to="/hooks/changes" search={{ hook: change.hook_id } as never} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
+      {holds}
+    </Link>
   ) : (
     <Link to="/hooks/$id" params={{ id: change.hook_id }} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
       {holds}

@@ -136,8 +136,9 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
         title={words.revokeTitle(revokes?.name ?? "")}
         about={words.revokeAbout(revokes?.prefix ?? "", revokes?.owner ?? "", revokes?.owner === me.user_id)}
         action={words.revoke}
-        act={async () => {
-          await connection.request("api_keys.revoke", { id: revokes?.id ?? "" });
+        reasonHint={all.settings.reasonHint}
+        act={async (reason) => {
+          await connection.request("api_keys.revoke", { id: revokes?.id ?? "", reason });
           await queries.invalidateQueries({ queryKey: ["settings"] });
         }}
       />

@@ -151,11 +151,12 @@ function Sure({ wanted: { member, to }, onClose, onDone }: { wanted: Wanted; onC
       title={said.title}
       about={said.about + own}
       action={said.action}
-      act={async () => {
+      reasonHint={to === "off" || to === "remove" ? all.settings.reasonHint : undefined}
+      act={async (reason) => {
         if (to === "remove") {
-          await connection.request("members.remove", { userId });
+          await connection.request("members.remove", { userId, reason });
         } else {
-          await connection.request("members.update", to === "off" ? { userId, enabled: false } : { userId, role: to });
+          await connection.request("members.update", to === "off" ? { userId, enabled: false, reason } : { userId, role: to });
         }
         await onDone();
       }}

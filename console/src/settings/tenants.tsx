@@ -113,8 +113,9 @@ function TenantTable({ tenants }: { tenants: readonly Tenant[] }) {
         title={words.closeTitle(closes?.name || closes?.slug || "")}
         about={words.closeAbout + (closes?.id === me.tenant_id ? ` ${words.closeHere}` : "")}
         action={words.close}
-        act={async () => {
-          await connection.request("tenants.update", { tenantId: closes?.id ?? "", enabled: false });
+        reasonHint={all.settings.reasonHint}
+        act={async (reason) => {
+          await connection.request("tenants.update", { tenantId: closes?.id ?? "", enabled: false, reason });
           await fresh();
         }}
       />

@@ -1,6 +1,6 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 
-import type { Agent, Approval, ConfiguredHook, Hook, Payload, SessionLine, Tenant } from "./types.ts";
+import type { Agent, Approval, ConfiguredHook, GuardLine, Hook, Payload, SessionLine, Tenant } from "./types.ts";
 import { useMay, useWire } from "./use-wire.ts";
 
 type Listed = Payload<"hooks.list">;
@@ -13,11 +13,17 @@ function useListed<Part>(select: (listed: Listed) => Part): UseQueryResult<Part>
 const rules = ({ hooks }: Listed): readonly Hook[] => hooks;
 const configured = (listed: Listed): readonly ConfiguredHook[] => listed.configured;
 
+const standing = ({ notArmed }: Listed): ReadonlyMap<string, GuardLine> => new Map(notArmed.flatMap((line) => (line.hookId === null ? [] : [[line.hookId, line] as const])));
+const NOTHING: ReadonlyMap<string, GuardLine> = new Map();
+
 /** The hooks that one sees, in running order. */
 export const useHooks = (): UseQueryResult<readonly Hook[]> => useListed(rules);
 
 /** The hooks of the configuration and the texts of skills, in running order. */
 export const useConfigured = (): UseQueryResult<readonly ConfiguredHook[]> => useListed(configured);
+
+/** How the rules stand that are on and not proven to work, by their ids. */
+export const useStanding = (): ReadonlyMap<string, GuardLine> => useListed(standing).data ?? NOTHING;
 
 /** The agents. */
 export function useAgents(): UseQueryResult<readonly Agent[]> {

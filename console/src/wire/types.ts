@@ -1,6 +1,6 @@
 /** What the gateway sends and takes: generated from its own types. What stands here is only what pages do with them. */
 
-import type { CallerRole, CheckpointName, Decision, HandlerType, HookEvent, HookScope, Methods } from "../../../clients/typescript/src/protocol.generated.ts";
+import type { CallerRole, CheckpointName, Decision, FaultWord, HandlerType, HookEvent, HookScope, Methods } from "../../../clients/typescript/src/protocol.generated.ts";
 
 export type * from "../../../clients/typescript/src/protocol.generated.ts";
 
@@ -26,6 +26,8 @@ export const CHECKPOINTS = all<CheckpointName>()(
 export const GATES: readonly CheckpointName[] = ["user_prompt_submit", "pre_tool_use", "subagent_start"];
 export const HANDLERS = all<HandlerType>()("command", "http", "prompt", "script");
 export const SCOPES = all<HookScope>()("tenant", "agent", "global");
+/** The ways in which a hook fails. */
+export const FAULTS = all<FaultWord>()("timed_out", "cannot_start", "killed", "bad_exit", "unreadable", "too_large", "protocol_error", "panicked", "cancelled", "condition_failed", "unavailable");
 export const DECISIONS = all<Decision>()("allow", "block", "ask", "error", "timeout");
 /** From the one that may least to the one that may most. */
 export const ROLES = all<CallerRole>()("viewer", "operator", "admin", "owner");

@@ -329,6 +329,7 @@ export const en = {
     anyHook: "Any hook",
     decision: "Decision",
     anyDecision: "Any decision",
+    anyFault: "Any fault",
     time: "Time",
     anyTime: "Any time",
     spans: { hour: "Last hour", day: "Last 24 hours", week: "Last 7 days" },

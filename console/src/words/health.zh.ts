@@ -16,6 +16,8 @@ export const healthZh = {
   breakers: "未生效的钩子",
   noBreaker: (on: number) => `没有：${on} 个钩子已启用，没有熔断。`,
   breakersAbout: "没有人关闭，却仍未生效的钩子。",
+  filling: "正在累计的熔断器",
+  counted: (n: number, of: number, s: number) => `${s} 秒内 ${n} / ${of}：达到 ${of} 次即熔断`,
   whileTripped: { block: "重置之前，它所匹配的内容都会被拒绝。", allow: "重置之前，它所匹配的内容都会放行。" },
   noAgents: "它所针对的智能体已不存在。",
   doctor: {
@@ -36,7 +38,7 @@ export const healthZh = {
     good: "正常",
     bad: "异常",
     guard: "守卫",
-    guards: { armed: "就绪", unproven: "未检验", broken: "损坏", tripped: "已熔断", disabled: "已关闭" },
+    guards: { armed: "就绪", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
     store: "存储",
     provider: "模型提供方",
     processHook: "进程钩子",

@@ -6,7 +6,7 @@ export const overview = {
   loading: "Loading…",
   answer: (bad: number, on: number, all: number, waiting: number) =>
     `${bad === 0 ? (all === 0 ? "No hook guards this tenant yet." : on === 0 ? "No hook is on." : `${count(on, "hook is", "hooks are")} on, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} a look.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
-  guards: { armed: "on", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
+  guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
   lookAt: "Look at these first",
   waiting: "approvals",
   kinds: { allowed: "allowed", asked: "asked", faults: "faults", blocked: "blocked" },

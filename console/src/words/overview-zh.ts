@@ -5,7 +5,7 @@ export const overview: Words["overview"] = {
   title: "概览",
   loading: "正在加载…",
   answer: (bad, on, all, waiting) => `${bad === 0 ? (all === 0 ? "此租户还没有钩子防护。" : on === 0 ? "没有启用的钩子。" : `${on} 个钩子已启用，没有发现问题。`) : `${bad} 个钩子需要检查。`}${waiting === 0 ? "" : `${waiting} 个调用等待人员决定。`}`,
-  guards: { armed: "启用", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
+  guards: { armed: "就绪", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
   lookAt: "请先检查这些",
   waiting: "待审批",
   kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },

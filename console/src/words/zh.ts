@@ -290,6 +290,7 @@ export const zh: Words = {
     anyHook: "所有钩子",
     decision: "决定",
     anyDecision: "所有决定",
+    anyFault: "所有故障",
     time: "时间",
     anyTime: "所有时间",
     spans: { hour: "最近一小时", day: "最近 24 小时", week: "最近 7 天" },

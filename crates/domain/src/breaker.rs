@@ -128,6 +128,12 @@ impl BreakerRun {
         self.0.is_empty()
     }
 
+    /// The number of outcomes that count at `now`: those within the window.
+    pub fn counted(&self, now: Timestamp) -> usize {
+        let from = now - jiff::SignedDuration::from_secs(WINDOW_SECONDS);
+        self.0.iter().filter(|at| **at > from).count()
+    }
+
     /// The number of outcomes that count at present.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -160,6 +166,16 @@ mod tests {
             BreakerStep::Trips => '!',
         };
         outcomes.iter().map(step).collect()
+    }
+
+    #[test]
+    fn only_what_is_less_than_a_minute_old_counts() {
+        let mut run = BreakerRun::default();
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        for second in [0, 10, 30] {
+            run.take(BreakerPolicy::All, BreakerOutcome::Block, at(second));
+        }
+        assert_eq!([30, 59, 60, 75, 90].map(|second| run.counted(at(second))), [3, 3, 2, 1, 0]);
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl Fault {
 
 impl FaultKind {
     /// Every kind.
-    const ALL: [Self; 11] = [
+    pub const ALL: [Self; 11] = [
         Self::CannotStart,
         Self::TimedOut,
         Self::Killed,

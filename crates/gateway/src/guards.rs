@@ -6,8 +6,9 @@ use domain::checkpoint::CheckpointKind;
 use domain::fault::Fault;
 use domain::health::{Health, Step};
 use domain::hook::Hook;
+use domain::id::TenantId;
 use domain::json::{Value, json};
-use domain::rule::{Fallback, tripped};
+use domain::rule::{Fallback, HookScope, tripped};
 use host::Host;
 use rules::condition;
 
@@ -115,8 +116,13 @@ fn is_only_told(hook: &Hook) -> bool {
     hook.stages.kinds().all(|kind| kind.duty() == domain::checkpoint::Duty::Observer)
 }
 
-/// The rule `hook`, as it is published.
-pub(crate) fn stored(hook: &Value) -> GuardLine {
+/// Whether the rule `hook`, as it is published, holds in `tenant`.
+pub(crate) fn holds_for(tenant: &TenantId, hook: &Value) -> bool {
+    hook["scope"] == HookScope::Global.word() || hook["tenant_id"] == tenant.as_str()
+}
+
+/// The rule `hook`, as it is published; `proven` says that it answered as it is.
+pub(crate) fn stored(hook: &Value, proven: bool) -> GuardLine {
     let text = |name: &str| hook[name].as_str().unwrap_or_default();
     let fault = bad(text("matcher"), text("if_expr"));
     let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
@@ -127,7 +133,8 @@ pub(crate) fn stored(hook: &Value) -> GuardLine {
         }
         (None, false, _) => (GuardState::Disabled, None, None),
         (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),
-        (None, true, None) => (GuardState::Armed, None, None),
+        (None, true, None) if proven => (GuardState::Armed, None, None),
+        (None, true, None) => (GuardState::Unproven, Some(Step::Answer), None),
     };
     let name = if text("name").is_empty() { text("id") } else { text("name") };
     GuardLine {
@@ -160,7 +167,7 @@ mod tests {
     #[test]
     fn a_rule_stands_as_its_row_says() {
         for (hook, state, step) in [
-            (json!({"id": "1", "enabled": true}), GuardState::Armed, None),
+            (json!({"id": "1", "enabled": true}), GuardState::Unproven, Some("answer")),
             (json!({"id": "1", "enabled": false}), GuardState::Disabled, None),
             (
                 json!({"id": "1", "enabled": false, "tripped_at": "2026-11-22T06:44:00Z"}),
@@ -170,8 +177,23 @@ mod tests {
             (json!({"id": "1", "enabled": true, "if_expr": "size("}), GuardState::Broken, Some("condition")),
             (json!({"id": "1", "enabled": true, "matcher": "("}), GuardState::Broken, Some("condition")),
         ] {
-            let line = stored(&hook);
+            let line = stored(&hook, false);
             assert_eq!((line.state, line.step), (state, step), "{hook}");
+            // That it answered once proves nothing where it cannot now.
+            let proven = stored(&hook, true).state;
+            assert_eq!(proven, if state == GuardState::Unproven { GuardState::Armed } else { state }, "{hook}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_has_its_own_rules_and_those_for_all() {
+        for (hook, holds) in [
+            (json!({"scope": "tenant", "tenant_id": "a"}), true),
+            (json!({"scope": "agent", "tenant_id": "a"}), true),
+            (json!({"scope": "global", "tenant_id": "all"}), true),
+            (json!({"scope": "tenant", "tenant_id": "b"}), false),
+        ] {
+            assert_eq!(holds_for(&TenantId::new("a"), &hook), holds, "{hook}");
         }
     }
 
@@ -186,7 +208,7 @@ mod tests {
         ] {
             assert_eq!(GuardState::of(&health), state, "{health:?}");
         }
-        let line = GuardLine { hook_id: None, why: Some("/secret/place".into()), ..stored(&json!({})) };
+        let line = GuardLine { hook_id: None, why: Some("/secret/place".into()), ..stored(&json!({}), false) };
         assert_eq!(line.shown(false)["why"], Value::Null);
         assert_eq!(line.shown(true)["why"], "/secret/place");
     }

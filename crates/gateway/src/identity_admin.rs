@@ -7,7 +7,7 @@ use domain::id::TenantId;
 use domain::rule::Edition;
 use domain::store::Actor;
 use jiff::Timestamp;
-use rules::admin::{Caller, CallerRole};
+use rules::admin::{Caller, CallerRole, reason_said};
 use store::Store;
 
 use crate::error::ApiError;
@@ -47,8 +47,13 @@ impl IdentityAdmin {
     }
 }
 
+/// Who does something at `now` that takes something away, and why: empty where nobody says it.
+fn actor_because(by: &Caller, now: Timestamp, reason: &str) -> Result<Actor, ApiError> {
+    Ok(Actor { reason: reason_said(reason)?.to_owned(), ..actor(by, now) })
+}
+
 fn actor(by: &Caller, now: Timestamp) -> Actor {
-    Actor { name: by.name.clone(), at: now }
+    Actor { name: by.name.clone(), at: now, reason: String::new() }
 }
 
 /// A moment as it is kept.

@@ -53,6 +53,7 @@ mod outcome;
 mod params;
 mod places;
 mod principal;
+mod proofs;
 mod push;
 mod pushed;
 mod queue;
@@ -75,6 +76,7 @@ mod shown;
 mod sign_in;
 mod socket;
 mod tls;
+mod transcript;
 mod turns;
 mod watched;
 mod watching;
@@ -99,6 +101,7 @@ use lanes::Lanes;
 use model_doors::ModelDoors;
 use nodes::Nodes;
 use noticed::Noticed;
+use proofs::Proofs;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
@@ -140,6 +143,7 @@ pub(crate) struct Desk {
     /// What this gateway is called by the machines that it guards.
     pub(crate) team_name: String,
     pub(crate) model_doors: ModelDoors,
+    pub(crate) proofs: Proofs,
 }
 
 /// Who is let in, and how often.
@@ -219,8 +223,8 @@ impl Gateway {
         let doctor = Doctor::new(settings.doctor.clone());
         let team_name =
             settings.door.public.as_ref().map_or_else(String::new, |url| url.origin().ascii_serialization());
-        let (answers, noticed) = (Notify::new(), Mutex::default());
-        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name, model_doors };
+        let (answers, noticed, proofs) = (Notify::new(), Mutex::default(), Proofs::default());
+        let desk = Desk { webhooks, answers, noticed, repeats, limits, doctor, team_name, model_doors, proofs };
         let shared = Shared {
             edition: host.host_rules.edition(),
             store: host.store.clone(),

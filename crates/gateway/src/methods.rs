@@ -78,6 +78,7 @@ impl Shared {
             "hooks.list" => self.hooks_list(who, params).await,
             "hooks.chain" => self.hooks_chain(who, params).await,
             "hooks.counts" => self.hooks_counts(who, params).await,
+            "hooks.test" => self.hooks_test(who, params).await,
             rule => Ok(self.rule_admin.call(&who.caller(), rule, params).await?),
         }
     }

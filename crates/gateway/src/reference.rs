@@ -10,9 +10,9 @@
 //! method("sessions.patch", "{ key: string, label?: string }", "{ ok: true }", ""),
 //! ```
 //!
-//! An event is a line in `EVENTS`, an event of a run one in `RUN_EVENTS`, and an object that stands at several places a
-//! line in `SHAPES`. Words come from the enums that have them. The notation stands in `reference/notation.rs`. Then run `cargo xtask
-//! gen`. A test sees to it that no method is missing.
+//! An event is a line in `EVENTS` of `reference/table/events.rs`, an event of a run one in `RUN_EVENTS` there, and an
+//! object that stands at several places a line in `SHAPES`. Words come from the enums that have them. The notation
+//! stands in `reference/notation.rs`. Then run `cargo xtask gen`. A test sees to it that no method is missing.
 
 use domain::json::Value;
 

@@ -150,7 +150,7 @@ impl RuleSync<'_> {
     }
 
     fn actor(&self) -> Actor {
-        Actor { name: BOOT.to_owned(), at: Timestamp::now() }
+        Actor { name: BOOT.to_owned(), at: Timestamp::now(), reason: String::new() }
     }
 
     fn change(&self, changes: Vec<RuleChange>) -> Result<(), StoreError> {

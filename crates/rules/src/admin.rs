@@ -35,7 +35,7 @@ pub use adding::{AddOutcome, AddTrial, AddedRule, WhereThere};
 pub use caller::{Caller, CallerRole};
 pub use calling::METHODS;
 pub use chain::{ChainQuery, UnknownAgent};
-pub use changing::{UpdatedRule, said as reason_said};
+pub use changing::{ChangeTerms, UpdatedRule, said as reason_said};
 pub use creating::CreatedRule;
 pub use error::{AdminError, AdminErrorCode};
 pub use history::{ExecutionPage, HistoryQuery, INVALID_CURSOR, MAX_PAGE, PAGE};
@@ -131,7 +131,7 @@ impl RuleAdmin {
     }
 
     fn actor(&self, by: &Caller) -> Actor {
-        Actor { name: by.name.clone(), at: self.now() }
+        Actor { name: by.name.clone(), at: self.now(), reason: String::new() }
     }
 
     /// Puts in force what was just written.

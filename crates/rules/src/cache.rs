@@ -172,6 +172,15 @@ impl RuleCache {
         }
     }
 
+    /// How many outcomes count towards the circuit breakers that `tenant` has and that are not open, by the hook.
+    pub fn counted(&self, tenant: &TenantId) -> BTreeMap<HookId, usize> {
+        let now = self.clock.now();
+        let cache_state = self.cache_state();
+        let own = cache_state.runs.iter().filter(|((_, of), _)| of == tenant);
+        let counted = own.map(|((hook, _), run)| (hook.clone(), run.counted(now)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// Puts the rules in force if the store has others. Says whether it had. Blocks.
     ///
     /// # Errors

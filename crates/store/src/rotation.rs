@@ -133,7 +133,7 @@ mod tests {
     fn other_ciphertexts_are_no_change_of_the_rule() {
         let home = tempfile::tempdir().unwrap();
         let store = opened("sqlite://pintle.db", home.path(), keyring(NEW, None));
-        let by = Actor { name: "ada".into(), at: Timestamp::UNIX_EPOCH };
+        let by = Actor { name: "ada".into(), at: Timestamp::UNIX_EPOCH, reason: String::new() };
         store.change(vec![RuleChange::Create(Box::new(hook()))], &by).unwrap();
         let before = store.hook(&hook().id).unwrap().unwrap();
         store.trip(&before.id, &before.tenant_id, &by).unwrap();

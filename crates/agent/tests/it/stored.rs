@@ -77,7 +77,7 @@ struct Rules {
 }
 
 fn by() -> Actor {
-    Actor { name: "test".into(), at: jiff::Timestamp::now() }
+    Actor { name: "test".into(), at: jiff::Timestamp::now(), reason: String::new() }
 }
 
 impl Rules {

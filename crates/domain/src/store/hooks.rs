@@ -65,6 +65,8 @@ pub struct Actor {
     pub name: String,
     /// The moment.
     pub at: Timestamp,
+    /// Why; empty where nobody says it.
+    pub reason: String,
 }
 
 /// Another budget for a tenant.

@@ -88,7 +88,8 @@ impl IdentityChange<'_> {
             ("at", by.at.to_string().into()),
             ("tenant_id", self.tenant().as_str().into()),
         ];
-        every.into_iter().chain(about).map(|(name, value)| (name.to_owned(), value)).collect()
+        let why = (!by.reason.is_empty()).then(|| ("reason", Value::from(by.reason.as_str())));
+        every.into_iter().chain(about).chain(why).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -107,12 +108,14 @@ mod tests {
             created_at: String::new(),
             created_by: String::new(),
         };
-        let by = Actor { name: "anna".into(), at: jiff::Timestamp::UNIX_EPOCH };
+        let by = Actor { name: "anna".into(), at: jiff::Timestamp::UNIX_EPOCH, reason: String::new() };
         let said = Value::Object(IdentityChange::MemberChanged(&member).data(&by));
         let expected = crate::json::json!({
             "action": "member_changed", "actor": "anna", "at": "1970-01-01T00:00:00Z", "tenant_id": "t",
             "subject": "ben", "role": "viewer", "enabled": false,
         });
         assert_eq!(said, expected);
+        let why = Actor { reason: "she left".into(), ..by };
+        assert_eq!(IdentityChange::MemberRemoved(&member).data(&why)["reason"], "she left");
     }
 }

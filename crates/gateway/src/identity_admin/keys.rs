@@ -6,7 +6,7 @@ use domain::store::{ApiKey, KeyScope, Member, SecretDigest};
 use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 
-use super::{IdentityAdmin, actor, moment, name};
+use super::{IdentityAdmin, actor_because, moment, name};
 use crate::error::{ApiError, ErrorCode};
 use crate::secret;
 
@@ -97,9 +97,9 @@ impl IdentityAdmin {
     /// Revokes a key of the caller's tenant, by its id.
     ///
     /// # Errors
-    /// There is none, or the store cannot do it.
-    pub fn revoke_key(&self, by: &Caller, id: &str, now: Timestamp) -> Result<(), ApiError> {
-        if self.store.revoke_key(&by.tenant, id, &actor(by, now))? {
+    /// There is none, the reason is too long, or the store cannot do it.
+    pub fn revoke_key(&self, by: &Caller, id: &str, reason: &str, now: Timestamp) -> Result<(), ApiError> {
+        if self.store.revoke_key(&by.tenant, id, &actor_because(by, now, reason)?)? {
             tracing::info!(key = %id, by = %by.name, "security.key_revoked");
             return Ok(());
         }

@@ -4,16 +4,18 @@ use domain::store::{Member, StoreError};
 use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 
-use super::{IdentityAdmin, actor, moment, name};
+use super::{IdentityAdmin, actor_because, moment, name};
 use crate::error::{ApiError, ErrorCode};
 
 /// What is to be otherwise about a member.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MemberChange {
     /// What they may.
     pub role: Option<CallerRole>,
     /// Whether they are let in.
     pub enabled: Option<bool>,
+    /// Why; empty where nobody says it.
+    pub reason: String,
 }
 
 impl IdentityAdmin {
@@ -67,7 +69,7 @@ impl IdentityAdmin {
             Some(false) => member.disabled_at = member.disabled_at.take().or_else(|| Some(moment(now))),
             None => {}
         }
-        self.store.change_member(&member, &actor(by, now))?;
+        self.store.change_member(&member, &actor_because(by, now, &change.reason)?)?;
         tracing::info!(%user, role = %member.role, enabled = member.disabled_at.is_none(), by = %by.name,
             "security.member_changed");
         Ok(member)
@@ -76,9 +78,9 @@ impl IdentityAdmin {
     /// Takes a member out of the caller's tenant, with their keys and sessions.
     ///
     /// # Errors
-    /// They are none, or the store cannot do it.
-    pub fn remove_member(&self, by: &Caller, user: &str, now: Timestamp) -> Result<(), ApiError> {
-        if self.store.remove_member(&by.tenant, user, &actor(by, now))? {
+    /// They are none, the reason is too long, or the store cannot do it.
+    pub fn remove_member(&self, by: &Caller, user: &str, reason: &str, now: Timestamp) -> Result<(), ApiError> {
+        if self.store.remove_member(&by.tenant, user, &actor_because(by, now, reason)?)? {
             tracing::info!(%user, by = %by.name, "security.member_removed");
             return Ok(());
         }

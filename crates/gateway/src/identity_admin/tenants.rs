@@ -6,7 +6,7 @@ use domain::store::{StoreError, Tenant};
 use jiff::Timestamp;
 use rules::admin::Caller;
 
-use super::{IdentityAdmin, actor, lives_in, moment, name};
+use super::{IdentityAdmin, actor, actor_because, lives_in, moment, name};
 use crate::error::{ApiError, ErrorCode};
 
 /// Longest slug, in characters: it stands in addresses.
@@ -69,15 +69,21 @@ impl IdentityAdmin {
     /// Lets a tenant in or not: one that is disabled is closed everywhere.
     ///
     /// # Errors
-    /// There is none, it is the default one, or the store cannot do it.
-    pub fn set_tenant(&self, by: &Caller, named: &str, enabled: bool, now: Timestamp) -> Result<Tenant, ApiError> {
+    /// There is none, it is the default one, the reason is too long, or the store cannot do it.
+    pub fn set_tenant(
+        &self,
+        by: &Caller,
+        named: &str,
+        (enabled, reason): (bool, &str),
+        now: Timestamp,
+    ) -> Result<Tenant, ApiError> {
         let tenant = self.tenant(named)?;
         if !enabled && tenant.id == TenantId::default_tenant() {
             return Err(ApiError::precondition(
                 "the default tenant cannot be disabled: this machine's own work belongs to it; stop the server instead",
             ));
         }
-        self.store.set_tenant_disabled(&tenant.id, !enabled, &actor(by, now))?;
+        self.store.set_tenant_disabled(&tenant.id, !enabled, &actor_because(by, now, reason)?)?;
         tracing::info!(tenant = %tenant.slug, enabled, by = %by.name, "security.tenant_changed");
         Ok(tenant)
     }

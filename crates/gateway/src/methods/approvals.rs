@@ -38,7 +38,7 @@ impl Shared {
             let mut found = shared.store.approvals(&query)?;
             found.iter_mut().for_each(|approval| approval.state = approval.state_at(now));
             found.retain(|it| desk.may_see(&who, it) && (!waiting_only || it.state == ApprovalState::Waiting));
-            Ok(json!({ "approvals": found.iter().map(|it| shown(it, &who)).collect::<Vec<_>>() }))
+            Ok(json!({ "approvals": found.iter().map(|it| desk.shown(it, &who)).collect::<Vec<_>>() }))
         })
         .await
     }
@@ -61,7 +61,7 @@ impl Shared {
         let (id, who, desk) = (params.needed("id")?.to_owned(), who.clone(), self.approvers().await);
         self.blocking(move |shared| {
             let approval = shared.approval_of((&who, &desk), &id)?;
-            let mut shown = shown(&approval, &who);
+            let mut shown = desk.shown(&approval, &who);
             let agent = (&approval.tenant_id, &approval.agent_id);
             if let Some(facts) = shared.rule_admin.shell_facts(agent, &approval.tool, &approval.arguments) {
                 shown["shell"] = json!(*facts);
@@ -91,7 +91,7 @@ impl Shared {
                 let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
                 match shared.store.answer_shown(&approval, said, jiff::Timestamp::now()) {
                     Ok(answered) => {
-                        let shown = shown(&answered, &who);
+                        let shown = desk.shown(&answered, &who);
                         Ok((answered, json!({ "approval": shown })))
                     }
                     Err(StoreError::Conflict(why)) => Err(shared.too_late(&approval, why)),
@@ -152,7 +152,7 @@ impl Shared {
         let desk = self.approvers().await;
         let may = |it: &Connection| desk.may_see(&it.who, approval) && roles::allow(&it.who, "approvals.get").is_ok();
         for connection in self.hub.of(&approval.tenant_id, may) {
-            connection.tell(&frame::event_head(event_of(approval.state), &shown(approval, &connection.who)));
+            connection.tell(&frame::event_head(event_of(approval.state), &desk.shown(approval, &connection.who)));
         }
         if !waits {
             self.tell_decided(approval);
@@ -199,12 +199,27 @@ impl Approvers {
         let may = || who.sees_others() || own() || roles::is_named(who, self.of(approval));
         approval.tenant_id == who.tenant && may()
     }
+
+    /// An approval as `who` is shown it: everything that a person has to know before they answer.
+    fn shown(&self, approval: &Approval, who: &Principal) -> Value {
+        let approvers = self.of(approval);
+        let asker = user_of(approval.session_id.as_str());
+        let mut shown = shown(approval, who);
+        shown["approvers"] = json!({
+            "named": approvers.named,
+            "otherThanAsker": approvers.other_than_asker,
+            "asker": asker,
+            "you": roles::may_answer(who, asker.as_deref(), approvers).is_ok(),
+        });
+        shown
+    }
 }
 
-/// An approval as `who` is shown it: everything that a person has to know before they answer.
+/// An approval as `who` is shown it, but for who may answer.
 fn shown(approval: &Approval, who: &Principal) -> Value {
     let mut shown = to_value(approval).unwrap_or_else(|_| json!({ "id": approval.id }));
     let name = SessionName::kept(approval.session_id.as_str().split('/').next().unwrap_or_default());
+    shown["subAgent"] = json!(approval.session_id.as_str().contains('/'));
     if let Some(name) = name {
         shown["sessionKey"] = json!(name.shown_to(who));
     }
@@ -212,4 +227,37 @@ fn shown(approval: &Approval, who: &Principal) -> Value {
         members.shift_remove("tenant_id");
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::principal::somebody;
+    use rules::admin::CallerRole;
+
+    #[test]
+    fn an_approval_says_who_may_answer_it() {
+        let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
+        let approval: Approval = domain::json::from_value(json!({
+            "id": "1", "tenant_id": anna.tenant, "agent_id": "main", "session_id": "agent:main:ws:anna:x/helper",
+            "turn_id": "t", "tool_call_id": "c", "tool": "exec", "arguments": {}, "digest": "", "by": "gate",
+            "reason": "", "asked_at": "2026-11-25T00:00:00Z", "expires_at": "2026-11-26T00:00:00Z", "state": "waiting",
+        }))
+        .unwrap();
+        let named = |named: &[&str]| Some(named.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>());
+        for (named, other_than_asker, who, you) in [
+            (None, false, &anna, true),
+            (None, true, &anna, false),
+            (None, true, &ben, true),
+            (named(&["admin"]), false, &anna, false),
+            (named(&["admin"]), false, &ben, true),
+        ] {
+            let config = ApproversConfig { named: named.clone(), other_than_asker };
+            let desk = Approvers([(approval.agent_id.to_string(), config)].into());
+            let shown = desk.shown(&approval, who);
+            let expected = json!({ "named": named, "otherThanAsker": other_than_asker, "asker": "anna", "you": you });
+            assert_eq!(shown["approvers"], expected);
+            assert_eq!(shown["subAgent"], true);
+        }
+    }
 }

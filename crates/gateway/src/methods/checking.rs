@@ -1,9 +1,12 @@
-//! `hooks.check`: whether a matcher and a condition can be read, and which tools a matcher is about. Nothing is run.
+//! `hooks.check`: whether a matcher and a condition can be read, and which tools a matcher is about, nothing is run; and
+//! `hooks.test`, which runs a rule.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use agent::tools::BUILTIN;
 use domain::json::{Value, json};
+use domain::rule::Decision;
 use host::Host;
 use host::host::builtin_names;
 use host::servers::is_wanted;
@@ -13,8 +16,27 @@ use crate::Shared;
 use crate::agents;
 use crate::error::ApiError;
 use crate::params::Params;
+use crate::principal::Principal;
+use crate::proofs::is_answer;
 
 impl Shared {
+    /// Tests a rule (`hooks.test`). One that answers as it is kept is proven by that.
+    pub(super) async fn hooks_test(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+        let caller = who.caller();
+        let version = match params["hookId"].as_str() {
+            Some(id) => self.rule_admin.get(&caller, id).await.ok().and_then(|hook| hook["version"].as_u64()),
+            None => None,
+        };
+        let tested = self.rule_admin.call(&caller, "hooks.test", params).await?;
+        let result = &tested["result"];
+        let said = result["decision"].as_str().and_then(Decision::named);
+        let answers = said.is_some_and(is_answer) && result["fault"].is_null();
+        if let (Some(id), Some(version), true) = (params["hookId"].as_str(), version, answers) {
+            self.desk.proofs.tested(&id.to_lowercase(), version);
+        }
+        Ok(tested)
+    }
+
     pub(super) async fn hooks_check(&self, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["matcher", "condition", "agentId"])?;
         let tools = {

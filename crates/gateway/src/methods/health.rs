@@ -1,10 +1,13 @@
 //! `health.get`: how everything stands that turns and hooks need, without asking any of it anew; and `doctor.run`, which
 //! does ask.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use domain::breaker::{THRESHOLD, WINDOW_SECONDS};
 use domain::execution::masked;
+use domain::id::{HookId, TenantId};
 use domain::json::{Value, json};
 use domain::shown_url::shown_url;
 use host::Host;
@@ -14,7 +17,7 @@ use rules::admin::ListFilter;
 use super::overview::not_armed;
 use crate::Shared;
 use crate::error::ApiError;
-use crate::guards;
+use crate::guards::{self, holds_for};
 use crate::params::Params;
 use crate::principal::Principal;
 
@@ -40,7 +43,7 @@ impl Shared {
             "nodes": nodes["nodes"],
             "processHooks": process_hooks(&host, whole),
             "mcpServers": servers(&host, whole),
-            "breakers": rules.iter().filter_map(breaker).collect::<Vec<_>>(),
+            "breakers": breakers(&who.tenant, &rules, &self.rule_admin.counted(&caller)),
             "budget": budget,
         }))
     }
@@ -122,11 +125,21 @@ fn servers(host: &Host, whole: bool) -> Vec<Value> {
     shown.collect()
 }
 
-/// The circuit breaker of the rule `hook`, where it is open, for the caller's tenant or, to owners, for any.
-fn breaker(hook: &Value) -> Option<Value> {
+/// The circuit breakers in `tenant` that are open or fill, the open ones first, then the fullest.
+fn breakers(tenant: &TenantId, rules: &[Value], counted: &BTreeMap<HookId, usize>) -> Vec<Value> {
+    let count = |rule: &Value| rule["id"].as_str().and_then(|id| counted.get(&HookId::from(id))).copied();
+    let here = rules.iter().filter(|rule| holds_for(tenant, rule));
+    let mut found: Vec<Value> = here.filter_map(|rule| breaker(rule, count(rule).unwrap_or_default())).collect();
+    found.sort_by_key(|it| (it["trippedAt"].is_null(), std::cmp::Reverse(it["counted"].as_u64())));
+    found
+}
+
+/// The circuit breaker of the rule `hook`, where it is open, for the caller's tenant or, to owners, for any; or where
+/// outcomes count towards it.
+fn breaker(hook: &Value, counted: usize) -> Option<Value> {
     let trips = hook["trips"].as_array().map(Vec::len).unwrap_or_default();
     let since = hook["tripped_at"].as_str();
-    (since.is_some() || trips > 0).then(|| {
+    (since.is_some() || trips > 0 || counted > 0).then(|| {
         json!({
             "hookId": hook["id"],
             "name": hook["name"],
@@ -134,6 +147,9 @@ fn breaker(hook: &Value) -> Option<Value> {
             "onTrip": hook["on_trip"],
             "trippedAt": since,
             "tenants": trips,
+            "counted": counted,
+            "threshold": THRESHOLD,
+            "windowSeconds": WINDOW_SECONDS,
         })
     })
 }
@@ -143,15 +159,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_open_breakers_are_shown() {
-        for (hook, is_open) in [
-            (json!({"id": "1", "tripped_at": null}), false),
-            (json!({"id": "1", "tripped_at": null, "trips": []}), false),
-            (json!({"id": "1", "tripped_at": "2026-11-22T06:44:00Z"}), true),
-            (json!({"id": "1", "tripped_at": null, "trips": [{}]}), true),
+    fn breakers_that_are_open_or_fill_are_shown() {
+        for (hook, counted, is_shown) in [
+            (json!({"id": "1", "tripped_at": null}), 0, false),
+            (json!({"id": "1", "tripped_at": null, "trips": []}), 0, false),
+            (json!({"id": "1", "tripped_at": null}), 3, true),
+            (json!({"id": "1", "tripped_at": "2026-11-22T06:44:00Z"}), 0, true),
+            (json!({"id": "1", "tripped_at": null, "trips": [{}]}), 0, true),
         ] {
-            assert_eq!(breaker(&hook).is_some(), is_open, "{hook}");
+            assert_eq!(breaker(&hook, counted).is_some(), is_shown, "{hook}");
         }
+    }
+
+    #[test]
+    fn open_breakers_come_first_then_the_fullest_and_none_of_another_tenant() {
+        let rule = |id: &str, tenant: &str, tripped: Value| json!({"id": id, "scope": "tenant", "tenant_id": tenant, "tripped_at": tripped});
+        let rules = [
+            rule("1", "a", Value::Null),
+            rule("2", "a", Value::Null),
+            rule("3", "a", json!("2026-11-22T06:44:00Z")),
+            rule("4", "b", Value::Null),
+        ];
+        let counted = [("1", 1), ("2", 4), ("4", 2)].map(|(id, count)| (HookId::from(id), count)).into();
+        let ids: Vec<Value> =
+            breakers(&TenantId::from("a"), &rules, &counted).into_iter().map(|it| it["hookId"].clone()).collect();
+        assert_eq!(ids, [json!("3"), json!("2"), json!("1")]);
     }
 
     #[test]

@@ -40,9 +40,9 @@ impl Shared {
     }
 
     pub(super) async fn keys_revoke(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["id"])?;
-        let (id, by) = (params.needed("id")?.to_owned(), who.caller());
-        self.taken_away(move |shared| shared.guests.admin.revoke_key(&by, &id, Timestamp::now())).await?;
+        let params = Params::of(params, &["id", "reason"])?;
+        let (id, why, by) = (params.needed("id")?.to_owned(), reason(&params)?, who.caller());
+        self.taken_away(move |shared| shared.guests.admin.revoke_key(&by, &id, &why, Timestamp::now())).await?;
         Ok(json!({ "ok": true }))
     }
 
@@ -62,17 +62,17 @@ impl Shared {
     }
 
     pub(super) async fn members_update(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["userId", "role", "enabled"])?;
+        let params = Params::of(params, &["userId", "role", "enabled", "reason"])?;
         let (user, by) = (params.needed("userId")?.to_owned(), who.caller());
-        let change = MemberChange { role: role(&params)?, enabled: params.flag("enabled")? };
+        let change = MemberChange { role: role(&params)?, enabled: params.flag("enabled")?, reason: reason(&params)? };
         let done = move |shared: &Self| shared.guests.admin.change_member(&by, &user, change, Timestamp::now());
         Ok(json!({ "member": shown_member(&self.taken_away(done).await?) }))
     }
 
     pub(super) async fn members_remove(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["userId"])?;
-        let (user, by) = (params.needed("userId")?.to_owned(), who.caller());
-        self.taken_away(move |shared| shared.guests.admin.remove_member(&by, &user, Timestamp::now())).await?;
+        let params = Params::of(params, &["userId", "reason"])?;
+        let (user, why, by) = (params.needed("userId")?.to_owned(), reason(&params)?, who.caller());
+        self.taken_away(move |shared| shared.guests.admin.remove_member(&by, &user, &why, Timestamp::now())).await?;
         Ok(json!({ "ok": true }))
     }
 
@@ -92,10 +92,11 @@ impl Shared {
     }
 
     pub(super) async fn tenants_update(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["tenantId", "enabled"])?;
+        let params = Params::of(params, &["tenantId", "enabled", "reason"])?;
         let (named, by) = (params.needed("tenantId")?.to_owned(), who.caller());
         let enabled = params.flag("enabled")?.ok_or_else(|| ApiError::invalid("enabled is required"))?;
-        let set = move |shared: &Self| shared.guests.admin.set_tenant(&by, &named, enabled, Timestamp::now());
+        let why = reason(&params)?;
+        let set = move |shared: &Self| shared.guests.admin.set_tenant(&by, &named, (enabled, &why), Timestamp::now());
         Ok(json!({ "tenant": shown_tenant(&self.taken_away(set).await?, enabled) }))
     }
 
@@ -130,6 +131,11 @@ impl Shared {
 
 fn seconds(count: usize) -> Duration {
     Duration::from_secs(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// Why something is taken away; empty where nobody says it.
+fn reason(params: &Params<'_>) -> Result<String, ApiError> {
+    Ok(params.text("reason")?.unwrap_or_default().to_owned())
 }
 
 fn role(params: &Params<'_>) -> Result<Option<CallerRole>, ApiError> {

@@ -30,6 +30,10 @@ impl Shared {
                 .any(|name| params[*name].as_str().is_some_and(|it| !it.is_empty())),
         };
         let whole = who.caller().is_master();
+        let rules = listed["hooks"].as_array().cloned().unwrap_or_default();
+        let lines = self.lines_of(who, rules).await?;
+        let bad = |line: &&GuardLine| !matches!(line.state, GuardState::Armed | GuardState::Disabled);
+        listed["notArmed"] = lines.iter().filter(bad).map(|line| line.shown(whole)).collect();
         listed["configured"] = match filter.is_of_rules {
             true => json!([]),
             false => {

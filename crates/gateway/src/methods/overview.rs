@@ -13,6 +13,7 @@ use crate::error::ApiError;
 use crate::guards::{self, GuardLine, GuardState};
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::proofs::MAX_LOOKED_AT;
 use crate::roles;
 use crate::turns::may_see;
 
@@ -89,12 +90,35 @@ impl Shared {
         .await
     }
 
-    /// How every hook stands that `who` may see.
+    /// How every hook stands that holds in the tenant of `who`: an owner sees the rules of all.
     pub(super) async fn guard_lines(self: &Arc<Self>, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
         let rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
-        let mut lines = self.blocking(|shared| Ok(guards::configured(&shared.host.blocking_read()))).await?;
-        lines.extend(rules.iter().map(guards::stored));
-        Ok(lines)
+        self.lines_of(who, rules).await
+    }
+
+    /// How the hooks of the configuration stand, and those of `rules` that hold in the tenant of `who`.
+    pub(super) async fn lines_of(
+        self: &Arc<Self>,
+        who: &Principal,
+        rules: Vec<Value>,
+    ) -> Result<Vec<GuardLine>, ApiError> {
+        let tenant = who.tenant.clone();
+        self.blocking(move |shared| {
+            let rules: Vec<Value> = rules.into_iter().filter(|rule| guards::holds_for(&tenant, rule)).collect();
+            shared.look_for_answers(&rules)?;
+            let mut lines = guards::configured(&shared.host.blocking_read());
+            lines.extend(rules.iter().map(|rule| guards::stored(rule, shared.desk.proofs.has(rule))));
+            Ok(lines)
+        })
+        .await
+    }
+
+    /// Looks whether those of `rules` answered that are not known to have. Blocks.
+    fn look_for_answers(&self, rules: &[Value]) -> Result<(), ApiError> {
+        let Some(since) = self.desk.proofs.to_look(rules) else { return Ok(()) };
+        let now = Timestamp::now();
+        self.desk.proofs.looked(now, &self.rule_admin.executions_since(since, MAX_LOOKED_AT)?);
+        Ok(())
     }
 }
 

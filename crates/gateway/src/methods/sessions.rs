@@ -5,8 +5,7 @@ use std::sync::Arc;
 use agent::Conversation;
 use domain::id::AgentId;
 use domain::json::{Object, Value, json};
-use domain::message::{FROM_HOOK, Message, Role};
-use domain::session::Session;
+use domain::session::JournalEntry;
 use domain::store::{SessionKey, SessionPatch, SessionRow};
 
 use crate::Shared;
@@ -14,6 +13,7 @@ use crate::error::ApiError;
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::session_name::{Channel, SessionName};
+use crate::transcript;
 
 /// Sessions in a page unless it is said. Source: the published protocol.
 const PAGE: usize = 20;
@@ -60,9 +60,8 @@ impl Shared {
     pub(super) async fn sessions_preview(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["key"])?;
         let name = session(params.needed("key")?, who)?;
-        let (session, key) = (self.session(who, &name).await?, name.shown_to(who));
-        let messages: Vec<Value> = messages(&session);
-        Ok(json!({ "key": key, "messages": messages, "summary": "" }))
+        let messages = self.said(who, &name).await?;
+        Ok(json!({ "key": name.shown_to(who), "messages": messages, "summary": "" }))
     }
 
     /// Changes what is said of a session: an empty text clears, and what is absent stays.
@@ -77,7 +76,7 @@ impl Shared {
         if patch == SessionPatch::default() {
             return Err(ApiError::invalid("nothing to change: expected label, model or metadata"));
         }
-        self.session(who, &name).await?;
+        self.is_there(who, &name).await?;
         if let Some(model) = patch.model.as_deref().filter(|model| !model.is_empty()) {
             let host = self.host.read().await;
             let ready = self.agents.ready(&host, &name.agent, Some(model));
@@ -126,7 +125,7 @@ impl Shared {
             }
             (true, Some(keep)) => keep,
         };
-        self.session(who, &name).await?;
+        self.is_there(who, &name).await?;
         let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
         if self.lanes.of(&key).is_some() {
             return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") });
@@ -140,8 +139,7 @@ impl Shared {
     pub(super) async fn chat_history(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         let params = Params::of(params, &["agentId", "sessionKey"])?;
         let name = self.meant(who, &params).await?;
-        let session = self.session(who, &name).await?;
-        Ok(json!({ "messages": messages(&session) }))
+        Ok(json!({ "messages": self.said(who, &name).await? }))
     }
 
     pub(super) async fn chat_status(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
@@ -150,7 +148,7 @@ impl Shared {
         let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
         let Some(run) = run else {
             // Nobody learns of a session that is not theirs or not there.
-            self.session(who, &name).await?;
+            self.is_there(who, &name).await?;
             return Ok(json!({ "isRunning": false, "runId": null, "activity": null }));
         };
         Ok(json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() }))
@@ -175,12 +173,27 @@ impl Shared {
         }
     }
 
-    /// What stands in a session.
-    async fn session(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<Session, ApiError> {
+    /// The messages of a session, as clients are shown them.
+    async fn said(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<Vec<Value>, ApiError> {
+        self.of_journal(who, name, transcript::messages).await
+    }
+
+    /// Whether there is such a session.
+    async fn is_there(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<(), ApiError> {
+        self.of_journal(who, name, drop).await
+    }
+
+    /// What `read` makes of the journal of a session.
+    async fn of_journal<T: Send + 'static>(
+        self: &Arc<Self>,
+        who: &Principal,
+        name: &SessionName,
+        read: fn(Vec<JournalEntry>) -> T,
+    ) -> Result<T, ApiError> {
         let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
         self.blocking(move |shared| match shared.sessions.journal(&key)? {
             entries if entries.is_empty() => Err(ApiError::session_not_found(&shown)),
-            entries => Ok(Session::fold(entries)),
+            entries => Ok(read(entries)),
         })
         .await
     }
@@ -234,32 +247,4 @@ fn shown(name: &SessionName, row: &SessionRow, who: &Principal) -> Value {
         session["userId"] = json!(name.user);
     }
     session
-}
-
-/// The messages that a client is shown.
-fn messages(session: &Session) -> Vec<Value> {
-    session.said().map(message).collect()
-}
-
-fn message(message: &Message) -> Value {
-    let mut shown = json!({ "role": message.role, "content": message.content });
-    if !message.reasoning_content.is_empty() {
-        shown["thinking"] = json!(message.reasoning_content);
-    }
-    if !message.tool_calls.is_empty() {
-        shown["tool_calls"] = json!(message.tool_calls);
-    }
-    if message.role == Role::Tool {
-        shown["tool_call_id"] = json!(message.tool_call_id);
-    }
-    if !message.media.is_empty() {
-        shown["media"] = json!(message.media);
-    }
-    if message.origin == FROM_HOOK {
-        shown["origin"] = json!(message.origin);
-    }
-    if let Some(at) = &message.created_at {
-        shown["created_at"] = json!(at);
-    }
-    shown
 }

@@ -1,5 +1,6 @@
 //! `turns.*`: which turns there were, and what happened in one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agent::AgentSettings;
@@ -21,7 +22,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::session_name::own_part;
-use crate::turns::{Kept, TurnEnding, line, may_see, parent_of, seen, waterfall};
+use crate::turns::{Kept, TurnEnding, handed_over, handed_to, line, may_see, parent_of, seen, waterfall};
 
 /// Turns in a page unless it is said, and most of them.
 const PAGE: usize = 50;
@@ -216,26 +217,30 @@ impl Shared {
             "spans": spans,
             "truncated": truncated,
         });
-        Ok(Detail { shown, events })
+        Ok(Detail { shown, events, handed: handed_over(&journal) })
     }
 }
 
-/// A turn as it is shown, and its events.
+/// A turn as it is shown, its events, and its calls that began sub-agents.
 struct Detail {
     shown: Value,
     events: Vec<domain::store::StoredEvent>,
+    handed: Vec<(f64, String)>,
 }
 
 /// `turns.get`: the first of `shown`, and the others with the turns that they work for.
 fn nested(rows: &[TurnRow], shown: Vec<Detail>) -> Value {
     let mut shown = shown;
+    let mut taken = vec![BTreeSet::new(); shown.len()];
     for at in 1..shown.len() {
         let turn = &rows[at].turn;
         let above = turn.session_id.rsplit_once('/').map(|(above, _)| above).unwrap_or_default();
         let began = |row: &TurnRow| row.turn.began.parse::<Timestamp>().ok();
         let is_above = |row: &TurnRow| row.turn.session_id == above && began(row) <= began(&rows[at]);
         let parent = rows[..at].iter().rposition(is_above).unwrap_or(0);
-        let span = parent_of(&shown[parent].events, &turn.began);
+        let Detail { events, handed, .. } = &shown[parent];
+        let span = parent_of(events, &turn.began).or_else(|| handed_to(handed, &turn.began, &taken[parent]));
+        taken[parent].extend(span.clone());
         shown[at].shown["parentTurnId"] = json!(rows[parent].turn.turn_id);
         shown[at].shown["parentSpanId"] = json!(span);
     }

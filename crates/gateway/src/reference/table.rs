@@ -2,6 +2,7 @@
 
 use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CHECKPOINTS;
+use domain::fault::FaultKind;
 use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
 use domain::store::KeyScope;
 use rules::admin::CallerRole;
@@ -9,7 +10,10 @@ use rules::admin::CallerRole;
 use super::rows::{MethodRow, Row, method, row};
 use crate::error::ErrorCode;
 
+mod events;
 mod pages;
+
+pub(super) use events::{EVENTS, RUN_EVENTS, RUN_HEAD};
 
 /// The first request of a connection.
 pub(super) const CONNECT: MethodRow = method(
@@ -97,18 +101,33 @@ const METHODS: &[MethodRow] = &[
         "`key` is shown once; `expiresIn` is in seconds",
     ),
     method("api_keys.list", "{}", "{ apiKeys: ApiKey[] }", ""),
-    method("api_keys.revoke", "{ id: string }", "{ ok: true }", ""),
+    method(
+        "api_keys.revoke",
+        "{ id: string, reason?: string }",
+        "{ ok: true }",
+        "`reason` says why, in the audit chain",
+    ),
     method("members.list", "{}", "{ members: Member[] }", ""),
     method("members.add", "{ userId: string, role: CallerRole }", "{ member: Member }", ""),
-    method("members.update", "{ userId: string, role?: CallerRole, enabled?: boolean }", "{ member: Member }", ""),
-    method("members.remove", "{ userId: string }", "{ ok: true }", "their keys and sessions go with them"),
+    method(
+        "members.update",
+        "{ userId: string, role?: CallerRole, enabled?: boolean, reason?: string }",
+        "{ member: Member }",
+        "`reason` says why, in the audit chain",
+    ),
+    method(
+        "members.remove",
+        "{ userId: string, reason?: string }",
+        "{ ok: true }",
+        "their keys and sessions go with them; `reason` says why, in the audit chain",
+    ),
     method("tenants.list", "{}", "{ tenants: Tenant[], edition: Edition }", ""),
     method("tenants.create", "{ slug: string, name?: string }", "{ tenant: Tenant }", ""),
     method(
         "tenants.update",
-        "{ tenantId: string, enabled: boolean }",
+        "{ tenantId: string, enabled: boolean, reason?: string }",
         "{ tenant: Tenant }",
-        "`tenantId` is an id or a slug",
+        "`tenantId` is an id or a slug; `reason` says why, in the audit chain",
     ),
     method(
         "hooks.watch",
@@ -126,17 +145,17 @@ const METHODS: &[MethodRow] = &[
     method(
         "hooks.list",
         "{ event?: CheckpointName, scope?: HookScope, agentId?: string, enabled?: boolean }",
-        "{ hooks: Hook[], configured: ConfiguredHook[] }",
+        "{ hooks: Hook[], configured: ConfiguredHook[], notArmed: GuardLine[] }",
         "in running order; `configured` are the hooks of the configuration and the texts of skills, which run before \
-         and after the rules",
+         and after the rules; `notArmed` are those hooks that hold in your tenant, are on and not proven to work",
     ),
     method("hooks.get", "{ hookId: string }", "{ hook: Hook }", ""),
     method("hooks.create", "HookInput", "{ hookId: string, warnings?: string[] }", ""),
     method(
         "hooks.update",
-        "{ hookId: string, updates: HookUpdates, ifVersion?: integer }",
+        "{ hookId: string, updates: HookUpdates, ifVersion?: integer, reason?: string }",
         "{ hookId: string, version: integer, warnings?: string[] }",
-        "",
+        "`reason` is for updates with `enabled: false`: it says why, as with `hooks.toggle`",
     ),
     method(
         "hooks.import",
@@ -150,7 +169,7 @@ const METHODS: &[MethodRow] = &[
         "hooks.delete",
         "{ hookId: string, reason?: string }",
         "{ hookId: string }",
-        "`reason` says why, in the change log",
+        "`reason` says why, in the change log; where there is none, the change log has none",
     ),
     method(
         "hooks.toggle",
@@ -172,10 +191,12 @@ const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.history",
-        "{ tenantId?: string, hookId?: string, event?: CheckpointName, decision?: Decision, sessionId?: string, agentId?: string, \
-         since?: string, until?: string, limit?: integer, cursor?: string }",
+        "{ tenantId?: string, hookId?: string, event?: CheckpointName, decision?: Decision, fault?: FaultWord, \
+         executionId?: string, sessionId?: string, agentId?: string, since?: string, until?: string, limit?: integer, \
+         cursor?: string }",
         "{ executions: Execution[], nextCursor: string }",
-        "`tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end",
+        "`tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 \
+         at most; `nextCursor` is empty at the end; with `executionId` only that one, if you see it",
     ),
     method(
         "hooks.execution.get",
@@ -197,67 +218,6 @@ const METHODS: &[MethodRow] = &[
         "It is a line of the change log; `reason` says why",
     ),
 ];
-
-/// The events of a run: the `payload` of an event `agent`, by its `type`.
-pub(super) const RUN_EVENTS: &[Row] = &[
-    row("run.started", "{ message: string, sig: string }", "the message as the gates left it: what a client keeps"),
-    row("chunk", "{ content: string }", "a piece of the answer, with `stream`"),
-    row("thinking", "{ content: string }", "the model's thinking, with `stream`"),
-    row("tool.call", "{ name: string, id: string, arguments: object }", "as permitted"),
-    row(
-        "tool.result",
-        "{ name: string, id: string, is_error: boolean, arguments: object, result: string }",
-        "the first 1,000 characters of the result",
-    ),
-    row("activity", "Activity", ""),
-    row(
-        "block.reply",
-        "{ content: string }",
-        "an answer that calls of tools followed, or what a tool says to the user",
-    ),
-    row("run.retrying", "{ attempt: integer, maxAttempts: integer }", ""),
-    row(
-        "hook.blocked",
-        "{ hookId: string | null, name: string, event: CheckpointName, reason: string, toolCallId?: string, \
-         tool?: string, arguments?: object }",
-        "of a call, also its `arguments` as hooks left them",
-    ),
-    row("approval.waiting", "{ approvalId: string, tool: string }", ""),
-    row("approval.decided", "{ approvalId: string, state: ApprovalState }", ""),
-    row(
-        "run.completed",
-        "{ content: string, usage: Usage, media?: string[] }",
-        "`media` are the files for the user: `GET /v1/media/ID`",
-    ),
-    row("run.failed", "{ error: string }", ""),
-    row("run.cancelled", "", ""),
-];
-
-/// The other events.
-pub(super) const EVENTS: &[Row] = &[
-    row("approvals.created", "Approval", "to those who may answer it"),
-    row("approvals.decided", "Approval", "somebody answered, or it went void"),
-    row("approvals.expired", "Approval", "nobody answered in time"),
-    row(
-        "hooks.changed",
-        "{ hookId: string, action: string, version: integer | null, actor: string | null, epoch: integer }",
-        "to viewers of the tenant; of a global hook to all",
-    ),
-    row(
-        "hooks.breaker",
-        "{ hookId: string, tenantId: string, state: \"open\" | \"closed\", reason: string | null, at: string }",
-        "to viewers of the tenant",
-    ),
-    row("hooks.budget", "{ ...Budget, tenantId: string }", "once less than a fifth is left"),
-    row("hooks.execution", "Execution", "to those who called `hooks.watch`; below admin of their own sessions"),
-    row("shutdown", "{ deadlineMs: integer }", "no new turns begin; running turns end within this time"),
-];
-
-/// What stands beside `type` and `payload` in every event `agent`. `live` is false where the run was on another node:
-/// then only its end comes, whole.
-pub(super) const RUN_HEAD: &str = "{ agentId: string, runId: string, sessionKey: string, parentAgentId?: string, \
-                                   delegationId?: string, userId: string, channel: string, chatId: string, \
-                                   live?: false }";
 
 /// The shapes that have a name.
 const SHAPES: &[Row] = &[
@@ -287,8 +247,10 @@ const SHAPES: &[Row] = &[
     row(
         "ShownMessage",
         "{ role: MessageRole, content: string, thinking?: string, tool_calls?: ToolCallPart[], \
-         tool_call_id?: string, media?: string[], origin?: string, created_at?: string }",
-        "A message of a conversation; `media` are the files that came with it.",
+         tool_call_id?: string, media?: string[], origin?: string, skill?: string, turn_id?: string, \
+         created_at?: string }",
+        "A message of a conversation; `media` are the files that came with it, `skill` is the one whose text it is, and \
+         `turn_id` the turn that it stands in, where that is known.",
     ),
     row(
         "HistoryMessage",
@@ -312,8 +274,16 @@ const SHAPES: &[Row] = &[
         "{ id: string, agent_id: string, session_id: string, turn_id: string, tool_call_id: string, tool: string, \
          arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
          again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, usable_seconds?: integer, \
-         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, shell?: ShellFacts }",
-        "A call that waits for a person, and what they said; `shell` comes with `approvals.get`.",
+         state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, subAgent: boolean, \
+         approvers: Approvers, shell?: ShellFacts }",
+        "A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes \
+         with `approvals.get`.",
+    ),
+    row(
+        "Approvers",
+        "{ named: string[] | null, otherThanAsker: boolean, asker: string | null, you: boolean }",
+        "Who may answer: users and roles, whoever sees it where none are named, and not the user who asked where somebody \
+         else has to. `you` says whether you may.",
     ),
     row(
         "ShellFacts",
@@ -473,6 +443,7 @@ pub(super) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
         ("HookSource", Source::ALL.iter().map(|it| it.word()).collect()),
         ("Fallback", Fallback::ALL.iter().map(|it| it.word()).collect()),
         ("BreakerPolicy", BreakerPolicy::ALL.iter().map(|it| it.word()).collect()),
+        ("FaultWord", FaultKind::ALL.iter().map(|it| it.word()).collect()),
         ("Decision", Decision::ALL.iter().map(|it| it.word()).collect()),
         ("ErrorCode", ErrorCode::ALL.iter().map(|it| it.word()).collect()),
     ];

@@ -16,7 +16,7 @@ fn now() -> Timestamp {
 }
 
 fn by() -> domain::store::Actor {
-    domain::store::Actor { name: "cli".into(), at: now() }
+    domain::store::Actor { name: "cli".into(), at: now(), reason: String::new() }
 }
 
 /// A store with the tenant `acme`, where `anna` is an operator, `ben` a viewer and `zoe` disabled.

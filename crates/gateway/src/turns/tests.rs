@@ -1,12 +1,14 @@
 //! Waterfalls of turns that are made up.
 
+use std::collections::BTreeSet;
+
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json};
 use domain::session::JournalEntry;
 use domain::store::StoredEvent;
 use jiff::Timestamp;
 
-use super::waterfall::{Kept, parent_of, waterfall};
+use super::waterfall::{Kept, handed_over, handed_to, parent_of, waterfall};
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
@@ -132,5 +134,24 @@ fn a_sub_agent_works_for_the_call_that_asked_for_it_last() {
     ];
     for (began, call) in [(5, None), (15, Some("call:1:a")), (50, Some("call:1:b")), (95, Some("call:2:c"))] {
         assert_eq!(parent_of(&events, &at(began).to_string()).as_deref(), call, "{began}");
+    }
+}
+
+#[test]
+fn without_any_hook_a_sub_agent_works_for_the_first_call_that_nobody_works_for() {
+    let call =
+        |id: &str, tool: &str| json!({ "id": id, "type": "function", "function": { "name": tool, "arguments": "{}" } });
+    let used = |ms, place: usize, tool: &str| {
+        entry(ms, json!({ "used": { "place": place, "read_only": false, "tool": tool, "digest": "d" } }))
+    };
+    // The third was refused, and the first is no sub-agent's.
+    let calls = json!([call("l", "list_dir"), call("a", "delegate"), call("r", "delegate"), call("b", "spawn")]);
+    let journal = [replied(10, 1, calls), used(12, 0, "list_dir"), used(20, 1, "delegate"), used(21, 3, "spawn")];
+    let handed = handed_over(&journal);
+    let mut taken = BTreeSet::new();
+    for (began, expected) in [(15, None), (25, Some("call:1:a")), (25, Some("call:1:b")), (30, None)] {
+        let found = handed_to(&handed, &at(began).to_string(), &taken);
+        assert_eq!(found.as_deref(), expected, "{began}");
+        taken.extend(found);
     }
 }

@@ -3,8 +3,9 @@
 //! Records say what hooks did and when; the journal of the conversation says when the model answered, and when a tool
 //! ran. Where the conversation is gone, there are records alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use agent::tools::{DELEGATE, SPAWN};
 use domain::execution::{Execution, masked};
 use domain::fault::FaultKind;
 use domain::json::{Object, Value, json};
@@ -50,6 +51,32 @@ pub(crate) fn waterfall(kept: &Kept<'_>) -> (Vec<Value>, f64) {
 pub(crate) fn parent_of(events: &[StoredEvent], began: &str) -> Option<String> {
     let asked = events.iter().filter(|event| event.event == "subagent_start" && moment(&event.at) <= moment(began));
     asked.filter_map(call_span).next_back()
+}
+
+/// The calls in `journal`, that of the turn above, that began a sub-agent, each with when. They are known without any hook.
+pub(crate) fn handed_over(journal: &[(Timestamp, JournalEntry)]) -> Vec<(f64, String)> {
+    let (mut round, mut calls) = (0, Vec::new());
+    let mut found = Vec::new();
+    for (at, entry) in journal {
+        let JournalEntry::Turn(fact) = entry else { continue };
+        if let Fact::Replied { iteration, message, .. } = fact {
+            (round, calls) = (*iteration, message.message.tool_calls.clone());
+        }
+        if let Fact::Used { place, tool, .. } = fact
+            && [DELEGATE, SPAWN].contains(&tool.as_str())
+            && let Some(call) = calls.get(*place)
+        {
+            found.push((millis(*at), call_id(round, &call.id)));
+        }
+    }
+    found
+}
+
+/// Which of the calls in `handed` a sub-agent works for whose turn began at `began`: the first before it that nobody
+/// else works for.
+pub(crate) fn handed_to(handed: &[(f64, String)], began: &str, taken: &BTreeSet<String>) -> Option<String> {
+    let before = handed.iter().filter(|(at, id)| *at <= moment(began) && !taken.contains(id));
+    before.map(|(_, id)| id.clone()).next()
 }
 
 fn call_span(event: &StoredEvent) -> Option<String> {

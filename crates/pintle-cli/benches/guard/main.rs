@@ -116,7 +116,7 @@ impl Home {
         let (env, loaded) = load(Some(&config), Some(&home.path().join("data/pintle"))).map_err(said)?;
         let rules = RuleEnvironment::of(&loaded.config, &env).map_err(said)?;
         let store = rules.open_store(&loaded.config).map_err(said)?;
-        let by = Actor { name: "bench".into(), at: jiff::Timestamp::now() };
+        let by = Actor { name: "bench".into(), at: jiff::Timestamp::now(), reason: String::new() };
         store.change((0..RULES).map(|number| RuleChange::Create(Box::new(rule(number)))).collect(), &by)?;
         Ok(home)
     }

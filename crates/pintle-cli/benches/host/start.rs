@@ -120,7 +120,7 @@ fn stored(stage: &Stage, number: usize) -> anyhow::Result<Home> {
         if_expr: format!("tool_name == \"write_file_{number}\" && depth < {}", number + 2),
         ..unreached(&format!("{RULE}{number}"))
     };
-    let by = Actor { name: "bench".into(), at: jiff::Timestamp::now() };
+    let by = Actor { name: "bench".into(), at: jiff::Timestamp::now(), reason: String::new() };
     store.change((0..number).map(|number| RuleChange::Create(Box::new(row(number)))).collect(), &by)?;
     Ok(home)
 }

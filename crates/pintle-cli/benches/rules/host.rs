@@ -70,7 +70,7 @@ impl Host {
         anyhow::ensure!(loaded.diagnostics.is_empty(), "the configuration: {:?}", loaded.diagnostics);
         let rule_env = RuleEnvironment::of(&loaded.config, &env).map_err(said)?;
         let store = rule_env.open_store(&loaded.config).map_err(said)?;
-        let by = Actor { name: "bench".into(), at: jiff::Timestamp::now() };
+        let by = Actor { name: "bench".into(), at: jiff::Timestamp::now(), reason: String::new() };
         let creates = plan.rows.into_iter().map(|row| RuleChange::Create(Box::new(row))).collect();
         store.change(creates, &by)?;
         let counted = Arc::new(Counted::new(store.clone()));

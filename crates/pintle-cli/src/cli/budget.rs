@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliErro
         }
         BudgetCommand::Set(SetArgs { total, tenant, reason, json }) => {
             let tenant = named(&*store, tenant.as_deref())?;
-            let by = Actor { name: "cli".to_owned(), at: now };
+            let by = Actor { name: "cli".to_owned(), at: now, reason: String::new() };
             let reason = reason.unwrap_or_default();
             let reason = reason_said(&reason).map_err(|error| CliError::failed(error.to_string()))?.to_owned();
             let change = BudgetChange { reason, ..BudgetChange::to(total, by) };

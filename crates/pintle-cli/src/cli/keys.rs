@@ -66,6 +66,9 @@ pub struct RevokeArgs {
     /// The id of the key, or how it begins
     #[arg(value_name = "KEY")]
     key: String,
+    /// Why, for the audit chain
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
     /// The tenant [default: default]
     #[arg(long, value_name = "SLUG")]
     tenant: Option<String>,
@@ -79,7 +82,7 @@ pub(super) fn run(global: &Global, command: KeysCommand) -> Result<u8, CliError>
     match command {
         KeysCommand::Create(args) => create(&open(global, args.tenant.as_deref())?, args),
         KeysCommand::List(args) => list(&open(global, args.tenant.as_deref())?, &args),
-        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args.key),
+        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args.key, &args.reason),
     }
 }
 
@@ -128,7 +131,7 @@ fn line(at: &Identities, key: &ApiKey) -> String {
     )
 }
 
-fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
+fn revoke(at: &Identities, named: &str, reason: &str) -> Result<u8, CliError> {
     let keys = at.admin.keys(&at.by).map_err(refused)?;
     // A key itself may be given, too: whoever found one somewhere has nothing else.
     let is_meant = |key: &&ApiKey| key.id == named || (named.len() >= key.shown.len() && named.starts_with(&key.shown));
@@ -142,7 +145,10 @@ fn revoke(at: &Identities, named: &str) -> Result<u8, CliError> {
             );
         }
     };
-    at.admin.revoke_key(&at.by, &id, at.now).map_err(refused).map_err(|error| error.hint("see `pintle keys list`"))?;
+    at.admin
+        .revoke_key(&at.by, &id, reason, at.now)
+        .map_err(refused)
+        .map_err(|error| error.hint("see `pintle keys list`"))?;
     terminal::note("it no longer works");
     Ok(0)
 }

@@ -22,11 +22,11 @@ pub enum MembersCommand {
     /// Change a member's role
     Set(RoleArgs),
     /// Disable a member; their keys and sessions stop working within a second
-    Disable(UserArgs),
+    Disable(OffArgs),
     /// Enable a member again
     Enable(UserArgs),
     /// Remove a member, with their keys and sessions
-    Remove(UserArgs),
+    Remove(OffArgs),
 }
 
 /// Flags of `members list`.
@@ -65,14 +65,24 @@ pub struct UserArgs {
     tenant: Option<String>,
 }
 
+/// Flags of `members disable` and `members remove`.
+#[derive(Debug, Args)]
+pub struct OffArgs {
+    #[command(flatten)]
+    whom: UserArgs,
+    /// Why, for the audit chain
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
 pub(super) fn role(text: &str) -> Result<CallerRole, String> {
     text.parse()
 }
 
 pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliError> {
-    let change = |args: &UserArgs, enabled: bool| {
+    let change = |args: &UserArgs, enabled: bool, reason: &str| {
         let at = open(global, args.tenant.as_deref())?;
-        let change = MemberChange { enabled: Some(enabled), ..MemberChange::default() };
+        let change = MemberChange { enabled: Some(enabled), reason: reason.to_owned(), ..MemberChange::default() };
         at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused).map(drop)
     };
     let done = |user: &str, what: &str| terminal::note(&format!("{}: {what}", clean(user)));
@@ -90,17 +100,17 @@ pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliErr
             done(&args.user, &format!("is now {}", args.role));
         }
         MembersCommand::Disable(args) => {
-            change(&args, false)?;
-            done(&args.user, "disabled; their keys and sessions stop working within a second");
+            change(&args.whom, false, &args.reason)?;
+            done(&args.whom.user, "disabled; their keys and sessions stop working within a second");
         }
         MembersCommand::Enable(args) => {
-            change(&args, true)?;
+            change(&args, true, "")?;
             done(&args.user, "enabled");
         }
         MembersCommand::Remove(args) => {
-            let at = open(global, args.tenant.as_deref())?;
-            at.admin.remove_member(&at.by, &args.user, at.now).map_err(refused)?;
-            done(&args.user, "removed, with their keys and sessions");
+            let at = open(global, args.whom.tenant.as_deref())?;
+            at.admin.remove_member(&at.by, &args.whom.user, &args.reason, at.now).map_err(refused)?;
+            done(&args.whom.user, "removed, with their keys and sessions");
         }
     }
     Ok(0)

@@ -67,7 +67,7 @@ pub(super) fn run(global: &Global, command: StoreCommand) -> Result<u8, CliError
 
 fn accept(config: &Config, env: &Env) -> Result<u8, CliError> {
     let store = open_known_store(config, env)?;
-    let by = Actor { name: "cli".into(), at: jiff::Timestamp::now() };
+    let by = Actor { name: "cli".into(), at: jiff::Timestamp::now(), reason: String::new() };
     let taken = store.accept(&by).map_err(failed)?;
     if taken.is_empty() {
         terminal::note("the store is as it was left");

@@ -17,7 +17,7 @@ pub enum TenantsCommand {
     /// Create a tenant
     Create(CreateArgs),
     /// Disable a tenant: its connections and turns end, and its gates refuse everything
-    Disable(TenantArgs),
+    Disable(OffArgs),
     /// Enable a tenant again
     Enable(TenantArgs),
 }
@@ -39,6 +39,16 @@ pub struct CreateArgs {
     /// For people [default: the slug]
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     name: String,
+}
+
+/// Flags of `tenants disable`.
+#[derive(Debug, Args)]
+pub struct OffArgs {
+    #[command(flatten)]
+    which: TenantArgs,
+    /// Why, for the audit chain
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
 }
 
 /// Flags of `tenants disable` and `tenants enable`.
@@ -66,12 +76,12 @@ pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliErr
             terminal::say(&format!("{}\n", tenant.id))?;
         }
         TenantsCommand::Disable(args) => {
-            at.admin.set_tenant(&at.by, &args.tenant, false, at.now).map_err(refused)?;
+            at.admin.set_tenant(&at.by, &args.which.tenant, (false, &args.reason), at.now).map_err(refused)?;
             let what = "disabled; its connections and turns end, and its gates refuse everything";
-            terminal::note(&format!("{}: {what}", clean(&args.tenant)));
+            terminal::note(&format!("{}: {what}", clean(&args.which.tenant)));
         }
         TenantsCommand::Enable(args) => {
-            at.admin.set_tenant(&at.by, &args.tenant, true, at.now).map_err(refused)?;
+            at.admin.set_tenant(&at.by, &args.tenant, (true, ""), at.now).map_err(refused)?;
             terminal::note(&format!("{}: enabled", clean(&args.tenant)));
         }
     }

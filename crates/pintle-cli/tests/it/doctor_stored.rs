@@ -97,7 +97,7 @@ fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
     assert!(seen.out.contains("hooks.d` cannot be read"), "{seen}");
     let store = env.store();
     let web = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "web").unwrap();
-    let by = Actor { name: "system:breaker".into(), at: jiff::Timestamp::now() };
+    let by = Actor { name: "system:breaker".into(), at: jiff::Timestamp::now(), reason: String::new() };
     store.trip(&web.id, &web.tenant_id, &by).unwrap();
     drop(store);
     let seen = doctor(&first);

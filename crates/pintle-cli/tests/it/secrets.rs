@@ -64,7 +64,7 @@ fn what_stands_in_clear_text_is_encrypted_at_the_next_start() {
     };
     let (store, mut hook) = kept();
     hook.config["headers"]["Authorization"] = "Bearer by hand".into();
-    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
+    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now(), reason: String::new() };
     store.change(vec![RuleChange::Update { hook: Box::new(hook), if_version: None, action: "updated" }], &by).unwrap();
     drop(store);
     assert_eq!(with(&["hooks", "list"]).code, Some(0));

@@ -67,7 +67,7 @@ fn a_rule_that_somebody_deleted_with_an_entry_of_its_own_refuses_until_a_person_
     // Pintle itself, without the keys of the host: each hash fits.
     let store = open("sqlite://pintle.db", &env.path("data/pintle"), Durability::Commit).unwrap();
     let rule = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "no-push").unwrap();
-    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
+    let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now(), reason: String::new() };
     store.change(vec![RuleChange::delete(rule.id)], &by).unwrap();
     drop(store);
     let wrong = "`no-push` was changed by something other than Pintle, and its entry in the audit chain has no seal";
@@ -128,7 +128,7 @@ fn an_emptied_chain_is_no_cut_by_retention() {
     let again = || {
         let store = env.store();
         let row = store.rules().unwrap().hooks.into_iter().find(|hook| hook.name == "no-push").unwrap();
-        let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now() };
+        let by = Actor { name: "somebody".into(), at: jiff::Timestamp::now(), reason: String::new() };
         let change = RuleChange::Update { hook: Box::new(row), if_version: None, action: "updated" };
         store.change(vec![change], &by).unwrap();
         drop(store);

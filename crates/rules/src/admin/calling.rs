@@ -1,6 +1,7 @@
 //! The methods `hooks.*` as a gateway has them: names, JSON in, JSON out.
 
 use domain::checkpoint::CheckpointKind;
+use domain::fault::FaultKind;
 use domain::id::TenantId;
 use domain::json::{Object, Value, json};
 use domain::rule::{Decision, HookScope};
@@ -8,12 +9,28 @@ use jiff::Timestamp;
 
 use super::chain::ChainQuery;
 use super::{
-    AddOutcome, AddTrial, AdminError, Caller, CallerRole, HistoryQuery, INVALID_CURSOR, ListFilter, PAGE, RuleAdmin,
-    Sample, TestTarget, WhereThere,
+    AddOutcome, AddTrial, AdminError, Caller, CallerRole, ChangeTerms, HistoryQuery, INVALID_CURSOR, ListFilter, PAGE,
+    RuleAdmin, Sample, TestTarget, WhereThere,
 };
 
 /// Most records that are taken at once: as many as a tenant may have.
 const MAX_IMPORTED: usize = crate::record::MAX_HOOKS;
+
+/// The members of `hooks.history`.
+const HISTORY: [&str; 12] = [
+    "tenantId",
+    "hookId",
+    "event",
+    "decision",
+    "fault",
+    "executionId",
+    "sessionId",
+    "agentId",
+    "since",
+    "until",
+    "limit",
+    "cursor",
+];
 
 /// Every method, with who may at least use it. What is in no such list nobody may.
 pub const METHODS: [(&str, CallerRole); 17] = [
@@ -142,11 +159,14 @@ impl RuleAdmin {
     }
 
     async fn call_update(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
-        let params = Params::of(params, &["hookId", "updates", "ifVersion"])?;
+        let params = Params::of(params, &["hookId", "updates", "ifVersion", "reason"])?;
         let id = params.hook()?;
-        let if_version = params.version("ifVersion")?;
+        let terms = ChangeTerms {
+            if_version: params.version("ifVersion")?,
+            reason: params.text("reason", "invalid reason")?.unwrap_or_default(),
+        };
         let updates = params.get("updates").unwrap_or(&Value::Null);
-        let updated = self.update(by, id, updates, if_version).await?;
+        let updated = self.change(by, id, updates, terms).await?;
         Ok(with_warnings(json!({ "hookId": id, "version": updated.version }), &updated.warnings))
     }
 
@@ -165,9 +185,7 @@ impl RuleAdmin {
     }
 
     async fn call_history(&self, by: &Caller, params: &Value) -> Result<Value, AdminError> {
-        let names =
-            ["tenantId", "hookId", "event", "decision", "sessionId", "agentId", "since", "until", "limit", "cursor"];
-        let params = Params::of(params, &names)?;
+        let params = Params::of(params, &HISTORY)?;
         let limit = params.number("limit")?.map(|limit| usize::try_from(limit).unwrap_or_default());
         let query = HistoryQuery {
             tenant: params.tenant()?,
@@ -175,6 +193,7 @@ impl RuleAdmin {
             hook: params.text("hookId", "invalid hook ID")?.map(str::to_owned),
             event: params.word("event", CheckpointKind::named)?,
             decision: params.word("decision", Decision::named)?,
+            fault: params.word("fault", FaultKind::named)?,
             session: params.text("sessionId", "invalid sessionId")?.map(str::to_owned),
             agent: params.text("agentId", "invalid agentId")?.map(str::to_owned),
             since: params.moment("since")?,
@@ -182,7 +201,10 @@ impl RuleAdmin {
             limit,
             cursor: params.text("cursor", "invalid cursor")?.map(str::to_owned),
         };
-        let page = self.history(by, &query).await?;
+        let page = match params.text("executionId", "invalid execution ID")? {
+            Some(id) => self.history_of_one(by, id).await?,
+            None => self.history(by, &query).await?,
+        };
         Ok(json!({ "executions": page.executions, "nextCursor": page.next_cursor }))
     }
 

@@ -25,6 +25,15 @@ pub struct UpdatedRule {
     pub warnings: Vec<String>,
 }
 
+/// The terms of a change, beside what it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeTerms<'a> {
+    /// The version that it is about; whichever is there, unless it is said.
+    pub if_version: Option<u32>,
+    /// Why it switches the hook off; empty where nobody says it.
+    pub reason: &'a str,
+}
+
 /// Longest reason, in characters: a line of a listing.
 const MAX_REASON_CHARS: usize = 255;
 
@@ -43,6 +52,20 @@ fn off_because(enabled: bool, reason: &str) -> Result<String, AdminError> {
         return Err(AdminError::invalid(format!("reason {reason:?} is a word that Pintle itself uses: say more")));
     }
     Ok(if enabled { String::new() } else { reason.to_owned() })
+}
+
+/// The hook that `updates` led to, with why it is off from now on. A reason for anything else would be kept nowhere.
+fn because(hook: Rule, updates: &Value, reason: &str) -> Result<Rule, AdminError> {
+    let reason = off_because(false, reason)?;
+    if reason.is_empty() {
+        return Ok(hook);
+    }
+    if hook.enabled || updates["enabled"] != false {
+        return Err(AdminError::invalid(
+            "reason says why a hook is switched off, and these updates do not switch it off: leave it out",
+        ));
+    }
+    Ok(Rule { disabled_reason: reason, ..hook })
 }
 
 /// A reason as it is kept.
@@ -94,10 +117,26 @@ impl RuleAdmin {
         updates: &Value,
         if_version: Option<u32>,
     ) -> Result<UpdatedRule, AdminError> {
+        self.change(by, id, updates, ChangeTerms { if_version, reason: "" }).await
+    }
+
+    /// The same, and keeps why it is switched off, as [`switch`](Self::switch) does.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update); or there is a reason, and the updates do not switch the hook off.
+    pub async fn change(
+        &self,
+        by: &Caller,
+        id: &str,
+        updates: &Value,
+        terms: ChangeTerms<'_>,
+    ) -> Result<UpdatedRule, AdminError> {
         by.at_least(CallerRole::Admin, "update")?;
         let (by, id, updates) = (by.clone(), hook_id(id)?, updates.clone());
+        let (if_version, reason) = (terms.if_version, terms.reason.to_owned());
         self.blocking(move |rule_admin| {
-            rule_admin.until_settled(|| rule_admin.update_now(&by, &id, &updates, if_version))
+            let terms = ChangeTerms { if_version, reason: &reason };
+            rule_admin.until_settled(|| rule_admin.update_now(&by, &id, &updates, terms))
         })
         .await
     }
@@ -163,7 +202,7 @@ impl RuleAdmin {
         by: &Caller,
         id: &HookId,
         updates: &Value,
-        if_version: Option<u32>,
+        ChangeTerms { if_version, reason }: ChangeTerms<'_>,
     ) -> Result<UpdatedRule, Stop> {
         let view = View { by, rules: self.freshest()? };
         let current = view.hook(id)?;
@@ -176,7 +215,7 @@ impl RuleAdmin {
         if if_version.is_some_and(|wanted| wanted != current.version) {
             return Err(conflict(current.version).into());
         }
-        let hook = self.sealed(read.hook)?;
+        let hook = self.sealed(because(read.hook, updates, reason)?)?;
         let version = self.write(by, (current, hook), "updated", if_version.is_some())?;
         Ok(UpdatedRule { version, warnings: read.warnings })
     }

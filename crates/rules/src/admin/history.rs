@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
-use domain::fault::Cause;
+use domain::fault::{Cause, FaultKind};
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, canonical, json};
 use domain::rule::Decision;
@@ -40,6 +40,8 @@ pub struct HistoryQuery {
     pub event: Option<CheckpointKind>,
     /// With which decision.
     pub decision: Option<Decision>,
+    /// With which fault.
+    pub fault: Option<FaultKind>,
     /// In the session with this key.
     pub session: Option<String>,
     /// Of which agent: its UUID, or its key.
@@ -88,7 +90,8 @@ impl RuleAdmin {
             hook,
             name: deleted,
             event: query.event,
-            decision: query.decision,
+            // A fault is recorded as one decision: the store looks at those alone.
+            decision: query.decision.or(query.fault.map(decision_of)),
             session: query.session.clone().filter(|session| !session.is_empty()),
             agent: agent.map(|(uuid, _)| uuid),
             since: query.since,
@@ -97,9 +100,23 @@ impl RuleAdmin {
             limit: query.limit.filter(|limit| *limit > 0).unwrap_or(PAGE).min(MAX_PAGE),
         };
         let cursor = query.cursor.as_deref().filter(|cursor| !cursor.is_empty());
+        let wanted = Wanted { query: wanted, fault: query.fault };
         let after = cursor.map(|cursor| place(cursor, &seal(by, &wanted))).transpose()?;
         let by = by.clone();
-        self.blocking(move |rule_admin| rule_admin.page(&by, wanted, after)).await
+        self.blocking(move |rule_admin| rule_admin.page(&by, &wanted, after)).await
+    }
+
+    /// The execution `id` as a page of its own, without the detail of its fault; an empty one where `by` sees none.
+    pub(super) async fn history_of_one(&self, by: &Caller, id: &str) -> Result<ExecutionPage, AdminError> {
+        by.at_least(CallerRole::Viewer, "history")?;
+        let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
+        let (by, scope) = (by.clone(), scope_of(by));
+        self.blocking(move |rule_admin| {
+            let found = rule_admin.parts.executions.execution(&scope, &id)?;
+            let executions = found.iter().filter_map(|row| rule_admin.seen(&by, row)).collect();
+            Ok(ExecutionPage { executions, next_cursor: String::new() })
+        })
+        .await
     }
 
     /// The hook `id` if it is there, or else the name that it had: its rows have lost its id.
@@ -164,19 +181,24 @@ impl RuleAdmin {
         Ok(self.parts.executions.executions(&query)?)
     }
 
-    fn page(&self, by: &Caller, wanted: ExecutionQuery, after: Option<Place>) -> Result<ExecutionPage, AdminError> {
-        let may_see =
-            |row: &Execution| (wanted.name.is_none() || row.hook_id.is_none()) && self.sees_session_of(by, row);
+    fn page(&self, by: &Caller, wanted: &Wanted, after: Option<Place>) -> Result<ExecutionPage, AdminError> {
+        let Wanted { query: asked, fault } = wanted;
+        let has_fault =
+            |row: &Execution| fault.is_none_or(|kind| row.metadata.get("fault") == Some(&json!(kind.word())));
+        let may_see = |row: &Execution| {
+            (asked.name.is_none() || row.hook_id.is_none()) && has_fault(row) && self.sees_session_of(by, row)
+        };
         let (mut executions, mut last) = (Vec::new(), after);
         for _ in 0..LOOKS {
             // One more than fits tells whether there is another page.
-            let limit = if by.role >= CallerRole::Admin { wanted.limit + 1 } else { MAX_PAGE + 1 };
-            let query = ExecutionQuery { after: last.clone(), limit, ..wanted.clone() };
+            let every = by.role >= CallerRole::Admin && fault.is_none();
+            let limit = if every { asked.limit + 1 } else { MAX_PAGE + 1 };
+            let query = ExecutionQuery { after: last.clone(), limit, ..asked.clone() };
             let rows = self.parts.executions.executions(&query)?;
             let is_end = rows.len() < limit;
             for row in &rows {
-                if executions.len() == wanted.limit {
-                    return Ok(ExecutionPage { executions, next_cursor: cursor(by, &wanted, last.as_ref()) });
+                if executions.len() == asked.limit {
+                    return Ok(ExecutionPage { executions, next_cursor: cursor(by, wanted, last.as_ref()) });
                 }
                 last = Some((row.created_at.to_string(), row.id.clone()));
                 if may_see(row) {
@@ -187,8 +209,19 @@ impl RuleAdmin {
                 return Ok(ExecutionPage { executions, next_cursor: String::new() });
             }
         }
-        Ok(ExecutionPage { executions, next_cursor: cursor(by, &wanted, last.as_ref()) })
+        Ok(ExecutionPage { executions, next_cursor: cursor(by, wanted, last.as_ref()) })
     }
+}
+
+/// What a page is asked for: what the store looks for, and what is looked at here.
+struct Wanted {
+    query: ExecutionQuery,
+    fault: Option<FaultKind>,
+}
+
+/// The decision that a fault is recorded as.
+fn decision_of(fault: FaultKind) -> Decision {
+    if fault == FaultKind::TimedOut { Decision::Timeout } else { Decision::Error }
 }
 
 /// Whose rows `by` sees.
@@ -215,7 +248,7 @@ fn shown(row: &Execution) -> Value {
 }
 
 /// The seal that a cursor is bound to: whoever asks, and what for.
-fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
+fn seal(by: &Caller, Wanted { query: wanted, fault }: &Wanted) -> String {
     let bound = json!([
         by.tenant,
         by.role.word(),
@@ -228,11 +261,12 @@ fn seal(by: &Caller, wanted: &ExecutionQuery) -> String {
         wanted.until.map(|at| at.to_string()),
         wanted.name,
         wanted.tenant.one(),
+        fault.map(FaultKind::word),
     ]);
     URL_SAFE_NO_PAD.encode(Sha256::digest(canonical(&bound).as_bytes()))
 }
 
-fn cursor(by: &Caller, wanted: &ExecutionQuery, last: Option<&Place>) -> String {
+fn cursor(by: &Caller, wanted: &Wanted, last: Option<&Place>) -> String {
     let Some((at, id)) = last else { return String::new() };
     URL_SAFE_NO_PAD.encode(format!("{EDITION}{BETWEEN}{}{BETWEEN}{at}{BETWEEN}{id}", seal(by, wanted)))
 }

@@ -96,7 +96,10 @@ impl RuleAdmin {
         let lines = self.changes(by, id, limit.clamp(1, MAX_PAGE)).await?;
         let id = hook_id(id)?;
         let view = self.view(by).await?;
-        let name = view.hook(&id)?.name.clone();
+        let name = match view.hook(&id) {
+            Ok(hook) => hook.name.clone(),
+            Err(_) => self.last_names([id.clone()].into()).await?.remove(&id).unwrap_or_default(),
+        };
         Ok(lines.iter().map(|line| shown(line, Some(name.clone()))).collect())
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record;
@@ -86,6 +87,11 @@ impl RuleAdmin {
                 Err(AdminError::invalid(format!("several hooks are called {name:?}; say which: {}", ids.join(", "))))
             }
         }
+    }
+
+    /// How many outcomes count towards the circuit breakers of the caller's tenant that are not open, by the hook.
+    pub fn counted(&self, by: &Caller) -> BTreeMap<HookId, usize> {
+        self.parts.rule_cache.counted(&by.tenant)
     }
 
     /// The rules as `by` may see them: those of the store, or, while it is lost, those in force.

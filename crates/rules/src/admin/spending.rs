@@ -51,8 +51,8 @@ impl RuleAdmin {
         .await
     }
 
-    /// The newest `limit` changes of a hook, newest first. Those that are about other tenants, and the settings of global
-    /// hooks, are for owners.
+    /// The newest `limit` changes of a hook, also of one that is deleted, newest first. Those that are about other
+    /// tenants, and the settings of global hooks, are for owners.
     ///
     /// # Errors
     /// There is no such hook; or the store cannot be read.
@@ -61,14 +61,21 @@ impl RuleAdmin {
         let id = hook_id(id)?;
         let view = self.view(by).await?;
         let (is_master, own) = (by.is_master(), by.tenant.clone());
-        let hides = !is_master && view.hook(&id)?.scope == HookScope::Global;
+        let found = view.hook(&id).map(|hook| hook.scope);
         // What is left out must not make the list shorter.
         let most = if is_master { limit } else { usize::MAX };
         let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&id, most)?)).await?;
         let may_see =
             |line: &LoggedChange| is_master || line.tenant_id == own || line.tenant_id == TenantId::sentinel();
+        let lines: Vec<LoggedChange> = lines.into_iter().filter(may_see).collect();
+        let hides = match found {
+            Ok(scope) => !is_master && scope == HookScope::Global,
+            // One that was deleted is known by its lines; where there is none that `by` sees, it never was.
+            Err(missing) if lines.is_empty() => return Err(missing),
+            Err(_) => !is_master && lines.iter().any(|line| line.tenant_id == TenantId::sentinel()),
+        };
         let shown = |line: LoggedChange| if hides { without_settings(line) } else { line };
-        Ok(lines.into_iter().filter(may_see).take(limit).map(shown).collect())
+        Ok(lines.into_iter().take(limit).map(shown).collect())
     }
 }
 

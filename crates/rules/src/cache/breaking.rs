@@ -80,7 +80,7 @@ impl RuleCache {
             self.publish(&mut cache_state);
         }
         let (rule_cache, id, tenant) = (self.clone(), id.clone(), tenant.clone());
-        let actor = Actor { name: BREAKER.to_owned(), at };
+        let actor = Actor { name: BREAKER.to_owned(), at, reason: String::new() };
         self.parts.tasks.spawn(async move { rule_cache.keep_trip(id, tenant, actor).await });
     }
 

@@ -98,7 +98,10 @@ impl IdentityStore for Memory {
         tables.members.insert(place, Member { tenant, ..member.clone() });
         drop(tables);
         let at = parsed(&member.created_at).unwrap_or_else(Timestamp::now);
-        self.noted(&IdentityChange::MemberAdded(member), &Actor { name: member.created_by.clone(), at })
+        self.noted(
+            &IdentityChange::MemberAdded(member),
+            &Actor { name: member.created_by.clone(), at, reason: String::new() },
+        )
     }
 
     fn change_member(&self, member: &Member, by: &Actor) -> Result<(), StoreError> {
@@ -139,7 +142,7 @@ impl IdentityStore for Memory {
         tables.keys.insert((key.tenant.clone(), key.id.clone()), (key.clone(), digest.clone()));
         drop(tables);
         let at = parsed(&key.created_at).unwrap_or_else(Timestamp::now);
-        self.noted(&IdentityChange::KeyCreated(key), &Actor { name: key.created_by.clone(), at })
+        self.noted(&IdentityChange::KeyCreated(key), &Actor { name: key.created_by.clone(), at, reason: String::new() })
     }
 
     fn keys(&self, tenant: &TenantId) -> Result<Vec<ApiKey>, StoreError> {

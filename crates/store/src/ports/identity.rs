@@ -63,7 +63,7 @@ fn noted<D: Database, T>(
 
 /// Who did what a row says of its making.
 fn maker(name: &str, at: &str) -> Actor {
-    Actor { name: name.to_owned(), at: at.parse().unwrap_or_else(|_| Timestamp::now()) }
+    Actor { name: name.to_owned(), at: at.parse().unwrap_or_else(|_| Timestamp::now()), reason: String::new() }
 }
 
 impl<D: Database> IdentityStore for SqlStore<D> {

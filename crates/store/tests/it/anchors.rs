@@ -94,7 +94,7 @@ impl World<'_> {
 }
 
 pub(crate) fn by() -> Actor {
-    Actor { name: "ada".into(), at: jiff::Timestamp::now() }
+    Actor { name: "ada".into(), at: jiff::Timestamp::now(), reason: String::new() }
 }
 
 pub(crate) fn rule(id: &str, name: &str) -> Rule {

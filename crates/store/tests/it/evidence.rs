@@ -102,7 +102,7 @@ fn sqlite_keeps_evidence() {
 }
 
 fn actor() -> Actor {
-    Actor { name: "cli".into(), at: Timestamp::UNIX_EPOCH }
+    Actor { name: "cli".into(), at: Timestamp::UNIX_EPOCH, reason: String::new() }
 }
 
 /// A hook, by way of its own port.

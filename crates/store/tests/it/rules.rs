@@ -98,7 +98,9 @@ fn now() -> Timestamp {
 /// Each worker has a store of its own, as a process has; together they book no more than there is.
 fn nobody_overdraws(stores: &[Box<dyn RuleBackend>]) {
     let tenant = TenantId::default_tenant();
-    stores[0].set_budget(&tenant, &BudgetChange::to(1000, Actor { name: "cli".into(), at: now() })).unwrap();
+    stores[0]
+        .set_budget(&tenant, &BudgetChange::to(1000, Actor { name: "cli".into(), at: now(), reason: String::new() }))
+        .unwrap();
     let booked: usize = thread::scope(|scope| {
         let tenant = &tenant;
         let one = |store: &dyn RuleBackend| (0..60).filter(|_| store.reserve(tenant, 7, now()).unwrap()).count();
@@ -146,7 +148,7 @@ fn nobody_takes_the_job_of_another(stores: &[Box<dyn RuleBackend>]) {
 
 /// No change is lost between two who change the same hook, and epochs are as many as changes.
 fn versions_are_handed_out_once(stores: &[Box<dyn RuleBackend>]) {
-    let by = |name: &str| Actor { name: name.to_owned(), at: now() };
+    let by = |name: &str| Actor { name: name.to_owned(), at: now(), reason: String::new() };
     let before = stores[0].change(vec![RuleChange::Create(Box::new(hook(1)))], &by("cli")).unwrap().epoch;
     let epochs: BTreeSet<u64> = thread::scope(|scope| {
         let one = |store: &dyn RuleBackend, worker: usize| -> Vec<u64> {
@@ -229,7 +231,7 @@ fn what_a_hook_is_sent_is_encrypted_in_a_row() {
 fn what_no_row_can_say_is_refused_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let stores: [Box<dyn RuleBackend>; 2] = [Box::new(Memory::new()), Box::new(sqlite(folder.path()))];
-    let by = Actor { name: "cli".into(), at: now() };
+    let by = Actor { name: "cli".into(), at: now(), reason: String::new() };
     for store in stores {
         let refused = |hook: Rule| {
             let why = store.change(vec![RuleChange::Create(Box::new(hook))], &by).unwrap_err().to_string();

@@ -51,7 +51,7 @@ fn now() -> Timestamp {
 }
 
 fn by() -> Actor {
-    Actor { name: "cli".into(), at: now() }
+    Actor { name: "cli".into(), at: now(), reason: String::new() }
 }
 
 /// Changes rules for ever, each time another hook, until `over`.

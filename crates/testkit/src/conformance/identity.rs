@@ -49,7 +49,7 @@ fn later(seconds: i64) -> Timestamp {
 }
 
 fn by() -> Actor {
-    Actor { name: "anna".into(), at: now() }
+    Actor { name: "anna".into(), at: now(), reason: String::new() }
 }
 
 fn member(tenant: &TenantId, user: &str, role: CallerRole) -> Member {

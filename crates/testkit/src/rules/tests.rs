@@ -13,7 +13,7 @@ use domain::store::{
 use super::*;
 
 fn by(name: &str) -> Actor {
-    Actor { name: name.into(), at: "2026-11-22T09:00:00.123456789Z".parse().unwrap() }
+    Actor { name: name.into(), at: "2026-11-22T09:00:00.123456789Z".parse().unwrap(), reason: String::new() }
 }
 
 fn hook(id: &str, scope: HookScope) -> Rule {

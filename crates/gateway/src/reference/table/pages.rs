@@ -56,8 +56,8 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "hooks.changes",
         "{ tenantId?: string, hookId?: string, limit?: integer, cursor?: string }",
         "{ changes: HookChange[], nextCursor: string }",
-        "`tenantId` is for owners, who without it see every tenant; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook \
-         there is one page",
+        "`tenantId` is for owners, who without it see every tenant; the change log of one hook, also of a deleted one, or \
+         of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page",
     ),
     method(
         "hooks.check",
@@ -173,8 +173,9 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
     row(
         "BreakerHealth",
         "{ hookId: string, name: string, event: CheckpointName, onTrip: Fallback, trippedAt: string | null, \
-         tenants: integer }",
-        "A circuit breaker that is open; `tenants` counts those for whom a global one is, for owners.",
+         tenants: integer, counted: integer, threshold: integer, windowSeconds: integer }",
+        "A circuit breaker that is open, or to which outcomes count: it opens once `counted` reaches `threshold` within \
+         the window. `tenants` counts those for whom a global one is open, for owners.",
     ),
     row(
         "TurnLine",

@@ -173,6 +173,7 @@ fn query(args: &HistoryArgs, now: Timestamp) -> Result<HistoryQuery, CliError> {
         deleted: None,
         event: args.event.as_deref().map(|word| event("--event", word)).transpose()?,
         decision: args.decision.as_deref().map(decision).transpose()?,
+        fault: None,
         session: args.session.clone(),
         agent: args.agent.clone(),
         since: when("--since", &args.since)?,

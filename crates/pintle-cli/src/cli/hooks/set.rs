@@ -20,6 +20,9 @@ pub struct SetArgs {
     /// What to change, such as timeout_ms=2000 or config.url=https://…; `KEY=` clears
     #[arg(value_name = "KEY=VALUE", required = true)]
     changes: Vec<String>,
+    /// With enabled=false: why, for the change log
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     /// Print the id, the new version and the warnings as JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +35,7 @@ pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
     let config = loaded.config.clone();
     let Done { hook, now, updated, toggled } = with_admin_of(env, loaded, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
-        set(rule_admin, by, hook, &changes).await
+        set((rule_admin, by), hook, &changes, args.reason.as_deref().unwrap_or_default()).await
     })?;
     if args.json {
         let id = text(&hook, "id");
@@ -74,14 +77,22 @@ struct Done {
 
 /// Sets what `changes` say. `enabled` is the switch that `hooks enable` and `hooks disable` are: an update would read it
 /// as unchanged on a hook whose circuit breaker is open, and close the breaker.
-async fn set(rule_admin: &RuleAdmin, by: &Caller, hook: Value, changes: &[Change<'_>]) -> Result<Done, CliError> {
+async fn set(
+    (rule_admin, by): (&RuleAdmin, &Caller),
+    hook: Value,
+    changes: &[Change<'_>],
+    reason: &str,
+) -> Result<Done, CliError> {
     let mut updates = updates(&hook, changes)?;
     let switch = updates.shift_remove("enabled").and_then(|enabled| enabled.as_bool());
+    if !reason.is_empty() && switch != Some(false) {
+        return Err(CliError::usage("--reason says why a hook is switched off: it goes with enabled=false"));
+    }
     let id = text(&hook, "id").to_owned();
     let mut done = Done { now: Value::Null, hook, updated: None, toggled: None };
     // What is no longer to act is off before anything else changes; what is to act is as it will be first.
     if switch == Some(false) {
-        done.toggled = Some(rule_admin.toggle(by, &id, false).await.map_err(refused)?);
+        done.toggled = Some(rule_admin.switch(by, &id, false, reason).await.map_err(refused)?);
     }
     if !updates.is_empty() {
         // What is changed within `config` was read just now: nobody else's change in between is lost.

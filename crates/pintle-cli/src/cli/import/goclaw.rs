@@ -65,7 +65,7 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
         }
         let changes: Vec<_> = plan.hooks.iter().cloned().map(|hook| RuleChange::Create(Box::new(hook))).collect();
         if !changes.is_empty() {
-            store.change(changes, &Actor { name: ACTOR.to_owned(), at: now }).map_err(failed)?;
+            store.change(changes, &Actor { name: ACTOR.to_owned(), at: now, reason: String::new() }).map_err(failed)?;
         }
     }
     match args.json {

@@ -16,7 +16,11 @@ impl Stage {
 
     /// Writes past the rule admin, as another process does.
     pub(crate) fn write(&self, change: RuleChange) {
-        let by = Actor { name: "another process".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+        let by = Actor {
+            name: "another process".into(),
+            at: "2026-11-22T09:00:01Z".parse().unwrap(),
+            reason: String::new(),
+        };
         self.store.change(vec![change], &by).unwrap();
     }
 
@@ -188,7 +192,8 @@ async fn what_a_file_says_is_changed_in_the_file() {
     ] {
         assert_eq!(stage.no(&admin, method, params).await, no, "{method}");
     }
-    let by = Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+    let by =
+        Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:01Z".parse().unwrap(), reason: String::new() };
     stage.store.trip(&id, &admin.tenant, &by).unwrap();
     assert_eq!(stage.no(&admin, "hooks.toggle", json!({"hookId": id, "enabled": false})).await, no);
     assert_eq!(stage.ok(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await["enabled"], true);
@@ -263,4 +268,43 @@ async fn who_changed_what_is_kept() {
         {"op": "replace", "path": "/priority", "value": 2},
     ]);
     assert_eq!((&lines[1].diff, lines[1].at.as_str()), (&patch, "2026-11-22T09:00:01Z"));
+}
+
+#[tokio::test]
+async fn whoever_switches_off_by_a_change_may_say_why_and_a_reason_for_anything_else_is_refused() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "block")).await;
+    let update = |updates: Value, reason: &str| json!({"hookId": id, "updates": updates, "reason": reason});
+    let refused = stage.no(&admin, "hooks.update", update(json!({"priority": 3}), "why not")).await;
+    assert!(refused.contains("these updates do not switch it off"), "{refused}");
+    let own = stage.no(&admin, "hooks.update", update(json!({"enabled": false}), "breaker")).await;
+    assert!(own.contains("is a word that Pintle itself uses"), "{own}");
+    let long = stage.no(&admin, "hooks.update", update(json!({"enabled": false}), &"x".repeat(33))).await;
+    assert!(long.contains("32 characters at most"), "{long}");
+    assert_eq!(stage.get(&admin, &id).await["version"], 1);
+    stage.ok(&admin, "hooks.update", update(json!({"enabled": false}), "it blocks too much")).await;
+    assert_eq!(stage.get(&admin, &id).await["disabled_reason"], "it blocks too much");
+    stage.ok(&admin, "hooks.update", update(json!({"enabled": true}), "")).await;
+    assert_eq!(stage.get(&admin, &id).await["disabled_reason"], "");
+    // The published frame has no reason, and none is made up.
+    stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": {"enabled": false}})).await;
+    assert_eq!(stage.get(&admin, &id).await["disabled_reason"], "");
+}
+
+#[tokio::test]
+async fn the_changes_of_a_deleted_hook_are_told_to_its_tenant_alone() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "block")).await;
+    stage.ok(&admin, "hooks.delete", json!({"hookId": id, "reason": "nobody needs it"})).await;
+    let told = stage.ok(&admin, "hooks.changes", json!({"hookId": id})).await;
+    let lines: Vec<(&Value, &Value)> =
+        told["changes"].as_array().unwrap().iter().map(|line| (&line["action"], &line["hook_name"])).collect();
+    assert_eq!(lines, [(&json!("deleted"), &json!("guard")), (&json!("created"), &json!("guard"))]);
+    let other = of_acme(CallerRole::Admin);
+    assert_eq!(
+        stage.no(&other, "hooks.changes", json!({"hookId": id})).await,
+        format!("NOT_FOUND hook not found: {id}")
+    );
 }

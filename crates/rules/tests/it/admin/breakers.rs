@@ -14,7 +14,8 @@ const DEFAULT: &str = domain::id::DEFAULT_TENANT;
 impl Stage {
     /// Opens a breaker in the store, as another process does.
     pub(crate) fn trip(&self, id: &str, tenant: &str) {
-        let by = Actor { name: "system:breaker".into(), at: "2026-11-22T08:00:00Z".parse().unwrap() };
+        let by =
+            Actor { name: "system:breaker".into(), at: "2026-11-22T08:00:00Z".parse().unwrap(), reason: String::new() };
         self.store.trip(&HookId::from(id), &TenantId::from(tenant), &by).unwrap();
         self.rule_cache.refresh().unwrap();
     }

@@ -6,7 +6,7 @@ use domain::id::{HookId, TenantId, agent_uuid};
 use domain::json::{Object, Value, json};
 use domain::rule::{Decision, HandlerType};
 use domain::store::ExecutionStore as _;
-use pintle_rules::admin::{CallerRole, MAX_PAGE};
+use pintle_rules::admin::{Caller, CallerRole, MAX_PAGE};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
@@ -156,4 +156,29 @@ async fn below_admins_everybody_has_their_own_sessions() {
     assert_eq!(events(&page), [""; 0]);
     let other = stage.ok(&of_acme(CallerRole::Viewer), "hooks.history", json!({})).await;
     assert_eq!(events(&other), [""; 0], "{ACME} has none");
+}
+
+#[tokio::test]
+async fn one_is_found_by_its_fault_and_by_its_id_by_whoever_may_see_it() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    let mut rows: Vec<Execution> = (0..300).map(|n| row(n, &id, None, Some("admin:1"))).collect();
+    for (at, decision, fault) in [(7, Decision::Error, "killed"), (8, Decision::Timeout, "timed_out")] {
+        rows[at].decision = decision;
+        rows[at].metadata.insert("fault".to_owned(), json!(fault));
+    }
+    let killed = rows[7].id.clone();
+    stage.keep(rows);
+    let found = async |by: &Caller, params: Value| events(&stage.ok(by, "hooks.history", params).await);
+    assert_eq!(found(&admin, json!({"fault": "killed"})).await, ["e7"]);
+    assert_eq!(found(&admin, json!({"fault": "timed_out"})).await, ["e8"]);
+    assert_eq!(found(&admin, json!({"fault": "killed", "decision": "timeout"})).await, [""; 0]);
+    assert_eq!(found(&admin, json!({"executionId": killed})).await, ["e7"]);
+    assert_eq!(found(&of_default(CallerRole::Viewer), json!({"executionId": killed})).await, [""; 0]);
+    assert_eq!(found(&of_acme(CallerRole::Admin), json!({"executionId": killed})).await, [""; 0]);
+    let no = stage.no(&admin, "hooks.history", json!({"executionId": "e7"})).await;
+    assert_eq!(no, "INVALID_REQUEST invalid execution ID");
+    let no = stage.no(&admin, "hooks.history", json!({"fault": "tired"})).await;
+    assert_eq!(no, "INVALID_REQUEST unknown fault \"tired\"");
 }

@@ -89,7 +89,8 @@ async fn a_tenant_that_has_all_its_hooks_takes_records_over_them() {
         let name = format!("other {number}");
         RuleChange::Create(Box::new(Rule { id: HookId::fresh(), name, enabled: false, ..row.clone() }))
     });
-    let by = Actor { name: "another process".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+    let by =
+        Actor { name: "another process".into(), at: "2026-11-22T09:00:01Z".parse().unwrap(), reason: String::new() };
     stage.store.change(others.collect(), &by).unwrap();
     stage.rule_cache.refresh().unwrap();
     let done = stage.ok(&admin, "hooks.import", over(&script("tenant", "guard", "ask"))).await;
@@ -133,7 +134,11 @@ async fn an_import_that_somebody_was_faster_than_is_judged_anew() {
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     let (store, row) = (stage.store.clone(), stage.row(&id));
     *stage.scripts.meanwhile.lock().unwrap() = Some(Box::new(move || {
-        let by = Actor { name: "another process".into(), at: "2026-11-22T09:00:01Z".parse().unwrap() };
+        let by = Actor {
+            name: "another process".into(),
+            at: "2026-11-22T09:00:01Z".parse().unwrap(),
+            reason: String::new(),
+        };
         let hook = Box::new(Rule { priority: 7, ..row });
         store.change(vec![RuleChange::Update { hook, if_version: None, action: "updated" }], &by).unwrap();
     }));

@@ -114,7 +114,7 @@ impl World {
 }
 
 fn by(host: &Host) -> Actor {
-    Actor { name: "owner".into(), at: host.clock.now() }
+    Actor { name: "owner".into(), at: host.clock.now(), reason: String::new() }
 }
 
 async fn gate(host: &Host, turn: &TurnId, command: &str) -> String {

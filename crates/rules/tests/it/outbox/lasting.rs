@@ -183,7 +183,11 @@ async fn the_jobs_of_a_hook_that_is_gone_are_over() {
             world.change(RuleChange::Update { hook: Box::new(off), if_version: None, action: "toggled" });
         },
         |world, hook| {
-            let by = Actor { name: "system:breaker".into(), at: "2026-11-22T09:00:00Z".parse().unwrap() };
+            let by = Actor {
+                name: "system:breaker".into(),
+                at: "2026-11-22T09:00:00Z".parse().unwrap(),
+                reason: String::new(),
+            };
             world.store.trip(&hook.id, &hook.tenant_id, &by).unwrap();
         },
         |world, hook| {

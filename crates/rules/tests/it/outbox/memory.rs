@@ -138,7 +138,8 @@ async fn an_observer_whose_breaker_is_open_is_skipped() {
         let world = World::new();
         let off = world.hook(DEFAULT_TENANT, "says allow");
         world.hook(DEFAULT_TENANT, "ok");
-        let by = Actor { name: "system:breaker".into(), at: "2026-11-22T08:30:00Z".parse().unwrap() };
+        let by =
+            Actor { name: "system:breaker".into(), at: "2026-11-22T08:30:00Z".parse().unwrap(), reason: String::new() };
         world.store.trip(&off.id, &off.tenant_id, &by).unwrap();
         let host = world.host(Plan { durable, ..Plan::default() });
         host.stop(DEFAULT_TENANT);

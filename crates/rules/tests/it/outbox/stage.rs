@@ -280,7 +280,7 @@ impl World {
     }
 
     pub(crate) fn change(&self, change: RuleChange) {
-        let by = Actor { name: "ann".into(), at: START.parse().unwrap() };
+        let by = Actor { name: "ann".into(), at: START.parse().unwrap(), reason: String::new() };
         self.store.change(vec![change], &by).unwrap();
     }
 

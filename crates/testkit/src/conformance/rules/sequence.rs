@@ -73,7 +73,7 @@ impl Sequence {
 
     /// Who clears up.
     pub(super) fn actor(&self) -> Actor {
-        Actor { name: "cli".into(), at: self.end }
+        Actor { name: "cli".into(), at: self.end, reason: String::new() }
     }
 }
 
@@ -114,7 +114,7 @@ impl Maker {
 
     fn actor(&mut self) -> Actor {
         let name = *self.pick(&["cli", "system:breaker", "nul \0"]);
-        Actor { name: name.to_owned(), at: self.now }
+        Actor { name: name.to_owned(), at: self.now, reason: String::new() }
     }
 
     fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
