@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialects::claude::{ClaudeEvent, CommandAnswer, CommandOutput, CommandStop, Decision};
+use pintle_dialects::claude::{ClaudeEvent, CommandAnswer, CommandOutput, CommandStop, Decision};
 use domain::fault::{Fault, FaultKind};
 use proptest::prelude::*;
 

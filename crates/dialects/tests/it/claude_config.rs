@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dialects::claude::config::ListContext;
-use dialects::claude::{ClaudeEvent, CommandEntry};
+use pintle_dialects::claude::config::ListContext;
+use pintle_dialects::claude::{ClaudeEvent, CommandEntry};
 use domain::checkpoint::{CheckpointKind, Facts};
 use domain::hook::{Family, Hook, HookState, OnFailure};
 use domain::json::{Value, from_value, json};

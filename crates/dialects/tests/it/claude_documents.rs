@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dialects::claude::documents::{of_notice, of_subject};
-use dialects::claude::{ClaudeEvent, Documents, Surroundings};
+use pintle_dialects::claude::documents::{of_notice, of_subject};
+use pintle_dialects::claude::{ClaudeEvent, Documents, Surroundings};
 use domain::checkpoint::{AfterTool, Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;

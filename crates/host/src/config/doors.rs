@@ -8,17 +8,6 @@ use globset::GlobMatcher;
 /// The vendors behind the model door.
 pub const MODEL_DOORS: [&str; 3] = ["anthropic", "gemini", "openai"];
 
-/// A vendor behind the model door.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelDoorConfig {
-    /// Where it is reached, if a file says it.
-    pub base_url: Option<String>,
-    /// Whether a sentence stands in the place of a refused call; otherwise the door answers the model.
-    pub deny_as_text: bool,
-    /// The tools that may run there.
-    pub hosted: Vec<String>,
-}
-
 /// How long a call waits for a person at the tool door: the longest that clients wait by default.
 pub const TOOL_DOOR_ASK_TIMEOUT: Duration = Duration::from_secs(600);
 
