@@ -123,11 +123,15 @@ function One({ approval }: { approval: Approval }) {
             </Link>
           </>
         )}
-        <h2 className={label}>{words.mayAnswer}</h2>
-        <p data-testid="approvers">
-          {whoMay(approval.approvers, words)}
-          {approval.state === "waiting" && !approval.approvers.you && ` ${words.notYou}`}
-        </p>
+        {approval.state === "waiting" && (
+          <>
+            <h2 className={label}>{words.mayAnswer}</h2>
+            <p data-testid="approvers">
+              {whoMay(approval.approvers, words)}
+              {!approval.approvers.you && ` ${words.notYou}`}
+            </p>
+          </>
+        )}
         <Answer approval={approval} />
       </Card>
     </Page>

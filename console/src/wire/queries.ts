@@ -25,6 +25,24 @@ export const useConfigured = (): UseQueryResult<readonly ConfiguredHook[]> => us
 /** How the rules stand that are on and not proven to work, by their ids. */
 export const useStanding = (): ReadonlyMap<string, GuardLine> => useListed(standing).data ?? NOTHING;
 
+/** How often it is looked whether a rule answered that nobody asked yet, in milliseconds. */
+const PROVEN_EVERY_MS = 5_000;
+
+const isUnproven = ({ notArmed }: Listed): boolean => notArmed.some(({ hookId, state }) => hookId !== null && state === "unproven");
+
+/** Looks for as long as rules are here that nobody asked yet: the first answer proves one, and that is told to nobody. Whether
+ * there are any. */
+export function useProofs(): boolean {
+  const { connection } = useWire();
+  const found = useQuery({
+    queryKey: ["hooks", "list"],
+    queryFn: () => connection.request("hooks.list", {}),
+    select: isUnproven,
+    refetchInterval: ({ state }) => (state.data !== undefined && isUnproven(state.data) ? PROVEN_EVERY_MS : false),
+  });
+  return found.data ?? false;
+}
+
 /** The agents. */
 export function useAgents(): UseQueryResult<readonly Agent[]> {
   const { connection } = useWire();
