@@ -22,6 +22,12 @@ export const useHooks = (): UseQueryResult<readonly Hook[]> => useListed(rules);
 /** The hooks of the configuration and the texts of skills, in running order. */
 export const useConfigured = (): UseQueryResult<readonly ConfiguredHook[]> => useListed(configured);
 
+/** Whether a rule is known to be gone. */
+export function useIsGone(id: string | null): boolean {
+  const { data, isFetching } = useHooks();
+  return id !== null && data !== undefined && !isFetching && !data.some((hook) => hook.id === id);
+}
+
 /** How the rules stand that are on and not proven to work, by their ids. */
 export const useStanding = (): ReadonlyMap<string, GuardLine> => useListed(standing).data ?? NOTHING;
 

@@ -40,7 +40,6 @@ export const healthEn = {
     good: "good",
     bad: "bad",
     guard: "guard",
-    guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
     store: "store",
     provider: "provider",
     processHook: "process hook",

@@ -38,7 +38,6 @@ export const healthZh = {
     good: "正常",
     bad: "异常",
     guard: "守卫",
-    guards: { armed: "就绪", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
     store: "存储",
     provider: "模型提供方",
     processHook: "进程钩子",
