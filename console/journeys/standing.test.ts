@@ -71,6 +71,9 @@ test("an approval says who may answer, where the call would run, and leads to it
   await ben.getByRole("button", { name: "New" }).click();
   await ben.getByLabel("Message").fill("look around");
   await ben.getByRole("button", { name: "Send" }).click();
+  // In the conversation it is somebody else's to answer.
+  await ben.getByText("Somebody who may approve has to answer.").waitFor();
+  expect(await ben.getByRole("button", { name: "Approve once" }).count()).toBe(0);
   await ben.getByRole("link", { name: "Open the approval" }).first().click();
   await expect.poll(() => ben.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system. You cannot answer it.");
   await ben.getByTestId("place").getByText("Workspace").waitFor();
