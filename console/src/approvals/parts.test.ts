@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { partsOf } from "./parts.ts";
+import { en } from "../words/en.ts";
+import { partsOf, whoMay } from "./parts.ts";
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
@@ -14,4 +15,14 @@ test.each([
   [{}, [{ is: "rest", text: "{}" }]],
 ])("%j", (input, expected) => {
   expect(partsOf(input)).toEqual(expected);
+});
+
+test.each([
+  [null, false, "Administrators, and the user in whose conversation it waits."],
+  [null, true, "Administrators. Not anna, who asked."],
+  [["admin", "carl"], false, "Users or roles named for this agent: admin, carl."],
+  [["carl"], true, "Users or roles named for this agent: carl. Not anna, who asked."],
+  [[], true, "Nobody: the configuration names no approver for this agent."],
+] as const)("of %j, other than the asker %s: %s", (named, otherThanAsker, said) => {
+  expect(whoMay({ named, otherThanAsker, asker: "anna", you: false }, en.approvals)).toBe(said);
 });

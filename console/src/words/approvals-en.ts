@@ -60,6 +60,7 @@ export const approvals = {
   subAgent: (agent: string) => `The sub-agent ${agent} wants it, for the agent above it.`,
   place: { workspace: "Workspace", shell: "Shell", server: "MCP server", digest: "Its digest" },
   mayAnswer: "Who may answer",
+  administrators: "Administrators.",
   anyApprover: "Administrators, and the user in whose conversation it waits.",
   namedApprovers: (names: readonly string[]) => `Users or roles named for this agent: ${names.join(", ")}.`,
   nobodyNamed: "Nobody: the configuration names no approver for this agent.",

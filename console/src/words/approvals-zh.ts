@@ -60,6 +60,7 @@ export const approvals: Words["approvals"] = {
   subAgent: (agent) => `由子智能体 ${agent} 为其上级智能体提出。`,
   place: { workspace: "工作区", shell: "Shell", server: "MCP 服务器", digest: "摘要" },
   mayAnswer: "谁可以答复",
+  administrators: "管理员。",
   anyApprover: "管理员，以及该对话的用户。",
   namedApprovers: (names) => `为此智能体指定的用户或角色：${names.join("、")}。`,
   nobodyNamed: "没有人：配置没有为此智能体指定审批人。",
