@@ -31,13 +31,14 @@ export function useIsGone(id: string | null): boolean {
 /** How the rules stand that are on and not proven to work, by their ids. */
 export const useStanding = (): ReadonlyMap<string, GuardLine> => useListed(standing).data ?? NOTHING;
 
-/** How often it is looked whether a rule answered that nobody asked yet, in milliseconds. */
+/** How often it is looked whether a hook answered that is not proven, in milliseconds. */
 const PROVEN_EVERY_MS = 5_000;
 
-const isUnproven = ({ notArmed }: Listed): boolean => notArmed.some(({ hookId, state }) => hookId !== null && state === "unproven");
+/** Of a breaker the server tells. */
+const isUnproven = ({ notArmed }: Listed): boolean => notArmed.some(({ state }) => state === "unproven" || state === "broken");
 
-/** Looks for as long as rules are here that nobody asked yet: the first answer proves one, and that is told to nobody. Whether
- * there are any. */
+/** Looks for as long as hooks are here that are not proven: the first answer proves one, and of that the server tells nobody.
+ * Whether there are any. */
 export function useProofs(): boolean {
   const { connection } = useWire();
   const found = useQuery({
