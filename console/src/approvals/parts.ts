@@ -9,7 +9,7 @@ export function whoMay({ named, otherThanAsker, asker }: Approvers, words: Words
   const not = otherThanAsker ? words.notTheAsker(asker ?? "") : "";
   // Whoever asked is the user of the conversation.
   const who = named !== null ? words.namedApprovers(named) : otherThanAsker ? words.administrators : words.anyApprover;
-  return not === "" ? who : `${who} ${not}`;
+  return not === "" ? who : words.both(who, not);
 }
 
 /** The arguments that hold a command. */

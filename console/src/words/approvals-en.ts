@@ -66,6 +66,7 @@ export const approvals = {
   nobodyNamed: "Nobody: the configuration names no approver for this agent.",
   notTheAsker: (asker: string) => (asker === "" ? "Not the user who asked." : `Not ${asker}, who asked.`),
   notYou: "You cannot answer it.",
+  both: (one: string, other: string) => `${one} ${other}`,
   openConversation: "Open the conversation",
   reason: "Reason",
   reasonHint: "The agent reads it. You need not give one.",

@@ -66,6 +66,7 @@ export const approvals: Words["approvals"] = {
   nobodyNamed: "没有人：配置没有为此智能体指定审批人。",
   notTheAsker: (asker) => (asker === "" ? "提出请求的用户除外。" : `提出请求的 ${asker} 除外。`),
   notYou: "您不能答复。",
+  both: (one, other) => `${one}${other}`,
   openConversation: "打开对话",
   reason: "理由",
   reasonHint: "智能体会读到它。可以不填。",
