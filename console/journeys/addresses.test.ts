@@ -41,6 +41,9 @@ test("what a deleted hook was is known by its address", async () => {
   await expect.poll(() => page.locator("[data-row]").count()).toBe(2);
   expect(page.url()).toContain(gone);
   await page.getByText("Because: it was a test").waitFor();
+  // What it was before leads there, too: its own page is gone.
+  await page.locator("[data-row]").filter({ hasText: "created" }).click();
+  await page.getByText("Because: it was a test").waitFor();
 });
 
 test("an execution of one's own opens from its address, for those below admin too, and leads to its row of the turn", async () => {

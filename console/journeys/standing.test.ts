@@ -38,6 +38,9 @@ test("a rule that never answered is not armed, and each number leads to those th
   // A rule of another tenant counts there, and not here.
   await done(page, "system", "tenants.create", { slug: "acme" });
   expect((await ask(page, "system", "hooks.create", scripted("theirs", "^exec$", { decision: "block" }), undefined, "acme")).ok).toBe(true);
+  // Where all tenants are shown, nobody says of it that it is proven either.
+  await go(page, "/hooks?tenant=all&state=unproven");
+  await expect.poll(async () => (await page.locator("tbody [data-row]").allInnerTexts()).sort()).toEqual(["guard", "theirs"]);
   await go(page, "/");
   await expect.poll(() => numberOf(/unproven/)).toBe(1);
   const armed = await numberOf(/armed/);
@@ -56,6 +59,10 @@ test("a rule that never answered is not armed, and each number leads to those th
   await done(page, "system", "hooks.update", { hookId: guard, updates: { priority: 2 } });
   await go(page, `/hooks/${guard}`);
   await page.getByText("on, unproven").waitFor();
+  // A test in the page is seen there at once.
+  await page.getByRole("button", { name: "Run test" }).click();
+  await page.getByTestId("result").waitFor();
+  await page.getByText("on, unproven").waitFor({ state: "detached", timeout: 4_000 });
 });
 
 test("an approval says who may answer, where the call would run, and leads to its row of the turn", async () => {
@@ -64,6 +71,9 @@ test("an approval says who may answer, where the call would run, and leads to it
   await ben.getByRole("button", { name: "New" }).click();
   await ben.getByLabel("Message").fill("look around");
   await ben.getByRole("button", { name: "Send" }).click();
+  // In the conversation it is somebody else's to answer.
+  await ben.getByText("Somebody who may approve has to answer.").waitFor();
+  expect(await ben.getByRole("button", { name: "Approve once" }).count()).toBe(0);
   await ben.getByRole("link", { name: "Open the approval" }).first().click();
   await expect.poll(() => ben.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system. You cannot answer it.");
   await ben.getByTestId("place").getByText("Workspace").waitFor();
@@ -90,9 +100,14 @@ test("each number of the overview leads to its list, and the budget to where it 
 });
 
 test("a breaker that fills says how full it is", async () => {
-  await rule(page, scripted("often", "^list_dir$", { decision: "block", reason: "no" }, { priority: 90 }), "system");
+  const often = await rule(page, scripted("often", "^list_dir$", { decision: "block", reason: "no" }, { priority: 90 }), "system");
+  const other = await signedIn(await rig.person(), gateway, `/hooks/${often}`, "system");
+  await other.getByText("on, unproven").waitFor();
   await say(page, "look again");
+  // Whoever looks at it meanwhile sees that it answered.
+  await other.getByText("on, unproven").waitFor({ state: "detached" });
+  await other.context().close();
   await go(page, "/health");
-  await page.getByTestId("filling").getByText("1 of 5 within 60 s: with 5 it opens").waitFor();
+  await page.getByTestId("filling").getByText("1 of 5 within 60 s. At 5 it opens.").waitFor();
   await page.getByTestId("filling").getByRole("link", { name: "often" }).waitFor();
 });

@@ -66,6 +66,7 @@ function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: A
 function One({ approval }: { approval: Approval }) {
   const words = useWords().approvals;
   const label = "mt-4 mb-1 font-medium";
+  const who = whoMay(approval.approvers, words);
   return (
     <Page>
       <PageHead
@@ -123,11 +124,12 @@ function One({ approval }: { approval: Approval }) {
             </Link>
           </>
         )}
-        <h2 className={label}>{words.mayAnswer}</h2>
-        <p data-testid="approvers">
-          {whoMay(approval.approvers, words)}
-          {approval.state === "waiting" && !approval.approvers.you && ` ${words.notYou}`}
-        </p>
+        {approval.state === "waiting" && (
+          <>
+            <h2 className={label}>{words.mayAnswer}</h2>
+            <p data-testid="approvers">{approval.approvers.you ? who : words.both(who, words.notYou)}</p>
+          </>
+        )}
         <Answer approval={approval} />
       </Card>
     </Page>

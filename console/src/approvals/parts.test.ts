@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
-import { partsOf } from "./parts.ts";
+import { en } from "../words/en.ts";
+import { zh } from "../words/zh.ts";
+import { partsOf, whoMay } from "./parts.ts";
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
@@ -14,4 +16,18 @@ test.each([
   [{}, [{ is: "rest", text: "{}" }]],
 ])("%j", (input, expected) => {
   expect(partsOf(input)).toEqual(expected);
+});
+
+test.each([
+  [null, false, "Administrators, and the user in whose conversation it waits."],
+  [null, true, "Administrators. Not anna, who asked."],
+  [["admin", "carl"], false, "Users or roles named for this agent: admin, carl."],
+  [["carl"], true, "Users or roles named for this agent: carl. Not anna, who asked."],
+  [[], true, "Nobody: the configuration names no approver for this agent."],
+] as const)("of %j, other than the asker %s: %s", (named, otherThanAsker, said) => {
+  expect(whoMay({ named, otherThanAsker, asker: "anna", you: false }, en.approvals)).toBe(said);
+});
+
+test("sentences stand beside each other as a language has them", () => {
+  expect(whoMay({ named: ["carl"], otherThanAsker: true, asker: "anna", you: false }, zh.approvals)).toBe("为此智能体指定的用户或角色：carl。提出请求的 anna 除外。");
 });

@@ -1,10 +1,15 @@
 import type { Approvers, JsonObject } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
 
-/** Who may answer, in one sentence or two. Pure. */
+/** Who may answer, in a sentence or two. Pure. */
 export function whoMay({ named, otherThanAsker, asker }: Approvers, words: Words["approvals"]): string {
-  const who = named === null ? words.anyApprover : named.length === 0 ? words.nobodyNamed : words.namedApprovers(named);
-  return otherThanAsker ? `${who} ${words.notTheAsker(asker ?? "")}` : who;
+  if (named?.length === 0) {
+    return words.nobodyNamed;
+  }
+  const not = otherThanAsker ? words.notTheAsker(asker ?? "") : "";
+  // Whoever asked is the user of the conversation.
+  const who = named !== null ? words.namedApprovers(named) : otherThanAsker ? words.administrators : words.anyApprover;
+  return not === "" ? who : words.both(who, not);
 }
 
 /** The arguments that hold a command. */

@@ -287,6 +287,7 @@ function Waits({ item }: { item: Of<"approval"> }) {
             {approval.reason !== "" && ": "}
             <SaidText text={approval.reason} />
           </p>
+          {approval.state === "waiting" && !approval.approvers.you && <p className="mt-1 text-muted">{words.chat.othersAnswer}</p>}
           <Answer approval={approval} />
         </>
       )}

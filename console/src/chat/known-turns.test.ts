@@ -7,6 +7,7 @@ import type { Item } from "./transcript.ts";
 
 const turn = (turnId: string, prompt: string | null): TurnLine => ({ turnId, sessionKey: "k", agentId: "main", userId: "anna", subAgent: false, prompt, startedAt: "2026-01-01T00:00:00Z", endedAt: null, ending: "completed", calls: 1, blocked: 1, asked: 0, waiting: 0, faults: 0 });
 const asked = (text: string, runId?: string): Item => ({ kind: "asked", text, ...(runId === undefined ? {} : { runId }) });
+
 test("why calls were stopped is read from the turn", () => {
   const span: TurnSpan = { id: "e", parentId: null, kind: "checkpoint", name: "pre_tool_use", round: 1, startMs: 0, durationMs: 1, toolCallId: "c", ruling: "deny", hooks: [{ name: "guard", family: "agent", checkpoint: "pre_tool_use", ran: true, startMs: 0, durationMs: 1, verdict: "deny", reason: "no" }] };
   const detail: TurnDetail = { turn: turn("1", "a"), parentTurnId: null, parentSpanId: null, durationMs: 1, truncated: false, spans: [span, { ...span, toolCallId: "d", ruling: "continue" }] };

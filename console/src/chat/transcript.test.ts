@@ -122,6 +122,9 @@ test("files that the agent made stay at the end of their turn, and with an edite
     { kind: "files", runId: "r", media: ["media://2"] },
     { kind: "asked", text: "more", place: 2 },
   ]);
+  // What was said in the middle of the turn does not end it.
+  const told = fromHistory([{ role: "user", content: "hi", turn_id: "r" }, { role: "user", content: "this, too", turn_id: "r" }, { role: "assistant", content: "here" }, { role: "user", content: "more", turn_id: "s" }], done);
+  expect(told.items.map(({ kind }) => kind)).toEqual(["asked", "asked", "answer", "files", "asked"]);
   expect(upTo(kept, 2).items).toHaveLength(3);
   expect(upTo(kept, 0).items).toEqual([]);
   expect(upTo(kept, 7)).toBe(kept);

@@ -131,7 +131,8 @@ function withFiles(items: readonly Item[], known: readonly Item[]): Item[] {
   for (const files of known) {
     if (files.kind === "files") {
       const at = all.findIndex((item) => item.kind === "asked" && item.runId === files.runId);
-      const next = all.findIndex((item, place) => place > at && item.kind === "asked");
+      // What was said in the middle of it ends no turn.
+      const next = all.findIndex((item, place) => place > at && item.kind === "asked" && item.runId !== files.runId);
       if (at >= 0) {
         all.splice(next < 0 ? all.length : next, 0, files);
       }

@@ -28,7 +28,9 @@ export function HealthPage() {
   const health = useHealth();
   const { connection, me } = useWire();
   const doctor = useMutation({ mutationFn: () => connection.request("doctor.run", {}) });
-  const wrong = wrongWith(hooks.data ?? [], budget.data, nodes.data ?? [], health.data, doctor.data);
+  // An owner's list has every tenant's.
+  const own = hooks.data === undefined ? undefined : ofTenant(hooks.data, me.tenant_id);
+  const wrong = wrongWith(own ?? [], budget.data, nodes.data ?? [], health.data, doctor.data);
   const known = hooks.data !== undefined && budget.data !== undefined && health.data !== undefined;
   return (
     <Page>
@@ -36,7 +38,7 @@ export function HealthPage() {
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
       {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
       <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
-        {hooks.data !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={ofTenant(hooks.data, me.tenant_id)} on={counted(ofTenant(hooks.data, me.tenant_id), configured).on} />}
+        {own !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={own} on={counted(own, configured).on} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
       {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}

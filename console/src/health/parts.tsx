@@ -14,14 +14,17 @@ interface Part {
   readonly more: string;
 }
 
-/** What the server is made of here: providers, store, children; and the guards that are not proven. */
+/** What the server is made of here: providers, store, children; and the guards that are not proven. Rules that tripped stand
+ * with the breakers. */
 export function Parts({ health }: { health: Payload<"health.get"> }) {
-  const words = useWords().health.parts;
+  const { health: { parts: words }, overview: { guards } } = useWords();
   const line = (...texts: readonly (string | null | false | undefined)[]): string => texts.filter(Boolean).join(" · ");
   const lack = useLack();
   const { store } = health;
   const parts: readonly Part[] = [
-    ...health.guards.notArmed.map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, sign: GUARD_SIGNS[state], word: words.guards[state as keyof typeof words.guards] ?? state, more: lack(step, why) })),
+    ...health.guards.notArmed
+      .filter(({ hookId, state }) => hookId === null || state !== "tripped")
+      .map(({ name, state, step, why }) => ({ kind: words.guard, name, good: false, sign: GUARD_SIGNS[state], word: guards[state], more: lack(step, why) })),
     { kind: words.store, name: store.kind, good: store.ok, word: store.ok ? words.good : words.bad, more: line(words.answered(store.answeredMs), store.error) },
     ...health.providers.map(({ name, ok, error, url }) => ({ kind: words.provider, name, good: ok, word: ok ? words.good : words.bad, more: line(url, error) })),
     ...health.processHooks.map(({ name, state, restarts, why, lastStderr }) => ({ kind: words.processHook, name, good: state === "up", word: words.states[state], more: line(words.restarts(restarts), why, lastStderr) })),

@@ -10,7 +10,7 @@ import { usePaged } from "../wire/paged.ts";
 import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { useHooks, useTenantNames } from "../wire/queries.ts";
+import { useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
 import { because, changed, owesReason, wordOf } from "./changed.ts";
 import { labelsOf } from "./state.ts";
 
@@ -65,6 +65,7 @@ export function ChangesPage() {
 function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | undefined }) {
   const words = useWords();
   const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
+  const isGone = useIsGone(change.hook_id) || change.action === "deleted";
   // Which way it was switched is said already.
   const settings = change.action === "toggled" ? [] : changed(change.diff);
   const why = because(change.diff);
@@ -104,7 +105,6 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
   if (change.hook_id === null) {
     return <div className={look}>{holds}</div>;
   }
-  const isGone = change.action === "deleted";
   return (
     <Link
       data-row

@@ -6,7 +6,7 @@ import { Problem } from "../ui/problem.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import { took } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
-import { useConfigured } from "../wire/queries.ts";
+import { useConfigured, useProofs } from "../wire/queries.ts";
 import type { ConfiguredHook } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLately } from "./lately.ts";
@@ -17,6 +17,7 @@ export function ConfiguredHookPage() {
   const words = useWords();
   const { family, name } = useParams({ strict: false }) as { family: string; name: string };
   const found = useConfigured();
+  useProofs();
   const own = (found.data ?? []).filter((hook) => hook.family === family && hook.name === name);
   const [first] = own;
   if (first !== undefined) {

@@ -8,7 +8,7 @@ import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { useAgents, useConfigured, useHooks, useStanding, useTenants } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -29,6 +29,7 @@ export function HooksPage() {
   const agents = useAgents().data ?? [];
   const did = useLately();
   const standing = useStanding();
+  useProofs();
   const mayChange = useMay("admin");
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   useListKeys();

@@ -14,7 +14,7 @@ import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
-import { useHooks } from "../wire/queries.ts";
+import { useHooks, useProofs } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
@@ -59,6 +59,7 @@ function OneHook({ hook }: { hook: Hook }) {
   const words = useWords();
   const navigate = useNavigate();
   const mayChange = useMayChange(hook);
+  useProofs();
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const asked = search["tab"];
   const tab: Tab = asked === "history" || asked === "versions" || (asked === "edit" && mayChange) ? asked : "overview";

@@ -9,7 +9,7 @@ import { stateOf } from "./state.ts";
 /** Whether a hook acts. */
 export function StateSign({ hook }: { hook: Hook }) {
   const all = useWords();
-  const { states: words, offBecause } = all.hooks;
+  const { states: words, offBecause, onBut } = all.hooks;
   const { guards } = all.overview;
   const state = stateOf(hook);
   const standing = useStanding().get(hook.id);
@@ -28,7 +28,7 @@ export function StateSign({ hook }: { hook: Hook }) {
   if (state === "on" && (standing?.state === "unproven" || standing?.state === "broken")) {
     return (
       <>
-        <Sign kind={GUARD_SIGNS[standing.state]} word={`${words.on}, ${guards[standing.state]}`} />
+        <Sign kind={GUARD_SIGNS[standing.state]} word={onBut(guards[standing.state])} />
         <span className="block text-small font-normal text-muted wrap-anywhere">{lack(standing.step, standing.why)}</span>
       </>
     );

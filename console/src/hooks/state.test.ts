@@ -9,8 +9,8 @@ const configured = (name: string, family: string, state: ConfiguredHook["state"]
 test("hooks are counted once, wherever they come from; texts of skills are not", () => {
   const rules = [rule("a"), rule("b", { enabled: false }), rule("c", { tripped_at: "now" })];
   // One that is asked at two events stands there twice.
-  const of = [configured("guard", "process", "armed"), configured("guard", "process", "armed"), configured("ask", "native", "armed"), configured("new", "process", "unproven"), configured("text", "skill", "armed")];
-  expect(counted(rules, of)).toEqual({ all: 6, on: 3, tripped: 1 });
+  const of = [configured("guard", "process", "armed"), configured("guard", "process", "armed"), configured("ask", "native", "armed"), configured("new", "process", "unproven"), configured("gone", "process", "broken"), configured("spare", "process", "disabled"), configured("text", "skill", "armed")];
+  expect(counted(rules, of)).toEqual({ all: 8, on: 5, tripped: 1 });
   expect(counted([], [])).toEqual({ all: 0, on: 0, tripped: 0 });
 });
 
@@ -49,4 +49,5 @@ test("with nothing but what is shipped nobody has put a hook here yet", () => {
   expect(lacksOwn([shipped], [configured("text", "skill", "armed"), configured("ask", "native", "armed")])).toBe(true);
   expect(lacksOwn([shipped, rule("own", { source: "user" })], [])).toBe(false);
   expect(lacksOwn([shipped], [configured("guard", "process", "armed")])).toBe(false);
+  expect(lacksOwn([shipped], [configured("adopted", "command", "unproven")])).toBe(false);
 });

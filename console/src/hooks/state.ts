@@ -18,6 +18,14 @@ export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_re
   return hook.disabled_reason === "no_agents" ? "agents" : "off";
 }
 
+/** Whether a hook of the configuration acts: one that is not proven is asked all the same, and so is one that is broken. */
+function stateOfConfigured(standing: GuardState): HookState {
+  if (standing === "tripped") {
+    return "tripped";
+  }
+  return standing === "disabled" ? "off" : "on";
+}
+
 /** How many hooks there are, and how many of them are on. */
 export interface Counted {
   readonly all: number;
@@ -29,13 +37,13 @@ export interface Counted {
  * texts of skills decide nothing. Pure. */
 export function counted(rules: readonly Hook[], configured: readonly ConfiguredHook[]): Counted {
   const states = new Map(configured.filter(({ family }) => family !== "skill").map(({ name, state }) => [name, state]));
-  const stands = [...rules.map(stateOf), ...[...states.values()].map((state) => (state === "armed" ? "on" : state))];
+  const stands = [...rules.map(stateOf), ...[...states.values()].map(stateOfConfigured)];
   return { all: stands.length, on: stands.filter((one) => one === "on").length, tripped: stands.filter((one) => one === "tripped").length };
 }
 
 /** Whether nobody has put a hook here yet: what is shipped stands here from the beginning, and what an agent asks about is a setting of it. Pure. */
 export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: readonly Pick<ConfiguredHook, "family">[]): boolean =>
-  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family !== "process");
+  rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family !== "process" && family !== "command");
 
 /** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
@@ -86,8 +94,11 @@ export function isWanted(hook: Hook, filter: HookFilter, standing?: GuardState):
   );
 }
 
-/** The states that somebody may look for, of a hook of the configuration. */
-const CONFIGURED_STATES: Readonly<Record<GuardState, readonly string[]>> = { armed: ["on", "armed"], unproven: ["on", "unproven"], broken: ["on", "broken"], tripped: ["tripped"], disabled: ["off"] };
+/** The same of a hook of the configuration. */
+function statesOfConfigured(standing: GuardState): readonly string[] {
+  const state = stateOfConfigured(standing);
+  return state === "on" ? [state, standing] : [state];
+}
 
 /** The same for a hook of the configuration, whose family stands for a handler. */
 export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): boolean {
@@ -96,6 +107,6 @@ export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): bo
     (wanted === "" || `${hook.name} ${hook.matcher}`.toLowerCase().includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.family === filter.handler) &&
-    (filter.state === "" || CONFIGURED_STATES[hook.state].includes(filter.state))
+    (filter.state === "" || statesOfConfigured(hook.state).includes(filter.state))
   );
 }

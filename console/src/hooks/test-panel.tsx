@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useId, useState } from "react";
 
 import { ChoosePast } from "../chain/choose-past.tsx";
@@ -33,6 +33,7 @@ function useTools(): readonly string[] {
 export function TestPanel({ event, what, first = ANY_EVENT }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
   const words = useWords().test;
   const { connection } = useWire();
+  const queries = useQueryClient();
   const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
   const [tool, setTool] = useState("exec");
   const [input, setInput] = useState(first.input);
@@ -56,10 +57,17 @@ export function TestPanel({ event, what, first = ANY_EVENT }: { event: Checkpoin
     }
   };
   const test = useMutation({
-    mutationFn: async (sample: Sample): Promise<{ result: HookTestResult; sample: Sample }> => {
+    mutationFn: async (sample: Sample): Promise<{ result: HookTestResult; sample: Sample; isSaved: boolean }> => {
       const sampleEvent: SampleEvent = hasTool ? { toolName: tool, toolInput: sample.input } : { rawInput: sample.text };
-      const { result } = await connection.request("hooks.test", { ...what(), sampleEvent, dryRun: true });
-      return { result, sample };
+      const tested = what();
+      const { result } = await connection.request("hooks.test", { ...tested, sampleEvent, dryRun: true });
+      return { result, sample, isSaved: "hookId" in tested };
+    },
+    // What is saved is proven by its answer. Nobody waits for the sign that says so.
+    onSuccess: ({ isSaved }) => {
+      if (isSaved) {
+        void queries.invalidateQueries({ queryKey: ["hooks", "list"] });
+      }
     },
   });
   const run = (): void => {

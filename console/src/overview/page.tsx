@@ -15,7 +15,7 @@ import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
 import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
-import { useConfigured, useHooks } from "../wire/queries.ts";
+import { useConfigured, useHooks, useIsGone } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { DecisionChart } from "./chart.tsx";
@@ -254,6 +254,7 @@ function Change({ change }: { change: HookChange }) {
   const all = useWords();
   const words = all.overview;
   const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
+  const isGone = useIsGone(change.hook_id) || change.action === "deleted";
   const holds = (
     <>
       <span className="min-w-0 flex-1 truncate">
@@ -274,7 +275,7 @@ function Change({ change }: { change: HookChange }) {
   if (change.hook_id === null) {
     return <div className={CHANGE}>{holds}</div>;
   }
-  return change.action === "deleted" ? (
+  return isGone ? (
     <Link to="/hooks/changes" search={{ hook: change.hook_id } as never} className={`${CHANGE} -outline-offset-2! hover:bg-tint`}>
       {holds}
     </Link>

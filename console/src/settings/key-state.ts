@@ -15,6 +15,7 @@ export const SCOPES: readonly (readonly [KeyScope, CallerRole])[] = [
   ["operator.read", "viewer"],
   ["operator.write", "operator"],
   ["operator.approvals", "operator"],
+  ["operator.guard", "viewer"],
   ["operator.admin", "admin"],
 ];
 

@@ -22,8 +22,33 @@ export const useHooks = (): UseQueryResult<readonly Hook[]> => useListed(rules);
 /** The hooks of the configuration and the texts of skills, in running order. */
 export const useConfigured = (): UseQueryResult<readonly ConfiguredHook[]> => useListed(configured);
 
+/** Whether a rule is known to be gone. */
+export function useIsGone(id: string | null): boolean {
+  const { data, isFetching } = useHooks();
+  return id !== null && data !== undefined && !isFetching && !data.some((hook) => hook.id === id);
+}
+
 /** How the rules stand that are on and not proven to work, by their ids. */
 export const useStanding = (): ReadonlyMap<string, GuardLine> => useListed(standing).data ?? NOTHING;
+
+/** How often it is looked whether a hook answered that is not proven, in milliseconds. */
+const PROVEN_EVERY_MS = 5_000;
+
+/** Of a breaker the server tells. */
+const isUnproven = ({ notArmed }: Listed): boolean => notArmed.some(({ state }) => state === "unproven" || state === "broken");
+
+/** Looks for as long as hooks are here that are not proven: the first answer proves one, and of that the server tells nobody.
+ * Whether there are any. */
+export function useProofs(): boolean {
+  const { connection } = useWire();
+  const found = useQuery({
+    queryKey: ["hooks", "list"],
+    queryFn: () => connection.request("hooks.list", {}),
+    select: isUnproven,
+    refetchInterval: ({ state }) => (state.data !== undefined && isUnproven(state.data) ? PROVEN_EVERY_MS : false),
+  });
+  return found.data ?? false;
+}
 
 /** The agents. */
 export function useAgents(): UseQueryResult<readonly Agent[]> {

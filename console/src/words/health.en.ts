@@ -18,8 +18,8 @@ export const healthEn = {
   breakers: "Hooks that do not act",
   noBreaker: (on: number) => `None: ${count(on, "hook is", "hooks are")} on, and no breaker is open.`,
   breakersAbout: "Hooks that are on, but do not act.",
-  filling: "Breakers that fill",
-  counted: (n: number, of: number, s: number) => `${n} of ${of} within ${s} s: with ${of} it opens`,
+  filling: "Breakers that are filling",
+  counted: (n: number, of: number, s: number) => `${n} of ${of} within ${s} s. At ${of} it opens.`,
   whileTripped: { block: "What it matches is refused until it is reset.", allow: "What it matches passes until it is reset." },
   noAgents: "The agents that it was for are gone.",
   doctor: {
@@ -40,7 +40,6 @@ export const healthEn = {
     good: "good",
     bad: "bad",
     guard: "guard",
-    guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
     store: "store",
     provider: "provider",
     processHook: "process hook",

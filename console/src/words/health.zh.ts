@@ -6,7 +6,7 @@ export const healthZh = {
   wrong: {
     doctor: "doctor 有检查未通过",
     part: "服务器有组成部分没有应答",
-    unproven: "有守卫尚未检验",
+    unproven: "有守卫尚未验证",
     tripped: "有钩子被熔断器关闭",
     off: "有钩子在此无法生效",
     spent: "评审预算已用完",
@@ -38,7 +38,6 @@ export const healthZh = {
     good: "正常",
     bad: "异常",
     guard: "守卫",
-    guards: { armed: "就绪", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
     store: "存储",
     provider: "模型提供方",
     processHook: "进程钩子",

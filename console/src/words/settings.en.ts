@@ -58,7 +58,7 @@ export const settingsEn = {
       "operator.write": { name: "talk", about: "Talk to agents, and read." },
       "operator.approvals": { name: "approve", about: "Answer what waits for a person." },
       "operator.pairing": { name: "pair", about: "Reserved." },
-      "operator.guard": { name: "guard a machine", about: "Get the rules of the team for `pintle guard`, and tell what they did. Nothing else." },
+      "operator.guard": { name: "guard a machine", about: "Get the rules of the team for pintle guard, and report what they decided. Nothing else." },
       "operator.admin": { name: "administer", about: "Everything an admin may." },
     },
     lasts: "Ends after",

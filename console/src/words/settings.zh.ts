@@ -56,7 +56,7 @@ export const settingsZh = {
       "operator.write": { name: "对话", about: "与智能体对话，并可查看。" },
       "operator.approvals": { name: "审批", about: "处理等待人工的请求。" },
       "operator.pairing": { name: "配对", about: "保留。" },
-      "operator.guard": { name: "守护机器", about: "为 `pintle guard` 获取团队规则，并回报其执行情况，仅此而已。" },
+      "operator.guard": { name: "守卫机器", about: "为 pintle guard 获取团队规则，并回报其执行情况，仅此而已。" },
       "operator.admin": { name: "管理", about: "管理员的全部权限。" },
     },
     lasts: "有效期",

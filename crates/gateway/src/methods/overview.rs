@@ -92,19 +92,14 @@ impl Shared {
 
     /// How every hook stands that holds in the tenant of `who`: an owner sees the rules of all.
     pub(super) async fn guard_lines(self: &Arc<Self>, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
-        let rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
-        self.lines_of(who, rules).await
+        let mut rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
+        rules.retain(|rule| guards::holds_for(&who.tenant, rule));
+        self.lines_of(rules).await
     }
 
-    /// How the hooks of the configuration stand, and those of `rules` that hold in the tenant of `who`.
-    pub(super) async fn lines_of(
-        self: &Arc<Self>,
-        who: &Principal,
-        rules: Vec<Value>,
-    ) -> Result<Vec<GuardLine>, ApiError> {
-        let tenant = who.tenant.clone();
+    /// How the hooks of the configuration and `rules` stand.
+    pub(super) async fn lines_of(self: &Arc<Self>, rules: Vec<Value>) -> Result<Vec<GuardLine>, ApiError> {
         self.blocking(move |shared| {
-            let rules: Vec<Value> = rules.into_iter().filter(|rule| guards::holds_for(&tenant, rule)).collect();
             shared.look_for_answers(&rules)?;
             let mut lines = guards::configured(&shared.host.blocking_read());
             lines.extend(rules.iter().map(|rule| guards::stored(rule, shared.desk.proofs.has(rule))));

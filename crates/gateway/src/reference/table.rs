@@ -147,7 +147,7 @@ const METHODS: &[MethodRow] = &[
         "{ event?: CheckpointName, scope?: HookScope, agentId?: string, enabled?: boolean }",
         "{ hooks: Hook[], configured: ConfiguredHook[], notArmed: GuardLine[] }",
         "in running order; `configured` are the hooks of the configuration and the texts of skills, which run before \
-         and after the rules; `notArmed` are those hooks that hold in your tenant, are on and not proven to work",
+         and after the rules; `notArmed` are those of all of them that are on and not proven to work",
     ),
     method("hooks.get", "{ hookId: string }", "{ hook: Hook }", ""),
     method("hooks.create", "HookInput", "{ hookId: string, warnings?: string[] }", ""),
