@@ -14,7 +14,7 @@ fn around(event: ClaudeEvent) -> ListContext<'static> {
 
 fn hooks(event: ClaudeEvent, groups: &Value) -> Result<Vec<(Hook, CommandEntry)>, Vec<String>> {
     let groups: Vec<_> = from_value(groups.clone()).map_err(|error| vec![error.to_string()])?;
-    let said = |problems: Vec<dialects::process::config::EntryProblem>| {
+    let said = |problems: Vec<pintle_dialects::process::config::EntryProblem>| {
         problems.iter().map(|problem| format!("{}: {problem}", problem.path.join("."))).collect()
     };
     around(event).hooks(&groups).map_err(said)
