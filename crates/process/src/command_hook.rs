@@ -68,6 +68,9 @@ pub struct CommandHookSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The folder that the work is done in.
     pub project_of: ProjectOf,
+    /// The folder in which the files that it names were accepted, where they were: it runs there and nowhere else, because
+    /// a file of the same name in another folder is one that nobody has seen.
+    pub accepted_in: Option<PathBuf>,
     /// The folder that `~` stands for in its conditions.
     pub home: Option<PathBuf>,
     /// Runs before every start.
@@ -87,6 +90,7 @@ impl CommandHookSpec {
             entry,
             env,
             project_of,
+            accepted_in: None,
             home,
             before_spawn: Arc::new(|| Ok(())),
         }
@@ -96,6 +100,12 @@ impl CommandHookSpec {
     #[must_use]
     pub fn checked(self, check: SpawnCheck) -> Self {
         Self { before_spawn: check, ..self }
+    }
+
+    /// The same, which runs in `folder` alone, if there is one: what it names was accepted as it is there.
+    #[must_use]
+    pub fn accepted_in(self, folder: Option<PathBuf>) -> Self {
+        Self { accepted_in: folder, ..self }
     }
 }
 
@@ -111,7 +121,9 @@ pub struct CommandHook {
 /// One run of a command.
 struct Run<'a> {
     spec: &'a CommandHookSpec,
+    /// The folder that it runs in, unless it is accepted in one.
     cwd: PathBuf,
+    /// That of the project, unless it is accepted in one.
     project: PathBuf,
     tasks: &'a TaskTracker,
     deadlines: &'a Deadlines,
@@ -220,9 +232,10 @@ impl Run<'_> {
         (self.spec.before_spawn)().map_err(|why| Fault::CannotStart { cause: why.into() })?;
         let mut env = self.spec.env.clone();
         env.retain(|(name, _)| name != PROJECT_DIR);
-        env.push((PROJECT_DIR.into(), self.project.clone().into_os_string()));
+        let accepted_in = self.spec.accepted_in.as_ref();
+        env.push((PROJECT_DIR.into(), accepted_in.unwrap_or(&self.project).into()));
         let argv = self.spec.entry.argv.iter().map(OsString::from).collect();
-        let command = CommandSpec::of_program(argv, self.cwd.clone(), env);
+        let command = CommandSpec::of_program(argv, accepted_in.unwrap_or(&self.cwd).clone(), env);
         let limit = RunLimit { time: left, deadlines: self.deadlines };
         let payload = Bytes::from(document.to_string());
         let CommandResult { end, stdout, stderr, .. } = command.run(payload, limit, self.cancel, self.tasks).await;

@@ -169,6 +169,28 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
 }
 
 #[test]
+fn the_script_of_a_project_that_was_taken_over_is_the_one_that_runs() {
+    for command in ["sh guard.sh", r#"sh \"$CLAUDE_PROJECT_DIR/guard.sh\""#] {
+        let env = with_agents();
+        env.write("here/guard.sh", GUARD);
+        // Another one of that name, which nobody accepted.
+        env.write("here/sub/guard.sh", "exit 0\n");
+        let hook = format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#);
+        env.write("here/.claude/settings.json", &hook);
+        let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
+        assert_eq!(seen.code, Some(0), "{seen}");
+        let door = Door::open(env);
+        assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}), "{command}");
+        // An agent that went into a folder, and one that began there.
+        for session in ["s", "below"] {
+            let mut call = door.shell(&format!("toolu_{session}"), "cat secrets");
+            (call["session_id"], call["cwd"]) = (json!(session), json!(door.env.path("here/sub")));
+            assert!(refusal(&door.told(&call)).contains("secrets stay"), "{command}, {session}");
+        }
+    }
+}
+
+#[test]
 fn who_has_another_wire_is_refused_with_one_message() {
     let env = with_agents();
     let seen = pintle(&env, &["guard", "install", "--host", "gemini", "--adopt", "--yes"]);
