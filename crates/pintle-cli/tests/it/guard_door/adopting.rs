@@ -175,7 +175,8 @@ fn the_script_of_a_project_that_was_taken_over_is_the_one_that_runs() {
         env.write("here/guard.sh", GUARD);
         // Another one of that name, which nobody accepted.
         env.write("here/sub/guard.sh", "exit 0\n");
-        let hook = format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#);
+        let hook =
+            format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#);
         env.write("here/.claude/settings.json", &hook);
         let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
         assert_eq!(seen.code, Some(0), "{seen}");
