@@ -3,7 +3,7 @@
 //! What a command is told and what its answer means stands in [`dialects::claude`]; what runs it in [`crate::command`].
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,11 +143,11 @@ impl CommandHook {
     }
 
     /// Why the hook is not about this event, beside its matcher.
-    fn not_about(&self, call: &HookCall<'_>, cwd: &std::path::Path) -> Option<NotRun> {
+    fn not_about(&self, call: &HookCall<'_>, cwd: &Path) -> Option<NotRun> {
         let entry = &self.spec.entry;
         if let (Some(rule), Some(tool)) = (&entry.condition, call_of(call.subject)) {
             let shell = call.known.shell(&tool.tool, &tool.arguments);
-            let seen = RuleInput { call: tool, shell: &shell, cwd, home: self.spec.home.as_deref() };
+            let seen = RuleInput { call: tool, shell: &shell, cwd, home: self.spec.home.as_deref(), real };
             if !rule.holds(&seen) {
                 return Some(NotRun::Condition { text: rule.text().into() });
             }
@@ -208,6 +208,15 @@ impl CommandHook {
             Some(_) | None => Ok(reply(call.subject, told)),
         }
     }
+}
+
+/// Where `path` leads to, as far as it is there: what does not exist yet may stand in a folder that is a link.
+fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| {
+        let folder = above.canonicalize().ok()?;
+        Some(folder.join(path.strip_prefix(above).ok()?))
+    });
+    found.unwrap_or_else(|| path.to_owned())
 }
 
 /// The call of a tool that an event is about.
