@@ -81,7 +81,8 @@ pub(crate) async fn prove(
     program: &Path,
     (places, by): (&GuardPlaces, ProofBy),
 ) -> Result<Proved, CliError> {
-    let nonce: String = key::random::<NONCE_BYTES>().map_err(unready)?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce: String =
+        key::random::<NONCE_BYTES>().map_err(unready)?.iter().map(|byte| format!("{byte:02x}")).collect();
     let folder = TrialFolder::make(&nonce).map_err(unready)?;
     let model = CanaryModel::open(&nonce, host.trial).await.map_err(unready)?;
     let ran = ran((host, program), &model.url, (&folder.0, by)).await;
