@@ -125,7 +125,12 @@ pub(crate) fn reconcile(
     for HostTranscript { file, agent, .. } in &files {
         let mut read = match written_down(file, session.id()) {
             Ok(read) => read,
-            Err(error) => return Some(Err(format!("{} cannot be read: {error}", file.display()))),
+            Err(error) if files.len() == 1 => return Some(Err(format!("{} cannot be read: {error}", file.display()))),
+            // One of several hides nothing that the others say.
+            Err(error) => {
+                gaps.push(unread(file, &format!("it cannot be read: {error}")));
+                continue;
+            }
         };
         gaps.extend(read.unread.map(|why| unread(file, &why)));
         // What a sub-agent was told of its parent stands in both.
