@@ -261,3 +261,21 @@ fn hooks_stay_where_nobody_would_run_them() {
     assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
     assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
 }
+
+#[test]
+fn hooks_stay_where_a_daemon_that_is_away_would_let_everything_pass() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    let away = "[guard.hosts.claude]\non_daemon_away = \"allow\"\n";
+    let install = |args: &[&str], file: &str, said: &str| {
+        env.user_config(file);
+        let seen = pintle(&env, args);
+        assert_eq!(seen.code, Some(if said.is_empty() { 0 } else { 2 }), "{seen}");
+        assert!(seen.err.contains(said), "{seen}");
+    };
+    install(&ADOPT, away, "leave --adopt out");
+    assert!(adopted(&env).is_empty());
+    install(&ADOPT, "", "");
+    assert_eq!(adopted(&env).len(), 1);
+    install(&["guard", "install", "--host", "claude", "--yes"], away, "give them back first");
+}
