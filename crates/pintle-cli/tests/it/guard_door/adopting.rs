@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::door::{AGENT, Door, LONG, document, hook_program, refusal};
+use super::door::{AGENT, Door, LONG, document, hook_program, refusal, wait_for};
 use crate::env::{PINTLE, Seen, TestEnv};
 
 /// Settings with hooks of every kind.
@@ -278,4 +278,14 @@ fn hooks_stay_where_a_daemon_that_is_away_would_let_everything_pass() {
     install(&ADOPT, "", "");
     assert_eq!(adopted(&env).len(), 1);
     install(&["guard", "install", "--host", "claude", "--yes"], away, "give them back first");
+}
+
+#[test]
+fn hooks_count_for_a_session_that_went_on_while_they_were_taken_over() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    let door = Door::open(env);
+    assert_eq!(door.told(&door.shell("toolu_0", "cat secrets")), json!({}), "Claude Code runs them itself");
+    assert_eq!(pintle(&door.env, &ADOPT).code, Some(0));
+    wait_for(|| door.told(&door.shell("toolu_1", "cat secrets")).to_string().contains("secrets stay").then_some(()));
 }
