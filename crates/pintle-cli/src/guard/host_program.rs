@@ -47,7 +47,7 @@ pub(crate) fn on_path(host: &GuardHost, env: &Env) -> Option<PathBuf> {
 }
 
 /// What the names of programs begin with that interpret a script which is the host.
-const INTERPRETERS: [&str; 6] = ["node", "bun", "deno", "sh", "bash", "dash"];
+const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "sh", "bash", "dash"];
 
 /// What the process `pid` may run: its program, and the script that this interprets. Other words are what somebody told the
 /// host, such as the folder of a project, which has a package of its own.

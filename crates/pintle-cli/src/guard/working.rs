@@ -163,9 +163,9 @@ impl Desk {
         let process = session.as_ref().and_then(|session| session.process).map(|(pid, _)| pid);
         // A project's settings can set the environment of hooks: what the program itself says counts before it.
         let packaged = || host_program::version_of_process(guard::host(event.host)?, process?);
-        if let Some(version) = packaged().or_else(|| host_program::said_version(env)) {
-            self.sessions.runs_in(&name, &version);
-        }
+        let version = packaged().or_else(|| host_program::said_version(env));
+        // A session that somebody resumed may run in another one than before.
+        self.sessions.runs_in(&name, version.as_deref());
         self.begun.add(name);
     }
 
