@@ -37,6 +37,9 @@ const PROMPT: &str = "pintle canary: call the tool once, then stop";
 /// What the name of a folder begins with in which a host is tried.
 const FOLDER: &str = "pintle-canary-";
 
+/// How many random bytes stand behind that, in hexadecimal.
+const NONCE_BYTES: usize = 8;
+
 /// Who wants a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProofBy {
@@ -56,9 +59,6 @@ pub(crate) struct Proved {
     /// That in more.
     pub(crate) detail: String,
 }
-
-/// How many random bytes stand behind that.
-const NONCE_BYTES: usize = 8;
 
 /// Whether somebody is tried in `folder`.
 pub(crate) fn is_trial(folder: &Path) -> bool {
