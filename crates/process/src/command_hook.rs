@@ -10,7 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use dialects::claude::condition::RuleInput;
 use dialects::claude::documents::{of_notice, of_subject};
-use dialects::claude::{ClaudeEvent, CommandAnswer, CommandEntry, CommandOutput, CommandStop, Documents, Surroundings};
+use dialects::claude::{
+    ClaudeEvent, CommandAnswer, CommandEntry, CommandOutput, CommandStop, Decision, Documents, Surroundings,
+};
 use domain::account::{Account, HandlerAnswer};
 use domain::checkpoint::{Notice, Subject};
 use domain::fault::Fault;
@@ -175,7 +177,16 @@ impl CommandHook {
         }
         let around = Surroundings { who: call.who, cwd: &cwd };
         let wanted = (self.spec.entry.event, self.spec.matcher.as_ref());
-        let documents = of_subject(wanted, call.subject, around).map_err(Fault::broke)?;
+        let documents = match of_subject(wanted, call.subject, around) {
+            Ok(documents) => documents,
+            // Whoever made the call made it so: what the entry says of faults counts for nothing.
+            Err(why) => {
+                let decision = Decision::Deny(format!("no hook can be told of it: {why}"));
+                let mut told = Told::of(1);
+                told.take(CommandAnswer { decision, ..CommandAnswer::default() }, None);
+                return Ok(reply(call.subject, told));
+            }
+        };
         let runs = match documents {
             Documents::None => {
                 let (said, instead) = passed_over(NotRun::OutOfScope);
