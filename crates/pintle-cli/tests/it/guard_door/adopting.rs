@@ -133,8 +133,8 @@ fn adopted_hooks_guard_every_agent_and_their_faults_are_named() {
     // What nobody can tell it is none of its faults.
     let input = json!({"file_path": "/tmp/x", "path": "/etc/shadow"});
     let both = json!({"tool_name": "Read", "tool_use_id": "toolu_4", "tool_input": input});
-    let told = refusal(&door.told(&door.event("PreToolUse", &both)));
-    assert!(told.contains("only one of them can be meant"), "{told}");
+    let told = door.told(&door.event("PreToolUse", &both));
+    assert!(refusal(&told).contains("only one of them can be meant"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("claude.PreToolUse.2") && why.out.contains("exited with status 1"), "{why}");
     // Another agent, with names of its own for the same tool.
