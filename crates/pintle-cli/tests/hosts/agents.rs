@@ -363,31 +363,34 @@ fn in_claudes_form(event: &str, command: &str) -> String {
 
 #[test]
 fn claude_refuses_beside_two_other_hooks() {
-    beside_other_hooks(&CLAUDE, &[("home/.claude/settings.json", &in_claudes_form("PreToolUse", ALLOW))]);
+    beside_other_hooks(&CLAUDE, &[("home/.claude/settings.json", in_claudes_form("PreToolUse", ALLOW).as_str())]);
 }
 
 #[test]
 fn gemini_refuses_beside_two_other_hooks() {
     let allow = r#"echo '{"decision":"allow"}'"#;
-    beside_other_hooks(&GEMINI, &[("home/.gemini/settings.json", &in_claudes_form("BeforeTool", allow))]);
+    beside_other_hooks(&GEMINI, &[("home/.gemini/settings.json", in_claudes_form("BeforeTool", allow).as_str())]);
 }
 
 #[test]
 fn qwen_refuses_beside_two_other_hooks() {
-    beside_other_hooks(&QWEN, &[("home/.qwen/settings.json", &in_claudes_form("PreToolUse", ALLOW))]);
+    beside_other_hooks(&QWEN, &[("home/.qwen/settings.json", in_claudes_form("PreToolUse", ALLOW).as_str())]);
 }
 
 #[test]
 fn copilot_refuses_beside_two_other_hooks() {
     let hook = json!({"type": "command", "bash": r#"echo '{"permissionDecision":"allow"}'"#});
     let text = json!({"version": 1, "hooks": {"preToolUse": [hook]}}).to_string();
-    beside_other_hooks(&COPILOT, &[("home/.copilot/hooks/a.json", &text), ("home/.copilot/hooks/z.json", &text)]);
+    beside_other_hooks(
+        &COPILOT,
+        &[("home/.copilot/hooks/a.json", text.as_str()), ("home/.copilot/hooks/z.json", text.as_str())],
+    );
 }
 
 #[test]
 fn kimi_refuses_beside_two_other_hooks() {
     let text = format!("[[hooks]]\nevent = \"PreToolUse\"\ncommand = {}\n", Value::from(ALLOW)).repeat(2);
-    beside_other_hooks(&KIMI, &[("home/.kimi-code/config.toml", &text)]);
+    beside_other_hooks(&KIMI, &[("home/.kimi-code/config.toml", text.as_str())]);
 }
 
 /// What Codex wrote into its own configuration when it accepted our hooks is gone with them.
