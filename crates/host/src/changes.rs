@@ -24,6 +24,12 @@ pub struct Changes {
     _watch: notify::RecommendedWatcher,
 }
 
+/// What has to appear before `folder`, which stands in a folder of the home, is there: it, or the one that it stands in.
+fn coming(folder: &Path) -> Option<PathBuf> {
+    let is_next = |path: &&Path| !path.is_dir() && path.parent().is_some_and(Path::is_dir);
+    folder.ancestors().take(2).find(is_next).map(Path::to_path_buf)
+}
+
 impl Changes {
     /// Looks at the files of `host`. Folders are watched, since editors rename.
     ///
@@ -39,13 +45,14 @@ impl Changes {
         let scripts = absolute(&scripts.collect::<Vec<_>>());
         let rules = host.loaded.config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone());
         let rules = absolute(&rules.collect::<Vec<_>>());
-        // A folder with rules that is not there yet is seen when it comes.
-        let adopted = absolute(&adopted::files(&host.loaded.config.home));
-        let files: Vec<PathBuf> =
-            absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone()).chain(adopted).collect();
+        let adopted = adopted::folder(&host.loaded.config.home);
+        // A folder with rules, or with adopted hooks, that is not there yet is seen when it comes.
+        let others = adopted::files(&host.loaded.config.home).into_iter().chain(coming(&adopted)).collect::<Vec<_>>();
+        let files = absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone());
+        let files: Vec<PathBuf> = files.chain(absolute(&others)).collect();
         // What appears in one of these counts.
-        let adopted = Some(adopted::folder(&host.loaded.config.home)).filter(|folder| folder.is_dir());
-        let skills: Vec<PathBuf> = host.skills.folders().into_iter().chain(adopted).collect();
+        let skills: Vec<PathBuf> =
+            host.skills.folders().into_iter().chain(Some(adopted).filter(|folder| folder.is_dir())).collect();
         let skills = absolute(&skills);
         let parents = files.iter().filter_map(|file| file.parent().map(PathBuf::from));
         let folders: BTreeSet<PathBuf> =
@@ -100,5 +107,22 @@ impl Changes {
     pub async fn settle(&mut self) {
         tokio::time::sleep(SETTLE).await;
         while self.changes.try_recv().is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_comes_after_the_one_that_it_stands_in() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("guard/adopted");
+        assert_eq!(coming(&folder), Some(home.path().join("guard")));
+        std::fs::create_dir(home.path().join("guard")).unwrap();
+        assert_eq!(coming(&folder), Some(folder.clone()));
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(coming(&folder), None);
+        assert_eq!(coming(Path::new("/nowhere/guard/adopted")), None);
     }
 }

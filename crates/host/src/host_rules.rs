@@ -3,16 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::tools::ExecShell;
-use domain::checkpoint::{AgentInfo, Duty};
+use domain::checkpoint::Duty;
 use domain::hook::Hook;
-use domain::id::{AgentId, HookName};
-use domain::json::Object;
+use domain::id::AgentId;
 use domain::rule::{Edition, Rule};
-use domain::shell::ShellFacts;
 use domain::store::{StoreError, StoredRules};
 use egress::Egress;
 use engine::Engine;
@@ -40,6 +36,7 @@ use crate::team_rules::{Beside, TeamGate, TeamSlot};
 mod retention;
 mod workspaces;
 
+use workspaces::ByWorkspace;
 pub use workspaces::Workspaces;
 
 use retention::{RetentionTerms, forget_old};
@@ -467,36 +464,6 @@ fn named(judge: &JudgeConfig) -> Option<String> {
         (Some(provider), Some(model)) => Some(format!("{provider}/{model}")),
         (Some(one), None) | (None, Some(one)) => Some(one.clone()),
         (None, None) => None,
-    }
-}
-
-/// The knowledge about an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
-struct ByWorkspace {
-    workspace: PathBuf,
-    shell: ExecShell,
-    agent_uuid: String,
-}
-
-impl AgentInfo for ByWorkspace {
-    fn tool(&self, name: &str) -> Option<String> {
-        Some(agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
-    }
-
-    fn model(&self, _model: &str) -> bool {
-        true
-    }
-
-    fn owner(&self, _name: &str) -> Option<HookName> {
-        None
-    }
-
-    fn agent_uuid(&self) -> &str {
-        &self.agent_uuid
-    }
-
-    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        let facts = agent::tools::shell_facts(name, arguments, &self.workspace, &self.shell);
-        Arc::new(facts.unwrap_or_default())
     }
 }
 

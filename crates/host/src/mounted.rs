@@ -76,7 +76,10 @@ impl Host {
             true => here.clone(),
             false => workspaces.of(&who.agent_id),
         };
+        let content = loaded.seal.as_ref().and(loaded.content.as_ref());
+        let accepted_in = content.and_then(|content| content.command.as_ref()).map(|command| command.dir.clone());
         CommandHookSpec::new(&loaded.hook, entry.clone(), vars, Arc::new(project_of))
             .checked(before_spawn(loaded.seal.as_ref()))
+            .accepted_in(accepted_in)
     }
 }

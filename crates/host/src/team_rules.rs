@@ -59,8 +59,10 @@ struct Held {
     beside: Beside,
     rules: Vec<Rule>,
     stubs: Vec<ExtraHook>,
-    /// What it was made of.
+    /// What it was made of; none before the first [`TeamKeeper::hold`].
     standing: Option<TeamStanding>,
+    /// Whether another keeper has its place.
+    is_over: bool,
 }
 
 /// Keeps the rules of a team in force in one process.
@@ -72,6 +74,8 @@ pub(crate) struct TeamKeeper {
     store: Arc<dyn Store>,
     agents: Vec<AgentId>,
     held: Mutex<Held>,
+    /// Why nothing passes, where that is so: apart from what is held, which stays locked while the store is written to.
+    shut: Mutex<Option<String>>,
     /// Rung when the files may have changed.
     changed: Notify,
     /// Whether the gateway has said its first word, or it is known that it will not soon.
@@ -110,6 +114,7 @@ impl TeamKeeper {
             store: places.store.clone(),
             agents: places.agents,
             held: Mutex::default(),
+            shut: Mutex::default(),
             changed: Notify::new(),
             heard: watch::Sender::new(false),
         }
@@ -121,11 +126,19 @@ impl TeamKeeper {
         self.look(true);
     }
 
+    /// Puts nothing in force any more: another one does. Blocks.
+    pub(crate) fn end(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+    }
+
     /// Looks at the files, and puts what they say in force if that is something else. Blocks.
     fn look(&self, is_sure: bool) {
-        let standing = TeamStanding::of(&self.from, &self.folder);
+        // Under the lock: of two that look, the last one counts.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_sure && held.standing.as_ref().is_some_and(|before| before.is_same(&standing)) {
+        let standing = TeamStanding::of(&self.from, &self.folder);
+        // Before it is known what else is in force, nothing takes its place.
+        let is_settled = held.standing.as_ref().is_none_or(|before| before.is_same(&standing));
+        if held.is_over || !is_sure && is_settled {
             return;
         }
         (held.rules, held.stubs) = self.parts(&standing);
@@ -144,9 +157,13 @@ impl TeamKeeper {
             }
             TeamStanding::Shut { why } => tracing::warn!("every gate is shut: {why}"),
         }
+        let why = match &standing {
+            TeamStanding::Shut { why } => Some(why.clone()),
+            TeamStanding::InForce(_) => None,
+        };
+        *self.shut.lock().unwrap_or_else(PoisonError::into_inner) = why;
         held.standing = Some(standing);
         let Held { beside, rules, stubs, .. } = held.clone();
-        // Under the lock: of two that look, the last one counts.
         self.rule_cache.hold([beside.files, rules].concat(), [beside.stubs, stubs].concat());
         drop(held);
     }
@@ -269,10 +286,7 @@ impl TeamKeeper {
 
     /// Why nothing passes, where that is so.
     fn shut_because(&self) -> Option<String> {
-        match &self.held.lock().unwrap_or_else(PoisonError::into_inner).standing {
-            Some(TeamStanding::Shut { why }) => Some(why.clone()),
-            Some(TeamStanding::InForce(_)) | None => None,
-        }
+        self.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What of the team keeps something shut, as a listing shows it.

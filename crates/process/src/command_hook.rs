@@ -3,14 +3,16 @@
 //! What a command is told and what its answer means stands in [`dialects::claude`]; what runs it in [`crate::command`].
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use dialects::claude::condition::RuleInput;
 use dialects::claude::documents::{of_notice, of_subject};
-use dialects::claude::{ClaudeEvent, CommandAnswer, CommandEntry, CommandOutput, CommandStop, Documents, Surroundings};
+use dialects::claude::{
+    ClaudeEvent, CommandAnswer, CommandEntry, CommandOutput, CommandStop, Decision, Documents, Surroundings,
+};
 use domain::account::{Account, HandlerAnswer};
 use domain::checkpoint::{Notice, Subject};
 use domain::fault::Fault;
@@ -68,6 +70,9 @@ pub struct CommandHookSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The folder that the work is done in.
     pub project_of: ProjectOf,
+    /// The folder in which the files that it names were accepted, where they were: it runs there and nowhere else, because
+    /// a file of the same name in another folder is one that nobody has seen.
+    pub accepted_in: Option<PathBuf>,
     /// The folder that `~` stands for in its conditions.
     pub home: Option<PathBuf>,
     /// Runs before every start.
@@ -87,6 +92,7 @@ impl CommandHookSpec {
             entry,
             env,
             project_of,
+            accepted_in: None,
             home,
             before_spawn: Arc::new(|| Ok(())),
         }
@@ -96,6 +102,12 @@ impl CommandHookSpec {
     #[must_use]
     pub fn checked(self, check: SpawnCheck) -> Self {
         Self { before_spawn: check, ..self }
+    }
+
+    /// The same, which runs in `folder` alone, if there is one: what it names was accepted as it is there.
+    #[must_use]
+    pub fn accepted_in(self, folder: Option<PathBuf>) -> Self {
+        Self { accepted_in: folder, ..self }
     }
 }
 
@@ -111,7 +123,9 @@ pub struct CommandHook {
 /// One run of a command.
 struct Run<'a> {
     spec: &'a CommandHookSpec,
+    /// The folder that it runs in, unless it is accepted in one.
     cwd: PathBuf,
+    /// That of the project, unless it is accepted in one.
     project: PathBuf,
     tasks: &'a TaskTracker,
     deadlines: &'a Deadlines,
@@ -131,11 +145,11 @@ impl CommandHook {
     }
 
     /// Why the hook is not about this event, beside its matcher.
-    fn not_about(&self, call: &HookCall<'_>, cwd: &std::path::Path) -> Option<NotRun> {
+    fn not_about(&self, call: &HookCall<'_>, cwd: &Path) -> Option<NotRun> {
         let entry = &self.spec.entry;
         if let (Some(rule), Some(tool)) = (&entry.condition, call_of(call.subject)) {
             let shell = call.known.shell(&tool.tool, &tool.arguments);
-            let seen = RuleInput { call: tool, shell: &shell, cwd, home: self.spec.home.as_deref() };
+            let seen = RuleInput { call: tool, shell: &shell, cwd, home: self.spec.home.as_deref(), real };
             if !rule.holds(&seen) {
                 return Some(NotRun::Condition { text: rule.text().into() });
             }
@@ -163,7 +177,16 @@ impl CommandHook {
         }
         let around = Surroundings { who: call.who, cwd: &cwd };
         let wanted = (self.spec.entry.event, self.spec.matcher.as_ref());
-        let documents = of_subject(wanted, call.subject, around).map_err(Fault::broke)?;
+        let documents = match of_subject(wanted, call.subject, around) {
+            Ok(documents) => documents,
+            // Whoever made the call made it so: what the entry says of faults counts for nothing.
+            Err(why) => {
+                let decision = Decision::Deny(format!("no hook can be told of it: {why}"));
+                let mut told = Told::of(1);
+                told.take(CommandAnswer { decision, ..CommandAnswer::default() }, None);
+                return Ok(reply(call.subject, told));
+            }
+        };
         let runs = match documents {
             Documents::None => {
                 let (said, instead) = passed_over(NotRun::OutOfScope);
@@ -198,6 +221,15 @@ impl CommandHook {
     }
 }
 
+/// Where `path` leads to, as far as it is there: what does not exist yet may stand in a folder that is a link.
+fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| {
+        let folder = above.canonicalize().ok()?;
+        Some(folder.join(path.strip_prefix(above).ok()?))
+    });
+    found.unwrap_or_else(|| path.to_owned())
+}
+
 /// The call of a tool that an event is about.
 fn call_of(subject: Subject<'_>) -> Option<&ToolCall> {
     match subject {
@@ -220,9 +252,10 @@ impl Run<'_> {
         (self.spec.before_spawn)().map_err(|why| Fault::CannotStart { cause: why.into() })?;
         let mut env = self.spec.env.clone();
         env.retain(|(name, _)| name != PROJECT_DIR);
-        env.push((PROJECT_DIR.into(), self.project.clone().into_os_string()));
+        let accepted_in = self.spec.accepted_in.as_ref();
+        env.push((PROJECT_DIR.into(), accepted_in.unwrap_or(&self.project).into()));
         let argv = self.spec.entry.argv.iter().map(OsString::from).collect();
-        let command = CommandSpec::of_program(argv, self.cwd.clone(), env);
+        let command = CommandSpec::of_program(argv, accepted_in.unwrap_or(&self.cwd).clone(), env);
         let limit = RunLimit { time: left, deadlines: self.deadlines };
         let payload = Bytes::from(document.to_string());
         let CommandResult { end, stdout, stderr, .. } = command.run(payload, limit, self.cancel, self.tasks).await;

@@ -1,7 +1,7 @@
 //! The `if` of an entry: one permission rule, such as `Bash(git *)` or `Edit(*.ts)`. What cannot be decided holds, so that
 //! a command runs once too often and never once too few.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::json::Value;
 use domain::shell::ShellFacts;
@@ -29,6 +29,8 @@ pub struct RuleInput<'a> {
     pub cwd: &'a Path,
     /// The folder of files that `~` stands for; none where that is not known.
     pub home: Option<&'a Path>,
+    /// Where a path leads to, as far as it leads anywhere.
+    pub real: fn(&Path) -> PathBuf,
 }
 
 impl PermissionRule {
@@ -66,9 +68,8 @@ impl PermissionRule {
         let Ok(parts) = tools::told(seen.call, None, seen.cwd) else { return true };
         match seen.call.tool.as_str() {
             "exec" => parts.iter().any(|part| of_shell(about, part, seen.shell)),
-            "write_file" | "edit_file" | "read_file" | "search_text" | "find_files" | "list_dir" => {
-                parts.iter().any(|part| of_file(about, part, seen))
-            }
+            "write_file" | "edit_file" | "read_file" => parts.iter().any(|part| of_file((about, false), part, seen)),
+            "search_text" | "find_files" | "list_dir" => parts.iter().any(|part| of_file((about, true), part, seen)),
             "web_fetch" => parts.iter().any(|part| of_url(about, part)),
             "delegate" | "spawn" => parts.iter().any(|part| of_agent(about, part)),
             _ => true,
@@ -114,25 +115,53 @@ fn of_shell(about: &str, part: &ToldCall, shell: &ShellFacts) -> bool {
     })
 }
 
-/// Whether a file is one that `about` means, in the manner of `.gitignore`.
-fn of_file(about: &str, part: &ToldCall, seen: &RuleInput<'_>) -> bool {
+/// Whether a file is one that `about` means, in the manner of `.gitignore`, by its name or where that leads to; or a
+/// folder with such a file, where one is looked `within`.
+fn of_file((about, within): (&str, bool), part: &ToldCall, seen: &RuleInput<'_>) -> bool {
     let Some(file) = tools::file_of(&part.input) else { return true };
-    let cwd = seen.cwd.to_string_lossy();
-    let pattern = match (about.strip_prefix("//"), about.strip_prefix("~/")) {
+    // What is no path at all may be anything.
+    if !file.starts_with('/') {
+        return true;
+    }
+    let real = |path: &Path| (seen.real)(path).to_string_lossy().into_owned();
+    let said = |path: &Path| path.to_string_lossy().into_owned();
+    let files = [plain_path(file), plain_path(&real(Path::new(file)))];
+    let folders = [(said(seen.cwd), seen.home.map(said)), (real(seen.cwd), seen.home.map(real))];
+    folders.iter().any(|(cwd, home)| {
+        let Some(pattern) = anchored(about, cwd, home.as_deref()) else { return true };
+        let is_meant = |file: &String| {
+            path_wild(&pattern, file)
+                || path_wild(&format!("{pattern}/**"), file)
+                || within && leads_to(&steps(&pattern), &steps(file))
+        };
+        files.iter().any(is_meant)
+    })
+}
+
+/// The pattern of whole paths that `about` is in the folder `cwd`; none where it is about a home that is not known.
+fn anchored(about: &str, cwd: &str, home: Option<&str>) -> Option<String> {
+    Some(match (about.strip_prefix("//"), about.strip_prefix("~/")) {
         (Some(absolute), _) => format!("/{absolute}"),
-        (None, Some(below)) => match seen.home {
-            Some(home) => format!("{}/{below}", home.display()),
-            None => return true,
-        },
+        (None, Some(below)) => format!("{}/{below}", home?),
         (None, None) => {
             let relative = about.trim_start_matches("./").trim_start_matches('/');
-            let anchored = about.starts_with('/') || about.starts_with("./") || relative.contains('/');
-            if anchored { format!("{cwd}/{relative}") } else { format!("**/{relative}") }
+            let is_anchored = about.starts_with('/') || about.starts_with("./") || relative.contains('/');
+            if is_anchored { format!("{cwd}/{relative}") } else { format!("**/{relative}") }
         }
-    };
-    let resolved = plain_path(file);
-    // A link may lead there under another name, and what is no path at all may be anything.
-    path_wild(&pattern, &resolved) || path_wild(&format!("{pattern}/**"), &resolved) || !resolved.starts_with('/')
+    })
+}
+
+/// Whether something below the folder `path` may fit `pattern`.
+fn leads_to(pattern: &[&str], path: &[&str]) -> bool {
+    match (pattern.split_first(), path.split_first()) {
+        (_, None) | (Some((&"**", _)), _) => true,
+        (Some((step, rest)), Some((first, below))) => wild(step, first) && leads_to(rest, below),
+        (None, Some(_)) => false,
+    }
+}
+
+fn steps(path: &str) -> Vec<&str> {
+    path.split('/').filter(|step| !step.is_empty()).collect()
 }
 
 /// `path` without `.` and `..`.
@@ -190,8 +219,7 @@ fn path_wild(pattern: &str, path: &str) -> bool {
             (None, Some(_)) | (Some(_), None) => false,
         }
     }
-    let pattern: Vec<&str> = pattern.split('/').filter(|step| !step.is_empty()).collect();
-    let path: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+    let (pattern, path) = (steps(pattern), steps(path));
     // More would take longer than any file is worth, and a command that runs too often does no harm.
     if pattern.iter().filter(|step| **step == "**").count() > MAX_DEEP_STARS || path.len() > MAX_STEPS {
         return true;
@@ -225,7 +253,12 @@ mod tests {
         let rule = PermissionRule::read(rule).unwrap();
         let arguments = arguments.as_object().unwrap().clone();
         let call = ToolCall { id: "c".into(), tool: tool.into(), raw_tool: raw.into(), arguments };
-        rule.holds(&RuleInput { call: &call, shell, cwd: Path::new("/w"), home: Some(Path::new("/h/me")) })
+        // One link, to a folder elsewhere.
+        let real = |path: &Path| match path.strip_prefix("/w/link") {
+            Ok(below) => Path::new("/h/me/.ssh").join(below),
+            Err(_) => path.to_owned(),
+        };
+        rule.holds(&RuleInput { call: &call, shell, cwd: Path::new("/w"), home: Some(Path::new("/h/me")), real })
     }
 
     #[test]
@@ -266,13 +299,27 @@ mod tests {
             ("Edit(//etc/**)", "/w/../etc/passwd", true),
             ("Edit(~/.ssh/**)", "/h/me/.ssh/id", true),
             ("Edit(~/.ssh/**)", "/h/you/.ssh/id", false),
+            ("Edit(~/.ssh/**)", "link/id", true),
+            ("Edit(link/**)", "/w/link/id", true),
+            ("Edit(~/.aws/**)", "link/id", false),
             ("Edit(secret)", "/w/a/secret/key", true),
             ("Read(*.ts)", "/w/a.ts", false),
         ] {
             let arguments = json!({"path": path, "content": ""});
             assert_eq!(holds(rule, ("write_file", "write_file"), &arguments, &none), expected, "{rule} {path}");
         }
-        assert!(holds("Read(*.env)", ("search_text", "Grep"), &json!({"pattern": "x", "path": "/w/a.env"}), &none));
+        for (rule, path, expected) in [
+            ("Read(*.env)", "/w/a.env", true),
+            ("Read(*.env)", "/w", true),
+            ("Read(secret/**)", ".", true),
+            ("Read(secret/**)", "secret/deep", true),
+            ("Read(secret/**)", "src", false),
+            ("Read(secret/key)", "secret", true),
+            ("Read(~/.ssh/id)", "link", true),
+        ] {
+            let arguments = json!({"pattern": "x", "path": path});
+            assert_eq!(holds(rule, ("search_text", "Grep"), &arguments, &none), expected, "{rule} {path}");
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ struct Renamed {
 /// What a command is told of `call`, which works in `cwd`, once for each part of it that stands for a call of Claude's.
 ///
 /// # Errors
-/// It has too many parts.
+/// It has too many parts, or says twice what it is about.
 pub fn told(call: &ToolCall, matcher: Option<&Matcher>, cwd: &Path) -> Result<Vec<ToldCall>, String> {
     let wants = |name: &str| matcher.is_none_or(|matcher| matcher.is_match(name));
     if let Some(patch) = patch_of(call) {
@@ -191,7 +191,7 @@ pub fn told(call: &ToolCall, matcher: Option<&Matcher>, cwd: &Path) -> Result<Ve
         }
         return Ok(parts);
     }
-    Ok(vec![renamed(call, &wants, cwd)])
+    Ok(vec![renamed(call, &wants, cwd)?])
 }
 
 fn plain(name: &str, arguments: &Object) -> ToldCall {
@@ -208,44 +208,57 @@ fn name_of(call: &ToolCall, wants: &dyn Fn(&str) -> bool) -> String {
     names.swap_remove(at)
 }
 
+/// The name by which `arguments` have `member`. One that stands there twice is never told: which of them its tool takes
+/// is not known, and the other one could be written to please whoever looks.
+fn name_in(arguments: &Object, member: &Member) -> Result<Option<&'static str>, String> {
+    let names = std::iter::once(member.name).chain(member.others.iter().copied());
+    let mut there = names.filter(|name| arguments.get(name).is_some_and(|value| !value.is_null()));
+    let Some(first) = there.next() else { return Ok(None) };
+    match there.find(|other| arguments.get(other) != arguments.get(first)) {
+        Some(other) => Err(format!("it says `{first}` and `{other}`, and only one of them can be meant")),
+        None => Ok(Some(first)),
+    }
+}
+
 /// The call with the names that Claude has for its tool and its arguments.
-fn renamed(call: &ToolCall, wants: &dyn Fn(&str) -> bool, cwd: &Path) -> ToldCall {
+fn renamed(call: &ToolCall, wants: &dyn Fn(&str) -> bool, cwd: &Path) -> Result<ToldCall, String> {
     let mut input = call.arguments.clone();
     let mut changed = Vec::new();
     for member in row(&call.tool).map(|row| row.members).unwrap_or_default() {
-        let there = std::iter::once(&member.name).chain(member.others).find(|name| input.contains_key(name));
-        let Some(called) = there else { continue };
+        let Some(called) = name_in(&input, member)? else { continue };
         let Some(written) = input.get(called).cloned() else { continue };
         let value = match written.as_str().filter(|_| member.path) {
             Some(path) => Value::from(absolute(path, cwd)),
             None => written.clone(),
         };
         let differs = value != written;
-        if *called == member.name && !differs {
+        if called == member.name && !differs {
             continue;
         }
         input.shift_remove(called);
         input.insert(member.name.to_owned(), value.clone());
         let values = differs.then_some((value, written));
-        changed.push(Renamed { told: member.name, called: (*called).to_owned(), values });
+        changed.push(Renamed { told: member.name, called: called.to_owned(), values });
     }
     // Several commands of one call are one text to whoever reads it.
-    if let Some(commands) = joined(call) {
+    if let Some(commands) = joined(call)? {
         input.shift_remove(commands.0);
         input.insert("command".to_owned(), Value::from(commands.1));
-        return ToldCall { name: name_of(call, wants), input, way: Way::Closed };
+        return Ok(ToldCall { name: name_of(call, wants), input, way: Way::Closed });
     }
-    ToldCall { name: name_of(call, wants), input, way: Way::Members(changed) }
+    Ok(ToldCall { name: name_of(call, wants), input, way: Way::Members(changed) })
 }
 
 /// The member with several commands of a call of the shell, and these as one text.
-fn joined(call: &ToolCall) -> Option<(&'static str, String)> {
-    if call.tool != "exec" || call.arguments.contains_key("command") {
-        return None;
+fn joined(call: &ToolCall) -> Result<Option<(&'static str, String)>, String> {
+    const SEVERAL: &str = "commands";
+    let commands = call.arguments.get(SEVERAL).and_then(Value::as_array).filter(|_| call.tool == "exec");
+    let Some(commands) = commands else { return Ok(None) };
+    if ["command", "cmd", "script"].iter().any(|name| call.arguments.contains_key(name)) {
+        return Err(format!("it says one command and `{SEVERAL}`, and only one of them can be meant"));
     }
-    let commands = call.arguments.get("commands")?.as_array()?;
     let texts: Vec<&str> = commands.iter().filter_map(Value::as_str).collect();
-    (texts.len() == commands.len()).then(|| ("commands", texts.join("\n")))
+    Ok((texts.len() == commands.len()).then(|| (SEVERAL, texts.join("\n"))))
 }
 
 /// `path` from `cwd`. What is no path of a file, such as a URL, stays as it is.
@@ -287,12 +300,14 @@ impl ToldCall {
     }
 }
 
-/// The text of a patch among the arguments of `call`, where it has no file of its own.
+/// The text of a patch among the arguments of `call`, where it has no file of its own: those of a tool that is named
+/// after patches never have one.
 fn patch_of(call: &ToolCall) -> Option<&str> {
     if row(&call.tool)?.canonical != "edit_file" {
         return None;
     }
-    let has_file = std::iter::once(&FILE.name).chain(FILE.others).any(|name| call.arguments.contains_key(name));
+    let names_file = std::iter::once(&FILE.name).chain(FILE.others).any(|name| call.arguments.contains_key(name));
+    let has_file = names_file && !call.raw_tool.contains("patch");
     let mut texts = call.arguments.values().filter_map(Value::as_str);
     texts.find(|text| {
         !has_file && text.lines().any(|line| PATCH_HEADS.iter().any(|(head, _)| line.trim_start().starts_with(head)))
@@ -356,142 +371,4 @@ pub fn file_of(input: &Object) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use domain::json::json;
-
-    use super::*;
-
-    const CWD: &str = "/w";
-
-    fn call(tool: &str, raw: &str, arguments: &Value) -> ToolCall {
-        let arguments = arguments.as_object().unwrap().clone();
-        ToolCall { id: "c1".into(), tool: tool.into(), raw_tool: raw.into(), arguments }
-    }
-
-    fn matcher(pattern: &str) -> Matcher {
-        Matcher::compile(pattern).unwrap()
-    }
-
-    /// What is told of a call: the names and the arguments of each part.
-    fn parts(call: &ToolCall, pattern: Option<&str>) -> Vec<(String, Value)> {
-        let matcher = pattern.map(matcher);
-        let told = told(call, matcher.as_ref(), Path::new(CWD)).unwrap();
-        told.into_iter().map(|part| (part.name, Value::Object(part.input))).collect()
-    }
-
-    #[test]
-    fn calls_of_every_agent_have_claudes_words() {
-        let rows: [(&str, &str, Value, &str, Value); 12] = [
-            ("exec", "exec", json!({"command": "ls"}), "Bash", json!({"command": "ls"})),
-            (
-                "exec",
-                "Bash",
-                json!({"command": "ls", "description": "x"}),
-                "Bash",
-                json!({"command": "ls", "description": "x"}),
-            ),
-            ("exec", "run_commands", json!({"commands": ["ls", "pwd"]}), "Bash", json!({"command": "ls\npwd"})),
-            (
-                "write_file",
-                "write_file",
-                json!({"path": "a.txt", "content": "x"}),
-                "Write",
-                json!({"file_path": "/w/a.txt", "content": "x"}),
-            ),
-            (
-                "write_file",
-                "create",
-                json!({"path": "/b", "file_text": "x"}),
-                "Write",
-                json!({"file_path": "/b", "content": "x"}),
-            ),
-            (
-                "edit_file",
-                "edit_file",
-                json!({"path": "a", "old_text": "1", "new_text": "2"}),
-                "Edit",
-                json!({"file_path": "/w/a", "old_string": "1", "new_string": "2"}),
-            ),
-            (
-                "edit_file",
-                "MultiEdit",
-                json!({"file_path": "/a", "edits": []}),
-                "MultiEdit",
-                json!({"file_path": "/a", "edits": []}),
-            ),
-            ("read_file", "read_file", json!({"absolute_path": "/x"}), "Read", json!({"file_path": "/x"})),
-            (
-                "search_text",
-                "search_text",
-                json!({"pattern": "a", "path": "./src"}),
-                "Grep",
-                json!({"pattern": "a", "path": "/w/src"}),
-            ),
-            (
-                "delegate",
-                "delegate",
-                json!({"agent": "helper", "task": "look"}),
-                "Agent",
-                json!({"prompt": "look", "subagent_type": "helper"}),
-            ),
-            ("mcp_rig_touch", "mcp__rig__touch", json!({"text": "x"}), "mcp__rig__touch", json!({"text": "x"})),
-            ("send_file", "send_file", json!({"path": "a"}), "send_file", json!({"path": "a"})),
-        ];
-        for (tool, raw, arguments, name, input) in rows {
-            let told = parts(&call(tool, raw, &arguments), None);
-            let [(told_name, told_input)] = told.as_slice() else { panic!("{told:?}") };
-            assert_eq!(told_name, name, "{raw}");
-            assert!(same_value(told_input, &input), "{raw}: {told_input}");
-        }
-    }
-
-    #[test]
-    fn the_name_that_is_told_is_one_that_the_matcher_means() {
-        let delegate = call("delegate", "delegate", &json!({}));
-        assert_eq!(parts(&delegate, Some("^Task$"))[0].0, "Task");
-        assert_eq!(parts(&delegate, Some("^(Agent|Task)$"))[0].0, "Agent");
-        let mcp = call("mcp_git_hub_new_issue", "mcp_git_hub_new_issue", &json!({}));
-        assert_eq!(parts(&mcp, Some("^mcp__git_hub__.*"))[0].0, "mcp__git_hub__new_issue");
-        assert_eq!(parts(&mcp, Some("^mcp__git__"))[0].0, "mcp__git__hub_new_issue");
-        let own = matcher("^(Bash)$").spelled("Bash", spelling);
-        let facts = |tool| domain::checkpoint::Facts::of_tool(tool);
-        assert!(own.matches(&facts("exec")) && !own.matches(&facts("read_file")));
-    }
-
-    #[test]
-    fn a_patch_is_told_file_by_file_and_as_it_is() {
-        let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n+y\n*** Update File: src/a.rs\n@@\n one\n-two\n+2\n*** End Patch\n";
-        let call = call("edit_file", "apply_patch", &json!({"command": patch}));
-        let raw = ("apply_patch".to_owned(), json!({"command": patch}));
-        let new = ("Write".to_owned(), json!({"file_path": "/w/new.txt", "content": "x\ny"}));
-        let edit =
-            ("Edit".to_owned(), json!({"file_path": "/w/src/a.rs", "old_string": "one\ntwo", "new_string": "one\n2"}));
-        assert_eq!(parts(&call, None), [raw.clone(), new.clone(), edit.clone()]);
-        assert_eq!(parts(&call, Some("^(Edit|Write)$")), [new, edit.clone()]);
-        assert_eq!(parts(&call, Some("^apply_patch$")), [raw]);
-        let edits = parts(&call, Some("^Edit$"));
-        assert_eq!(edits.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["Edit", "Edit"]);
-        assert_eq!(edits[1], edit);
-        let many: String = (0..=MAX_PATCHED_FILES).map(|n| format!("*** Delete File: {n}\n")).collect();
-        let many = super::tests::call("edit_file", "apply_patch", &json!({"command": many}));
-        assert!(told(&many, None, Path::new(CWD)).unwrap_err().contains("33 files at once"));
-    }
-
-    #[test]
-    fn what_a_command_changes_gets_back_under_the_names_of_the_call() {
-        let back = |call: &ToolCall, changed: Value| {
-            let told = told(call, None, Path::new(CWD)).unwrap().remove(0);
-            told.back(call, changed.as_object().unwrap().clone()).map(Value::Object)
-        };
-        let write = call("write_file", "write_file", &json!({"path": "a.txt", "content": "x"}));
-        let same = json!({"file_path": "/w/a.txt", "content": "y"});
-        assert_eq!(back(&write, same), Ok(json!({"path": "a.txt", "content": "y"})), "its path as it was written");
-        let moved = json!({"file_path": "/w/b.txt", "content": "x"});
-        assert_eq!(back(&write, moved), Ok(json!({"path": "/w/b.txt", "content": "x"})));
-        let many = call("exec", "run_commands", &json!({"commands": ["ls", "pwd"]}));
-        assert_eq!(back(&many, json!({"command": "ls\npwd"})), Ok(json!({"commands": ["ls", "pwd"]})));
-        assert!(back(&many, json!({"command": "ls"})).is_err());
-        let bash = call("exec", "Bash", &json!({"command": "ls", "timeout": 5}));
-        assert_eq!(back(&bash, json!({"command": "ls -a"})), Ok(json!({"command": "ls -a"})));
-    }
-}
+mod tests;

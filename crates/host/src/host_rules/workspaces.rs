@@ -1,10 +1,14 @@
-//! Where agents work.
+//! Where agents work, and what is known of them there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::id::AgentId;
+use agent::tools::ExecShell;
+use domain::checkpoint::AgentInfo;
+use domain::id::{AgentId, HookName};
+use domain::json::Object;
+use domain::shell::ShellFacts;
 
 use crate::config::Config;
 
@@ -47,6 +51,36 @@ impl Workspaces {
     pub(crate) fn of(&self, agent: &AgentId) -> PathBuf {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).ever.get(agent).cloned();
         known.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
+    }
+}
+
+/// The knowledge about an agent for a test of its hooks: the shell texts of `exec`, read in its workspace.
+pub(super) struct ByWorkspace {
+    pub(super) workspace: PathBuf,
+    pub(super) shell: ExecShell,
+    pub(super) agent_uuid: String,
+}
+
+impl AgentInfo for ByWorkspace {
+    fn tool(&self, name: &str) -> Option<String> {
+        Some(agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
+    }
+
+    fn model(&self, _model: &str) -> bool {
+        true
+    }
+
+    fn owner(&self, _name: &str) -> Option<HookName> {
+        None
+    }
+
+    fn agent_uuid(&self) -> &str {
+        &self.agent_uuid
+    }
+
+    fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        let facts = agent::tools::shell_facts(name, arguments, &self.workspace, &self.shell);
+        Arc::new(facts.unwrap_or_default())
     }
 }
 

@@ -49,7 +49,7 @@ impl TeamSlot {
         }
     }
 
-    /// Takes the gateway that `config` names, and its agents.
+    /// Takes the gateway that `config` names, and its agents. Blocks.
     pub(crate) fn take(&mut self, config: &Config) {
         let agents: Vec<AgentId> = config.agents.values().map(|agent| AgentId::from(agent.name.as_str())).collect();
         let is_same = match (&self.running, &config.rules_from) {
@@ -62,6 +62,7 @@ impl TeamSlot {
         }
         if let Some(before) = self.running.take() {
             before.stop.cancel();
+            before.keeper.end();
         }
         let Some(from) = &config.rules_from else { return };
         let (folder, rule_cache, store) = (TeamFolder::of(&config.home), &self.rule_cache, &self.store);

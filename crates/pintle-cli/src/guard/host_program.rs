@@ -46,18 +46,28 @@ pub(crate) fn on_path(host: &GuardHost, env: &Env) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(host.id)).find(|file| file.is_file())
 }
 
-/// What the process `pid` may run: its program, and the script that this interprets.
+/// What the names of programs begin with that interpret a script which is the host.
+const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "sh", "bash", "dash"];
+
+/// What the process `pid` may run: its program, and the script that this interprets. Other words are what somebody told the
+/// host, such as the folder of a project, which has a package of its own.
 fn programs_of(pid: u32) -> Vec<PathBuf> {
     let folder = PathBuf::from(format!("/proc/{pid}"));
     let program = fs::read_link(folder.join("exe")).ok();
+    let name = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let has_script = name.is_some_and(|name| INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter)));
     let (words, cwd) = (fs::read(folder.join("cmdline")).unwrap_or_default(), fs::read_link(folder.join("cwd")).ok());
     let words = words.split(|byte| *byte == 0).take(MAX_WORDS).filter_map(|word| std::str::from_utf8(word).ok());
-    let files = words.filter(|word| word.contains('/')).map(|word| cwd.as_deref().unwrap_or(Path::new("/")).join(word));
-    program.into_iter().chain(files).collect()
+    let script = words.skip(1).find(|word| !word.starts_with('-') && word.contains('/')).filter(|_| has_script);
+    let script = script.map(|word| cwd.as_deref().unwrap_or(Path::new("/")).join(word));
+    program.into_iter().chain(script).collect()
 }
 
 /// The version that the package of `file` says, if it is one of `host`.
 fn packaged(host: &GuardHost, file: &Path) -> Option<String> {
+    if !file.is_file() {
+        return None;
+    }
     let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     let (name, version) = (said.get("name")?.as_str()?, said.get("version")?.as_str()?);
     let is_its =
@@ -117,6 +127,12 @@ mod tests {
         assert_eq!(version_of_process(host, child.id()).as_deref(), Some("0.61.0"));
         assert_eq!(version_of_process(guard::host("qwen").unwrap(), child.id()), None);
         drop(child.stdin.take());
+        child.wait().unwrap();
+        // What a program is told to work on says nothing of it.
+        let mut command = std::process::Command::new("tail");
+        let mut child = command.arg("-f").arg(&script).stdout(std::process::Stdio::null()).spawn().unwrap();
+        assert_eq!(version_of_process(host, child.id()), None);
+        child.kill().unwrap();
         child.wait().unwrap();
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::places::GuardPlaces;
-use super::reconciling::{GuardGap, Unheard, disarmed, family, is_unread, reconcile, unheard, written_of};
+use super::reconciling::{GuardGap, Unheard, disarmed, family, is_unread, reconcile, unheard_but, written_of};
 use super::session_files::HostTranscript;
 use super::sessions::{HostSession, PastGuard};
 use super::working::{CHANNEL, Desk};
@@ -61,7 +61,9 @@ impl Desk {
         self.look_at(env, |_| true).await;
         let (places, surroundings, sessions) = (self.places.clone(), env.clone(), self.sessions.all());
         let looking = tokio::task::spawn_blocking(move || {
-            let of_host = |host: &&'static GuardHost| unheard(host, &sessions, (&surroundings, &places));
+            // Those that are in the record are not read again: that would take longer with each of them.
+            let known = known_unheard(&places).lines().map(str::to_owned).collect();
+            let of_host = |host: &&'static GuardHost| unheard_but(host, &sessions, (&surroundings, &places), &known);
             HOSTS.iter().flat_map(of_host).collect::<Vec<_>>()
         });
         for unheard in looking.await.unwrap_or_default() {
@@ -138,14 +140,22 @@ struct GapNote<'a> {
 /// Most conversations of which no hook said anything that are remembered: whoever has more reads no more of them.
 const MAX_UNHEARD: usize = 10_000;
 
+fn unheard_file(places: &GuardPlaces) -> PathBuf {
+    places.folder.join("unheard")
+}
+
+/// Those that are in the record, a line each.
+fn known_unheard(places: &GuardPlaces) -> String {
+    fs::read_to_string(unheard_file(places)).unwrap_or_default()
+}
+
 /// Whether the conversation `key` is to be kept: nobody has before, and it is remembered that somebody does now.
 fn is_new_unheard(places: &GuardPlaces, key: &str) -> bool {
-    let file = places.folder.join("unheard");
-    let known = fs::read_to_string(&file).unwrap_or_default();
+    let known = known_unheard(places);
     if known.lines().any(|line| line == key) || known.lines().count() >= MAX_UNHEARD {
         return false;
     }
-    match fs::write(&file, format!("{known}{key}\n")) {
+    match fs::write(unheard_file(places), format!("{known}{key}\n")) {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!("what no hook said anything of cannot be remembered: {error}");

@@ -47,7 +47,7 @@ impl Desk {
                     None => versions::look(program, host.versions).await,
                 };
                 if let HostVersion::Known(version) | HostVersion::Unproven(version) = &version {
-                    self.sessions.runs_in(&session.session, version);
+                    self.sessions.runs_in(&session.session, Some(version));
                     self.keep_sessions();
                 }
                 version

@@ -37,6 +37,9 @@ const PROMPT: &str = "pintle canary: call the tool once, then stop";
 /// What the name of a folder begins with in which a host is tried.
 const FOLDER: &str = "pintle-canary-";
 
+/// How many random bytes stand behind that, in hexadecimal.
+const NONCE_BYTES: usize = 8;
+
 /// Who wants a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProofBy {
@@ -60,7 +63,8 @@ pub(crate) struct Proved {
 /// Whether somebody is tried in `folder`.
 pub(crate) fn is_trial(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with(FOLDER))
+    let nonce = name.and_then(|name| name.strip_prefix(FOLDER));
+    nonce.is_some_and(|nonce| nonce.len() == 2 * NONCE_BYTES && nonce.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Whether `prompt` is the one of somebody who is tried in `folder`: it asks for nothing but a call that is refused.
@@ -77,7 +81,8 @@ pub(crate) async fn prove(
     program: &Path,
     (places, by): (&GuardPlaces, ProofBy),
 ) -> Result<Proved, CliError> {
-    let nonce: String = key::random::<8>().map_err(unready)?.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce: String =
+        key::random::<NONCE_BYTES>().map_err(unready)?.iter().map(|byte| format!("{byte:02x}")).collect();
     let folder = TrialFolder::make(&nonce).map_err(unready)?;
     let model = CanaryModel::open(&nonce, host.trial).await.map_err(unready)?;
     let ran = ran((host, program), &model.url, (&folder.0, by)).await;
@@ -217,8 +222,10 @@ mod tests {
     #[test]
     fn only_the_prompt_of_a_trial_in_its_folder_is_one() {
         let is = |folder: &str, prompt: &str| is_trial_prompt(Path::new(folder), prompt);
-        assert!(is("/tmp/pintle-canary-0a1b", PROMPT) && is("/tmp/pintle-canary-0a1b", &format!("\"{PROMPT}\"")));
-        assert!(!is("/w", PROMPT) && !is("/tmp/pintle-canary-0a1b/x", PROMPT));
-        assert!(!is("/tmp/pintle-canary-0a1b", "do it") && !is("/tmp/pintle-canary-0a1b", &PROMPT.repeat(3)));
+        let folder = "/tmp/pintle-canary-0a1b2c3d4e5f6071";
+        assert!(is(folder, PROMPT) && is(folder, &format!("\"{PROMPT}\"")));
+        assert!(!is("/w", PROMPT) && !is(&format!("{folder}/x"), PROMPT));
+        assert!(!is("/w/pintle-canary-docs", PROMPT) && !is(&format!("{folder}0"), PROMPT));
+        assert!(!is(folder, "do it") && !is(folder, &PROMPT.repeat(3)));
     }
 }

@@ -125,7 +125,12 @@ pub(crate) fn reconcile(
     for HostTranscript { file, agent, .. } in &files {
         let mut read = match written_down(file, session.id()) {
             Ok(read) => read,
-            Err(error) => return Some(Err(format!("{} cannot be read: {error}", file.display()))),
+            Err(error) if files.len() == 1 => return Some(Err(format!("{} cannot be read: {error}", file.display()))),
+            // One of several hides nothing that the others say.
+            Err(error) => {
+                gaps.push(unread(file, &format!("it cannot be read: {error}")));
+                continue;
+            }
         };
         gaps.extend(read.unread.map(|why| unread(file, &why)));
         // What a sub-agent was told of its parent stands in both.
@@ -165,8 +170,7 @@ pub(crate) struct Unheard {
 impl Unheard {
     /// Where it stands, for people.
     pub(crate) fn place(&self) -> String {
-        let session = self.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default();
-        format!("{}{session}", self.file.display())
+        place(&self.file, self.session.as_deref())
     }
 
     /// What it is, for people and for records.
@@ -176,12 +180,27 @@ impl Unheard {
     }
 }
 
+fn place(file: &Path, session: Option<&str>) -> String {
+    let session = session.map(|session| format!(", session {session}")).unwrap_or_default();
+    format!("{}{session}", file.display())
+}
+
 /// The conversations of `host` since the guard was installed there that are none of `sessions`: it was started without
 /// its hooks, or they were off.
 pub(crate) fn unheard(
     host: &'static GuardHost,
     sessions: &[HostSession],
+    around: (&Env, &GuardPlaces),
+) -> Vec<Unheard> {
+    unheard_but(host, sessions, around, &BTreeSet::new())
+}
+
+/// The same but for those whose place is among `known`: nobody reads them again.
+pub(crate) fn unheard_but(
+    host: &'static GuardHost,
+    sessions: &[HostSession],
     (env, places): (&Env, &GuardPlaces),
+    known: &BTreeSet<String>,
 ) -> Vec<Unheard> {
     let Some(installed) = installed_at(places, host).and_then(|at| Timestamp::try_from(at).ok()) else {
         return Vec::new();
@@ -214,7 +233,8 @@ pub(crate) fn unheard(
         let Ok(all) = sessions_in(&file) else { return vec![(file, None)] };
         all.into_iter().filter(|session| !is_heard(session)).map(|session| (file.clone(), Some(session))).collect()
     });
-    conversations.filter_map(of_file).collect()
+    let is_new = |(file, session): &(PathBuf, Option<String>)| !known.contains(&place(file, session.as_deref()));
+    conversations.filter(is_new).filter_map(of_file).collect()
 }
 
 fn unread(file: &Path, why: &str) -> GuardGap {

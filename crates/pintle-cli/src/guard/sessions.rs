@@ -171,11 +171,11 @@ impl Sessions {
         Some(it.turn.clone().unwrap_or_default())
     }
 
-    /// Takes notice that `session` runs in `version` of its host.
-    pub(crate) fn runs_in(&self, session: &str, version: &str) {
+    /// Takes notice that `session` runs in `version` of its host, or that nobody knows any more in which.
+    pub(crate) fn runs_in(&self, session: &str, version: Option<&str>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(it) = known.get_mut(session) {
-            it.told.version = Some(version.to_owned());
+            it.told.version = version.map(str::to_owned);
         }
     }
 

@@ -161,10 +161,11 @@ impl Desk {
         let name = event.session_id().to_string();
         let session = self.sessions.of(&name);
         let process = session.as_ref().and_then(|session| session.process).map(|(pid, _)| pid);
+        // A project's settings can set the environment of hooks: what the program itself says counts before it.
         let packaged = || host_program::version_of_process(guard::host(event.host)?, process?);
-        if let Some(version) = host_program::said_version(env).or_else(packaged) {
-            self.sessions.runs_in(&name, &version);
-        }
+        let version = packaged().or_else(|| host_program::said_version(env));
+        // A session that somebody resumed may run in another one than before.
+        self.sessions.runs_in(&name, version.as_deref());
         self.begun.add(name);
     }
 

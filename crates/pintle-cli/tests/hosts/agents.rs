@@ -144,6 +144,8 @@ fn changed_call(agent: &Agent) {
     let output = world.agent(agent.id, &model, "do it");
     assert!(!world.ran("mine"), "{output:?} {:?}", model.results());
     assert_eq!(world.ran("other"), agent.changes, "{output:?} {:?}", model.results());
+    let why = world.pintle(&["why", "-vv"]);
+    assert_eq!(why.contains("degraded: modify→deny"), !agent.changes, "{why}");
     if !agent.changes {
         assert!(first(agent, &model).contains("touch other"), "{:?}", model.results());
     }
@@ -173,6 +175,9 @@ fn changed_result(agent: &Agent) {
     assert_eq!(results.len(), 1, "{output:?}");
     assert_eq!(!results[0].contains("the-key"), agent.redacts, "{results:?}");
     assert!(!agent.redacts || results[0].contains("[withheld]"), "{results:?}");
+    // Where it cannot be taken back any more, the record says that.
+    let why = world.pintle(&["why", "-vv"]);
+    assert_eq!(why.contains("degraded: modify_result→"), !agent.redacts, "{why}");
 }
 
 fn ended_daemon(agent: &Agent) {
@@ -339,49 +344,53 @@ agents! {
 /// What somebody else's hook says, which lets everything pass.
 const ALLOW: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}'"#;
 
-/// Another hook on the same event, which allows what ours refuses: whoever is asked first or last, the call does not run.
-fn beside_another_hook(agent: &Agent, file: &str, text: &str) {
+/// Two other hooks on the same event, which allow what ours refuses: whoever is asked first or last, the call does not run.
+fn beside_other_hooks(agent: &Agent, files: &[(&str, &str)]) {
     let world = World::new(&forbidding());
-    world.write(file, text);
+    for (file, text) in files {
+        world.write(file, text);
+    }
     let output = world.seen(&["guard", "install", "--host", agent.id, "--yes"]);
     assert!(output.status.success(), "{output:?}");
     refused_in(agent, &world);
 }
 
 fn in_claudes_form(event: &str, command: &str) -> String {
-    let hook = json!({"name": "theirs", "type": "command", "command": command});
-    json!({"hooks": {(event): [{"matcher": ".*", "hooks": [hook]}]}}).to_string()
+    let hook = |name: &str| json!({"name": name, "type": "command", "command": command});
+    let (one, other) = (hook("a"), hook("z"));
+    json!({"hooks": {(event): [{"matcher": ".*", "hooks": [one]}, {"matcher": ".*", "hooks": [other]}]}}).to_string()
 }
 
 #[test]
-fn claude_refuses_beside_another_hook() {
-    beside_another_hook(&CLAUDE, "home/.claude/settings.json", &in_claudes_form("PreToolUse", ALLOW));
+fn claude_refuses_beside_two_other_hooks() {
+    beside_other_hooks(&CLAUDE, &[("home/.claude/settings.json", in_claudes_form("PreToolUse", ALLOW).as_str())]);
 }
 
 #[test]
-fn gemini_refuses_beside_another_hook() {
+fn gemini_refuses_beside_two_other_hooks() {
     let allow = r#"echo '{"decision":"allow"}'"#;
-    beside_another_hook(&GEMINI, "home/.gemini/settings.json", &in_claudes_form("BeforeTool", allow));
+    beside_other_hooks(&GEMINI, &[("home/.gemini/settings.json", in_claudes_form("BeforeTool", allow).as_str())]);
 }
 
 #[test]
-fn qwen_refuses_beside_another_hook() {
-    beside_another_hook(&QWEN, "home/.qwen/settings.json", &in_claudes_form("PreToolUse", ALLOW));
+fn qwen_refuses_beside_two_other_hooks() {
+    beside_other_hooks(&QWEN, &[("home/.qwen/settings.json", in_claudes_form("PreToolUse", ALLOW).as_str())]);
 }
 
 #[test]
-fn copilot_refuses_beside_another_hook() {
+fn copilot_refuses_beside_two_other_hooks() {
     let hook = json!({"type": "command", "bash": r#"echo '{"permissionDecision":"allow"}'"#});
-    for name in ["a.json", "z.json"] {
-        let text = json!({"version": 1, "hooks": {"preToolUse": [hook]}}).to_string();
-        beside_another_hook(&COPILOT, &format!("home/.copilot/hooks/{name}"), &text);
-    }
+    let text = json!({"version": 1, "hooks": {"preToolUse": [hook]}}).to_string();
+    beside_other_hooks(
+        &COPILOT,
+        &[("home/.copilot/hooks/a.json", text.as_str()), ("home/.copilot/hooks/z.json", text.as_str())],
+    );
 }
 
 #[test]
-fn kimi_refuses_beside_another_hook() {
-    let text = format!("[[hooks]]\nevent = \"PreToolUse\"\ncommand = {}\n", Value::from(ALLOW));
-    beside_another_hook(&KIMI, "home/.kimi-code/config.toml", &text);
+fn kimi_refuses_beside_two_other_hooks() {
+    let text = format!("[[hooks]]\nevent = \"PreToolUse\"\ncommand = {}\n", Value::from(ALLOW)).repeat(2);
+    beside_other_hooks(&KIMI, &[("home/.kimi-code/config.toml", text.as_str())]);
 }
 
 /// What Codex wrote into its own configuration when it accepted our hooks is gone with them.

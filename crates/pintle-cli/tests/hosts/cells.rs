@@ -38,7 +38,10 @@ fn reads(id: &str) -> bool {
     id != "cline"
 }
 
-/// A person who answers the first question with `answer`, as soon as there is one.
+/// The file in the home that a person leaves who was asked.
+const ASKED: &str = "asked";
+
+/// A person who answers the first question with `answer`, as soon as there is one. Nothing has run before that.
 pub(crate) fn person(world: &World, answer: &'static str) -> impl FnOnce() + Send + 'static {
     let around = world.surroundings();
     let first = |text: &str| Some(domain::json::parse(text).ok()?.get(0)?.get("id")?.as_str()?.to_owned());
@@ -48,6 +51,8 @@ pub(crate) fn person(world: &World, answer: &'static str) -> impl FnOnce() + Sen
             while began.elapsed() < PATIENCE {
                 let output = around.command(&around.program).args(["approvals", "list", "--json"]).output().unwrap();
                 if let Some(id) = String::from_utf8(output.stdout).ok().and_then(|text| first(&text)) {
+                    assert!(!around.repo.join("ran").exists(), "it runs before anybody said so");
+                    std::fs::write(around.home.join(ASKED), &id).unwrap();
                     let mut terminal = around.command("python3");
                     terminal.args(["-c", ON_TERMINAL]).arg(&around.program).args(["approvals", answer, &id]);
                     assert!(terminal.status().unwrap().success());
@@ -66,6 +71,7 @@ fn approved(id: &str) {
     let model = Model::start_after(vec![shell(id, "touch ran")], Box::new(person(&world, "approve")));
     let output = world.agent(id, &model, "do it");
     assert!(world.ran("ran"), "{output:?} {:?}", model.results());
+    assert!(world.path("home").join(ASKED).exists(), "nobody was asked: {output:?}");
 }
 
 fn refused_by_a_person(id: &str) {
@@ -73,6 +79,7 @@ fn refused_by_a_person(id: &str) {
     let model = Model::start_after(vec![shell(id, "touch ran")], Box::new(person(&world, "refuse")));
     let output = world.agent(id, &model, "do it");
     assert!(!world.ran("ran"), "{output:?} {:?}", model.results());
+    assert!(world.path("home").join(ASKED).exists(), "nobody was asked: {output:?}");
     assert_eq!(!model.results().is_empty(), reads(id), "{output:?}");
 }
 
@@ -303,7 +310,8 @@ fn killed_after(id: &str) {
     assert!(world.ran("ran") && !world.ran("late"), "{output:?} {:?}", model.results());
 }
 
-/// What a model reads was said by the client, or by what stands in for it.
+/// What a model reads was said by the client, or by what stands in for it; some agents end their turn then, and it reads
+/// nothing.
 fn nobody_answered(model: &Model) {
     assert!(model.results().iter().all(|text| text.contains("guard did not answer")), "{:?}", model.results());
 }

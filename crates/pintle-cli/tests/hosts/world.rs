@@ -205,8 +205,8 @@ fn end(folder: &Path) {
 /// What programs find around them.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
-    home: PathBuf,
-    repo: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) repo: PathBuf,
     pub(crate) program: PathBuf,
 }
 

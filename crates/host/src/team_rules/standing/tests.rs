@@ -1,3 +1,5 @@
+//! The last good rules of a team, and what shuts.
+
 use super::*;
 use crate::config::TeamKey;
 use crate::team_rules::kept::{Contact, Pin};

@@ -64,6 +64,16 @@ pub(super) fn installed(
     let nothing = Object::new();
     let is_cut_short = is_as_before(known.as_ref(), text.as_ref());
     let taken = before.as_ref().filter(|_| !is_cut_short).map_or(&nothing, |adopted| &adopted.taken);
+    if entry.allows_away && (wanted.adopts || !taken.is_empty()) {
+        let message = format!(
+            "hooks of {} that are adopted do not run while the daemon is away, and `guard.hosts.{}.on_daemon_away` lets \
+             everything pass then",
+            host.name, host.id
+        );
+        let hint =
+            if taken.is_empty() { "leave --adopt out" } else { "give them back first: `pintle guard uninstall`" };
+        return Err(CliError::usage(message).hint(hint));
+    }
     if let Some(event) = taken.keys().find(|event| !is_heard(host, entry, event)) {
         let message = format!("hooks at `{event}` of {} were adopted, and `--events` leaves it out", host.name);
         return Err(

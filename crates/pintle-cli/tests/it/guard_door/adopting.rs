@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::door::{AGENT, Door, LONG, document, hook_program, refusal};
+use super::door::{AGENT, Door, LONG, document, hook_program, refusal, wait_for};
 use crate::env::{PINTLE, Seen, TestEnv};
 
 /// Settings with hooks of every kind.
@@ -130,6 +130,11 @@ fn adopted_hooks_guard_every_agent_and_their_faults_are_named() {
     assert!(refusal(&door.told(&door.shell("toolu_2", "cat secrets"))).contains("secrets stay"));
     let read = json!({"tool_name": "Read", "tool_use_id": "toolu_3", "tool_input": {"file_path": "/tmp/x"}});
     assert_eq!(door.told(&door.event("PreToolUse", &read)), json!({}), "its entry lets faults pass");
+    // What nobody can tell it is none of its faults.
+    let input = json!({"file_path": "/tmp/x", "path": "/etc/shadow"});
+    let both = json!({"tool_name": "Read", "tool_use_id": "toolu_4", "tool_input": input});
+    let told = door.told(&door.event("PreToolUse", &both));
+    assert!(refusal(&told).contains("only one of them can be meant"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("claude.PreToolUse.2") && why.out.contains("exited with status 1"), "{why}");
     // Another agent, with names of its own for the same tool.
@@ -166,6 +171,29 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
     assert!(refusal(&told).contains("claude.PreToolUse.1"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("changed since it was trusted"), "{why}");
+}
+
+#[test]
+fn the_script_of_a_project_that_was_taken_over_is_the_one_that_runs() {
+    for command in ["sh guard.sh", r#"sh \"$CLAUDE_PROJECT_DIR/guard.sh\""#] {
+        let env = with_agents();
+        env.write("here/guard.sh", GUARD);
+        // Another one of that name, which nobody accepted.
+        env.write("here/sub/guard.sh", "exit 0\n");
+        let hook =
+            format!(r#"{{"hooks":{{"PreToolUse":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#);
+        env.write("here/.claude/settings.json", &hook);
+        let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
+        assert_eq!(seen.code, Some(0), "{seen}");
+        let door = Door::open(env);
+        assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}), "{command}");
+        // An agent that went into a folder, and one that began there.
+        for session in ["s", "below"] {
+            let mut call = door.shell(&format!("toolu_{session}"), "cat secrets");
+            (call["session_id"], call["cwd"]) = (json!(session), json!(door.env.path("here/sub")));
+            assert!(refusal(&door.told(&call)).contains("secrets stay"), "{command}, {session}");
+        }
+    }
 }
 
 #[test]
@@ -237,4 +265,32 @@ fn hooks_stay_where_nobody_would_run_them() {
     assert!(seen.code == Some(2) && seen.err.contains("hooks at `PreToolUse` of Claude Code were adopted"), "{seen}");
     assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "claude", "--yes"]).code, Some(0));
     assert_eq!(fs::read_to_string(file).unwrap(), SETTINGS);
+}
+
+#[test]
+fn hooks_stay_where_a_daemon_that_is_away_would_let_everything_pass() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    let away = "[guard.hosts.claude]\non_daemon_away = \"allow\"\n";
+    let install = |args: &[&str], file: &str, said: &str| {
+        env.user_config(file);
+        let seen = pintle(&env, args);
+        assert_eq!(seen.code, Some(if said.is_empty() { 0 } else { 2 }), "{seen}");
+        assert!(seen.err.contains(said), "{seen}");
+    };
+    install(&ADOPT, away, "leave --adopt out");
+    assert!(adopted(&env).is_empty());
+    install(&ADOPT, "", "");
+    assert_eq!(adopted(&env).len(), 1);
+    install(&["guard", "install", "--host", "claude", "--yes"], away, "give them back first");
+}
+
+#[test]
+fn hooks_count_for_a_session_that_went_on_while_they_were_taken_over() {
+    let env = with_agents();
+    env.write("home/.claude/settings.json", SETTINGS);
+    let door = Door::open(env);
+    assert_eq!(door.told(&door.shell("toolu_0", "cat secrets")), json!({}), "Claude Code runs them itself");
+    assert_eq!(pintle(&door.env, &ADOPT).code, Some(0));
+    wait_for(|| door.told(&door.shell("toolu_1", "cat secrets")).to_string().contains("secrets stay").then_some(()));
 }

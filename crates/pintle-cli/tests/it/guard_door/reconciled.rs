@@ -309,6 +309,10 @@ fn what_a_sub_agent_writes_is_read_while_it_works() {
     assert_eq!(said["sessions"][0]["unguarded"][0]["call"], "toolu_2", "{said}");
     assert_eq!((said["sessions"][0]["calls"].clone(), said["unheard"].clone()), (json!(2), json!([])), "{said}");
     wait_for(|| pintle(&door.env, &["guard", "status", "--host", "claude"]).out.contains("touch past").then_some(()));
+    // One that nobody can read hides nothing of the others.
+    std::fs::create_dir(door.env.path("home/.claude/projects/-w/s/subagents/agent-a0.jsonl")).unwrap();
+    let seen = pintle(&door.env, &["guard", "reconcile", "--json"]);
+    assert!(seen.out.contains("touch past") && seen.out.contains("it cannot be read"), "{seen}");
 }
 
 /// An agent that says its version nowhere: it is that of the package which its program belongs to.
