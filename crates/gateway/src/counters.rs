@@ -12,7 +12,7 @@ use domain::span::of_hook;
 use crate::outcome::RunOutcome;
 
 /// The paths that are told apart; what else is asked for is one more.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 12] = [
     "/healthz",
     "/readyz",
     "/metrics",

@@ -162,6 +162,8 @@ fn a_door_lets_in_who_may_and_nobody_else() {
         let answer = ask(&passing, OPENAI, &headers, "hello");
         assert_eq!((answer.status, answer.text().contains(part)), (status, true), "{headers} {}", answer.text());
     }
+    let mistaken = ask(&passing, &format!("{OPENAI}?key={ours}"), "", "hello");
+    assert_eq!((mistaken.status, mistaken.text().contains("X-Pintle-Key")), (400, true), "{}", mistaken.text());
     let answer = ask(&passing, OPENAI, THEIRS, "call forbidden lookup");
     assert!(!answer.text().contains("forbidden"), "{}", answer.text());
     assert_eq!(vendor.came().pop().unwrap().header("authorization"), Some("Bearer sk-of-the-client"));
