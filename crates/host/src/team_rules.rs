@@ -218,7 +218,7 @@ impl TeamKeeper {
         if changes.is_empty() {
             return Ok(());
         }
-        let by = Actor { name: ACTOR.to_owned(), at: Timestamp::now() };
+        let by = Actor { name: ACTOR.to_owned(), at: Timestamp::now(), reason: String::new() };
         match self.store.change(changes, &by) {
             // Another process of this home was faster.
             Ok(_) | Err(StoreError::Conflict(_)) => Ok(()),
