@@ -17,9 +17,10 @@ use futures_util::stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
-use crate::door::{ModelDoor, Room, Ruled, Session, ruling_of, stopped_text};
+use crate::door::{ModelDoor, Ruled, Session, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
+use crate::room::Room;
 use crate::tokens::Meter;
 
 /// How often a connection is kept awake while a person thinks: well within the patience of every client seen.

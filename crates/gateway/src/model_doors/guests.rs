@@ -92,6 +92,7 @@ pub(crate) async fn talk(
     };
     let who = let_in.guest.who.clone();
     request.extensions_mut().insert(DoorGuest {
+        tenant: who.tenant.as_str().to_owned(),
         // Neither has a line break in it.
         space: format!("{}\n{}", who.tenant.as_str(), who.user),
         payer: format!("{}\n{}", who.tenant.as_str(), who.credential.counted_for().unwrap_or_default()),
