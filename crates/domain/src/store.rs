@@ -110,10 +110,10 @@ pub trait IdleStore {
 }
 
 /// Which events are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Events of this tenant only; of all tenants without it.
-    pub tenant: Option<TenantId>,
+    /// Whose events they are.
+    pub tenant: TenantScope,
     /// One event by its id, or by the beginning of it.
     pub event_id: Option<String>,
     /// Events of the turns whose ids begin with this; if none does, of those that end with these digits.
@@ -134,6 +134,25 @@ pub struct RecordQuery {
     pub since: Option<jiff::Timestamp>,
     /// At most this many, the newest.
     pub limit: usize,
+}
+
+impl RecordQuery {
+    /// Every event of `tenant`; how many of them, whoever asks says.
+    pub fn of(tenant: TenantScope) -> Self {
+        Self {
+            tenant,
+            event_id: None,
+            turn: None,
+            call: None,
+            session: None,
+            tool: None,
+            hook: None,
+            last_turn: false,
+            refused: false,
+            since: None,
+            limit: 0,
+        }
+    }
 }
 
 /// An event as it was kept. This is also its JSON in listings.

@@ -1,28 +1,34 @@
 //! The body of a request: bounded in length, in time and in the room that all of them take, and unpacked.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use bytes::Bytes;
-use http_body_util::LengthLimitError;
+use http_body_util::BodyExt as _;
 
-use crate::door::{ModelDoor, Room};
+use crate::door::ModelDoor;
 use crate::packed::{NotUnpacked, Packing, UNPACKED};
 use crate::reply::{NO_RETRY, refusal};
+use crate::room::Room;
 use crate::wire::Wire;
 
 /// Largest request, also after it was unpacked: what vendors take, and some.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// How long a body may take to come, which holds room meanwhile: a minute on a slow line carries a long conversation.
+/// How long a body may take to come, of which what came holds room: a minute on a slow line carries a long conversation.
 const BODY_TIME: Duration = Duration::from_secs(60);
 
-/// The body of a request, and the room that it takes.
+/// Why the body of a request was not taken.
+enum NotTaken {
+    TooLarge,
+    Busy,
+    Broken(axum::Error),
+}
+
+/// The body of a request of the tenant `whose`, and the room that it takes.
 pub(crate) async fn taken(
-    door: &ModelDoor,
+    (door, whose): (&ModelDoor, &str),
     wire: Wire,
     headers: &HeaderMap,
     body: Body,
@@ -41,34 +47,51 @@ pub(crate) async fn taken(
     if length.is_some_and(|length: usize| length > MAX_BODY_BYTES) {
         return Err(too_large());
     }
-    // One that does not say how long it is may be as long as any.
-    let mut room = door.room(length.unwrap_or(MAX_BODY_BYTES)).ok_or_else(|| busy(wire))?;
-    let Ok(body) = tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, MAX_BODY_BYTES)).await else {
+    let mut room = door.room(whose, 0).ok_or_else(|| busy(wire))?;
+    let Ok(body) = tokio::time::timeout(BODY_TIME, whole(body, &mut room)).await else {
         let why = format!("the body did not come within {} s", BODY_TIME.as_secs());
         return Err(refused(StatusCode::REQUEST_TIMEOUT, &why));
     };
-    let body = body.map_err(|error| match error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) {
-        true => too_large(),
+    let body = body.map_err(|why| match why {
+        NotTaken::TooLarge => too_large(),
+        NotTaken::Busy => busy(wire),
         // Whoever serves the door may have cut it, because nothing came any more.
-        false => refused(StatusCode::REQUEST_TIMEOUT, &format!("the body is not whole: {error}")),
+        NotTaken::Broken(error) => refused(StatusCode::REQUEST_TIMEOUT, &format!("the body is not whole: {error}")),
     })?;
-    room.shrink(body.len());
     let (body, room) = match packing {
-        None => (body.into(), room),
-        Some(packing) => unpacked(door, wire, (packing, body)).await?,
+        None => (body, room),
+        Some(packing) => unpacked((door, whose), wire, (packing, body)).await?,
     };
     let body = String::from_utf8(body);
     Ok((body.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?, room))
 }
 
+/// All of `body`, with room for what came of it: what is only announced takes none.
+async fn whole(mut body: Body, room: &mut Room) -> Result<Vec<u8>, NotTaken> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(NotTaken::Broken)?;
+        let Some(bytes) = frame.data_ref() else { continue };
+        let length = all.len() + bytes.len();
+        if length > MAX_BODY_BYTES {
+            return Err(NotTaken::TooLarge);
+        }
+        if !room.grow(length) {
+            return Err(NotTaken::Busy);
+        }
+        all.extend_from_slice(bytes);
+    }
+    Ok(all)
+}
+
 /// What stands in a body that is packed, which may be as long as any: on a thread of its own, because that takes time.
 async fn unpacked(
-    door: &ModelDoor,
+    (door, whose): (&ModelDoor, &str),
     wire: Wire,
-    (packing, body): (Packing, Bytes),
+    (packing, body): (Packing, Vec<u8>),
 ) -> Result<(Vec<u8>, Room), Box<Response>> {
     let refused = |status: StatusCode, why: String| Box::new(refusal(wire, status, &why));
-    let room = door.room(MAX_BODY_BYTES).ok_or_else(|| busy(wire))?;
+    let room = door.room(whose, MAX_BODY_BYTES).ok_or_else(|| busy(wire))?;
     // It has its room also where nobody waits for it any more.
     let work = tokio::task::spawn_blocking(move || (packing.unpack(&body, MAX_BODY_BYTES), room));
     let Ok((unpacked, mut room)) = work.await else {

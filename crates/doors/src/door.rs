@@ -11,12 +11,12 @@ use domain::ruling::Aborted;
 use domain::tool::ToolCall;
 use engine::{Clearance, Dispatcher, Stopped};
 use jiff::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
+use crate::room::{Room, Rooms};
 use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger};
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
@@ -46,6 +46,8 @@ pub struct VendorSettings {
 pub struct DoorGuest {
     /// The hooks.
     pub host: Arc<dyn DoorHost>,
+    /// Whose room their requests take; empty where there is nobody else.
+    pub tenant: String,
     /// What tells their sessions from those of others; empty where there is nobody else.
     pub space: String,
     /// What their spending is counted by: a key.
@@ -97,29 +99,6 @@ struct Behind {
     settings: VendorSettings,
 }
 
-/// Most bytes of requests that are worked at the same time: a few of the largest, or thousands of usual ones.
-const MAX_WORKED_BYTES: usize = 512 << 20;
-
-/// In what steps requests take of these bytes.
-const ROOM_BYTES: usize = 64 << 10;
-
-/// How many steps a request of `bytes` takes.
-fn steps_of(bytes: usize) -> u32 {
-    u32::try_from(bytes / ROOM_BYTES + 1).unwrap_or(u32::MAX)
-}
-
-/// The room of one request; given back when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Room(OwnedSemaphorePermit);
-
-impl Room {
-    /// Gives back what a request of `bytes` does not need.
-    pub(crate) fn shrink(&mut self, bytes: usize) {
-        let more = self.0.num_permits().saturating_sub(usize::try_from(steps_of(bytes)).unwrap_or(usize::MAX));
-        drop(self.0.split(more));
-    }
-}
-
 fn behind(mut settings: BTreeMap<Vendor, VendorSettings>) -> Result<BTreeMap<Vendor, Behind>, UpstreamError> {
     let one = |vendor: Vendor| {
         let settings = settings.remove(&vendor).unwrap_or_default();
@@ -135,7 +114,7 @@ pub struct ModelDoor {
     vendors: BTreeMap<Vendor, Behind>,
     keeper: Arc<Mutex<Keeper>>,
     ledger: Arc<Mutex<SpendingLedger>>,
-    room: Arc<Semaphore>,
+    rooms: Arc<Rooms>,
 }
 
 impl ModelDoor {
@@ -144,8 +123,8 @@ impl ModelDoor {
     /// # Errors
     /// An address is none, or no client can be made.
     pub fn new(settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
-        let room = Arc::new(Semaphore::new(MAX_WORKED_BYTES / ROOM_BYTES));
-        Ok(Self { vendors: behind(settings)?, keeper: Arc::default(), ledger: Arc::default(), room })
+        let (keeper, ledger, rooms) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { vendors: behind(settings)?, keeper, ledger, rooms })
     }
 
     /// The same door with other settings: what it keeps of sessions stays.
@@ -153,13 +132,13 @@ impl ModelDoor {
     /// # Errors
     /// As for [`Self::new`].
     pub fn with(&self, settings: BTreeMap<Vendor, VendorSettings>) -> Result<Self, UpstreamError> {
-        let (keeper, ledger, room) = (self.keeper.clone(), self.ledger.clone(), self.room.clone());
-        Ok(Self { vendors: behind(settings)?, keeper, ledger, room })
+        let (keeper, ledger, rooms) = (self.keeper.clone(), self.ledger.clone(), self.rooms.clone());
+        Ok(Self { vendors: behind(settings)?, keeper, ledger, rooms })
     }
 
-    /// Room for a request of `bytes`, if there is any.
-    pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
-        self.room.clone().try_acquire_many_owned(steps_of(bytes)).ok().map(Room)
+    /// Room for a request of `bytes` of the tenant `whose`, if there is any.
+    pub(crate) fn room(&self, whose: &str, bytes: usize) -> Option<Room> {
+        self.rooms.take(whose, bytes)
     }
 
     /// The vendor of a wire.

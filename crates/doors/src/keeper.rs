@@ -15,7 +15,7 @@ mod items;
 /// How long a session is kept that nobody speaks in. Source: the specification of the door.
 pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
 
-/// Most sessions that are kept; the one that was silent for longest is forgotten first.
+/// Most sessions that are kept; of those who have most of them, the one that was silent for longest is forgotten first.
 pub const MAX_SESSIONS: usize = 1000;
 
 /// Most texts, and most exchanges, of one session: a conversation of ten thousand messages fills every window.
@@ -91,13 +91,24 @@ impl Keeper {
         self.0.retain(|_, kept| now.duration_since(kept.last) < KEPT_FOR);
         let is_new = !self.0.contains_key(session);
         if is_new && self.0.len() >= MAX_SESSIONS {
-            let oldest = self.0.iter().min_by_key(|(_, kept)| kept.last).map(|(name, _)| name.clone());
-            oldest.map(|oldest| self.0.remove(&oldest));
+            self.give_way();
         }
         let kept = self.session(session, now);
         let is_new_turn = is_new || kept.turn != turn;
         (kept.last, kept.turn) = (now, turn);
         Visited { is_new, is_new_turn }
+    }
+
+    /// Forgets a session: whoever begins many forgets their own.
+    fn give_way(&mut self) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for name in self.0.keys() {
+            *counts.entry(whose(name)).or_default() += 1;
+        }
+        let Some((most, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else { return };
+        let theirs = self.0.iter().filter(|(name, _)| whose(name) == most);
+        let oldest = theirs.min_by_key(|(_, kept)| kept.last).map(|(name, _)| name.clone());
+        oldest.map(|oldest| self.0.remove(&oldest));
     }
 
     fn session(&mut self, session: &str, now: Timestamp) -> &mut KeptSession {
@@ -164,6 +175,11 @@ impl Keeper {
         }
         kept.exchanges.push(exchange);
     }
+}
+
+/// Whose the session of this name is: the door puts them before its last blank, where there are others.
+fn whose(name: &str) -> &str {
+    name.rsplit_once(' ').map_or("", |(space, _)| space)
 }
 
 /// How a wire puts calls and results of refused calls into a conversation.
@@ -319,4 +335,24 @@ pub fn session_name(wire: &str, space: &str, claim: Option<&str>, request: &Seen
     let digest = key(&whose.into_iter().chain(own).collect::<Vec<_>>());
     let hex: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{wire}:{hex}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_begins_many_sessions_forgets_their_own() {
+        let mut keeper = Keeper::default();
+        let at = |second: usize| Timestamp::from_second(i64::try_from(second).unwrap()).unwrap();
+        let ben = |number: usize| format!("b\nben openai:{number}");
+        keeper.visit("a\nanna openai:1", 0, at(0));
+        for number in 0..MAX_SESSIONS {
+            keeper.visit(&ben(number), 0, at(1 + number));
+        }
+        let now = at(2 + MAX_SESSIONS);
+        assert!(!keeper.visit("a\nanna openai:1", 0, now).is_new);
+        assert!(!keeper.visit(&ben(1), 0, now).is_new);
+        assert!(keeper.visit(&ben(0), 0, now).is_new);
+    }
 }

@@ -6,7 +6,8 @@
 //! became of what was said before, [`tokens`] what answers cost and [`spending`] who may spend how much.
 //!
 //! Effects: [`door`] knows vendors and sessions, [`upstream`] asks a vendor, `inbound` puts to the hooks what a request
-//! brings, `talk` works an answer, `packed` undoes compression, [`serve`] is all of it over HTTP.
+//! brings, `talk` works an answer, `packed` undoes compression, `room` bounds what is worked at once, [`serve`] is all of it
+//! over HTTP.
 
 pub mod anthropic;
 pub mod answer;
@@ -22,6 +23,7 @@ mod packed;
 pub mod reply;
 pub mod request;
 pub mod responses;
+mod room;
 pub mod serve;
 pub mod spans;
 pub mod spending;

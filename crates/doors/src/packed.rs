@@ -14,6 +14,9 @@ pub(crate) const UNPACKED: &str = "gzip, zstd, br";
 /// Largest window of zstd. Source: RFC 9659.
 const MAX_WINDOW: u64 = 8 << 20;
 
+/// Most frames of zstd in one body: an empty one is nothing to send, and work to read.
+const MAX_FRAMES: usize = 1000;
+
 /// What is unpacked at once.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -78,7 +81,7 @@ fn bounded(from: impl Read, most: usize) -> Result<Vec<u8>, NotUnpacked> {
 /// One frame or several, one behind the other.
 fn zstd(mut rest: &[u8], most: usize) -> Result<Vec<u8>, NotUnpacked> {
     let mut all = Vec::new();
-    while !rest.is_empty() || all.is_empty() {
+    for _ in 0..MAX_FRAMES {
         if window(rest).is_some_and(|window| window > MAX_WINDOW) {
             return Err(NotUnpacked::Broken);
         }
@@ -93,10 +96,10 @@ fn zstd(mut rest: &[u8], most: usize) -> Result<Vec<u8>, NotUnpacked> {
         all.extend_from_slice(&frame);
         rest = decoder.into_inner();
         if rest.is_empty() {
-            break;
+            return Ok(all);
         }
     }
-    Ok(all)
+    Err(NotUnpacked::Broken)
 }
 
 /// The window that a frame of zstd asks for; nothing where that is its content. Source: RFC 8878, 3.1.1.1.
@@ -213,6 +216,9 @@ mod tests {
         let bomb = packed(Packing::Zstd, &vec![b' '; 8 << 20]);
         assert!(bomb.len() < 16 << 10, "{}", bomb.len());
         assert_eq!(Packing::Zstd.unpack(&bomb, 1 << 20), Err(NotUnpacked::TooLarge(1 << 20)));
+        let one = packed(Packing::Zstd, b"a");
+        assert_eq!(Packing::Zstd.unpack(&one.repeat(MAX_FRAMES), 1 << 20).unwrap().len(), MAX_FRAMES);
+        assert_eq!(Packing::Zstd.unpack(&one.repeat(MAX_FRAMES + 1), 1 << 20), Err(NotUnpacked::Broken));
         // A window of 64 MiB, which is what would be kept.
         assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd, 0, 16 << 3]), Some(64 << 20));
         assert_eq!(

@@ -53,8 +53,8 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
 
 /// What is served for `door` to clients of this machine, whose hooks are those of `host`.
 pub fn local(door: Arc<ModelDoor>, host: Arc<dyn DoorHost>) -> Router {
-    let (space, payer) = (String::new(), String::new());
-    let guest = DoorGuest { host, space, payer, key: DoorKey::OfClient };
+    let (tenant, space, payer) = (String::new(), String::new(), String::new());
+    let guest = DoorGuest { host, tenant, space, payer, key: DoorKey::OfClient };
     router(door).layer(middleware::from_fn(move |mut request: Request, next: Next| {
         let guest = guest.clone();
         async move {
@@ -170,7 +170,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
     };
     let path = with_query(path, &request, guest.key);
     let (parts, body) = request.into_parts();
-    let (body, room) = match taken(&door, wire, &parts.headers, body).await {
+    let (body, room) = match taken((&*door, guest.tenant.as_str()), wire, &parts.headers, body).await {
         Ok(taken) => taken,
         Err(refused) => return *refused,
     };

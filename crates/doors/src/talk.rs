@@ -17,10 +17,11 @@ use futures_util::stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
-use crate::door::{ModelDoor, Room, Ruled, Session, ruling_of, stopped_text};
+use crate::door::{ModelDoor, Ruled, Session, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
-use crate::tokens::Tokens;
+use crate::room::Room;
+use crate::tokens::Meter;
 
 /// How often a connection is kept awake while a person thinks: well within the patience of every client seen.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -30,9 +31,6 @@ const HOLD: Duration = Duration::from_secs(600);
 
 /// How long a vendor may say nothing in the middle of an answer.
 const SILENCE: Duration = Duration::from_secs(600);
-
-/// How many bytes are guessed to be a token, where a vendor does not say what an answer cost.
-const BYTES_OF_A_TOKEN: usize = 4;
 
 /// The bytes of a vendor's answer.
 type AnswerBytes = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
@@ -62,9 +60,7 @@ pub(crate) struct Talk {
     /// Why it could not be worked to its end.
     pub(crate) broken: Option<String>,
     is_over: bool,
-    /// How many bytes went to the vendor, and how many came.
-    length: (usize, usize),
-    is_paid: bool,
+    meter: Meter,
 }
 
 impl Drop for Talk {
@@ -77,7 +73,7 @@ impl Drop for Talk {
 impl Talk {
     pub(crate) fn new((door, session): (Arc<ModelDoor>, Session), asked: Asked, response: reqwest::Response) -> Self {
         let answer = session.wire.answer(asked.to.clone(), session.deny);
-        let sent = asked.body.len();
+        let meter = Meter::of(asked.body.len());
         Self {
             door,
             session,
@@ -89,8 +85,7 @@ impl Talk {
             passed: Vec::new(),
             broken: None,
             is_over: false,
-            length: (sent, 0),
-            is_paid: false,
+            meter,
         }
     }
 
@@ -131,7 +126,7 @@ impl Talk {
                 Some(AnswerStep::Broken(why)) => self.breaks(&why),
                 None => match tokio::time::timeout(SILENCE, self.bytes.next()).await {
                     Ok(Some(Ok(bytes))) => {
-                        self.length.1 += bytes.len();
+                        self.meter.came(bytes.len(), self.answer.tally());
                         self.answer.feed(&bytes);
                     }
                     // What is missing is noticed by the machine, which knows what belongs to an answer.
@@ -151,17 +146,10 @@ impl Talk {
 
     /// Notes what the answer cost, once: what the vendor says, and where it does not, a guess.
     fn pay(&mut self) {
-        if std::mem::replace(&mut self.is_paid, true) {
-            return;
+        let is_whole = self.is_over && self.broken.is_none();
+        if let Some((tokens, is_told)) = self.meter.bill(self.answer.tally(), is_whole) {
+            self.session.spend(tokens, is_told);
         }
-        let (said, is_told) = self.answer.tally().all();
-        let (sent, came) = self.length;
-        let guess = |bytes: usize| (bytes / BYTES_OF_A_TOKEN) as u64;
-        let tokens = match is_told {
-            true => said,
-            false => Tokens { read: said.read.max(guess(sent)), written: said.written.max(guess(came)), ..said },
-        };
-        self.session.spend(tokens, is_told);
     }
 
     fn fail(&mut self, why: &str) -> Option<Bytes> {
@@ -226,7 +214,7 @@ impl Talk {
             return Err(format!("the model was told that its calls were refused, and answered {}", response.status()));
         }
         self.asked.room.shrink(body.len());
-        self.length.0 += body.len();
+        self.meter.sent(body.len());
         self.asked.body = body;
         self.bytes = Box::pin(response.bytes_stream());
         Ok(())

@@ -105,6 +105,67 @@ impl Tally {
     }
 }
 
+/// How many bytes are guessed to be a token, where a vendor does not say what an answer cost.
+const BYTES_OF_A_TOKEN: usize = 4;
+
+/// How long an answer is, by which its cost is guessed where the vendor does not say it, or not all of it.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    sent: usize,
+    came: usize,
+    /// What the vendor had said when it was last looked.
+    said: Tokens,
+    /// How many bytes came since.
+    untold: usize,
+    is_paid: bool,
+}
+
+impl Meter {
+    /// That of an answer to a request of `sent` bytes.
+    pub(crate) fn of(sent: usize) -> Self {
+        Self { sent, ..Self::default() }
+    }
+
+    /// More was sent.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.sent = self.sent.saturating_add(bytes);
+    }
+
+    /// More comes; `tally` is of what came before.
+    pub(crate) fn came(&mut self, bytes: usize, tally: Tally) {
+        self.look(tally);
+        self.came = self.came.saturating_add(bytes);
+        self.untold = self.untold.saturating_add(bytes);
+    }
+
+    fn look(&mut self, tally: Tally) {
+        let (said, _) = tally.all();
+        if said != self.said {
+            (self.said, self.untold) = (said, 0);
+        }
+    }
+
+    /// What is to be paid, once, and whether the vendor said all of it. Vendors say at the beginning what was read, and at
+    /// the end what was written: whoever leaves before has had what came.
+    pub(crate) fn bill(&mut self, tally: Tally, is_whole: bool) -> Option<(Tokens, bool)> {
+        if std::mem::replace(&mut self.is_paid, true) {
+            return None;
+        }
+        self.look(tally);
+        let (said, is_told) = tally.all();
+        let guess = |bytes: usize| (bytes / BYTES_OF_A_TOKEN) as u64;
+        let tokens = match (is_told, is_whole) {
+            (true, true) => said,
+            (true, false) => Tokens { written: said.written.saturating_add(guess(self.untold)), ..said },
+            (false, _) => {
+                let (read, written) = (said.read.max(guess(self.sent)), said.written.max(guess(self.came)));
+                Tokens { read, written, ..said }
+            }
+        };
+        Some((tokens, is_told && is_whole))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +215,35 @@ mod tests {
         tally.next_round();
         says(&mut tally, r#"{"usage":{"input_tokens":1}}"#);
         assert!(!tally.all().1, "of one round nothing was said");
+    }
+
+    #[test]
+    fn what_came_is_paid_also_where_nobody_waits_for_the_end() {
+        let said = |texts: &[&str]| {
+            let mut tally = Tally::default();
+            for text in texts {
+                let document = JsonDocument::read((*text).to_owned()).unwrap();
+                tally.take(&document, document.root.get("usage"));
+            }
+            tally
+        };
+        let begun = r#"{"usage":{"input_tokens":10,"output_tokens":1}}"#;
+        let ended = r#"{"usage":{"output_tokens":50}}"#;
+        let mut cut = Meter::of(400);
+        cut.came(100, said(&[]));
+        cut.came(4000, said(&[begun]));
+        assert_eq!(cut.bill(said(&[begun]), false), Some((Tokens { read: 10, cached: 0, written: 1001 }, false)));
+        assert_eq!(cut.bill(said(&[begun]), false), None, "once");
+        // Whoever closes it between the last word on its cost and the end pays what it cost.
+        let mut late = Meter::of(400);
+        late.came(4000, said(&[begun]));
+        assert_eq!(late.bill(said(&[begun, ended]), false), Some((Tokens { read: 10, cached: 0, written: 50 }, false)));
+        let mut whole = Meter::of(400);
+        whole.came(4000, said(&[begun]));
+        assert_eq!(whole.bill(said(&[begun, ended]), true), Some((Tokens { read: 10, cached: 0, written: 50 }, true)));
+        let mut silent = Meter::of(400);
+        silent.came(4000, said(&[]));
+        silent.sent(400);
+        assert_eq!(silent.bill(said(&[]), true), Some((Tokens { read: 200, cached: 0, written: 1000 }, false)));
     }
 }

@@ -14,8 +14,9 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// Headers that belong to one connection, or to the way to this machine.
-const HOP: [&str; 17] = [
+const HOP: [&str; 22] = [
     "accept-encoding",
+    "cf-connecting-ip",
     "connection",
     "content-encoding",
     "content-length",
@@ -31,8 +32,15 @@ const HOP: [&str; 17] = [
     "te",
     "trailer",
     "transfer-encoding",
+    "true-client-ip",
     "upgrade",
+    "via",
+    "x-client-ip",
+    "x-real-ip",
 ];
+
+/// The header of the console's session, and how the others of Pintle's begin.
+const OURS: [&str; 2] = ["x-pintle", "x-pintle-"];
 
 /// Headers of an answer that are the vendor's own business with its connection, or would be kept by a client.
 const NOT_BACK: [&str; 6] =
@@ -185,7 +193,8 @@ impl Upstream {
 pub(crate) fn going(headers: &HeaderMap) -> HeaderMap {
     let goes = |name: &HeaderName| {
         let name = name.as_str();
-        !HOP.contains(&name) && !name.starts_with("x-pintle-") && !name.starts_with("x-forwarded-")
+        let [session, others] = OURS;
+        !HOP.contains(&name) && name != session && !name.starts_with(others) && !name.starts_with("x-forwarded-")
     };
     headers.iter().filter(|(name, _)| goes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
@@ -208,9 +217,12 @@ mod tests {
             ("authorization", "Bearer k"),
             ("anthropic-beta", "b"),
             ("cookie", "c"),
+            ("x-pintle", "p"),
             ("x-pintle-key", "p"),
             ("x-pintle-session", "s"),
             ("x-forwarded-for", "1"),
+            ("x-real-ip", "1"),
+            ("via", "1"),
             ("host", "h"),
             ("accept-encoding", "gzip"),
         ] {

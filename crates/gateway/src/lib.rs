@@ -162,8 +162,10 @@ pub(crate) struct Life {
     pub(crate) tasks: TaskTracker,
     /// What is known of other nodes.
     pub(crate) nodes: Nodes,
-    /// The requests that are being answered.
+    /// The requests over the socket that are being answered.
     pub(crate) requests: TaskTracker,
+    /// The answers of models that the agents of others get at the door.
+    pub(crate) doors: TaskTracker,
     /// It is about to end: `/readyz` says so.
     pub(crate) not_ready: CancellationToken,
     /// Nothing new is begun.
@@ -323,6 +325,7 @@ impl Gateway {
         shared.say_goodbye(self.settings.drain);
         // What waits for a person is kept, and goes on after the next start.
         life.leaving.cancel();
+        life.doors.close();
         self.until_idle(self.settings.drain, hurry).await;
         let left = shared.lanes.all();
         left.iter().for_each(|run| run.handle.interrupt());
@@ -353,12 +356,13 @@ impl Gateway {
         cut.iter().map(|run| run.key.session.to_string()).collect()
     }
 
-    /// Waits until no run is under way, but not longer than `time`.
+    /// Waits until no run is under way and no answer at the door, but not longer than `time`.
     async fn until_idle(&self, time: Duration, hurry: &CancellationToken) {
         let idle = async {
             for run in self.shared.lanes.all() {
                 run.outcome().await;
             }
+            self.shared.life.doors.wait().await;
         };
         tokio::select! {
             () = idle => {}

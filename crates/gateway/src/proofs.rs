@@ -8,6 +8,7 @@ use domain::execution::Execution;
 use domain::json::Value;
 use domain::rule::Decision;
 use jiff::{SignedDuration, Timestamp};
+use rules::team::is_told;
 
 /// Most executions that are looked at for answers at once: some thousand, the newest.
 pub(crate) const MAX_LOOKED_AT: usize = 5000;
@@ -39,13 +40,14 @@ impl Proofs {
             .then(|| answered.looked_at.and_then(|at| at.checked_sub(LATE).ok()).unwrap_or(earliest))
     }
 
-    /// Takes in what was found at a look at `now`.
+    /// Takes in what was found at a look at `now`. What machines under guard told says nothing of this server, and whoever
+    /// has a key for guards can invent it.
     pub(crate) fn looked(&self, now: Timestamp, executions: &[Execution]) {
         let mut answered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         answered.looked_at = Some(now);
         for execution in executions {
             let Some(id) = &execution.hook_id else { continue };
-            if is_answer(execution.decision) {
+            if is_answer(execution.decision) && !is_told(execution) {
                 answered.take(id.as_str(), u64::from(execution.hook_version));
             }
         }
@@ -85,7 +87,9 @@ pub(crate) fn is_answer(decision: Decision) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::id::{HookId, TenantId};
     use domain::json::json;
+    use rules::team::{MachineName, TeamRecord};
 
     fn rule(version: u64, enabled: bool) -> Value {
         json!({"id": "1", "version": version, "enabled": enabled})
@@ -108,5 +112,32 @@ mod tests {
     fn faults_and_timeouts_prove_nothing() {
         let proves: Vec<Decision> = Decision::ALL.iter().copied().filter(|it| is_answer(*it)).collect();
         assert_eq!(proves, [Decision::Allow, Decision::Block, Decision::Ask]);
+    }
+
+    #[test]
+    fn what_machines_under_guard_tell_proves_nothing() {
+        let id = "0193a5b0-7000-7000-8000-0000000000bb";
+        let told = json!({
+            "id": "0193a5b0-7000-7000-8000-0000000000aa",
+            "at": "2026-11-26T10:00:00Z",
+            "rule": {"id": id, "name": "guard", "version": 2, "handler": "script"},
+            "place": {
+                "event": "pre_tool_use", "event_id": "0193a5b0-7000-7000-8000-0000000000cc", "session": null,
+                "turn": null, "tool": null, "call": null, "input_hash": null,
+            },
+            "end": {
+                "decision": "allow", "reason": null, "error": null, "duration_ms": 1, "retry": 0, "metadata": {},
+            },
+        });
+        let now: Timestamp = "2026-11-26T10:00:00Z".parse().unwrap();
+        let machine = MachineName::new("0193a5b0-7000-7000-8000-0000000000dd", "laptop");
+        let record = TeamRecord::read(&told).unwrap();
+        let told = record.execution(&TenantId::default_tenant(), &machine, (now, |_: &HookId| true));
+        let own = Execution { dedup_key: Some(format!("{id}:e")), ..told.clone() };
+        let (proofs, rule) = (Proofs::default(), json!({"id": id, "version": 2, "enabled": true}));
+        proofs.looked(now, &[told]);
+        assert!(!proofs.has(&rule));
+        proofs.looked(now, &[own]);
+        assert!(proofs.has(&rule));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::id::{AgentId, SessionId, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::{RecordQuery, StoreError, StoredEvent};
+use domain::store::{RecordQuery, StoreError, StoredEvent, TenantScope};
 
 use crate::approvals::Approvals;
 use crate::host::Host;
@@ -74,12 +74,12 @@ impl Tenant {
 }
 
 impl Records {
-    /// The newest `limit` events that `query` asks for, of this tenant only. Blocks.
+    /// The newest `limit` events that `query` asks for, of this tenant only, whoever it names. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        let own = RecordQuery { tenant: Some(self.tenant.clone()), ..query.clone() };
+        let own = RecordQuery { tenant: TenantScope::from(&self.tenant), ..query.clone() };
         self.host.stores.records.find(&own)
     }
 }

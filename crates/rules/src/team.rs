@@ -8,7 +8,7 @@ pub mod record;
 pub mod rule;
 pub mod statement;
 
-pub use record::{MAX_RECORDS, MachineName, TeamRecord};
+pub use record::{MAX_RECORDS, MachineName, TeamRecord, is_told};
 pub use rule::{CannotRun, TeamRule, Withheld, is_of_team};
 pub use statement::{
     FORMAT, KnownTeam, MAX_STATEMENT_BYTES, SignedStatement, TeamFault, TeamStatement, TeamTenant, digest, message,

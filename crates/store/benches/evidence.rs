@@ -13,7 +13,7 @@ use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::json;
 use domain::record::{EventRecord, EventRuling, HookOutcome};
-use domain::store::RecordQuery;
+use domain::store::{RecordQuery, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::{Timestamp, ToSpan as _};
 use pintle_store::{Durability, Sqlite, Store};
@@ -128,7 +128,7 @@ fn fill(store: &dyn Store, events: usize) -> anyhow::Result<EventRecord> {
 }
 
 fn questions(report: &mut Report, store: &dyn Store, one: &EventRecord) -> anyhow::Result<()> {
-    let of = || RecordQuery { limit: 1000, ..RecordQuery::default() };
+    let of = || RecordQuery { limit: 1000, ..RecordQuery::of(TenantScope::All) };
     let (turn, event) = (one.who.turn_id.as_str(), one.event_id.as_str());
     let call = one.who.tool_call_id.as_ref().map(ToString::to_string);
     let newest: Timestamp =

@@ -183,7 +183,7 @@ impl RecordStore for Memory {
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         let history = self.history();
         let events = &history.events;
-        let ours = |event: &&EventRecord| query.tenant.as_ref().is_none_or(|tenant| event.who.tenant_id == *tenant);
+        let ours = |event: &&EventRecord| query.tenant.has(&event.who.tenant_id);
         let last = events.iter().rev().filter(ours).find(|event| !event.who.is_test);
         let last_turn = last.map(|event| &event.who.turn_id);
         let begins = |event: &EventRecord, id: &str| event.who.turn_id.as_str().starts_with(id);

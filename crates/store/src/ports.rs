@@ -245,8 +245,8 @@ impl<D: Database> RuleStore for SqlStore<D> {
         Ok(changed)
     }
 
-    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
-        self.0.read(|db| hooks::changes(db, id, limit))
+    fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        self.0.read(|db| hooks::changes(db, of, id, limit))
     }
 
     fn change_log(

@@ -16,7 +16,7 @@ mod tests {
     use domain::id::{HookId, TenantId};
     use domain::json::{Object, json};
     use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-    use domain::store::{Actor, OutboxJob, RuleChange};
+    use domain::store::{Actor, OutboxJob, RuleChange, TenantScope};
     use jiff::Timestamp;
     use testkit::postgres::Server;
 
@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(store.hook(&before.id).unwrap(), Some(Rule { config: config.clone(), ..tripped.clone() }));
         assert_eq!(store.epoch().unwrap(), epoch + 1);
         assert_eq!(store.rotate_config(&tripped, &config), Ok(false), "somebody was faster");
-        assert_eq!(store.changes(&before.id, 9).unwrap().len(), 2);
+        assert_eq!(store.changes(&TenantScope::All, &before.id, 9).unwrap().len(), 2);
     }
 }

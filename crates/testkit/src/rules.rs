@@ -28,7 +28,7 @@ use domain::id::{HookId, TenantId};
 use domain::rule::Rule;
 use domain::store::{
     Actor, LoggedChange, OnRulesChanged, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, StoreError,
-    StoredRules, Tenant,
+    StoredRules, Tenant, TenantScope,
 };
 use jiff::Timestamp;
 
@@ -149,9 +149,10 @@ impl RuleStore for MemoryRules {
         })
     }
 
-    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+    fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
         let rule_state = self.rule_state()?;
-        Ok(rule_state.log.iter().rev().filter(|line| line.hook_id == *id).take(limit).cloned().collect())
+        let own = |line: &&LoggedChange| of.has(&line.tenant_id) || line.tenant_id == TenantId::sentinel();
+        Ok(rule_state.log.iter().rev().filter(|line| line.hook_id == *id).filter(own).take(limit).cloned().collect())
     }
 
     fn change_log(

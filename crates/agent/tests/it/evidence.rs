@@ -11,7 +11,7 @@ use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::json;
 use domain::record::{EventRecord, HookOutcome, NotRun};
-use domain::store::{RecordQuery, RecordStore as _};
+use domain::store::{RecordQuery, RecordStore as _, TenantScope};
 use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::{Verdict, VerdictKind};
 use engine::{Mount, NativeHook, async_trait};
@@ -162,7 +162,9 @@ fn looking(file: PathBuf) -> Arc<OwnTool> {
 fn look(file: &std::path::Path, call: &ToolCall) -> String {
     // Another connection, as another process would have it.
     let store = Sqlite::open(file, Durability::Commit).unwrap();
-    let found = store.find(&RecordQuery { tool: Some("echo".into()), limit: 100, ..RecordQuery::default() }).unwrap();
+    let found = store
+        .find(&RecordQuery { tool: Some("echo".into()), limit: 100, ..RecordQuery::of(TenantScope::All) })
+        .unwrap();
     let mine = found.iter().filter(|event| event.tool_call_id.as_deref() == Some(call.id.as_str()));
     let lines = mine.map(|event| {
         let hooks: Vec<&str> = event.hooks.iter().map(|hook| hook.hook.as_str()).collect();

@@ -13,7 +13,7 @@ use domain::session::{JournalEntry, ReleaseReason};
 use domain::skill::{SkillHook, Skills, Timing};
 use domain::store::{
     JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionPatch, SessionRow,
-    SessionSettings, SessionStore, StoreError, StoredEvent,
+    SessionSettings, SessionStore, StoreError, StoredEvent, TenantScope,
 };
 use domain::tool::ToolOutput;
 use domain::turn::{Fact, WaitingMessage};
@@ -69,7 +69,7 @@ fn key(session: &str) -> SessionKey {
 
 /// How often each turn has ended, by the records that are kept.
 fn ends(records: &dyn RecordStore) -> Vec<String> {
-    let query = RecordQuery { limit: 10_000, ..RecordQuery::default() };
+    let query = RecordQuery { limit: 10_000, ..RecordQuery::of(TenantScope::All) };
     let mut ends: Vec<String> = records
         .find(&query)
         .unwrap()

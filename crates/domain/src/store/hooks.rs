@@ -218,11 +218,11 @@ pub trait RuleStore: Send + Sync {
     /// for an id that is taken; or the store cannot do it.
     fn change(&self, changes: Vec<RuleChange>, by: &Actor) -> Result<RuleChangeResult, StoreError>;
 
-    /// The newest `limit` changes of a hook, newest first.
+    /// The newest `limit` changes of a hook that are about `of` or everybody, newest first.
     ///
     /// # Errors
     /// The store cannot be read.
-    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
+    fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError>;
 
     /// The changes of the hooks of `tenant` and of everybody's, or of all of them, newest first; only what comes after
     /// the line with this moment and id.

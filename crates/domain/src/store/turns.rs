@@ -2,14 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::StoredTurn;
-use crate::id::TenantId;
+use super::{StoredTurn, TenantScope};
 
 /// Which turns are wanted. Empty members ask for everything; tests are in no page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnQuery {
-    /// Turns of this tenant only; of all tenants without it.
-    pub tenant: Option<TenantId>,
+    /// Whose turns they are.
+    pub tenant: TenantScope,
     /// Turns of this agent.
     pub agent: Option<String>,
     /// Whose, by their sessions or themselves.
@@ -30,6 +29,25 @@ pub struct TurnQuery {
     pub after: Option<i64>,
     /// At most this many.
     pub limit: usize,
+}
+
+impl TurnQuery {
+    /// Every turn of `tenant`; how many of them, whoever asks says.
+    pub fn of(tenant: TenantScope) -> Self {
+        Self {
+            tenant,
+            agent: None,
+            which: None,
+            tool: None,
+            hook: None,
+            came_to: None,
+            words: None,
+            since: None,
+            until: None,
+            after: None,
+            limit: 0,
+        }
+    }
 }
 
 /// Which turns are meant.

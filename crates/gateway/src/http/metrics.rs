@@ -84,6 +84,7 @@ impl Shared {
                 "How many requests over the socket are worked.",
                 self.life.requests.len(),
             ),
+            gauge("gateway_door_answers", "How many models are asked through the door.", self.life.doors.len()),
             gauge("gateway_queue_frames", "How many frames wait to be written to connections that are open.", frames),
             gauge("gateway_queue_bytes", "How many bytes these have.", bytes),
             gauge("gateway_events_dropped", "How many events connections that are open did not get.", dropped),

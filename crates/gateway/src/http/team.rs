@@ -109,8 +109,13 @@ impl Shared {
         let stored = host.host_rules.rule_cache().rules();
         let agents: Vec<String> = host.loaded.config.agents.keys().cloned().collect();
         drop(host);
-        let rules = rules_of(&stored, &who.tenant, &agents)?;
-        Ok(TeamNow { epoch: stored.epoch, digest: digest(&rules), rules })
+        let tenant = who.tenant.clone();
+        // When rules change, every machine is told at once.
+        self.blocking(move |_| {
+            let rules = rules_of(&stored, &tenant, &agents)?;
+            Ok(TeamNow { epoch: stored.epoch, digest: digest(&rules), rules })
+        })
+        .await
     }
 
     /// The rules of that tenant once they are others than `team`; the same where that takes longer than `wait`.
@@ -121,6 +126,8 @@ impl Shared {
         wait: Duration,
     ) -> Result<TeamNow, ApiError> {
         let end = Instant::now() + wait;
+        // They are not sent again to a machine that has them, and many machines wait.
+        team.rules = Vec::new();
         while Instant::now() < end {
             tokio::select! {
                 // A proxy or a balancer sends the next question elsewhere.
@@ -133,7 +140,7 @@ impl Shared {
                 if now.digest != team.digest {
                     return Ok(now);
                 }
-                team = now;
+                team.epoch = now.epoch;
             }
         }
         Ok(team)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::json::{Value, json};
-use domain::store::RecordQuery;
+use domain::store::{RecordQuery, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use rules::admin::ListFilter;
 
@@ -44,8 +44,8 @@ impl Shared {
         let who = who.clone();
         let decisions = self
             .blocking(move |shared| {
-                let tenant = Some(who.tenant.clone());
-                let query = RecordQuery { tenant, since: Some(since), limit: MAX_EVENTS + 1, ..RecordQuery::default() };
+                let every = RecordQuery::of(TenantScope::from(&who.tenant));
+                let query = RecordQuery { since: Some(since), limit: MAX_EVENTS + 1, ..every };
                 let mut events = shared.store.find(&query)?;
                 let partial = events.len() > MAX_EVENTS;
                 events.drain(..events.len().saturating_sub(MAX_EVENTS));
@@ -82,7 +82,7 @@ impl Shared {
         Params::of(params, &[])?;
         let who = who.clone();
         self.blocking(move |shared| {
-            let query = RecordQuery { tenant: Some(who.tenant.clone()), limit: MAX_EVENTS, ..RecordQuery::default() };
+            let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::from(&who.tenant)) };
             let events = shared.store.find(&query)?;
             let own: Vec<_> = events.iter().filter(|event| may_see(&who, &event.session_id)).collect();
             Ok(json!({ "events": own.len(), "hooks": at_checkpoints(own) }))

@@ -73,7 +73,7 @@ impl Shared {
             None => (!who.sees_others()).then(|| WhichTurns::Part(own_part(&who.user))),
         };
         let query = TurnQuery {
-            tenant: Some(who.tenant.clone()),
+            tenant: TenantScope::from(&who.tenant),
             agent: text("agentId")?,
             which,
             tool: text("tool")?,
@@ -137,12 +137,8 @@ impl Shared {
             let recorded = RecordedTurn::find(shared.sessions.journal(&key)?, &TurnId::new(id.clone()));
             let recorded = recorded.ok_or_else(nowhere)?;
             let went = Rehearsal::new(settings, offered, Skills::none()).replay(&recorded);
-            let query = RecordQuery {
-                tenant: Some(tenant),
-                turn: Some(id.clone()),
-                limit: MAX_EVENTS,
-                ..RecordQuery::default()
-            };
+            let query =
+                RecordQuery { turn: Some(id.clone()), limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::One(tenant)) };
             let mut events = shared.store.find(&query)?;
             events.retain(|event| event.turn_id == id);
             let call = seen(&went, round, &events).ok_or_else(nowhere)?;
@@ -153,9 +149,9 @@ impl Shared {
 
     /// The turn `id`, if `who` may see it. Blocks.
     fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
-        let tenant = Some(who.tenant.clone());
+        let own = TurnQuery::of(TenantScope::from(&who.tenant));
         let which = Some(WhichTurns::Turn(id.to_owned()));
-        let found = self.store.turn_page(&TurnQuery { tenant, which, limit: 1, ..TurnQuery::default() })?;
+        let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..own })?;
         let row = found.turns.into_iter().next().filter(|row| may_see(who, &row.turn.session_id));
         row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
     }
@@ -166,11 +162,10 @@ impl Shared {
         // What begins behind the end of a turn works for a later one.
         let until = row.ended.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
         let query = TurnQuery {
-            tenant: Some(who.tenant.clone()),
             which: Some(below),
             until,
             limit: MAX_SUB_TURNS,
-            ..TurnQuery::default()
+            ..TurnQuery::of(TenantScope::from(&who.tenant))
         };
         Ok(self.store.turn_page(&query)?.turns)
     }
@@ -186,10 +181,9 @@ impl Shared {
     fn detail(&self, who: &Principal, row: &TurnRow, sessions: &[SessionRow]) -> Result<Detail, ApiError> {
         let turn = &row.turn;
         let mut events = self.store.find(&RecordQuery {
-            tenant: Some(who.tenant.clone()),
             turn: Some(turn.turn_id.clone()),
             limit: MAX_EVENTS + 1,
-            ..RecordQuery::default()
+            ..RecordQuery::of(TenantScope::from(&who.tenant))
         })?;
         let truncated = events.len() > MAX_EVENTS;
         events.drain(..events.len().saturating_sub(MAX_EVENTS));

@@ -21,6 +21,7 @@ use futures_util::stream;
 use guard::clients::{ClientKnowledge, client_of, client_protects};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Service as _;
+use url::form_urlencoded;
 
 use super::{Entry, Opened};
 use crate::Shared;
@@ -50,6 +51,7 @@ const AGENT: &str = "main";
 /// What a request says of where it goes and who sends it.
 struct Knock {
     path: String,
+    query: String,
     headers: HeaderMap,
     is_post: bool,
 }
@@ -57,7 +59,8 @@ struct Knock {
 impl Knock {
     fn of(request: &Request) -> Self {
         let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
-        Self { path, headers, is_post: request.method() == Method::POST }
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        Self { path, query, headers, is_post: request.method() == Method::POST }
     }
 }
 
@@ -89,6 +92,7 @@ pub(crate) async fn talk(
     };
     let who = let_in.guest.who.clone();
     request.extensions_mut().insert(DoorGuest {
+        tenant: who.tenant.as_str().to_owned(),
         // Neither has a line break in it.
         space: format!("{}\n{}", who.tenant.as_str(), who.user),
         payer: format!("{}\n{}", who.tenant.as_str(), who.credential.counted_for().unwrap_or_default()),
@@ -154,7 +158,7 @@ fn refused(path: &str, error: &ApiError) -> Response {
 impl Shared {
     /// Who sends a request to a door, if they may.
     async fn let_in(self: &Arc<Self>, opened: &Opened, knock: &Knock, visit: Visit) -> Result<LetIn, ApiError> {
-        let Knock { path, headers, is_post } = knock;
+        let Knock { path, query, headers, is_post } = knock;
         let entry = vendor_at(path).and_then(|vendor| opened.entries.get(&vendor));
         let Some(Entry::Open { with_key, passing }) = entry else { return Err(closed_or_none(opened, path)) };
         let key = headers.get(KEY).map(|key| key.to_str().unwrap_or_default());
@@ -166,7 +170,7 @@ impl Shared {
             }
             (Some(key), _) => (self.by_key(key, visit).await?, DoorKey::OfDoor),
             (None, Some(tenant)) if visit.is_local => {
-                keep_ours(headers)?;
+                keep_ours(headers, query)?;
                 (self.passing(tenant.clone()).await?, DoorKey::OfClient)
             }
             (None, _) => {
@@ -185,7 +189,7 @@ impl Shared {
             true => Some(self.turn_of(&who.tenant).await?),
             false => None,
         };
-        let (guest, token) = (self.hub.ask(who), self.life.requests.token());
+        let (guest, token) = (self.hub.ask(who), self.life.doors.token());
         // What was taken away since, nobody told this request of.
         match self.is_still(&guest.who).await {
             Ok(true) => Ok(LetIn { guest, key, _stay: (place, token) }),
@@ -218,10 +222,11 @@ impl Shared {
 }
 
 /// A key of ours is not told a vendor by mistake. It is known by its form, and not tried.
-fn keep_ours(headers: &HeaderMap) -> Result<(), ApiError> {
+fn keep_ours(headers: &HeaderMap, query: &str) -> Result<(), ApiError> {
     let said = VENDORS_KEYS.iter().filter_map(|name| headers.get(*name)?.to_str().ok());
     let mut words = said.map(|value| value.rsplit(' ').next().unwrap_or_default());
-    match words.any(secret::is_like_key) {
+    let mut asked = form_urlencoded::parse(query.as_bytes());
+    match words.any(secret::is_like_key) || asked.any(|(_, value)| secret::is_like_key(&value)) {
         true => Err(ApiError::invalid(
             "a key of Pintle's stands where a key of the vendor's goes; send it as `X-Pintle-Key`",
         )),

@@ -39,7 +39,8 @@ pub(super) fn missed(
 ) -> Result<Vec<Happened>, StoreError> {
     let mut found = Vec::new();
     if wanted(WebhookEvent::ExecutionBlocked) {
-        let refused = RecordQuery { refused: true, since: Some(since), limit: MAX_FOUND, ..RecordQuery::default() };
+        let refused =
+            RecordQuery { refused: true, since: Some(since), limit: MAX_FOUND, ..RecordQuery::of(TenantScope::All) };
         found.extend(store.find(&refused)?.iter().filter_map(blocked).map(|it| Happened::Blocked(Box::new(it))));
     }
     if wanted(WebhookEvent::ApprovalCreated) || wanted(WebhookEvent::ApprovalDecided) {

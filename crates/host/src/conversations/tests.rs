@@ -23,7 +23,7 @@ fn split(url: &str) -> (tempfile::TempDir, Arc<dyn Store>, Arc<dyn Store>, Split
 const URLS: [&str; 2] = ["memory:", "sqlite://own.db"];
 
 fn records(store: &dyn Store) -> usize {
-    store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap().len()
+    store.find(&RecordQuery { limit: 99, ..RecordQuery::of(TenantScope::All) }).unwrap().len()
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod pace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::store::{RecordQuery, StoreError};
+use domain::store::{RecordQuery, StoreError, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 use tokio::sync::watch;
@@ -136,7 +136,8 @@ impl Forgetting {
     /// Whether somebody wrote since this was asked last, in whichever process: nearly all that is written comes with
     /// an event.
     fn others_wrote(&mut self, store: &dyn Store) -> bool {
-        let newest = store.find(&RecordQuery { limit: 1, ..RecordQuery::default() }).unwrap_or_default().pop();
+        let newest =
+            store.find(&RecordQuery { limit: 1, ..RecordQuery::of(TenantScope::All) }).unwrap_or_default().pop();
         let Some(newest) = newest.map(|event| event.event_id) else { return false };
         self.newest.replace(newest.clone()).is_some_and(|seen| seen != newest)
     }
@@ -175,7 +176,7 @@ mod tests {
     use domain::execution::Execution;
     use domain::id::{HookId, TenantId, TurnId};
     use domain::record::EventRecord;
-    use domain::store::{ExecutionQuery, RecordQuery, TenantScope};
+    use domain::store::ExecutionQuery;
     use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
     use store::{Durability, StoreKeys, open_with};
     use testkit::conformance::executions::{by, failed, keep_executions, ran};
@@ -240,7 +241,7 @@ mod tests {
         };
 
         conformance::keep(&*store, vec![now_in_a_turn()]).unwrap();
-        let events = || store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap().len();
+        let events = || store.find(&RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) }).unwrap().len();
 
         all(terms(None, None), in_days(89));
         assert_eq!(events(), 1, "{url}");

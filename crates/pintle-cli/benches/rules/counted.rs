@@ -11,7 +11,7 @@ use domain::record::EventRecord;
 use domain::rule::Rule;
 use domain::store::{
     Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, RecordQuery, RecordStore, RoomSoon, RuleChange,
-    RuleChangeResult, RuleStore, StoreError, StoredEvent, StoredRules, Tenant,
+    RuleChangeResult, RuleStore, StoreError, StoredEvent, StoredRules, Tenant, TenantScope,
 };
 use jiff::Timestamp;
 use store::Store;
@@ -77,8 +77,8 @@ impl RuleStore for Counted {
         self.asked().change(changes, by)
     }
 
-    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
-        self.asked().changes(id, limit)
+    fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        self.asked().changes(of, id, limit)
     }
 
     fn trip(&self, id: &HookId, tenant: &TenantId, by: &Actor) -> Result<u64, StoreError> {

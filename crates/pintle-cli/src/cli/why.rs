@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use agent::tools::canonical_builtin;
 use clap::Args;
 use domain::nearest::nearest;
-use domain::store::{RecordQuery, SessionStore, StoredEvent};
+use domain::store::{RecordQuery, SessionStore, StoredEvent, TenantScope};
 use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use store::Store;
@@ -171,7 +171,7 @@ fn events(
             tool: tool.map(|tool| canonical_builtin(tool).unwrap_or(tool).to_owned()),
             turn: args.id.clone(),
             limit: MAX_LISTED,
-            ..RecordQuery::default()
+            ..RecordQuery::of(TenantScope::All)
         };
         let found = find(store, &query)?;
         return Ok(match args.denied {
@@ -199,7 +199,10 @@ fn last_words(store: &dyn Store, found: Vec<StoredEvent>, questions: &Questions)
         let turn = event.turn_id.clone();
         all.push(event);
         if call.is_some() {
-            all.extend(find(store, &RecordQuery { call, turn: Some(turn), limit: MAX_EVENTS, ..Default::default() })?);
+            all.extend(find(
+                store,
+                &RecordQuery { call, turn: Some(turn), limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) },
+            )?);
         }
     }
     Ok(Stopped::of(&all, questions).open().into_iter().map(|(_, event)| event.clone()).collect())

@@ -11,7 +11,7 @@ use domain::audit::{AuditKind, Verifier};
 use domain::id::TenantId;
 use domain::message::{Message, Role};
 use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::store::{RecordQuery, SessionKey};
+use domain::store::{RecordQuery, SessionKey, TenantScope};
 use domain::turn::{Fact, OUTCOME_UNKNOWN};
 use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
@@ -196,7 +196,7 @@ impl Life<'_> {
         let (store, key) = (self.store(), key());
         let journal = store.journal(&key).unwrap();
         let turns = paired(&journal).unwrap_or_else(|why| panic!("life {}: {why}: {journal:#?}", self.number));
-        let query = RecordQuery { limit: 100_000, ..RecordQuery::default() };
+        let query = RecordQuery { limit: 100_000, ..RecordQuery::of(TenantScope::All) };
         let mut ends: BTreeMap<String, usize> = BTreeMap::new();
         for event in store.find(&query).unwrap().into_iter().filter(|event| event.event == "turn_end") {
             *ends.entry(event.turn_id).or_default() += 1;

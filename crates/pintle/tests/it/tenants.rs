@@ -1,7 +1,7 @@
 //! Two tenants see nothing of each other.
 
 use pintle::prelude::*;
-use pintle::store::{RecordQuery, StoreError};
+use pintle::store::{RecordQuery, StoreError, TenantScope};
 
 use crate::host::{Till, open, refund};
 
@@ -31,15 +31,15 @@ async fn nothing_of_one_tenant_is_seen_or_answered_by_another() {
     assert!(matches!(same.call(refund("c1"), &till).await, Err(Stop::Parked(_))));
     assert_eq!(till.runs(), 0);
     let _done = turn.call(refund("c1"), &till).await.unwrap();
-    let all = RecordQuery { limit: 99, ..RecordQuery::default() };
+    let all = RecordQuery { limit: 99, ..RecordQuery::of(TenantScope::All) };
     let of = |tenant: &Tenant, query: &RecordQuery| {
         let found = tenant.records().find(query).unwrap();
         assert!(found.iter().all(|event| event.tenant_id == tenant.id()), "{found:?}");
         found.len()
     };
     assert!(of(&acme, &all) > of(&globex, &all) && of(&globex, &all) > 0);
-    let foreign = RecordQuery { tenant: Some("acme".into()), ..all };
-    assert_eq!(of(&globex, &foreign), of(&globex, &RecordQuery { tenant: None, ..foreign.clone() }));
+    let foreign = RecordQuery { tenant: TenantScope::One("acme".into()), ..all };
+    assert_eq!(of(&globex, &foreign), of(&globex, &RecordQuery { tenant: TenantScope::All, ..foreign.clone() }));
 }
 
 #[tokio::test]

@@ -126,7 +126,9 @@ impl RuleAdmin {
         if !by.is_master() {
             return Err(missing);
         }
-        let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&id, usize::MAX)?)).await?;
+        let lines = self
+            .blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&TenantScope::All, &id, usize::MAX)?))
+            .await?;
         let name = lines.iter().find_map(|line| name_in(&line.diff)).ok_or(missing)?;
         Ok((None, Some(name)))
     }
@@ -225,7 +227,7 @@ fn decision_of(fault: FaultKind) -> Decision {
 }
 
 /// Whose rows `by` sees.
-fn scope_of(by: &Caller) -> TenantScope {
+pub(super) fn scope_of(by: &Caller) -> TenantScope {
     if by.is_master() { TenantScope::All } else { TenantScope::One(by.tenant.clone()) }
 }
 

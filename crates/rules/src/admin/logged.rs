@@ -7,9 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::id::{HookId, TenantId};
 use domain::json::{Object, Value, json};
 use domain::rule::HookScope;
-use domain::store::{LoggedChange, NO_HOOK};
+use domain::store::{LoggedChange, NO_HOOK, TenantScope};
 
-use super::history::MAX_PAGE;
+use super::history::{MAX_PAGE, scope_of};
 use super::reading::hook_id;
 use super::spending::without_settings;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, INVALID_CURSOR, RuleAdmin, UpdatedRule};
@@ -60,7 +60,7 @@ impl RuleAdmin {
             view.visible().map(|hook| (hook.id.clone(), hook.name.clone())).collect();
         let is_gone = |id: &HookId| id.as_str() != NO_HOOK && !names.contains_key(id);
         let gone = lines.iter().take(limit).map(|line| line.hook_id.clone()).filter(is_gone).collect();
-        names.extend(self.last_names(gone).await?);
+        names.extend(self.last_names(scope_of(by), gone).await?);
         let name_of = |id: &HookId| names.get(id).cloned();
         let mut page = ChangePage { lines: Vec::new(), next_cursor: String::new() };
         for line in lines.into_iter().take(limit) {
@@ -75,11 +75,15 @@ impl RuleAdmin {
     }
 
     /// What hooks that are gone were called last, as far as the change log tells.
-    async fn last_names(&self, gone: BTreeSet<HookId>) -> Result<BTreeMap<HookId, String>, AdminError> {
+    async fn last_names(
+        &self,
+        of: TenantScope,
+        gone: BTreeSet<HookId>,
+    ) -> Result<BTreeMap<HookId, String>, AdminError> {
         self.blocking(move |rule_admin| {
             let mut names = BTreeMap::new();
             for id in gone {
-                if let Some(name) = last_name(&rule_admin.parts.hooks.changes(&id, MAX_LINES)?) {
+                if let Some(name) = last_name(&rule_admin.parts.hooks.changes(&of, &id, MAX_LINES)?) {
                     names.insert(id, name);
                 }
             }
@@ -98,7 +102,7 @@ impl RuleAdmin {
         let view = self.view(by).await?;
         let name = match view.hook(&id) {
             Ok(hook) => hook.name.clone(),
-            Err(_) => self.last_names([id.clone()].into()).await?.remove(&id).unwrap_or_default(),
+            Err(_) => self.last_names(scope_of(by), [id.clone()].into()).await?.remove(&id).unwrap_or_default(),
         };
         Ok(lines.iter().map(|line| shown(line, Some(name.clone()))).collect())
     }

@@ -6,6 +6,7 @@ use domain::rule::HookScope;
 use domain::store::{Budget, BudgetChange, LoggedChange, StoreError};
 
 use super::changing::said;
+use super::history::scope_of;
 use super::reading::hook_id;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
@@ -60,14 +61,11 @@ impl RuleAdmin {
         by.at_least(CallerRole::Viewer, "get")?;
         let id = hook_id(id)?;
         let view = self.view(by).await?;
-        let (is_master, own) = (by.is_master(), by.tenant.clone());
+        let (is_master, of) = (by.is_master(), scope_of(by));
         let found = view.hook(&id).map(|hook| hook.scope);
-        // What is left out must not make the list shorter.
+        // Of one that was deleted all lines say whose it was.
         let most = if is_master { limit } else { usize::MAX };
-        let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&id, most)?)).await?;
-        let may_see =
-            |line: &LoggedChange| is_master || line.tenant_id == own || line.tenant_id == TenantId::sentinel();
-        let lines: Vec<LoggedChange> = lines.into_iter().filter(may_see).collect();
+        let lines = self.blocking(move |rule_admin| Ok(rule_admin.parts.hooks.changes(&of, &id, most)?)).await?;
         let hides = match found {
             Ok(scope) => !is_master && scope == HookScope::Global,
             // One that was deleted is known by its lines; where there is none that `by` sees, it never was.

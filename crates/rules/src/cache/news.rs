@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::breaker::{BreakerPolicy, THRESHOLD, WINDOW_SECONDS};
 use domain::id::{HookId, TenantId};
 use domain::rule::{HookScope, Rule};
-use domain::store::{LoggedChange, RuleStore, StoreError, StoredRules};
+use domain::store::{LoggedChange, RuleStore, StoreError, StoredRules, TenantScope};
 
 /// Most changes of one hook between two readings that are told of: somebody who changes one rule more often than this
 /// within a second is a program, and the newest say enough.
@@ -127,7 +127,7 @@ impl RuleNews {
     pub fn lines(&self, store: &dyn RuleStore) -> Result<Vec<LoggedChange>, StoreError> {
         let mut lines = Vec::new();
         for row in &self.rows {
-            let newest = store.changes(&row.hook, MAX_CHANGES)?;
+            let newest = store.changes(&TenantScope::All, &row.hook, MAX_CHANGES)?;
             lines.extend(since(row, newest));
         }
         for breaker in self.breakers.iter().filter(|breaker| breaker.is_beside) {
@@ -136,7 +136,7 @@ impl RuleNews {
             let is_it = |line: &LoggedChange| {
                 line.action == action && (line.tenant_id == breaker.tenant || line.tenant_id == TenantId::sentinel())
             };
-            let found = store.changes(&breaker.hook, MAX_CHANGES)?.into_iter().find(is_it);
+            let found = store.changes(&TenantScope::All, &breaker.hook, MAX_CHANGES)?.into_iter().find(is_it);
             lines.extend(found.filter(|found| lines.iter().all(|line: &LoggedChange| line.id != found.id)));
         }
         Ok(lines)

@@ -19,6 +19,18 @@ const MAX_NAME_CHARS: usize = 64;
 /// Names the space of the ids that records have at a gateway.
 const RECORDS: Uuid = Uuid::from_u128(0x2b8e_61a4_94c7_5f0d_a3d1_7e55_0c0f_91b6);
 
+/// How the keys of rows begin that machines told of. Those of rows of this store begin with the id of a rule.
+const TOLD: &str = "guard:";
+
+/// Longest text that names something, in bytes: the names of rules and tools have some dozens.
+const MAX_TEXT_BYTES: usize = 4 << 10;
+
+/// Most of everything else that is said of one, in bytes of JSON.
+const MAX_METADATA_BYTES: usize = 64 << 10;
+
+/// The largest number that a row has place for, whichever store keeps it.
+const MAX_NUMBER: u64 = (1 << 31) - 1;
+
 /// The members of `metadata` that say which machine told of it, by name and by id.
 const MACHINE: [&str; 2] = ["machine", "machine_id"];
 
@@ -164,9 +176,34 @@ impl TeamRecord {
         for (name, id) in ids {
             Uuid::parse_str(id).map_err(|_| format!("its {name} {id:?} is not a UUID"))?;
         }
+        read.fits()?;
         match read.event() {
             Some(_) => Ok(read),
             None => Err(format!("nothing is asked at {:?}", read.place.event)),
+        }
+    }
+
+    /// Whether a row has place for it: what a machine says is bounded as what happens here is.
+    fn fits(&self) -> Result<(), String> {
+        let RecordPlace { event: _, event_id: _, session, turn, tool, call, input_hash } = &self.place;
+        let texts = [("session", session), ("turn", turn), ("tool", tool), ("call", call), ("input_hash", input_hash)];
+        let said = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+        for (name, text) in said.chain([("name", &self.rule.name)]) {
+            if text.len() > MAX_TEXT_BYTES {
+                return Err(format!("its {name} has {} bytes, expected at most {MAX_TEXT_BYTES}", text.len()));
+            }
+        }
+        let (version, retry) = (u64::from(self.rule.version), u64::from(self.end.retry));
+        for (name, number) in [("version", version), ("retry", retry), ("duration_ms", self.end.duration_ms)] {
+            if number > MAX_NUMBER {
+                return Err(format!("its {name} is {number}, expected at most {MAX_NUMBER}"));
+            }
+        }
+        match Value::Object(self.end.metadata.clone()).to_string().len() {
+            bytes if bytes > MAX_METADATA_BYTES => {
+                Err(format!("its metadata has {bytes} bytes, expected at most {MAX_METADATA_BYTES}"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -208,7 +245,7 @@ impl TeamRecord {
             reason: self.end.reason.map(|reason| redacted(&reason)),
             duration_ms: self.end.duration_ms,
             retry: self.end.retry,
-            dedup_key: Some(format!("guard:{id}")),
+            dedup_key: Some(format!("{TOLD}{id}")),
             error: self.end.error.map(|error| redacted(&error)),
             error_detail: None,
             metadata,
@@ -217,6 +254,11 @@ impl TeamRecord {
             id,
         }
     }
+}
+
+/// Whether a machine told of `execution`: it says what happened there, and proves nothing here.
+pub fn is_told(execution: &Execution) -> bool {
+    execution.dedup_key.as_ref().is_some_and(|key| key.starts_with(TOLD))
 }
 
 #[cfg(test)]
@@ -267,6 +309,9 @@ mod tests {
             json!({ "machine": "laptop1", "fault": "x", "machine_id": "a" })
         );
         assert_eq!(first.dedup_key, Some(format!("guard:{}", first.id)));
+        assert!(is_told(&first));
+        let own = Execution { dedup_key: Some(format!("{}:e", first.id)), ..first.clone() };
+        assert!(!is_told(&own) && !is_told(&Execution { dedup_key: None, ..own.clone() }));
         let other = kept(record(), &machine("b"));
         assert!(other.id != first.id && other.dedup_key != first.dedup_key);
         let ahead = TeamRecord { at: "2030-01-01T00:00:00Z".parse().unwrap(), ..record() };
@@ -291,5 +336,25 @@ mod tests {
             }
             assert!(TeamRecord::read(&told).is_err(), "{path:?}");
         }
+    }
+
+    #[test]
+    fn what_no_row_has_place_for_is_refused() {
+        let told = |outer: &str, inner: &str, value: Value| {
+            let mut told = record().value();
+            told[outer][inner] = value;
+            TeamRecord::read(&told)
+        };
+        let long = |bytes: usize| json!("x".repeat(bytes));
+        for (outer, inner) in [("rule", "name"), ("place", "session"), ("place", "tool"), ("place", "call")] {
+            assert!(told(outer, inner, long(MAX_TEXT_BYTES)).is_ok(), "{inner}");
+            let why = told(outer, inner, long(MAX_TEXT_BYTES + 1)).unwrap_err();
+            assert!(why.contains(inner) && why.contains("at most"), "{why}");
+        }
+        for (outer, inner) in [("rule", "version"), ("end", "retry"), ("end", "duration_ms")] {
+            assert!(told(outer, inner, json!(MAX_NUMBER)).is_ok(), "{inner}");
+            assert!(told(outer, inner, json!(MAX_NUMBER + 1)).is_err(), "{inner}");
+        }
+        assert!(told("end", "metadata", json!({ "a": "x".repeat(MAX_METADATA_BYTES) })).is_err());
     }
 }

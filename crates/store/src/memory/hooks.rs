@@ -9,7 +9,7 @@ use domain::id::{HookId, TenantId};
 use domain::rule::Rule;
 use domain::store::{
     Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange,
-    RuleChangeResult, RuleStore, StoreError, StoredRules, Tenant,
+    RuleChangeResult, RuleStore, StoreError, StoredRules, Tenant, TenantScope,
 };
 use jiff::Timestamp;
 
@@ -36,8 +36,8 @@ impl RuleStore for Memory {
         self.transaction(by, |rules, tenants| rules.change(changes, tenants, by))
     }
 
-    fn changes(&self, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
-        Ok(self.tables().changes(id, limit))
+    fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, StoreError> {
+        Ok(self.tables().changes(of, id, limit))
     }
 
     fn change_log(

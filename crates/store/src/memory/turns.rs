@@ -12,7 +12,7 @@ impl History {
         query: &TurnQuery,
         prompt: impl Fn(&SessionKey, &str) -> Option<String>,
     ) -> TurnPage {
-        let all = self.turns(query.tenant.as_ref(), query.since, usize::MAX, prompt);
+        let all = self.turns(query.tenant.one(), query.since, usize::MAX, prompt);
         let mut rows: Vec<TurnRow> = Vec::new();
         for turn in all {
             let is_it = |event: &&EventRecord| {

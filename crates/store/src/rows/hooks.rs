@@ -13,7 +13,7 @@ use domain::breaker::BreakerRun;
 use domain::id::{HookId, SENTINEL_TENANT, TenantId};
 use domain::json::{canonical, json};
 use domain::rule::Rule;
-use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules};
+use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules, TenantScope};
 use jiff::Timestamp;
 
 use super::anchor::{EPOCH, ROW};
@@ -236,12 +236,22 @@ pub(crate) fn accept(
     Ok(())
 }
 
-/// The newest `limit` changes of a hook, newest first. Identifiers sort by time, for those of one moment.
-pub(crate) fn changes(db: &dyn Db, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, Failure> {
+/// The newest `limit` changes of a hook that are about `of` or everybody, newest first. Identifiers sort by time, for
+/// those of one moment.
+pub(crate) fn changes(db: &dyn Db, of: &TenantScope, id: &HookId, limit: usize) -> Result<Vec<LoggedChange>, Failure> {
     let Some(uuid) = rules::uuid(id.as_str()) else { return Ok(Vec::new()) };
-    let sql = "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE hook_id = ?1 \
-               ORDER BY at DESC, id DESC LIMIT ?2";
-    db.all(sql, &[uuid.into(), limit_of(limit).into()], |row| logged(db, row))
+    let (mut condition, mut cells) = ("", vec![Cell::from(uuid), limit_of(limit).into()]);
+    if let Some(tenant) = of.one() {
+        // One with another id has no rules of its own.
+        let own = rules::uuid(tenant.as_str()).map_or_else(|| Cell::from(SENTINEL_TENANT), Cell::from);
+        cells.extend([own, SENTINEL_TENANT.into()]);
+        condition = "AND tenant_id IN (?3, ?4) ";
+    }
+    let sql = format!(
+        "SELECT id, tenant_id, hook_id, at, actor, action, version, diff FROM hook_changes WHERE hook_id = ?1 \
+         {condition}ORDER BY at DESC, id DESC LIMIT ?2"
+    );
+    db.all(&sql, &cells, |row| logged(db, row))
 }
 
 /// The changes of every hook since `since`, oldest first.

@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn all(store: &Sqlite) -> (Vec<String>, Vec<Execution>, ChainHead) {
-        let events = store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap();
+        let events = store.find(&RecordQuery { limit: 99, ..RecordQuery::of(TenantScope::All) }).unwrap();
         let executions =
             store.executions(&ExecutionQuery { limit: 99, ..ExecutionQuery::of(TenantScope::All) }).unwrap();
         let entries = store.audit_entries(&TenantId::default_tenant(), 0, 99).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domain::id::TurnId;
 use domain::record::HookOutcome;
-use domain::store::RecordStore as _;
+use domain::store::{RecordQuery, RecordStore as _, TenantScope};
 use domain::verdict::VerdictKind;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn memory_holds_the_newest() {
     let events: Vec<_> = (0..memory::MAX_EVENTS + 3).map(|_| event(&turn)).collect();
     let oldest_held = events[3].event_id.to_string();
     keep(&store, events).unwrap();
-    let found = store.find(&domain::store::RecordQuery { limit: usize::MAX, ..Default::default() }).unwrap();
+    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     assert_eq!((found.len(), found[0].event_id.as_str()), (memory::MAX_EVENTS, oldest_held.as_str()));
 }
 

@@ -281,7 +281,7 @@ fn keep_until_killed(folder: &Path, durability: Durability) {
 
 /// The ids of the events that left an event, an execution or an entry.
 fn held(store: &Sqlite) -> [HashSet<String>; 3] {
-    let events = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
+    let events = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     let entries = chain(store, &tenant()).into_iter().map(|entry| {
         let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
         body["data"]["event_id"].as_str().unwrap().to_owned()
@@ -493,7 +493,7 @@ fn whoever_takes_room_is_never_turned_away() {
             }),
         );
     }
-    let query = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+    let query = RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) };
     let path = store.path().to_owned();
     drop(store);
     assert_eq!(refused.load(Ordering::SeqCst), 0);

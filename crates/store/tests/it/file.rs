@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use domain::id::TurnId;
-use domain::store::{RecordQuery, RecordStore, StoreError};
+use domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
 use pintle_store::{Durability, Sqlite, Store as _};
 use rusqlite::Connection;
 use testkit::conformance::store::{event, keep};
@@ -56,7 +56,7 @@ fn damage_in_the_middle_is_found_when_it_is_read() {
     let half = bytes.len() / 2;
     bytes[half..].fill(0xa5);
     fs::write(&file, bytes).unwrap();
-    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) };
     let said = open(&file).unwrap().find(&all).unwrap_err();
     assert!(matches!(said, StoreError::Corrupt(_)), "{said}");
 }
@@ -67,7 +67,7 @@ fn a_row_that_somebody_changed_is_named() {
     let store = open(&folder.path().join("pintle.db")).unwrap();
     let kept = event(&TurnId::fresh());
     keep(&store, vec![kept.clone()]).unwrap();
-    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+    let all = RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) };
     for (hooks, why) in [
         ("[{", "EOF while parsing an object at line 1 column 2".to_owned()),
         (&*"[".repeat(100_000), "nested deeper than 520 levels".to_owned()),

@@ -72,7 +72,7 @@ fn an_entry_that_could_not_be_read_again_is_refused_alone() {
     let too_deep = "nested deeper than 520 levels";
     assert_eq!(answers, [Ok(()), refused(2, too_deep), Ok(()), refused(1, &too_long), Ok(())]);
     assert_eq!(store.journal(&key), Ok(["first", "second", "third"].map(queued).into()));
-    let events = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
+    let events = store.find(&RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) }).unwrap();
     assert_eq!(events.len(), 3, "nor are the records of what was refused");
 }
 
@@ -301,7 +301,7 @@ fn a_file_of_the_first_schema_is_brought_up_to_date() {
     .unwrap();
     drop(old);
     let store = Sqlite::open(&file, Durability::Commit).unwrap();
-    let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
+    let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) }).unwrap();
     assert_eq!(found.into_iter().map(|event| event.event_id).collect::<Vec<_>>(), ["e1"]);
     keep(&store, vec![event(&TurnId::fresh())]).unwrap();
     let key = key(DEFAULT_TENANT, "s");

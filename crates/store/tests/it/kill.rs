@@ -7,7 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use domain::id::{DEFAULT_TENANT, TurnId};
 use domain::session::JournalEntry;
-use domain::store::{JournalAppend, RecordQuery, RecordStore, SessionKey, SessionStore};
+use domain::store::{JournalAppend, RecordQuery, RecordStore, SessionKey, SessionStore, TenantScope};
 use pintle_store::{Durability, Sqlite};
 use testkit::conformance::sessions::{append_of, key, queued};
 use testkit::conformance::store::{event, keep};
@@ -53,7 +53,7 @@ fn keep_until_killed(file: &Path) {
 /// The ids of the events that `file` holds.
 fn held(file: &Path) -> HashSet<String> {
     let store = Sqlite::open(file, Durability::Commit).unwrap();
-    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
+    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     found.into_iter().map(|event| event.event_id).collect()
 }
 

@@ -157,7 +157,7 @@ fn what_was_kept_before_tenants_belongs_to_the_default_one() {
         let now = SessionKey { tenant: after.tenant_id.clone(), session: after.session_id.clone() };
         assert_eq!(store.journal(&now).unwrap().len(), 2);
         assert_eq!((store.journal(&key).unwrap().len(), store.sessions(&key.tenant).unwrap().len()), (0, 0));
-        let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::default() }).unwrap();
+        let found = store.find(&RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) }).unwrap();
         assert_eq!(found[0].tenant_id, DEFAULT_TENANT);
         let fresh = question("new", &after, &call(arguments));
         let expected = Approval {
@@ -293,7 +293,7 @@ fn events_of_before_come_over_and_back_with_nothing_lost() {
             keep(&*store, told(&first)).unwrap();
         }
         keep(&*store, told(&second)).unwrap();
-        let all = RecordQuery { limit: usize::MAX, ..RecordQuery::default() };
+        let all = RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) };
         let before = store.find(&all).unwrap();
         drop(store);
         database.migrate(53);
@@ -324,7 +324,7 @@ fn the_old_are_forgotten_and_what_only_they_used() {
         assert_eq!(store.forget_events(now, 4), Ok(4), "some at a time");
         assert_eq!(store.forget_events(now, 100), Ok(6), "and no more than are old");
         assert_eq!(store.forget_events(now, 100), Ok(0));
-        let left = store.find(&RecordQuery { limit: 99, ..RecordQuery::default() }).unwrap();
+        let left = store.find(&RecordQuery { limit: 99, ..RecordQuery::of(TenantScope::All) }).unwrap();
         assert_eq!(left.iter().map(|event| &*event.event_id).collect::<Vec<_>>(), [fresh.event_id.as_str()]);
         assert_eq!(database.ask("SELECT count(*) FROM turns"), "1");
         assert_eq!(database.ask("SELECT hooks FROM hook_sets"), "[]");

@@ -78,7 +78,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
             until("appends are refused", || came.lock().unwrap().refused.len() > refused);
             // Whatever is asked fails, and says which server.
             let said = [
-                store.find(&RecordQuery::default()).err(),
+                store.find(&RecordQuery::of(TenantScope::All)).err(),
                 store.journal(&held).err(),
                 store.sessions(&held.tenant).err(),
                 store.hold(&key(DEFAULT_TENANT, "another")).err(),
@@ -105,7 +105,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let there = |number: usize| format!("{:?}", queued(&format!("{number}.0")));
     let entries: HashSet<&String> = journal.iter().collect();
     assert_eq!(entries.len(), journal.len(), "nothing is there twice");
-    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
+    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     let events: HashSet<&str> = found.iter().map(|event| event.event_id.as_str()).collect();
     for (number, event) in &came.acknowledged {
         assert!(entries.contains(&there(*number)) && events.contains(event.as_str()), "append {number} is lost");
@@ -157,7 +157,7 @@ fn what_nobody_waits_for_outlasts_a_server_that_is_killed() {
 
     server.restart();
     assert_eq!([hear.recv().unwrap(), hear.recv().unwrap()], [("record", Ok(())), ("row", Ok(()))]);
-    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap();
+    let found = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     let ids: Vec<&str> = found.iter().map(|event| event.event_id.as_str()).collect();
     assert_eq!(ids.iter().filter(|id| **id == late.event_id.as_str()).count(), 1, "{ids:?}");
     assert!(store.execution(&TenantScope::All, &row.id).unwrap().is_some());

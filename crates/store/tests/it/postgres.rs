@@ -38,7 +38,7 @@ fn refused(url: &str) -> String {
 }
 
 fn count(store: &Postgres) -> usize {
-    store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap().len()
+    store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap().len()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_row_that_somebody_changed_is_named(server: &Server) {
     let word = "unknown variant `maybe`, expected one of `waiting`, `approved`, `refused`, `used`, `void`, `expired`";
     assert_eq!(store.answer(&TenantScope::All, "a", said(true), moment(0)), Err(foreign("approval `a`", word)));
     let why = "EOF while parsing an object at line 1 column 2";
-    let all = RecordQuery { limit: 9, ..RecordQuery::default() };
+    let all = RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) };
     assert_eq!(store.find(&all), Err(foreign("event `e`", why)));
     // What is not read is not in the way, and connections are none the worse for it.
     assert_eq!(store.sessions(&TenantId::default_tenant()).unwrap().len(), 1);
@@ -240,7 +240,7 @@ fn a_server_that_hangs_is_given_up() {
     let server = Server::start();
     let url = server.fresh_database();
     let store = open(&url);
-    let all = RecordQuery { limit: 9, ..RecordQuery::default() };
+    let all = RecordQuery { limit: 9, ..RecordQuery::of(TenantScope::All) };
     assert_eq!(store.find(&all), Ok(vec![]));
     server.freeze();
     // The kernel still takes connections for it.

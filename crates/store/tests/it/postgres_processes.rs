@@ -250,3 +250,23 @@ fn the_next_release_and_this_one_share_a_database_and_the_one_after_does_not() {
     let why = Postgres::open(&url, Durability::Commit).expect_err("two releases apart").to_string();
     assert!(why.contains("was written by a newer Pintle: it has schema 90"), "{why}");
 }
+
+#[test]
+fn nothing_is_changed_under_a_node_that_is_two_releases_older() {
+    let server = Server::start();
+    let url = server.fresh_database();
+    drop(open(&url));
+    // A step is missing, and a node of long ago works with what is there.
+    let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    server.execute(
+        &url,
+        &format!(
+            "UPDATE pintle_schema SET number = 69; \
+             INSERT INTO nodes (id, name, level, since_ms, seen_ms, state, cut) \
+             VALUES ('0193a5b0-7000-7000-8000-0000000000aa', 'old', 0, {now}, {now}, '{{}}', '[]')"
+        ),
+    );
+    let why = Postgres::open(&url, Durability::Commit).expect_err("two releases apart").to_string();
+    assert!(why.contains("the node `old` works with") && why.contains("stop it first"), "{why}");
+    assert_eq!(server.execute(&url, "SELECT number FROM pintle_schema"), "69");
+}

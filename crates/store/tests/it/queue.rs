@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use domain::id::TurnId;
-use domain::store::{RecordQuery, RecordStore, StoreError};
+use domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Sqlite};
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ fn flood(store: &Sqlite) -> Receiver<(usize, Result<(), StoreError>)> {
 }
 
 fn count(store: &Sqlite) -> usize {
-    store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::default() }).unwrap().len()
+    store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap().len()
 }
 
 #[test]

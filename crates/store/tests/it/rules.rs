@@ -12,7 +12,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
 use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, Tenant};
+use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, Tenant, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys};
@@ -171,7 +171,11 @@ fn versions_are_handed_out_once(stores: &[Box<dyn RuleBackend>]) {
     let rules = stores[1].rules().unwrap();
     assert_eq!((rules.epoch, rules.hooks.len(), rules.runs.len()), (before + changes, 1, 1));
     assert_eq!(u64::from(rules.hooks[0].version), 1 + changes);
-    let log = stores[2].changes(&rules.hooks[0].id, 1000).unwrap();
+    let log = stores[2].changes(&TenantScope::All, &rules.hooks[0].id, 1000).unwrap();
+    let other = TenantScope::One(TenantId::from("0193a5b0-7000-7000-8000-00000000000a"));
+    assert_eq!(stores[2].changes(&other, &rules.hooks[0].id, 1000).unwrap().len(), 0);
+    let own = TenantScope::One(TenantId::default_tenant());
+    assert_eq!(stores[2].changes(&own, &rules.hooks[0].id, 1000).unwrap().len(), log.len());
     let versions: BTreeSet<u32> = log.iter().map(|line| line.version).collect();
     assert_eq!((log.len(), versions.len()), (1 + 25 * WORKERS, 1 + 25 * WORKERS));
     // The chain has all of them, whole.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use domain::id::{HookId, TenantId};
 use domain::store::{
-    Actor, AuditStore, BudgetStore, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules,
+    Actor, AuditStore, BudgetStore, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules, TenantScope,
 };
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
@@ -105,7 +105,7 @@ fn everything_is_refused(store: &Postgres) {
         store.epoch().err(),
         store.hook(&id).err(),
         store.change(vec![RuleChange::delete(id.clone())], &by()).err(),
-        store.changes(&id, 1).err(),
+        store.changes(&TenantScope::All, &id, 1).err(),
         store.trip(&id, &tenant, &by()).err(),
         store.reset(&id, None, &by()).err(),
         store.tenants().err(),
@@ -157,7 +157,7 @@ fn nothing_is_lost(store: &Postgres, before: u64, came: &Came) {
     // Row, log, chain and epoch are one transaction, acknowledged or not.
     let changes = (hooks.len() + open.len()) as u64;
     assert_eq!(epoch, before + changes);
-    let logged: usize = hooks.iter().map(|hook| store.changes(&hook.id, 9).unwrap().len()).sum();
+    let logged: usize = hooks.iter().map(|hook| store.changes(&TenantScope::All, &hook.id, 9).unwrap().len()).sum();
     let chain = store.audit_entries(&TenantId::default_tenant(), 0, usize::MAX).unwrap();
     assert_eq!((logged as u64, chain.len() as u64), (changes, changes));
     assert!(chain.windows(2).all(|two| two[0].hash == two[1].prev));

@@ -7,7 +7,7 @@ use domain::fault::Fault;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::record::{EventRecord, EventRuling, HookOutcome};
 use domain::session::JournalEntry;
-use domain::store::{JournalAppend, SessionKey, TurnOutcome, TurnQuery, WhichTurns};
+use domain::store::{JournalAppend, SessionKey, TenantScope, TurnOutcome, TurnQuery, WhichTurns};
 use domain::verdict::VerdictKind;
 use pintle_store::{Durability, Memory, Sqlite, Store};
 use testkit::conformance::approvals::moment;
@@ -49,7 +49,7 @@ pub(crate) fn pages(store: &dyn Store) {
         let page = store.turn_page(&TurnQuery { limit: 9, ..query }).unwrap();
         page.turns.into_iter().map(|row| row.turn.session_id).collect::<Vec<_>>()
     };
-    let none = TurnQuery::default;
+    let none = || TurnQuery::of(TenantScope::All);
     let came_to = |it| TurnQuery { came_to: Some(it), ..none() };
     let which = |it| TurnQuery { which: Some(it), ..none() };
     let words = |it: &str| TurnQuery { words: Some(it.to_owned()), ..none() };
@@ -68,7 +68,7 @@ pub(crate) fn pages(store: &dyn Store) {
     assert_eq!(found(TurnQuery { hook: Some("other".into()), ..none() }), ["s:anna"]);
     assert_eq!(found(TurnQuery { tool: Some("exec".into()), ..none() }).len(), 5);
     assert_eq!(found(TurnQuery { agent: Some("helper".into()), ..none() }), [""; 0]);
-    assert_eq!(found(TurnQuery { tenant: Some(TenantId::from("other")), ..none() }), [""; 0]);
+    assert_eq!(found(TurnQuery { tenant: TenantScope::One(TenantId::from("other")), ..none() }), [""; 0]);
     let third = event(&TurnId::fresh()).at.checked_add(jiff::SignedDuration::from_secs(2)).unwrap();
     assert_eq!(found(TurnQuery { since: Some(third), ..none() }), all[..3]);
     assert_eq!(found(TurnQuery { until: Some(third), ..none() }), all[3..]);

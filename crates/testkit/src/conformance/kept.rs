@@ -7,7 +7,7 @@ use domain::hook::Family;
 use domain::id::{EventId, HookName, TurnId};
 use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
-use domain::store::{RecordQuery, RecordStore, StoreError, StoredEvent};
+use domain::store::{RecordQuery, RecordStore, StoreError, StoredEvent, TenantScope};
 use domain::verdict::VerdictKind;
 
 /// An event of a tool call in `turn`, without hooks.
@@ -59,7 +59,7 @@ pub(super) fn find(store: &dyn RecordStore, query: &RecordQuery) -> Vec<StoredEv
 }
 
 pub(super) fn everything() -> RecordQuery {
-    RecordQuery { limit: usize::MAX, ..RecordQuery::default() }
+    RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }
 }
 
 pub(super) fn by_id(id: &EventId) -> RecordQuery {

@@ -14,6 +14,7 @@ use domain::id::TenantId;
 use domain::json::{Value, json};
 use domain::store::{
     AuditStore, BudgetStore, LoggedChange, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules,
+    TenantScope,
 };
 use jiff::Timestamp;
 
@@ -114,7 +115,9 @@ impl<'a> Player<'a> {
             Step::Reset(id, tenant, by) => said(store.reset(id, tenant.as_ref(), by), |epoch| self.since(epoch)),
             Step::KeepRun(id, tenant, run, now) => said(store.keep_run(id, tenant, run, *now), |()| Value::Null),
             Step::Hook(id) => said(store.hook(id), |hook| json!(hook)),
-            Step::Changes(id, limit) => said(store.changes(id, *limit), |lines| lines.iter().map(line).collect()),
+            Step::Changes(id, limit) => {
+                said(store.changes(&TenantScope::All, id, *limit), |lines| lines.iter().map(line).collect())
+            }
             Step::Rules => said(store.rules(), |rules| self.own(&rules)),
             Step::Budget(tenant, now) => said(store.budget(tenant, *now), |budget| json!(budget)),
             Step::Reserve(tenant, tokens, now) => said(store.reserve(tenant, *tokens, *now), Value::Bool),

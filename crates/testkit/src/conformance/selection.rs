@@ -3,7 +3,7 @@
 use domain::id::{CallId, EventId, TurnId};
 use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, HookOutcome};
-use domain::store::{RecordQuery, RecordStore};
+use domain::store::{RecordQuery, RecordStore, TenantScope};
 use domain::verdict::VerdictKind;
 
 use super::kept::{event, everything, find, hook, ids, kept};
@@ -87,7 +87,7 @@ fn turns_calls_sessions_and_hooks_select_their_events(store: &dyn RecordStore) {
         let wanted: Vec<&str> = wanted.iter().map(|i| events[*i].event_id.as_str()).collect();
         assert_eq!(ids(&find(store, &RecordQuery { limit: 99, ..query.clone() })), wanted, "{query:?}");
     };
-    let none = RecordQuery::default;
+    let none = || RecordQuery::of(TenantScope::All);
     check(RecordQuery { turn: Some(first.to_string()), ..none() }, &[0, 1, 2]);
     check(RecordQuery { turn: Some(second.as_str()[..30].to_owned()), ..none() }, &[3, 4, 5]);
     check(RecordQuery { turn: Some(second.as_str()[28..].to_owned()), ..none() }, &[3, 4, 5]);
@@ -125,12 +125,12 @@ fn refusals_and_times_select_their_events(store: &dyn RecordStore) {
     let events: Vec<EventRecord> =
         words.iter().enumerate().map(|(i, (word, _))| at(&format!("2027-01-02T03:04:0{i}.5Z"), *word)).collect();
     kept(store, &events);
-    let of_turn = RecordQuery { turn: Some(turn.to_string()), limit: 99, ..RecordQuery::default() };
+    let of_turn = RecordQuery { turn: Some(turn.to_string()), limit: 99, ..RecordQuery::of(TenantScope::All) };
     let refused = find(store, &RecordQuery { refused: true, ..of_turn.clone() });
     let wanted: Vec<&str> =
         events.iter().zip(words).filter(|(_, (_, stops))| *stops).map(|(event, _)| event.event_id.as_str()).collect();
     assert_eq!(ids(&refused), wanted);
-    let newest = find(store, &RecordQuery { refused: true, limit: 1, ..RecordQuery::default() });
+    let newest = find(store, &RecordQuery { refused: true, limit: 1, ..RecordQuery::of(TenantScope::All) });
     assert_eq!(ids(&newest), [events[5].event_id.as_str()]);
     let since = |text: &str| {
         let query = RecordQuery { since: Some(text.parse().expect("RFC 3339")), ..of_turn.clone() };

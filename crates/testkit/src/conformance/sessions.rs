@@ -321,7 +321,9 @@ fn records_are_kept_with_their_entries<S: SessionStore + RecordStore + ?Sized>(s
     appended(store, JournalAppend { records: records.clone(), ..append_of(&key, vec![queued("x")]) });
     for record in &records {
         let event_id = Some(record.event_id.to_string());
-        let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
+        let found = store
+            .find(&RecordQuery { event_id, limit: 9, ..RecordQuery::of(TenantScope::All) })
+            .expect("it can be read");
         assert_eq!(found.len(), 1);
     }
     assert_eq!(journal(store, &key), [queued("x")]);
@@ -332,7 +334,8 @@ fn nothing_makes_no_session<S: SessionStore + RecordStore + ?Sized>(store: &S) {
     let event_id = Some(record.event_id.to_string());
     appended(store, JournalAppend { records: vec![record], ..append_of(&key, Vec::new()) });
     assert_eq!((journal(store, &key), rows(store, "nothing")), (vec![], vec![]));
-    let found = store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::default() }).expect("it can be read");
+    let found =
+        store.find(&RecordQuery { event_id, limit: 9, ..RecordQuery::of(TenantScope::All) }).expect("it can be read");
     assert_eq!(found.len(), 1, "its records are kept all the same");
 }
 

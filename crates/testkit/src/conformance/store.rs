@@ -11,7 +11,7 @@ use domain::id::{CallId, DEFAULT_TENANT, HookName, TurnId};
 use domain::identity::Identity;
 use domain::json::{self, Object};
 use domain::record::{BudgetNeed, Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
-use domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord};
+use domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord, TenantScope};
 use domain::tool::{Digest, ToolCall};
 use domain::verdict::VerdictKind;
 
@@ -253,7 +253,7 @@ fn events_stand_in_the_order_of_keeping(store: &dyn RecordStore) {
     kept(store, &events[..3]);
     kept(store, &events[3..]);
     let kept: Vec<&str> = events.iter().map(|event| event.event_id.as_str()).collect();
-    let newest = |limit| find(store, &RecordQuery { limit, ..RecordQuery::default() });
+    let newest = |limit| find(store, &RecordQuery { limit, ..RecordQuery::of(TenantScope::All) });
     assert_eq!(ids(&newest(5)), kept, "newest last");
     assert_eq!(ids(&newest(2)), kept[3..], "a limit keeps the newest");
     assert_eq!(newest(0), [], "at most none is none");

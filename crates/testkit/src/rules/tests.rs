@@ -79,9 +79,10 @@ fn changes_count_and_are_all_or_none() {
     assert_eq!(changed, RuleChangeResult { epoch: epoch + 1, versions: vec![2] });
     assert_eq!(store.hook(&id).unwrap().unwrap().created_at, "2026-11-22T08:00:00Z");
     assert_eq!(store.change(vec![RuleChange::delete(id.clone())], &by("bob")).unwrap().versions, [0]);
-    let log: Vec<_> = store.changes(&id, 9).unwrap().into_iter().map(|line| (line.action, line.version)).collect();
+    let log: Vec<_> =
+        store.changes(&TenantScope::All, &id, 9).unwrap().into_iter().map(|line| (line.action, line.version)).collect();
     assert_eq!(log, [("deleted".into(), 0), ("updated".into(), 2), ("created".into(), 1)]);
-    let created = store.changes(&id, 9).unwrap().pop().unwrap().diff.to_string();
+    let created = store.changes(&TenantScope::All, &id, 9).unwrap().pop().unwrap().diff.to_string();
     assert!(created.contains("********") && !created.contains("aes-gcm"), "{created}");
     assert_eq!(store.audit_entries(&TenantId::default_tenant(), 1, 9).unwrap().len(), 3);
 }

@@ -9,7 +9,7 @@ use domain::id::EventId;
 use domain::record::{EventRecord, EventRuling, Record};
 use domain::shown_url::shown_url;
 use domain::skill::finding::Severity;
-use domain::store::RecordQuery;
+use domain::store::{RecordQuery, TenantScope};
 use domain::verdict::VerdictKind;
 use store::Store;
 use tokio::sync::oneshot;
@@ -124,7 +124,7 @@ async fn keep(store: Arc<dyn Store>, hooks: Vec<Record>) -> Result<(), String> {
     let kept = tokio::time::timeout(STORE_TIMEOUT, told).await;
     let late = || format!("nothing was written within {} s", STORE_TIMEOUT.as_secs());
     kept.map_err(|_elapsed| late())?.map_err(|_gone| late())?.map_err(|error| error.to_string())?;
-    let query = RecordQuery { event_id: Some(event_id.to_string()), limit: 1, ..RecordQuery::default() };
+    let query = RecordQuery { event_id: Some(event_id.to_string()), limit: 1, ..RecordQuery::of(TenantScope::All) };
     let found = tokio::task::spawn_blocking(move || store.find(&query)).await.map_err(|error| error.to_string())?;
     match found.map_err(|error| error.to_string())?.as_slice() {
         [one] if one.is_test => Ok(()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::store::{RecordQuery, StoredEvent};
+use domain::store::{RecordQuery, StoredEvent, TenantScope};
 use guard::HOSTS;
 use host::host::{load, open_store};
 use jiff::Timestamp;
@@ -81,7 +81,7 @@ impl Told {
     /// The events that came since, in their order.
     fn more(&mut self, store: &dyn Store) -> Result<Vec<StoredEvent>, CliError> {
         let since = self.since.checked_sub(LATE).unwrap_or(self.since);
-        let query = RecordQuery { since: Some(since), limit: MAX_EVENTS, ..RecordQuery::default() };
+        let query = RecordQuery { since: Some(since), limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) };
         let mut found = store.find(&query).map_err(|error| CliError::failed(error.to_string()))?;
         let began = self.since;
         let is_first = self.seen.is_empty();

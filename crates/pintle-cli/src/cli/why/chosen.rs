@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::store::{RecordQuery, StoredEvent};
+use domain::store::{RecordQuery, StoredEvent, TenantScope};
 use store::Store;
 
 use super::{MAX_EVENTS, find, is_about};
@@ -34,7 +34,7 @@ pub(super) fn by_id(store: &dyn Store, id: &str, tool: Option<&str>) -> Result<C
             CliError::usage("ID is empty").hint("`pintle why --list` shows the turns, `pintle why` the newest one")
         );
     }
-    let none = || RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() };
+    let none = || RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) };
     let begin = find(store, &RecordQuery { event_id: Some(id.to_owned()), limit: MAX_AMBIGUOUS, ..none() })?;
     if let Some(exact) = begin.iter().find(|event| event.event_id == id) {
         return one(exact.clone(), tool).map(|event| Chosen::Event(Box::new(event)));

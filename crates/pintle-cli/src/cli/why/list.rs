@@ -1,6 +1,6 @@
 //! Lists: the turns that there were, and the events that stopped something.
 
-use domain::store::{RecordQuery, StoredEvent, StoredTurn};
+use domain::store::{RecordQuery, StoredEvent, StoredTurn, TenantScope};
 use serde::Serialize;
 use store::Store;
 
@@ -39,7 +39,8 @@ pub(super) struct ListedTurn {
 /// Each of `turns` with the error that it ended with.
 pub(super) fn listed(store: &dyn Store, turns: Vec<StoredTurn>) -> Result<Vec<ListedTurn>, CliError> {
     let one = |turn: StoredTurn| {
-        let query = RecordQuery { turn: Some(turn.turn_id.clone()), limit: LAST_EVENTS, ..RecordQuery::default() };
+        let query =
+            RecordQuery { turn: Some(turn.turn_id.clone()), limit: LAST_EVENTS, ..RecordQuery::of(TenantScope::All) };
         let last = find(store, &query)?;
         let error = last.into_iter().rev().find(is_failure).and_then(|event| event.text);
         Ok(ListedTurn { turn, error })

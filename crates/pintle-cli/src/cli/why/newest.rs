@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::store::{RecordQuery, SessionRow, SessionStore, StoredEvent};
+use domain::store::{RecordQuery, SessionRow, SessionStore, StoredEvent, TenantScope};
 use store::Store;
 
 use super::chosen::of_tool;
@@ -16,7 +16,7 @@ pub(super) fn events(
     sessions: &dyn SessionStore,
     tool: Option<&str>,
 ) -> Result<Vec<StoredEvent>, CliError> {
-    let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::default() };
+    let query = RecordQuery { last_turn: true, limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) };
     let newest = find(store, &query)?;
     let Some(last) = newest.last() else {
         return Err(CliError::failed("there is no record of any turn").hint("start one: `pintle run \"hello\"`"));
@@ -24,7 +24,7 @@ pub(super) fn events(
     let rows = sessions.sessions(&tenant()).map_err(|error| CliError::failed(error.to_string()))?;
     let parents = Parents::of(&rows);
     let whole = if parents.has_children(parents.top(&last.session_id)) {
-        let all = find(store, &RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() })?;
+        let all = find(store, &RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) })?;
         family(all, &parents, parents.top(&last.session_id)).unwrap_or(newest)
     } else {
         newest

@@ -162,6 +162,8 @@ fn a_door_lets_in_who_may_and_nobody_else() {
         let answer = ask(&passing, OPENAI, &headers, "hello");
         assert_eq!((answer.status, answer.text().contains(part)), (status, true), "{headers} {}", answer.text());
     }
+    let mistaken = ask(&passing, &format!("{OPENAI}?key={ours}"), "", "hello");
+    assert_eq!((mistaken.status, mistaken.text().contains("X-Pintle-Key")), (400, true), "{}", mistaken.text());
     let answer = ask(&passing, OPENAI, THEIRS, "call forbidden lookup");
     assert!(!answer.text().contains("forbidden"), "{}", answer.text());
     assert_eq!(vendor.came().pop().unwrap().header("authorization"), Some("Bearer sk-of-the-client"));
@@ -246,4 +248,62 @@ fn another_configuration_opens_and_closes_doors_and_keeps_what_it_knows() {
     people.server.signal(nix::sys::signal::Signal::SIGHUP);
     people.server.until("the new configuration is in force");
     assert_eq!(ask(&people, OPENAI, "", "hello").status, 401);
+}
+
+/// A stream of an answer in which a call waits for a person.
+fn held(people: &People, secret: &str) -> std::net::TcpStream {
+    let message = json!({"role": "user", "content": "call ask_me"});
+    let body = json!({"model": "m", "stream": true, "messages": [message]}).to_string();
+    let headers = format!("Content-Type: application/json\nX-Pintle-Key: {secret}\n");
+    sent(&people.server, &format!("POST {OPENAI}"), &headers, body.as_bytes())
+}
+
+#[test]
+fn an_answer_under_way_ends_before_the_server_does() {
+    let vendor = Vendor::open();
+    let mut people = served(&vendor, "key_env = 'DOOR_KEY'");
+    let (secret, _) = key(&people, "a-operator", &["operator.write"]);
+    let mut admin = people.admin_of(ACME);
+    let mut answer = held(&people, &secret);
+    let waits = admin.event("approvals.created", |approval| approval["tool"] == "ask_me");
+    people.server.signal(nix::sys::signal::Signal::SIGTERM);
+    admin.event("shutdown", |_| true);
+    for path in [OPENAI, ANTHROPIC, GEMINI] {
+        let late = ask(&people, path, &format!("X-Pintle-Key: {secret}\n"), "too late");
+        assert_eq!((late.status, late.text().contains("shutting down")), (503, true), "{path} {}", late.text());
+        assert_eq!((late.header("retry-after"), late.header("x-should-retry")), (Some("1"), Some("true")), "{path}");
+    }
+    // It has as long as turns have, which is longer than anything else that is waited for.
+    std::thread::sleep(Duration::from_secs(6));
+    admin.done("approvals.approve", json!({ "id": waits["id"] }));
+    let mut all = String::new();
+    answer.read_to_string(&mut all).unwrap();
+    assert!(all.contains("ask_me") && all.contains("[DONE]"), "{all}");
+    assert_eq!(people.server.ended().0, Some(0));
+}
+
+#[test]
+fn a_tenant_that_is_disabled_has_neither_a_door_nor_rules_for_machines() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'");
+    let (secret, _) = key(&people, "a-operator", &["operator.write"]);
+    let (guard, _) = key(&people, "a-operator", &["operator.guard"]);
+    let guarded = || get(&people.server, "/guard/v1/rules?nonce=n", &format!("Authorization: Bearer {guard}\n"));
+    assert_eq!(guarded().status, 200);
+    let mut admin = people.admin_of(ACME);
+    let mut answer = held(&people, &secret);
+    admin.event("approvals.created", |approval| approval["tool"] == "ask_me");
+    let came = vendor.came().len();
+    people.server.admin("system").done("tenants.update", json!({ "tenantId": ACME, "enabled": false }));
+    let mut all = Vec::new();
+    // What breaks off is no whole answer.
+    answer.read_to_end(&mut all).ok();
+    let all = String::from_utf8_lossy(&all);
+    assert!(!all.contains("ask_me") && !all.contains("[DONE]"), "{all}");
+    for path in [OPENAI, ANTHROPIC, GEMINI] {
+        let refused = ask(&people, path, &format!("X-Pintle-Key: {secret}\n"), "hello");
+        assert_eq!(refused.status, 403, "{path} {}", refused.text());
+    }
+    assert_eq!(guarded().status, 403);
+    assert_eq!(vendor.came().len(), came);
 }

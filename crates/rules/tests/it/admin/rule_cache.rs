@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use domain::fault::Fault;
+use domain::hook::HookState;
 use domain::id::{HookId, TenantId};
 use domain::json::json;
 use domain::rule::Rule;
@@ -397,4 +399,29 @@ async fn what_is_wrong_with_a_row_shuts_its_gate() {
         let shut = stage.gate(DEFAULT, "exec").await;
         assert!(shut.starts_with("block: ") && shut.contains(why), "{why}: {shut}");
     }
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_disabled_passes_no_gate_and_others_go_on() {
+    let stage = Stage::new();
+    let read = |disabled: Vec<TenantId>| {
+        let rules = StoredRules { disabled, ..stage.store.rules().unwrap() };
+        let agents: AgentNames = Arc::new(Vec::new);
+        let (live, parts) = (stage.engine.live().clone(), stage.parts.clone());
+        let (rule_cache, begun) = RuleCache::open_read(stage.store.clone(), live, parts, agents, Some(rules));
+        begun.unwrap();
+        rule_cache
+    };
+    let disabled = read(vec![TenantId::from(ACME)]);
+    let refused = stage.gate(ACME, "exec").await;
+    assert!(refused.starts_with("block: hook \"tenant\""), "{refused}");
+    assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
+    let rules = stage.engine.live().rules();
+    let hook =
+        rules.of(&TenantId::from(ACME)).iter().find(|it| it.hook.name.as_str() == "tenant").unwrap().hook.clone();
+    let HookState::Broken(Fault::Unavailable { cause }) = &hook.state else { panic!("{hook:?}") };
+    assert_eq!(cause.unredacted(), "the tenant is disabled");
+    drop(disabled);
+    let _enabled = read(Vec::new());
+    assert_eq!(stage.gate(ACME, "exec").await, "allow");
 }

@@ -7,6 +7,7 @@ use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
 use domain::rule::Rule;
 use domain::store::{
     Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, RuleChangeResult, StoreError, StoredRules, Tenant,
+    TenantScope,
 };
 use jiff::Timestamp;
 
@@ -106,9 +107,10 @@ impl RuleTables {
         self.rules.epoch += 1;
     }
 
-    pub(super) fn changes(&self, id: &HookId, limit: usize) -> Vec<LoggedChange> {
+    pub(super) fn changes(&self, of: &TenantScope, id: &HookId, limit: usize) -> Vec<LoggedChange> {
         let Some(id) = spelled(id) else { return Vec::new() };
-        self.log.iter().rev().filter(|line| line.hook_id == id).take(limit).cloned().collect()
+        let own = |line: &&LoggedChange| of.has(&line.tenant_id) || line.tenant_id == TenantId::sentinel();
+        self.log.iter().rev().filter(|line| line.hook_id == id).filter(own).take(limit).cloned().collect()
     }
 
     /// The newest changes of the hooks of `tenant` and of everybody's, or of all, after the line `after`.

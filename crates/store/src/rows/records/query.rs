@@ -18,7 +18,7 @@ const MAX_TURNS: usize = 1000;
 /// The events that `query` asks for, newest last.
 pub(crate) fn find(db: &dyn Db, query: &RecordQuery) -> Result<Vec<StoredEvent>, Failure> {
     let mut wanted = Wanted::default();
-    if let Some(tenant) = &query.tenant {
+    if let Some(tenant) = query.tenant.one() {
         wanted.is("t.tenant_id = ", tenant.as_str().into());
     }
     if let Some(turns) = turns_of(db, query)? {
@@ -146,7 +146,7 @@ fn turns_of(db: &dyn Db, query: &RecordQuery) -> Result<Option<Vec<i64>>, Failur
         });
     };
     if query.last_turn {
-        only(last_turn(db, query.tenant.as_ref())?);
+        only(last_turn(db, query.tenant.one())?);
     }
     if let Some(prefix) = &query.turn {
         only(turns_named(db, prefix)?);

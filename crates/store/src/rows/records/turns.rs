@@ -69,7 +69,7 @@ pub(crate) fn page(db: &dyn Db, query: &TurnQuery) -> Result<TurnPage, Failure> 
 /// The conditions that a row of `turns` answers by itself.
 fn window<'a>(dialect: Dialect, query: &'a TurnQuery) -> Wanted<'a> {
     let mut wanted = Wanted::default();
-    if let Some(tenant) = query.tenant.as_ref().map(TenantId::as_str) {
+    if let Some(tenant) = query.tenant.one().map(TenantId::as_str) {
         wanted.is("tenant_id = ", tenant.into());
         if dialect == Dialect::Postgres {
             // The index has no more of it.

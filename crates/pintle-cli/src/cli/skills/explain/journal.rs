@@ -4,7 +4,7 @@ use agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
 use domain::checkpoint::CheckpointKind;
 use domain::id::{SessionId, TurnId};
 use domain::session::JournalEntry;
-use domain::store::{RecordQuery, SessionKey, SessionRow, SessionStore, StoreError};
+use domain::store::{RecordQuery, SessionKey, SessionRow, SessionStore, StoreError, TenantScope};
 use domain::turn::Fact;
 use store::Store;
 
@@ -98,7 +98,7 @@ fn journal(store: &dyn SessionStore, row: &SessionRow) -> Result<Vec<JournalEntr
 
 /// Notes in the calls of the turn `turn` which hooks changed their requests, as far as that is in the record.
 pub(super) fn note_rewriters(store: &dyn Store, turn: &str, calls: &mut [ModelCall]) -> Result<(), CliError> {
-    let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::default() };
+    let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) };
     let events = store.find(&query).map_err(failed)?;
     let asked = events.iter().filter(|event| event.turn_id == turn && event.event == CheckpointKind::BeforeLlm.name());
     for event in asked {
