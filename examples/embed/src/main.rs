@@ -79,7 +79,7 @@ impl RecordStore for Lines {
         let mut found = Vec::new();
         for line in BufReader::new(file).lines() {
             let event: StoredEvent = serde_json::from_str(&line.map_err(unavailable)?).map_err(unavailable)?;
-            if query.tenant.as_ref().is_none_or(|tenant| tenant.as_str() == event.tenant_id) {
+            if query.tenant.one().is_none_or(|tenant| tenant.as_str() == event.tenant_id) {
                 found.push(event);
             }
         }

@@ -62,7 +62,7 @@ impl RecordStore for Kept {
 
     fn find(&self, query: &RecordQuery) -> Result<Vec<StoredEvent>, StoreError> {
         let records = self.records.lock().unwrap();
-        let ours = |event: &&StoredEvent| query.tenant.as_ref().is_none_or(|it| it.as_str() == event.tenant_id);
+        let ours = |event: &&StoredEvent| query.tenant.one().is_none_or(|it| it.as_str() == event.tenant_id);
         Ok(records.iter().filter(ours).take(query.limit).cloned().collect())
     }
 }
