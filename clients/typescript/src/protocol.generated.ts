@@ -91,7 +91,7 @@ export type ToolCallPart = {
   readonly extra_content?: unknown;
 };
 
-/** A message of a conversation; `media` are the files that came with it. */
+/** A message of a conversation; `media` are the files that came with it, `skill` is the one whose text it is, and `turn_id` the turn that it stands in, where that is known. */
 export type ShownMessage = {
   readonly role: MessageRole;
   readonly content: string;
@@ -136,7 +136,7 @@ export type CallPlace = {
   readonly server?: { readonly name: string; readonly runs: string; readonly digest: string };
 };
 
-/** A call that waits for a person, and what they said; `shell` comes with `approvals.get`. */
+/** A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes with `approvals.get`. */
 export type Approval = {
   readonly id: string;
   readonly agent_id: string;
@@ -161,6 +161,14 @@ export type Approval = {
   readonly subAgent: boolean;
   readonly approvers: Approvers;
   readonly shell?: ShellFacts;
+};
+
+/** Who may answer: users and roles, whoever sees it where none are named, and not the user who asked where somebody else has to. `you` says whether you may. */
+export type Approvers = {
+  readonly named: readonly string[] | null;
+  readonly otherThanAsker: boolean;
+  readonly asker: string | null;
+  readonly you: boolean;
 };
 
 /** What a shell text would do, as far as reading it tells. */
@@ -603,14 +611,7 @@ export type McpServerHealth = {
   readonly lastStderr: string | null;
 };
 
-/** A circuit breaker that is open; `tenants` counts those for whom a global one is, for owners. */
-export type Approvers = {
-  readonly named: readonly string[] | null;
-  readonly otherThanAsker: boolean;
-  readonly asker: string | null;
-  readonly you: boolean;
-};
-
+/** A circuit breaker that is open, or to which outcomes count: it opens once `counted` reaches `threshold` within the window. `tenants` counts those for whom a global one is open, for owners. */
 export type BreakerHealth = {
   readonly hookId: string;
   readonly name: string;
@@ -916,7 +917,7 @@ export type Methods = {
     readonly params: { readonly [member: string]: never };
     readonly payload: { readonly apiKeys: readonly ApiKey[] };
   };
-  /** Least role: admin. */
+  /** Least role: admin; `reason` says why, in the audit chain. */
   readonly "api_keys.revoke": {
     readonly params: { readonly id: string; readonly reason?: string };
     readonly payload: { readonly ok: true };
@@ -931,12 +932,12 @@ export type Methods = {
     readonly params: { readonly userId: string; readonly role: CallerRole };
     readonly payload: { readonly member: Member };
   };
-  /** Least role: admin. */
+  /** Least role: admin; `reason` says why, in the audit chain. */
   readonly "members.update": {
     readonly params: { readonly userId: string; readonly role?: CallerRole; readonly enabled?: boolean; readonly reason?: string };
     readonly payload: { readonly member: Member };
   };
-  /** Least role: admin; their keys and sessions go with them. */
+  /** Least role: admin; their keys and sessions go with them; `reason` says why, in the audit chain. */
   readonly "members.remove": {
     readonly params: { readonly userId: string; readonly reason?: string };
     readonly payload: { readonly ok: true };
@@ -951,7 +952,7 @@ export type Methods = {
     readonly params: { readonly slug: string; readonly name?: string };
     readonly payload: { readonly tenant: Tenant };
   };
-  /** Least role: owner; `tenantId` is an id or a slug. */
+  /** Least role: owner; `tenantId` is an id or a slug; `reason` says why, in the audit chain. */
   readonly "tenants.update": {
     readonly params: { readonly tenantId: string; readonly enabled: boolean; readonly reason?: string };
     readonly payload: { readonly tenant: Tenant };
@@ -981,7 +982,7 @@ export type Methods = {
     readonly params: { readonly id: string };
     readonly payload: { readonly retried: number };
   };
-  /** Least role: viewer; in running order; `configured` are the hooks of the configuration and the texts of skills, which run before and after the rules. */
+  /** Least role: viewer; in running order; `configured` are the hooks of the configuration and the texts of skills, which run before and after the rules; `notArmed` are those of all of them that are on and not proven to work. */
   readonly "hooks.list": {
     readonly params: { readonly event?: CheckpointName; readonly scope?: HookScope; readonly agentId?: string; readonly enabled?: boolean };
     readonly payload: { readonly hooks: readonly Hook[]; readonly configured: readonly ConfiguredHook[]; readonly notArmed: readonly GuardLine[] };
@@ -1001,12 +1002,12 @@ export type Methods = {
     readonly params: { readonly hooks: readonly HookInput[]; readonly overwrite?: boolean; readonly dryRun?: boolean };
     readonly payload: { readonly hooks: readonly ImportedHook[] };
   };
-  /** Least role: admin. */
+  /** Least role: admin; `reason` is for updates with `enabled: false`: it says why, as with `hooks.toggle`. */
   readonly "hooks.update": {
     readonly params: { readonly hookId: string; readonly updates: HookUpdates; readonly ifVersion?: number; readonly reason?: string };
     readonly payload: { readonly hookId: string; readonly version: number; readonly warnings?: readonly string[] };
   };
-  /** Least role: admin; `reason` says why, in the change log. */
+  /** Least role: admin; `reason` says why, in the change log; where there is none, the change log has none. */
   readonly "hooks.delete": {
     readonly params: { readonly hookId: string; readonly reason?: string };
     readonly payload: { readonly hookId: string };
@@ -1026,7 +1027,7 @@ export type Methods = {
     readonly params: { readonly config?: HookInput; readonly hookId?: string; readonly sampleEvent?: SampleEvent; readonly dryRun?: boolean };
     readonly payload: { readonly result: HookTestResult };
   };
-  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end. */
+  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; newest first; 50 unless `limit` says otherwise, 200 at most; `nextCursor` is empty at the end; with `executionId` only that one, if you see it. */
   readonly "hooks.history": {
     readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
@@ -1041,7 +1042,7 @@ export type Methods = {
     readonly params: { readonly event: CheckpointName; readonly agentId?: string; readonly toolName?: string; readonly toolInput?: { readonly [member: string]: unknown } };
     readonly payload: { readonly chain: readonly ChainLine[]; readonly configured: readonly ConfiguredChainLine[] };
   };
-  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; the change log of one hook or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
+  /** Least role: viewer; `tenantId` is for owners, who without it see every tenant; the change log of one hook, also of a deleted one, or of all, newest first; 50 unless `limit` says otherwise, 200 at most; of one hook there is one page. */
   readonly "hooks.changes": {
     readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly changes: readonly HookChange[]; readonly nextCursor: string };
