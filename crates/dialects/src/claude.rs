@@ -12,7 +12,7 @@ pub mod documents;
 pub mod event;
 pub mod tools;
 
-pub use answer::{CommandAnswer, CommandOutput, CommandStop, Decision};
+pub use answer::{CommandAnswer, CommandDecision, CommandOutput, CommandStop};
 pub use condition::PermissionRule;
 pub use config::{CommandEntry, RawClaudeGroup, RawClaudeHooks};
 pub use documents::{Documents, Surroundings};

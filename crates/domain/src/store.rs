@@ -20,6 +20,7 @@ mod hooks;
 mod identity;
 mod identity_change;
 mod nodes;
+mod record_query;
 mod row;
 mod session_key;
 mod session_listing;
@@ -43,6 +44,7 @@ pub use identity::{
 };
 pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
 pub use nodes::{Letter, LetterKind, NodeStore};
+pub use record_query::RecordQuery;
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 pub use session_key::SessionKey;
 pub use session_listing::{LeftTurn, SessionQuery};
@@ -107,52 +109,6 @@ pub trait IdleStore {
     /// # Errors
     /// Somebody else does. Nothing is written, and these are the records.
     fn write(self: Box<Self>, records: Vec<EventRecord>) -> Result<Result<(), StoreError>, Vec<EventRecord>>;
-}
-
-/// Which events are wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordQuery {
-    /// Whose events they are.
-    pub tenant: TenantScope,
-    /// One event by its id, or by the beginning of it.
-    pub event_id: Option<String>,
-    /// Events of the turns whose ids begin with this; if none does, of those that end with these digits.
-    pub turn: Option<String>,
-    /// Events about the call of a model with this id, in whichever turns there was one.
-    pub call: Option<String>,
-    /// Events of the newest turn of the session with this id that is not a test.
-    pub session: Option<String>,
-    /// Events about this tool, canonical or raw.
-    pub tool: Option<String>,
-    /// Events at which a hook of this name is registered.
-    pub hook: Option<String>,
-    /// Events of the newest turn that is not a test.
-    pub last_turn: bool,
-    /// Only events that refused something, or left it to a person.
-    pub refused: bool,
-    /// Only events that are not older than this.
-    pub since: Option<jiff::Timestamp>,
-    /// At most this many, the newest.
-    pub limit: usize,
-}
-
-impl RecordQuery {
-    /// Every event of `tenant`; how many of them, whoever asks says.
-    pub fn of(tenant: TenantScope) -> Self {
-        Self {
-            tenant,
-            event_id: None,
-            turn: None,
-            call: None,
-            session: None,
-            tool: None,
-            hook: None,
-            last_turn: false,
-            refused: false,
-            since: None,
-            limit: 0,
-        }
-    }
 }
 
 /// An event as it was kept. This is also its JSON in listings.

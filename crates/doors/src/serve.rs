@@ -88,6 +88,10 @@ async fn respond(State(door): State<Arc<ModelDoor>>, request: Request) -> Respon
 }
 
 async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    // Before anything is said of what there is.
+    if let Err((status, why)) = no_page(request.headers()) {
+        return refusal(Wire::Gemini, status, &why);
+    }
     // The libraries ask in two versions of the same wire: /v1beta/models/MODEL:VERB
     let path = request.uri().path().strip_prefix("/door/gemini").unwrap_or_default().to_owned();
     let action = path.rsplit('/').next().unwrap_or_default();

@@ -20,6 +20,7 @@ mod tenants;
 pub use keys::{FreshKey, KeyWish};
 pub use members::MemberChange;
 pub(crate) use sessions::FreshSession;
+pub use tenants::TenantChange;
 
 /// Longest name of a key, a user or a tenant, in characters: the width of its column.
 const MAX_NAME: usize = 255;

@@ -87,7 +87,7 @@ mod working;
 pub use bad_settings::BadSettings;
 pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
-pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange};
+pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange, TenantChange};
 pub use listening::Listening;
 pub use model_doors::vendor_settings;
 pub use settings::{Address, DEFAULT_ADDRESS, ForeignAgents, GatewaySettings, configured_origin, link_user};

@@ -26,6 +26,11 @@ const SLEEPING: &[(&str, &str, &str)] = &[
         "looks at another process until something is so; bounded",
     ),
     (
+        "crates/pintle-cli/tests/it/serve/model_door.rs",
+        "an_answer_under_way_ends_before_the_server_does",
+        "what it shows is that the server goes on waiting after a time",
+    ),
+    (
         "crates/pintle-cli/tests/it/serve/deploy.rs",
         "the_image_runs_without_root_on_a_file_system_that_is_only_read",
         "looks at another process until something is so; bounded",

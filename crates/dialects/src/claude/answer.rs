@@ -50,7 +50,7 @@ pub struct CommandOutput<'a> {
 
 /// What a command decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Decision {
+pub enum CommandDecision {
     /// Nothing stands against it.
     #[default]
     Allow,
@@ -66,7 +66,7 @@ pub enum Decision {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandAnswer {
     /// What it decided.
-    pub decision: Decision,
+    pub decision: CommandDecision,
     /// All arguments that it wants instead, in the words that it was told.
     pub updated_input: Option<Object>,
     /// The result that it wants instead.
@@ -184,7 +184,7 @@ impl CommandAnswer {
         Some(Self { warnings, ..Self::of(found) })
     }
 
-    fn of(decision: Decision) -> Self {
+    fn of(decision: CommandDecision) -> Self {
         Self { decision, ..Self::default() }
     }
 
@@ -194,14 +194,14 @@ impl CommandAnswer {
         let reason = if stderr.trim().is_empty() { said.unwrap_or_default() } else { stderr.trim().to_owned() };
         let stops = document.is_some_and(ends_turn);
         let reason = if reason.is_empty() { "it ended with exit code 2".to_owned() } else { reason };
-        let decision = if stops { Decision::Stop(reason) } else { Decision::Deny(reason) };
+        let decision = if stops { CommandDecision::Stop(reason) } else { CommandDecision::Deny(reason) };
         Self { message: document.and_then(message), ..Self::of(decision) }
     }
 
     /// Plain text means nothing where it is not a text for the model; but a word of refusal is one.
     fn plain(event: ClaudeEvent, text: &str) -> Self {
         if is_refusal(text.trim_matches(['"', '.', '!'])) {
-            return Self::of(Decision::Deny(text.to_owned()));
+            return Self::of(CommandDecision::Deny(text.to_owned()));
         }
         Self { context: event.takes_plain_text().then(|| cut(text)), ..Self::default() }
     }
@@ -231,7 +231,7 @@ impl CommandAnswer {
             | asks(specific.get("permissionDecision"), &["allow"], "permissionDecision")?;
         let mut answer = Self { message: message(document), ..Self::default() };
         if asks {
-            answer.decision = Decision::Ask(reason(document).unwrap_or_default());
+            answer.decision = CommandDecision::Ask(reason(document).unwrap_or_default());
         }
         answer.take_changes(event, specific)?;
         Ok(answer)
@@ -303,7 +303,7 @@ fn misplaced(document: &Object) -> Result<(), Fault> {
 }
 
 /// The refusal that a document is, in whatever spelling.
-fn refusal(document: &Object) -> Option<Decision> {
+fn refusal(document: &Object) -> Option<CommandDecision> {
     let specific = document.get(OF_EVENT).and_then(Value::as_object);
     let stops = ends_turn(document);
     let refuses = std::iter::once(document).chain(specific).any(refuses);
@@ -312,7 +312,7 @@ fn refusal(document: &Object) -> Option<Decision> {
     }
     let said = if refuses { reason(document) } else { text_at(document, "stopReason").or_else(|| reason(document)) };
     let said = said.unwrap_or_else(|| "it gave no reason".to_owned());
-    Some(if stops { Decision::Stop(said) } else { Decision::Deny(said) })
+    Some(if stops { CommandDecision::Stop(said) } else { CommandDecision::Deny(said) })
 }
 
 /// Whether the members of one object refuse.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pintle_dialects::claude::{ClaudeEvent, CommandAnswer, CommandOutput, CommandStop, Decision};
 use domain::fault::{Fault, FaultKind};
+use pintle_dialects::claude::{ClaudeEvent, CommandAnswer, CommandDecision, CommandOutput, CommandStop};
 use proptest::prelude::*;
 
 use CommandStop::{Exit, Signal, TimedOut};
@@ -20,10 +20,10 @@ fn read(event: ClaudeEvent, stop: CommandStop, stdout: &str, stderr: &str) -> Re
 fn word(read: &Result<CommandAnswer, Fault>) -> String {
     match read {
         Ok(answer) => match &answer.decision {
-            Decision::Allow => "allow".to_owned(),
-            Decision::Ask(why) => format!("ask: {why}"),
-            Decision::Deny(why) => format!("deny: {why}"),
-            Decision::Stop(why) => format!("stop: {why}"),
+            CommandDecision::Allow => "allow".to_owned(),
+            CommandDecision::Ask(why) => format!("ask: {why}"),
+            CommandDecision::Deny(why) => format!("deny: {why}"),
+            CommandDecision::Stop(why) => format!("stop: {why}"),
         },
         Err(fault) => fault.kind().word().to_owned(),
     }
@@ -160,7 +160,7 @@ fn a_refusal_among_other_text_is_found_where_faults_let_pass() {
         [format!("checking\n{DENY}"), format!("{DENY}\ndone"), format!("note: {DENY}"), DENY.replace(',', ",\n")]
     {
         let found = CommandAnswer::refusal_within(text.as_bytes()).unwrap();
-        assert_eq!(found.decision, Decision::Deny("no".into()), "{text}");
+        assert_eq!(found.decision, CommandDecision::Deny("no".into()), "{text}");
     }
     assert_eq!(CommandAnswer::refusal_within(format!("x\n{ALLOW}").as_bytes()), None);
 }

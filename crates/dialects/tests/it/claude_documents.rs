@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pintle_dialects::claude::documents::{of_notice, of_subject};
-use pintle_dialects::claude::{ClaudeEvent, Documents, Surroundings};
 use domain::checkpoint::{AfterTool, Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
 use domain::id::{EventId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json, same_value};
 use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
+use pintle_dialects::claude::documents::{of_notice, of_subject};
+use pintle_dialects::claude::{ClaudeEvent, Documents, Surroundings};
 
 /// Members of recorded payloads that say nothing here: how hard the model thinks, and the server of a tool.
 const NOT_GIVEN: [&str; 2] = ["effort", "mcp_server"];

@@ -12,6 +12,15 @@ use crate::error::{ApiError, ErrorCode};
 /// Longest slug, in characters: it stands in addresses.
 const MAX_SLUG: usize = 63;
 
+/// What becomes of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantChange {
+    /// Whether it is let in.
+    pub enabled: bool,
+    /// Why, for the record; empty where nobody says it.
+    pub reason: String,
+}
+
 impl IdentityAdmin {
     /// All tenants in which somebody can be, and whether each is let in.
     ///
@@ -74,9 +83,10 @@ impl IdentityAdmin {
         &self,
         by: &Caller,
         named: &str,
-        (enabled, reason): (bool, &str),
+        change: &TenantChange,
         now: Timestamp,
     ) -> Result<Tenant, ApiError> {
+        let TenantChange { enabled, ref reason } = *change;
         let tenant = self.tenant(named)?;
         if !enabled && tenant.id == TenantId::default_tenant() {
             return Err(ApiError::precondition(

@@ -10,7 +10,7 @@ use rules::admin::CallerRole;
 
 use crate::Shared;
 use crate::error::ApiError;
-use crate::identity_admin::{FreshKey, KeyWish, MemberChange};
+use crate::identity_admin::{FreshKey, KeyWish, MemberChange, TenantChange};
 use crate::params::{Params, wrong};
 use crate::principal::{Credential, Principal};
 use crate::shown::{shown_key, shown_member};
@@ -95,8 +95,8 @@ impl Shared {
         let params = Params::of(params, &["tenantId", "enabled", "reason"])?;
         let (named, by) = (params.needed("tenantId")?.to_owned(), who.caller());
         let enabled = params.flag("enabled")?.ok_or_else(|| ApiError::invalid("enabled is required"))?;
-        let why = reason(&params)?;
-        let set = move |shared: &Self| shared.guests.admin.set_tenant(&by, &named, (enabled, &why), Timestamp::now());
+        let change = TenantChange { enabled, reason: reason(&params)? };
+        let set = move |shared: &Self| shared.guests.admin.set_tenant(&by, &named, &change, Timestamp::now());
         Ok(json!({ "tenant": shown_tenant(&self.taken_away(set).await?, enabled) }))
     }
 

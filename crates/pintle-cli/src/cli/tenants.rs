@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::json::json;
 use domain::rule::Edition;
+use gateway::TenantChange;
 
 use super::identity::{Identities, open, print_json, refused};
 use super::{Global, terminal};
@@ -76,12 +77,14 @@ pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliErr
             terminal::say(&format!("{}\n", tenant.id))?;
         }
         TenantsCommand::Disable(args) => {
-            at.admin.set_tenant(&at.by, &args.which.tenant, (false, &args.reason), at.now).map_err(refused)?;
+            let change = TenantChange { enabled: false, reason: args.reason.clone() };
+            at.admin.set_tenant(&at.by, &args.which.tenant, &change, at.now).map_err(refused)?;
             let what = "disabled; its connections and turns end, and its gates refuse everything";
             terminal::note(&format!("{}: {what}", clean(&args.which.tenant)));
         }
         TenantsCommand::Enable(args) => {
-            at.admin.set_tenant(&at.by, &args.tenant, (true, ""), at.now).map_err(refused)?;
+            let change = TenantChange { enabled: true, reason: String::new() };
+            at.admin.set_tenant(&at.by, &args.tenant, &change, at.now).map_err(refused)?;
             terminal::note(&format!("{}: enabled", clean(&args.tenant)));
         }
     }

@@ -88,8 +88,7 @@ fn a_command_refuses_asks_changes_and_says_more() {
     for said in [
         "claude.PreToolUse.1",
         "claude.PreToolUse.2",
-        "condition said no",
-        "Bash(git *)",
+        "its condition `Bash(git *)` does not hold",
         "claude.PostToolUse.1",
         "not by force",
     ] {
@@ -103,7 +102,7 @@ fn a_question_of_a_command_waits_for_a_person() {
     let model = Model::giving(vec![runs("c1", "touch ran"), says("Done.")]);
     let env = model.env(&agent(&hook("PreToolUse", "Bash", asks, "")), "");
     let seen = turn(&env, "go");
-    assert_eq!(seen.code, Some(3), "{seen}");
+    assert_eq!(seen.code, Some(75), "{seen}");
     let waiting = env.pintle(&["approvals", "list"]);
     assert!(waiting.out.contains("is it time?") && !env.path("here/ran").exists(), "{waiting}");
 }
@@ -116,7 +115,7 @@ fn every_fault_refuses_and_is_named() {
         ("echo broken >&2; exit 3", "", "broken"),
         ("no-such-guard", "", "exited with status 127"),
         ("kill -9 $$", "", "was killed by signal 9"),
-        ("sleep 60", ", timeout = 1", "timed out after 1000 ms"),
+        ("sleep 60", ", timeout = 1", "timed out after"),
         ("echo '{'", "", "sent an unreadable reply"),
         (&format!("echo checking; echo '{deny}'"), "", "sent an unreadable reply"),
         (r#"echo '{"decision":"perhaps"}'"#, "", "which nobody knows"),
@@ -189,16 +188,17 @@ fn what_a_folder_brings_counts_once_it_is_accepted_as_it_was() {
     let env = model.env("tools = ['exec']\n", "");
     env.write("here/guard.sh", "echo not here >&2; exit 2\n");
     env.found_config(&hook("PreToolUse", "Bash", "sh \"$CLAUDE_PROJECT_DIR/guard.sh\"", ""));
-    assert_eq!(whole_turn(&env, "go"), "1\n");
+    let turn = || env.pintle(&["run", "--quiet", "go"]).out;
+    assert_eq!(turn(), "1\n");
     assert!(env.path("here/one").exists());
     let untrusted = env.pintle(&["hooks", "list"]);
     assert!(untrusted.out.contains("claude.PreToolUse.1") && untrusted.out.contains("untrusted"), "{untrusted}");
     assert_eq!(env.on_terminal("y\n", &["trust"]).code, Some(0));
-    assert_eq!(whole_turn(&env, "go"), "2\n");
+    assert_eq!(turn(), "2\n");
     assert!(!env.path("here/two").exists());
     // The script is another one by now.
     env.write("here/guard.sh", "exit 0\n");
-    assert_eq!(whole_turn(&env, "go"), "3\n");
+    assert_eq!(turn(), "3\n");
     assert!(!env.path("here/three").exists(), "{}", env.pintle(&["why", "--last", "-v"]));
 }
 

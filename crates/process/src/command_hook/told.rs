@@ -1,7 +1,7 @@
 //! What the runs of one command come to, and the verdict that this is.
 
 use dialects::claude::tools::ToldCall;
-use dialects::claude::{CommandAnswer, Decision};
+use dialects::claude::{CommandAnswer, CommandDecision};
 use domain::checkpoint::{ApproveTool, Reply, Subject};
 use domain::json::Object;
 use domain::tool::{ToolCall, ToolOutput};
@@ -10,7 +10,7 @@ use domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
 /// What a command said of one event, all its runs together.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    decision: Decision,
+    decision: CommandDecision,
     input: Option<Object>,
     output: Option<String>,
     contexts: Vec<String>,
@@ -27,12 +27,12 @@ impl Told {
 
     /// Whether nothing that is still to be heard could change what was decided.
     pub(super) fn is_decided(&self) -> bool {
-        matches!(self.decision, Decision::Deny(_) | Decision::Stop(_))
+        matches!(self.decision, CommandDecision::Deny(_) | CommandDecision::Stop(_))
     }
 
     /// Whether nothing stands against it so far.
     pub(super) fn lets_pass(&self) -> bool {
-        self.decision == Decision::Allow
+        self.decision == CommandDecision::Allow
     }
 
     /// Takes one answer, which is about a part of a call where it is about one.
@@ -46,10 +46,9 @@ impl Told {
             self.warnings.push("its changed result was dropped: it saw a part of the call".to_owned());
         }
         let is_stricter = match (&self.decision, &decision) {
-            (Decision::Deny(_) | Decision::Stop(_), _) | (Decision::Ask(_), Decision::Allow | Decision::Ask(_)) => {
-                false
-            }
-            (Decision::Allow | Decision::Ask(_), _) => true,
+            (CommandDecision::Deny(_) | CommandDecision::Stop(_), _)
+            | (CommandDecision::Ask(_), CommandDecision::Allow | CommandDecision::Ask(_)) => false,
+            (CommandDecision::Allow | CommandDecision::Ask(_), _) => true,
         };
         if is_stricter {
             self.decision = decision;
@@ -59,7 +58,9 @@ impl Told {
             Ok(arguments) if arguments == call.arguments => {}
             Ok(arguments) => self.input = Some(arguments),
             // What it wanted changed must not run as it is.
-            Err(why) if !self.is_decided() => self.decision = Decision::Deny(format!("a hook wants it changed: {why}")),
+            Err(why) if !self.is_decided() => {
+                self.decision = CommandDecision::Deny(format!("a hook wants it changed: {why}"))
+            }
             Err(_) => {}
         }
     }
@@ -73,9 +74,9 @@ impl Told {
 pub(super) fn reply(subject: Subject<'_>, told: Told) -> Reply {
     let context = told.context();
     let refused = match &told.decision {
-        Decision::Allow => None,
-        Decision::Ask(why) => Some(format!("it wants a person to say, and nobody can be asked here: {why}")),
-        Decision::Deny(why) | Decision::Stop(why) => Some(why.clone()),
+        CommandDecision::Allow => None,
+        CommandDecision::Ask(why) => Some(format!("it wants a person to say, and nobody can be asked here: {why}")),
+        CommandDecision::Deny(why) | CommandDecision::Stop(why) => Some(why.clone()),
     };
     match subject {
         Subject::UserPromptSubmit(_) => Reply::UserPromptSubmit(ParsedVerdict {
@@ -85,10 +86,10 @@ pub(super) fn reply(subject: Subject<'_>, told: Told) -> Reply {
         }),
         Subject::PreToolUse(_) => {
             let verdict = match (told.decision, &told.input) {
-                (Decision::Allow, None) => Verdict::Continue,
-                (Decision::Allow, Some(input)) => Verdict::Modify(input.clone()),
-                (Decision::Ask(why), _) => Verdict::Ask(Reason::new(&why)),
-                (Decision::Deny(why) | Decision::Stop(why), _) => Verdict::Deny(Reason::new(&why)),
+                (CommandDecision::Allow, None) => Verdict::Continue,
+                (CommandDecision::Allow, Some(input)) => Verdict::Modify(input.clone()),
+                (CommandDecision::Ask(why), _) => Verdict::Ask(Reason::new(&why)),
+                (CommandDecision::Deny(why) | CommandDecision::Stop(why), _) => Verdict::Deny(Reason::new(&why)),
             };
             let rewrite = told.input.filter(|_| matches!(verdict, Verdict::Ask(_))).map(Box::new);
             Reply::PreToolUse(ParsedVerdict { verdict, warnings: told.warnings, rewrite, context })
@@ -100,13 +101,15 @@ pub(super) fn reply(subject: Subject<'_>, told: Told) -> Reply {
         }),
         Subject::AfterTool(at) => {
             let verdict = match &told.decision {
-                Decision::Stop(why) => {
+                CommandDecision::Stop(why) => {
                     Verdict::Abort(Abort { abort_scope: AbortScope::Turn, reason: Reason::new(why) })
                 }
-                Decision::Allow | Decision::Ask(_) | Decision::Deny(_) => match told.result(&at.result, refused) {
-                    Some(result) => Verdict::Modify(result),
-                    None => Verdict::Continue,
-                },
+                CommandDecision::Allow | CommandDecision::Ask(_) | CommandDecision::Deny(_) => {
+                    match told.result(&at.result, refused) {
+                        Some(result) => Verdict::Modify(result),
+                        None => Verdict::Continue,
+                    }
+                }
             };
             Reply::AfterTool(ParsedVerdict { warnings: told.warnings, ..verdict.into() })
         }

@@ -109,7 +109,7 @@ pub(super) fn installed(
     }))
 }
 
-/// Whether `entry` stands at `event` of `host`: what was taken over from there is run by nobody else.
+/// Whether `host` tells us of `event`: nobody else runs what is adopted there.
 fn is_heard(host: &GuardHost, entry: &ClientEntry<'_>, event: &str) -> bool {
     entry.rows(host).any(|row| row.name == event)
 }

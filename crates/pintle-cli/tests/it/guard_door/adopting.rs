@@ -214,8 +214,8 @@ fn times_of_qwen_are_milliseconds() {
     let file = env.write("home/.qwen/settings.json", text);
     let seen = pintle(&env, &["guard", "install", "--host", "qwen", "--adopt", "--yes"]);
     assert_eq!(seen.code, Some(0), "{seen}");
-    let show = pintle(&env, &["hooks", "show", "claude.PreToolUse.1"]);
-    assert!(show.out.contains("3000 ms"), "{show}");
+    let show: Value = serde_json::from_str(&env.raw(&["hooks", "show", "claude.PreToolUse.1", "--json"])).unwrap();
+    assert!(show.to_string().contains(r#""timeout_ms":3000"#), "{show}");
     assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "qwen", "--yes"]).code, Some(0));
     assert_eq!(fs::read_to_string(file).unwrap(), text);
 }

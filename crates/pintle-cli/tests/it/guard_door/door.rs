@@ -18,7 +18,7 @@ pub(super) const LONG: u64 = 60_000;
 pub(super) const AGENT: &str = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)";
 
 /// How long something is waited for that comes soon.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A daemon, ended when it is dropped.
 pub(crate) struct Door {

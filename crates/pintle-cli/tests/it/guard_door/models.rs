@@ -417,29 +417,35 @@ fn what_has_no_business_at_the_door_is_turned_away() {
 
 #[test]
 fn there_is_room_for_so_many_bodies() {
+    const LARGEST: usize = 64 << 20;
     let guarded = guarded("");
-    let announced = || {
+    let begun = |bytes: usize| {
         let mut stream = TcpStream::connect(&guarded.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
-        let head = format!("{OPENAI} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n\r\n", guarded.address, 64 << 20);
+        let head = format!("{OPENAI} HTTP/1.1\r\nHost: {}\r\nContent-Length: {LARGEST}\r\n\r\n", guarded.address);
         stream.write_all(head.as_bytes()).unwrap();
+        // Whoever is refused meanwhile is not read any more.
+        stream.write_all(&vec![b' '; bytes]).ok();
         stream
     };
-    // Bodies that never come hold as much as they say, and are answered nothing; one too many is.
-    let mut all: Vec<TcpStream> = (0..8).map(|_| announced()).collect();
-    let answer = wait_for(|| {
-        all.iter_mut().find_map(|stream| {
-            let mut answer = [0; 512];
-            let length = stream.read(&mut answer).ok()?;
-            Some(String::from_utf8_lossy(&answer[..length]).to_lowercase())
-        })
-    });
-    assert!(answer.starts_with("http/1.1 503") && answer.contains("retry-after: 1"), "{answer}");
-    assert!(!answer.contains("x-should-retry"), "{answer}");
-    // Small ones have room, and what is given up is free again.
+    // What was announced takes nothing before it comes.
+    let announced: Vec<TcpStream> = (0..20).map(|_| begun(0)).collect();
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).to_string();
     assert_eq!(guarded.send(OPENAI, "", &body).0, 200);
-    drop(all);
+    // What came does, and one too many is answered.
+    let all: Vec<TcpStream> = (0..7).map(|_| begun(LARGEST - 1)).collect();
+    let mut more = (begun(LARGEST - (2 << 20)), begun(6 << 20));
+    let mut answer = [0; 512];
+    let length = wait_for(|| {
+        [&mut more.0, &mut more.1].into_iter().find_map(|stream| {
+            stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+            stream.read(&mut answer).ok().filter(|length| *length > 0)
+        })
+    });
+    let answer = String::from_utf8_lossy(&answer[..length]).to_lowercase();
+    assert!(answer.starts_with("http/1.1 503") && answer.contains("retry-after: 1"), "{answer}");
+    assert!(!answer.contains("x-should-retry"), "{answer}");
+    // What is given up is free again.
+    drop((announced, all, more));
     let long =
         format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{}\"}}]}}", "x".repeat(1 << 20));
     wait_for(|| (guarded.send(OPENAI, "", &long).0 == 200).then_some(()));
