@@ -58,7 +58,7 @@ impl SpendingBudget {
             Some(begins) => model.starts_with(begins),
             None => *name == model,
         };
-        let best = self.prices.keys().filter(fits).max_by_key(|name| (name.len(), !name.ends_with('*')))?;
+        let best = self.prices.keys().filter(fits).max_by_key(|name| (!name.ends_with('*'), name.len()))?;
         self.prices.get(best).copied()
     }
 

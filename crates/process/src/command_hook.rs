@@ -11,7 +11,7 @@ use bytes::Bytes;
 use dialects::claude::condition::RuleInput;
 use dialects::claude::documents::{of_notice, of_subject};
 use dialects::claude::{
-    ClaudeEvent, CommandAnswer, CommandEntry, CommandOutput, CommandStop, Decision, Documents, Surroundings,
+    ClaudeEvent, CommandAnswer, CommandDecision, CommandEntry, CommandOutput, CommandStop, Documents, Surroundings,
 };
 use domain::account::{Account, HandlerAnswer};
 use domain::checkpoint::{Notice, Subject};
@@ -181,7 +181,7 @@ impl CommandHook {
             Ok(documents) => documents,
             // Whoever made the call made it so: what the entry says of faults counts for nothing.
             Err(why) => {
-                let decision = Decision::Deny(format!("no hook can be told of it: {why}"));
+                let decision = CommandDecision::Deny(format!("no hook can be told of it: {why}"));
                 let mut told = Told::of(1);
                 told.take(CommandAnswer { decision, ..CommandAnswer::default() }, None);
                 return Ok(reply(call.subject, told));

@@ -41,7 +41,7 @@ fn one(event: ClaudeEvent, subject: Subject<'_>) -> Value {
     match of_subject((event, None), subject, Surroundings { who: &identity, cwd: Path::new("/w") }).unwrap() {
         Documents::One(document) => document,
         Documents::OfCall(mut parts) if parts.len() == 1 => parts.remove(0).0,
-        other => panic!("{other:?}"),
+        other @ (Documents::None | Documents::OfCall(_)) => panic!("{other:?}"),
     }
 }
 
@@ -65,7 +65,7 @@ fn calls_look_as_they_were_recorded() {
         ("PreToolUse.Write.json", "write_file"),
         ("PreToolUse.Read.json", "read_file"),
         ("PreToolUse.Agent.json", "delegate"),
-        ("PreToolUse.mcp__rig__touch.json", "mcp_rig_touch"),
+        ("PreToolUse.mcp__box__touch.json", "mcp_box_touch"),
     ] {
         let payload = recorded(file);
         let gate = PreToolUse { call: call(tool, &payload) };
@@ -74,7 +74,7 @@ fn calls_look_as_they_were_recorded() {
     for (file, tool) in [
         ("PostToolUse.Bash.json", "exec"),
         ("PostToolUse.Write.json", "write_file"),
-        ("PostToolUse.mcp__rig__touch.json", "mcp_rig_touch"),
+        ("PostToolUse.mcp__box__touch.json", "mcp_box_touch"),
     ] {
         let payload = recorded(file);
         let done =
