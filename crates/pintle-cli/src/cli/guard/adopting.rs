@@ -114,7 +114,7 @@ fn is_heard(host: &GuardHost, entry: &ClientEntry<'_>, event: &str) -> bool {
     entry.rows(host).any(|row| row.name == event)
 }
 
-/// Whether `text` is what the settings were before anything was taken over: an installation was cut short, and what it
+/// Whether `text` is what the settings were before any hook was adopted: an installation was cut short, and what it
 /// took over stands there still.
 fn is_as_before(known: Option<&KeptFile>, text: Option<&String>) -> bool {
     known.is_some_and(|known| known.before.as_ref() == text)
