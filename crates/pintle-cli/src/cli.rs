@@ -168,7 +168,7 @@ impl Command {
     /// How it uses the log: some tell of everything that hooks do wrong by themselves.
     fn logs(&self) -> terminal::LogUse {
         let tells = matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)));
-        match (tells, matches!(self, Self::Serve(_))) {
+        match (tells, matches!(self, Self::Serve(_) | Self::Guard(guard::GuardCommand::Serve(_)))) {
             (true, _) => terminal::LogUse::Quiet,
             (false, true) => terminal::LogUse::Service,
             (false, false) => terminal::LogUse::Usual,

@@ -7,6 +7,8 @@ use crate::error::CliError;
 
 mod adopting;
 mod changes;
+mod classes;
+mod config_here;
 mod doctor;
 mod files;
 mod install;

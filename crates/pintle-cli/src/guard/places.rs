@@ -109,6 +109,17 @@ impl GuardPlaces {
         self.folder.join("pid")
     }
 
+    /// The process of the daemon that runs, as far as it said so.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        fs::read_to_string(self.pid_file()).ok()?.trim().parse().ok()
+    }
+
+    /// Whether a daemon holds the lock of this home.
+    pub(crate) fn is_guarded(&self) -> bool {
+        let Ok(lock) = File::options().write(true).open(self.lock_file()) else { return false };
+        Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err()
+    }
+
     /// Makes the folders, for this user alone.
     ///
     /// # Errors
