@@ -86,3 +86,12 @@ fn several_agents_are_named_with_commas_or_all_at_once() {
         assert!(seen.code == Some(0) && seen.out.lines().count() == 2, "{seen}");
     }
 }
+
+#[test]
+fn a_command_of_hooks_is_found_behind_hook() {
+    let env = TestEnv::new();
+    let seen = env.pintle(&["hook", "list"]);
+    assert!(seen.code == Some(2) && seen.err.contains("did you mean `pintle hooks list`?"), "{seen}");
+    let seen = env.pintle(&["hook", "nonsense"]);
+    assert!(seen.code == Some(2) && !seen.err.contains("did you mean"), "{seen}");
+}
