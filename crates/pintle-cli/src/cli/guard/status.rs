@@ -1,7 +1,7 @@
 //! `pintle guard status`: which coding agents are under guard, how far, and when they were last heard.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
@@ -155,12 +155,18 @@ impl Daemon<'_> {
         self.places.pid().filter(|_| self.runs)
     }
 
+    /// Where daemons that hooks started wrote what they had to say, where one did.
+    fn log(&self) -> Option<PathBuf> {
+        Some(self.places.log_file()).filter(|file| file.exists())
+    }
+
     fn json(&self) -> Value {
         let Self { places, runs, here } = self;
         json!({
             "runs": runs,
             "pid": self.pid(),
             "socket": places.socket,
+            "log": self.log(),
             "unloadable": here.unloadable(),
             "mistakes": here.mistakes(),
             "open": OPEN_TO_ACCOUNT,
@@ -176,6 +182,9 @@ impl Daemon<'_> {
         };
         let socket = clean(&self.places.socket.display().to_string());
         let mut text = format!("daemon  {state}\n  {DIM}{socket}{DIM:#}\n");
+        if let Some(log) = self.log() {
+            text += &format!("  log        {}\n", clean(&log.display().to_string()));
+        }
         if let Some(why) = self.here.unloadable() {
             // Those that run go on with what they have.
             let unless = if self.runs { KEPT } else { "" };
