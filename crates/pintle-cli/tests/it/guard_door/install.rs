@@ -39,7 +39,7 @@ fn an_installed_hook_starts_the_daemon_and_is_gone_without_a_trace() {
     assert!(seen.out.contains("claude  changes ") && seen.out.lines().count() == 2, "one line for a file: {seen}");
     assert!(seen.err.contains("guard install --host claude --system"), "{seen}");
     let again = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
-    assert!(again.out.contains("nothing to change") && again.err.is_empty(), "{again}");
+    assert!(again.out.contains("nothing to change") && !again.err.contains("--system"), "{again}");
 
     // As Claude Code does it.
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&settings).unwrap()).unwrap();
