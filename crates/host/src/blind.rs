@@ -35,8 +35,7 @@ impl BlindMatcher {
             return None;
         }
         let nearest = meant(pattern);
-        let brought = || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook));
-        (nearest.is_some() || !brought()).then(|| Self { pattern: pattern.to_owned(), nearest })
+        (nearest.is_some() || !is_brought(config)).then(|| Self { pattern: pattern.to_owned(), nearest })
     }
 
     /// Of a hook of the configuration. The globs of `agents.NAME.ask` are looked at one by one, where they stand.
@@ -73,8 +72,7 @@ impl BlindMatcher {
             return None;
         }
         let nearest = meant(pattern);
-        let brought = || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook));
-        (nearest.is_some() || !brought()).then(|| Self { pattern: pattern.to_owned(), nearest })
+        (nearest.is_some() || !is_brought(config)).then(|| Self { pattern: pattern.to_owned(), nearest })
     }
 
     /// What a person is told who stores a rule with it.
@@ -164,6 +162,13 @@ fn blind_asks<'a>(config: &'a Config, agent: &'a AgentConfig) -> impl Iterator<I
         Some(blind.diagnostic(glob.place.clone()?, &glob.path, true))
     };
     agent.ask.iter().filter_map(blind)
+}
+
+/// Whether somebody may bring tools that nobody knows before: hooks, and agents of others that come through a model door or
+/// are under guard.
+fn is_brought(config: &Config) -> bool {
+    let others = !config.model_doors.is_empty() || !config.guard_hosts.is_empty() || !config.guard_require.is_empty();
+    others || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook))
 }
 
 /// Whether `hook` was to guard tools.

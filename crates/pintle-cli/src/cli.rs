@@ -1,9 +1,10 @@
 //! The command line: what can be typed, and which file does it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::error::CliError;
 use crate::operator;
@@ -168,7 +169,7 @@ impl Command {
     /// How it uses the log: some tell of everything that hooks do wrong by themselves.
     fn logs(&self) -> terminal::LogUse {
         let tells = matches!(self, Self::Doctor(_) | Self::Skills(_) | Self::Hooks(hooks::HooksCommand::Test(_)));
-        match (tells, matches!(self, Self::Serve(_))) {
+        match (tells, matches!(self, Self::Serve(_) | Self::Guard(guard::GuardCommand::Serve(_)))) {
             (true, _) => terminal::LogUse::Quiet,
             (false, true) => terminal::LogUse::Service,
             (false, false) => terminal::LogUse::Usual,
@@ -183,7 +184,13 @@ pub fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return terminal::usage(&error),
+        Err(error) => {
+            let code = terminal::usage(&error);
+            if let Some(word) = meant_hooks(std::env::args_os()).filter(|_| error.use_stderr()) {
+                terminal::note(&format!("did you mean `pintle hooks {word}`?"));
+            }
+            return code;
+        }
     };
     command_line::keep(&cli.global);
     operator::keep_home(cli.global.home.as_deref());
@@ -198,6 +205,14 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.code)
         }
     }
+}
+
+/// The word behind `hook` that is a command of `hooks`.
+fn meant_hooks(words: impl Iterator<Item = OsString>) -> Option<String> {
+    let word = words.skip_while(|word| word != "hook").nth(1)?.into_string().ok()?;
+    let command = Cli::command();
+    command.find_subcommand("hooks")?.find_subcommand(&word)?;
+    Some(word)
 }
 
 fn dispatch(cli: Cli) -> Result<u8, CliError> {

@@ -5,12 +5,13 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::{Flock, FlockArg, OFlag};
 
 use crate::key;
 
@@ -19,6 +20,9 @@ pub const START_FILE: &str = "start";
 
 /// The name of the file whose age says when a hook last started a daemon.
 const MARK_FILE: &str = "started";
+
+/// The name of the file in which a daemon that a hook started writes what it has to say, beside the key file.
+pub const LOG_FILE: &str = "log";
 
 /// How long after a start nobody starts another one: a daemon that ends at once must not be started for every call.
 const EVERY: Duration = Duration::from_secs(2);
@@ -109,9 +113,16 @@ pub(crate) fn start(daemon: &FoundDaemon) -> io::Result<()> {
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(log(folder).map_or_else(|_| Stdio::null(), Stdio::from))
         .spawn()
         .map(drop)
+}
+
+/// Where the daemon writes what it has to say: for its user alone, behind what is there. The daemon keeps it small.
+fn log(folder: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).append(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    options.open(folder.join(LOG_FILE))
 }
 
 /// Whether nobody listens at all. Somebody else who does is another matter.

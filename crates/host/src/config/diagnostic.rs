@@ -59,6 +59,25 @@ impl Diagnostic {
     }
 }
 
+/// The section of the agents under guard.
+pub const GUARD: &str = "guard";
+
+/// What stands below it, and says nothing at the top of a file.
+const BELOW_GUARD: [&str; 3] = ["hosts", "require", "rules_from"];
+
+impl Diagnostic {
+    /// Whether it is about agents under guard: what is said of them, or what was probably to be.
+    pub fn is_about_guard(&self) -> bool {
+        self.path.split('.').next() == Some(GUARD) || self.is_meant_for_guard()
+    }
+
+    /// Whether it is about a key at the top of a file that is none there and was probably meant for agents under guard.
+    pub(super) fn is_meant_for_guard(&self) -> bool {
+        let is_key = !self.path.is_empty() && !self.path.contains('.');
+        is_key && (self.nearest.as_deref() == Some(GUARD) || BELOW_GUARD.contains(&self.path.as_str()))
+    }
+}
+
 /// The keys of `path` with dots between them; a key that could not stand bare in TOML is quoted.
 pub fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     let bare = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');

@@ -7,6 +7,8 @@ use crate::error::CliError;
 
 mod adopting;
 mod changes;
+mod classes;
+mod config_here;
 mod doctor;
 mod files;
 mod install;
@@ -14,6 +16,7 @@ mod mcp_file;
 mod reconcile;
 mod serve;
 mod status;
+mod stop;
 mod team;
 mod watch;
 
@@ -28,6 +31,8 @@ pub enum GuardCommand {
     Uninstall(install::InstallArgs),
     /// The daemon that the hooks of coding agents ask, in the foreground; hooks start it by themselves where none runs
     Serve(serve::ServeArgs),
+    /// End the daemon, once what it was asked is answered; the next hook starts another one
+    Stop,
     /// Which coding agents are under guard, how far, and when they were last heard
     Status(status::StatusArgs),
     /// Whether an agent's calls come past the guard: by what can be read, or proven on this machine with `--live`
@@ -43,6 +48,7 @@ pub(super) fn run(global: &Global, command: &GuardCommand) -> Result<u8, CliErro
         GuardCommand::Install(args) => install::install(global, args),
         GuardCommand::Uninstall(args) => install::uninstall(global, args),
         GuardCommand::Serve(args) => serve::run(global, args),
+        GuardCommand::Stop => stop::run(global),
         GuardCommand::Status(args) => status::run(global, args),
         GuardCommand::Doctor(args) => doctor::run(global, args),
         GuardCommand::Reconcile(args) => reconcile::run(global, args),

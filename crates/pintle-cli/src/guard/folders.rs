@@ -10,7 +10,8 @@ use domain::id::{TenantId, agent_uuid};
 use engine::Engine;
 use guard::tools::ToolClass;
 use host::changes::Changes;
-use host::config::{Config, Env, GuardedClass, GuardedHost, ModelDoorConfig, ToolDoorConfig};
+use host::config::diagnostic::GUARD;
+use host::config::{Config, Env, GUARDED_HOSTS, GuardedClass, GuardedHost, ModelDoorConfig, ToolDoorConfig};
 use host::host::load_in;
 use host::reload::{ConfigSource, prepare, take};
 use host::team_rules::TeamGate;
@@ -111,13 +112,19 @@ impl InForce {
     }
 }
 
-/// The agents under guard of which it cannot be known what differs for them: nothing of them may go on.
-fn broken_hosts(config: &Config) -> BTreeMap<String, String> {
+/// The agents under guard of which it cannot be known what differs for them: nothing of them may go on. Where nobody can
+/// read what was said of all, that is every one.
+pub(crate) fn broken_hosts(config: &Config) -> BTreeMap<String, String> {
     let unread = config.broken.iter().filter_map(|(path, why)| Some((path.strip_prefix("guard.hosts.")?, why.clone())));
     let mut broken: BTreeMap<String, String> = unread.map(|(name, why)| (name.to_owned(), why)).collect();
     for (name, host) in &config.guard_hosts {
         if let Some(agent) = host.agent.as_deref().filter(|agent| config.agent(Some(agent)).is_err()) {
             broken.insert(name.clone(), format!("`guard.hosts.{name}.agent` names `{agent}`, which is no agent here"));
+        }
+    }
+    if let Some(why) = config.broken.get(GUARD) {
+        for name in GUARDED_HOSTS {
+            broken.entry(name.to_owned()).or_insert_with(|| why.clone());
         }
     }
     broken

@@ -443,3 +443,22 @@ pub(crate) fn hosts(id: Option<&str>) -> Result<Vec<&'static GuardHost>, CliErro
         CliError::usage(format!("there is no agent `{id}`")).hint(format!("the agents are {}", known.join(", ")))
     })
 }
+
+/// The word for all agents.
+pub(crate) const ALL: &str = "all";
+
+/// Whether `names` are the word for all agents.
+pub(crate) fn is_all(names: &[String]) -> bool {
+    names.len() == 1 && names[0] == ALL
+}
+
+/// The hosts called `names`; all where nobody is named, or [`ALL`] is.
+///
+/// # Errors
+/// There is no such host.
+pub(crate) fn named(names: &[String]) -> Result<Vec<&'static GuardHost>, CliError> {
+    if names.is_empty() || is_all(names) {
+        return hosts(None);
+    }
+    names.iter().map(|name| Ok(hosts(Some(name))?[0])).collect()
+}

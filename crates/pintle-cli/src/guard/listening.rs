@@ -62,8 +62,13 @@ impl Listening {
         places.make().map_err(failed)?;
         let handed_over = handed_over(&places.socket)?;
         let alone = places.alone().map_err(failed)?.ok_or_else(|| {
-            CliError::failed("another daemon guards with this home").hint("`pintle guard status` shows it")
+            let pid = places.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            CliError::failed(format!("another daemon guards with this home{pid}"))
+                .hint("`pintle guard status` shows it, `pintle guard stop` ends it")
         })?;
+        if let Err(error) = places.bound_log() {
+            tracing::warn!(%error, "the log stays as long as it is");
+        }
         let key = places.key().map_err(failed)?;
         let is_handed_over = handed_over.is_some();
         let listener = handed_over.map_or_else(|| bound(&places.socket), UnixListener::from_std).map_err(failed)?;
@@ -72,10 +77,14 @@ impl Listening {
         Ok(Self { listener, places: places.clone(), key, is_handed_over, file, _alone: alone })
     }
 
-    /// Waits until hooks no longer find this socket where they look: somebody removed it, or put another one there.
+    /// Waits until hooks no longer find this socket where they look: somebody removed it, or put another one there. Its log
+    /// stays short meanwhile.
     async fn is_lost(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
+            if let Err(error) = self.places.bound_log() {
+                tracing::debug!(%error, "the log stays as long as it is");
+            }
             if file_at(&self.places.socket).ok() != Some(self.file) {
                 tracing::warn!("the socket is gone from {}: this daemon ends", self.places.socket.display());
                 return;

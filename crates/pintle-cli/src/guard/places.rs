@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use host::config::Env;
 use nix::fcntl::{Flock, FlockArg};
 use pintle_hook::key::{self, KEY_BYTES};
-use pintle_hook::start::{START_FILE, Start};
+use pintle_hook::start::{LOG_FILE, START_FILE, Start};
 
 use crate::error::CliError;
 
@@ -21,6 +21,9 @@ const SELF_EDIT: &str = "self-edit";
 
 /// The name of the socket, wherever it stands.
 const SOCKET: &str = "guard.sock";
+
+/// Longest log of a daemon that a hook started, in bytes; what is longer is put aside, and the one before it forgotten.
+const MAX_LOG_BYTES: u64 = 1 << 20;
 
 /// Longest path of a socket, in bytes. Source: `sun_path` of unix(7), which ends with a zero byte.
 const MAX_SOCKET_BYTES: usize = 107;
@@ -107,6 +110,39 @@ impl GuardPlaces {
     /// The process id of the daemon, for people and service managers.
     pub(crate) fn pid_file(&self) -> PathBuf {
         self.folder.join("pid")
+    }
+
+    /// What daemons that hooks started had to say.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.folder.join(LOG_FILE)
+    }
+
+    /// Puts a log aside that has become too long. Whoever writes to it goes on at its beginning.
+    ///
+    /// # Errors
+    /// It cannot be copied or emptied.
+    pub(crate) fn bound_log(&self) -> io::Result<()> {
+        let file = self.log_file();
+        let is_long = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file() && found.len() > MAX_LOG_BYTES);
+        if !is_long {
+            return Ok(());
+        }
+        let (old, beside) = (file.with_extension("old"), file.with_extension("new"));
+        fs::copy(&file, &beside)?;
+        fs::rename(beside, old)?;
+        // The file stays the same one: the daemon has it open, and adds to its end.
+        File::options().write(true).open(file)?.set_len(0)
+    }
+
+    /// The process of the daemon that runs, as far as it said so.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        fs::read_to_string(self.pid_file()).ok()?.trim().parse().ok()
+    }
+
+    /// Whether a daemon holds the lock of this home.
+    pub(crate) fn is_guarded(&self) -> bool {
+        let Ok(lock) = File::options().write(true).open(self.lock_file()) else { return false };
+        Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err()
     }
 
     /// Makes the folders, for this user alone.
@@ -240,6 +276,29 @@ mod tests {
         let long = "x".repeat(MAX_SOCKET_BYTES);
         let error = GuardPlaces::of(&env(&[home]), Some(Path::new(&long)), None).unwrap_err();
         assert!(error.message.contains("too long for the system"), "{error}");
+    }
+
+    #[test]
+    fn a_long_log_is_put_aside_and_whoever_has_it_open_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
+        places.bound_log().unwrap();
+        own_file(&places.log_file(), b"short\n").unwrap();
+        let mut open = File::options().append(true).open(places.log_file()).unwrap();
+        places.bound_log().unwrap();
+        assert_eq!(fs::read(places.log_file()).unwrap(), b"short\n");
+        let long = vec![b'x'; usize::try_from(MAX_LOG_BYTES).unwrap()];
+        for _ in 0..2 {
+            open.write_all(&long).unwrap();
+            open.write_all(b"\n").unwrap();
+            places.bound_log().unwrap();
+            open.write_all(b"on\n").unwrap();
+            assert_eq!(fs::read(places.log_file()).unwrap(), b"on\n");
+        }
+        let old = fs::metadata(dir.path().join("log.old")).unwrap();
+        assert!(old.len() > MAX_LOG_BYTES && old.len() < MAX_LOG_BYTES + 10);
+        assert_eq!(old.permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

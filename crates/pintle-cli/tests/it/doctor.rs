@@ -100,6 +100,26 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
 }
 
 #[test]
+fn agents_of_others_have_every_tool() {
+    let idle = hook("idle", "command = ['sh', 'open.sh']\nintercept = ['before_tool']\nmatcher = '^web_fetch$'");
+    let typo = hook("typo", "command = ['sh', 'open.sh']\nintercept = ['before_tool']\nmatcher = '^webfetch$'");
+    let env = with_hooks(&[idle, typo].concat());
+    let own = doctor(&env);
+    assert!(own.contains("which no agent has") && own.contains("guards armed 0/2"), "{own}");
+    // They come through a door.
+    let config = std::fs::read_to_string(env.path("config/pintle/pintle.toml")).unwrap();
+    env.user_config(&format!("{config}[doors.model.openai]\n"));
+    let behind = doctor(&env);
+    assert!(!behind.contains("which no agent has") && behind.contains("guards armed 1/2"), "{behind}");
+    // Or they are under guard.
+    env.user_config(&config);
+    let seen = env.pintle(&["guard", "install", "--host", "claude", "--force", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let guarded = doctor(&env);
+    assert!(!guarded.contains("which no agent has") && guarded.contains("guards armed 1/2"), "{guarded}");
+}
+
+#[test]
 fn a_found_guard_is_untrusted() {
     let env = with_hooks("");
     env.found_config(

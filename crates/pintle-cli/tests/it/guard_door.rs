@@ -11,6 +11,7 @@ mod handed_over;
 mod hosts_ask;
 mod install;
 mod machine;
+mod mistakes;
 mod models;
 mod newcomers;
 mod packed;

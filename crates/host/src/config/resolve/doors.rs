@@ -7,7 +7,7 @@ use dialects::process::config::EntryProblem;
 use globset::GlobMatcher;
 use url::Url;
 
-use crate::config::diagnostic::Diagnostic;
+use crate::config::diagnostic::{Diagnostic, GUARD};
 use crate::config::raw::{RawDoorBudget, RawDoorPrice, RawDoors, RawModelDoor, RawToolDoor};
 use crate::config::{
     Config, DoorBudget, DoorLimit, DoorPrice, GUARDED_HOSTS, GuardedClass, MODEL_DOORS, ModelDoorConfig,
@@ -52,7 +52,7 @@ pub(super) fn add(config: &mut Config, raw: RawDoors) -> Vec<EntryProblem> {
 }
 
 /// Keeps what is wrong with doors and demands: a door is not opened without its bounds, and what is demanded in words that
-/// nobody can read is everything.
+/// nobody can read is everything. What was to be said of all agents under guard and cannot be read stands as `guard`.
 pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         let mut steps = diagnostic.path.split('.');
@@ -66,16 +66,23 @@ pub(super) fn note_bad(config: &mut Config, diagnostics: &[Diagnostic]) {
                     config.broken.insert(format!("guard.hosts.{name}"), diagnostic.to_string());
                 }
                 (Some("rules_from"), _) => config.rules_from = Some(Err(diagnostic.to_string())),
-                (Some("require" | "hosts"), _) => config.guard_require.extend(GuardedClass::ALL),
+                (Some("require" | "hosts"), _) => note_bad_guard(config, diagnostic),
                 // Whatever it was to say.
                 (Some(_) | None, Some(_) | None) => {
-                    config.guard_require.extend(GuardedClass::ALL);
+                    note_bad_guard(config, diagnostic);
                     config.rules_from = Some(Err(diagnostic.to_string()));
                 }
             },
+            Some(_) | None if diagnostic.is_meant_for_guard() => note_bad_guard(config, diagnostic),
             Some(_) | None => {}
         }
     }
+}
+
+/// Keeps the first thing that is wrong with what was to be said of every agent under guard: nobody knows what was demanded.
+fn note_bad_guard(config: &mut Config, diagnostic: &Diagnostic) {
+    config.guard_require.extend(GuardedClass::ALL);
+    config.broken.entry(GUARD.to_owned()).or_insert_with(|| diagnostic.to_string());
 }
 
 fn read_tools(raw: RawToolDoor) -> Result<ToolDoorConfig, EntryProblem> {

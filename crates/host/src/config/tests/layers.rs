@@ -272,10 +272,22 @@ fn a_door_or_a_demand_that_nobody_can_read_opens_nothing() {
         assert!(config.broken.contains_key("guard.hosts.claude"), "{text}: {:?}", config.broken);
         assert!(!config.guard_hosts.get("claude").is_some_and(|host| host.allows_away), "{text}");
     }
-    assert_eq!(of("[guard.hosts.claud]\nask = 'deny'\n").guard_require.len(), 7);
-    for text in ["require = ['shel']", "require = 'shell'", "requires = ['shell']"] {
-        assert_eq!(of(&format!("[guard]\n{text}\n")).guard_require.len(), 7, "{text}");
+    for text in [
+        "[guard.hosts.claud]\nask = 'deny'\n",
+        "[guard]\nrequire = ['shel']\n",
+        "[guard]\nrequire = 'shell'\n",
+        "[guard]\nrequires = ['shell']\n",
+        // What was probably meant for it counts as much.
+        "[guards]\nrequire = ['shell']\n",
+        "[guards.hosts.claude]\nask = 'deny'\n",
+        "rules_from = { url = 'https://pintle.example.org', key_file = 'k' }\n",
+        "require = ['shell']\n",
+    ] {
+        let config = of(text);
+        assert_eq!((config.guard_require.len(), config.broken.contains_key("guard")), (7, true), "{text}");
     }
+    let other = of("[gateways]\nlisten = ['127.0.0.1:0']\n");
+    assert_eq!((other.broken.len(), other.guard_require.len()), (0, 0));
     let good = of("[doors.tool.files]\nhide = ['x']\n[guard]\nrequire = ['shell']\n");
     assert_eq!((good.broken.len(), good.tool_doors.len(), good.guard_require.len()), (0, 1, 1));
 }

@@ -7,12 +7,17 @@ use agent::tools::BUILTIN;
 use domain::checkpoint::CheckpointKind;
 use domain::health::{Health, Step};
 use domain::hook::Hook;
-use domain::id::TurnId;
+use domain::id::{TenantId, TurnId};
 use domain::identity::Identity;
+use domain::store::KeyScope;
 use domain::verdict::VerdictKind;
 use engine::Dispatcher;
+use guard::HOSTS;
+use jiff::Timestamp;
 use tokio::sync::OnceCell;
 
+use crate::guard::installs::found_in_files;
+use crate::guard::places::GuardPlaces;
 use crate::text::time_said;
 use host::host::Host;
 use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
@@ -39,12 +44,39 @@ pub(super) fn identity() -> Identity {
     Identity { is_test: true, ..Identity::top("doctor", "doctor", TurnId::fresh()) }
 }
 
+/// Whether agents of others are asked about here: coding agents under guard, whoever comes through a door, and those of
+/// machines that take their rules from here.
+pub(super) fn has_others(host: &Host) -> bool {
+    let config = &host.loaded.config;
+    if !config.model_doors.is_empty() || !config.tool_doors.is_empty() || config.rules_from.is_some() {
+        return true;
+    }
+    let is_installed =
+        |places: &GuardPlaces| HOSTS.iter().copied().any(|agent| !found_in_files(agent, host.env(), places).is_empty());
+    let places = GuardPlaces::of(host.env(), Some(&config.home), None);
+    places.is_ok_and(|places| is_installed(&places)) || serves_machines(host)
+}
+
+/// Whether somebody has a key with which a machine takes its rules from here.
+fn serves_machines(host: &Host) -> bool {
+    let rules = host.host_rules.rule_cache().rules();
+    let default = TenantId::default_tenant();
+    let mut tenants = std::iter::once(&default).chain(rules.tenants.iter().map(|tenant| &tenant.id));
+    let now = Timestamp::now();
+    tenants.any(|tenant| {
+        let keys = host.store.keys(tenant).unwrap_or_default();
+        keys.iter().any(|key| key.is_good(now) && key.scopes.contains(&KeyScope::Guard))
+    })
+}
+
 /// The tools that calls can be about.
 pub(super) struct Reachable<'a> {
     pub(super) host: &'a Host,
     /// Whether models that judge are asked too.
     pub(super) asks_judges: bool,
     pub(super) dispatcher: &'a Dispatcher,
+    /// Whether agents of others are asked about here, which bring every tool and some that nobody knows.
+    pub(super) has_others: bool,
     /// The tools that hooks bring; asked for only if a matcher is about nothing else.
     pub(super) brought: OnceCell<BTreeSet<String>>,
 }
@@ -66,15 +98,19 @@ impl Reachable<'_> {
         }
         let pattern = matcher.pattern();
         if let Some(idle) = BUILTIN.iter().find(|tool| is_about(hook, tool)) {
+            if self.has_others {
+                return Ok(());
+            }
             return Err(format!("`{pattern}` matches `{idle}`, which no agent has; name it in `agents.NAME.tools`"));
         }
         if self.brought.get_or_init(|| self.ask()).await.iter().any(|tool| is_about(hook, tool)) {
             return Ok(());
         }
-        Err(match meant(pattern) {
-            Some(tool) => format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?"),
-            None => format!("`{pattern}` matches no tool of any agent"),
-        })
+        match meant(pattern) {
+            Some(tool) => Err(format!("`{pattern}` matches no tool of any agent; did you mean `{tool}`?")),
+            None if self.has_others => Ok(()),
+            None => Err(format!("`{pattern}` matches no tool of any agent")),
+        }
     }
 
     /// Asks every hook that may bring tools for them.

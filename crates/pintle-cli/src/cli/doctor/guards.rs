@@ -18,7 +18,7 @@ use engine::Dispatcher;
 use tokio::sync::OnceCell;
 
 use super::super::question::{Question, QuestionTexts};
-use super::canary::{CANARY, Reachable, answered, identity, refuses};
+use super::canary::{CANARY, Reachable, answered, has_others, identity, refuses};
 use super::{Check, Proven, State, last_line, stored};
 use crate::text::{SHADOW_CURE, few_names};
 use host::health::standing;
@@ -34,7 +34,8 @@ pub(super) async fn prove(host: &Host, asks_judges: bool) -> (Vec<Check>, Vec<Re
     let mut hooks = dispatcher.set().roster().hooks().to_vec();
     // Names of rules need not be unique, and they need more than others; they come by themselves.
     hooks.retain(|hook| hook.stored.is_none());
-    let tools = Reachable { host, asks_judges, dispatcher: &dispatcher, brought: OnceCell::new() };
+    let has_others = has_others(host);
+    let tools = Reachable { host, asks_judges, dispatcher: &dispatcher, has_others, brought: OnceCell::new() };
     let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
     let configured = futures_util::future::join_all(proofs);
     let (configured, (stored, canaries)) = tokio::join!(configured, stored::prove(host, &tools));

@@ -16,6 +16,7 @@ use crate::error::CliError;
 use crate::guard::host_files::{text_of, write_kept};
 use crate::guard::places::GuardPlaces;
 use crate::operator;
+use crate::text::counted;
 
 const GONE: Style = AnsiColor::Red.on_default();
 const NEW: Style = AnsiColor::Green.on_default();
@@ -88,7 +89,9 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
             }
             continue;
         }
-        terminal::say(&shown(change))?;
+        // Who agreed already does not read it line by line.
+        let text = if consent == Consent::Given { in_a_line(change) } else { shown(change) };
+        terminal::say(&text)?;
         if consent == Consent::DryRun {
             continue;
         }
@@ -129,6 +132,22 @@ fn forget(places: &GuardPlaces, change: &Change) -> io::Result<()> {
 fn shown(change: &Change) -> String {
     let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
     format!("{}\n{}", clean(&change.file.display().to_string()), diff_lines(before, after))
+}
+
+/// How much of a file changes.
+fn in_a_line(change: &Change) -> String {
+    let file = clean(&change.file.display().to_string());
+    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    let diff = TextDiff::from_lines(before, after);
+    let count = |tag: ChangeTag| diff.iter_all_changes().filter(|line| line.tag() == tag).count();
+    let (new, gone) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    match (&change.before, &change.after) {
+        (_, None) => format!("{}  removes {file}\n", change.host),
+        (None, Some(_)) => format!("{}  writes {file}: {}\n", change.host, counted(new, "line")),
+        (Some(_), Some(_)) => {
+            format!("{}  changes {file}: {} more, {} less\n", change.host, counted(new, "line"), counted(gone, "line"))
+        }
+    }
 }
 
 /// The lines that differ between two texts, with some around them.

@@ -18,14 +18,12 @@ use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::accepted::{self, Acceptance, OwnHooks};
+use crate::guard::folders::broken_hosts;
 use crate::guard::host_files::{file_of, kept, write_kept};
-use crate::guard::installs::{OwnEntry, for_everybody, hook_program, hosts, moved_by, scope_word};
+use crate::guard::installs::{OwnEntry, for_everybody, hook_program, is_all, moved_by, named, scope_word};
 use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
 use crate::operator;
-
-/// The word for all agents that are there.
-const ALL: &str = "all";
 
 /// Flags of `guard install` and `guard uninstall`.
 #[derive(Debug, Args)]
@@ -95,14 +93,11 @@ impl InstallArgs {
     }
 
     fn is_all(&self) -> bool {
-        self.host.len() == 1 && self.host[0] == ALL
+        is_all(&self.host)
     }
 
     fn wanted(&self) -> Result<Vec<&'static GuardHost>, CliError> {
-        if self.is_all() {
-            return hosts(None);
-        }
-        self.host.iter().map(|name| Ok(hosts(Some(name))?[0])).collect()
+        named(&self.host)
     }
 }
 
@@ -157,16 +152,18 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(&env, &flags));
         made.map_err(|error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display())))?;
     }
+    let mut is_changed = false;
     for (host, changes) in &mut changes {
         changes.iter_mut().for_each(|change| change.shared = scope == InstallScope::System);
         settle(consent, &places, changes)?;
         let accepted = accept((host, scope), Around { env: &env, places: &places, consent }, changes)?;
         let is_new = accepted || changes.iter().any(|change| change.before != change.after);
+        is_changed |= is_new;
         if is_new && consent != Consent::DryRun {
             terminal::say(&format!("{}  guarded\n", host.id))?;
         }
     }
-    if scope == InstallScope::User && changes.iter().any(|(host, _)| has_machine(host)) {
+    if scope == InstallScope::User && is_changed && changes.iter().any(|(host, _)| has_machine(host)) {
         terminal::note(&format!(
             "whoever works as you can take these hooks out again; for every account, and for root alone to take out: {}",
             as_root(args)
@@ -216,8 +213,8 @@ fn wishes(global: &Global, env: &Env) -> Result<BTreeMap<String, GuardedHost>, C
     let options =
         LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
     match config::load(env, &options) {
-        Ok(loaded) => match loaded.config.broken.iter().find(|(path, _)| path.starts_with("guard.hosts.")) {
-            Some((_, why)) => Err(CliError::usage(why.clone())),
+        Ok(loaded) => match broken_hosts(&loaded.config).into_values().next() {
+            Some(why) => Err(CliError::usage(why)),
             None => Ok(loaded.config.guard_hosts),
         },
         // The daemon refuses every call then, and says why.
@@ -255,7 +252,8 @@ fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
             HostVersion::Known(_) => known.push(host),
             HostVersion::Unsaid(why) if args.is_all() => terminal::note(&format!("{} is left out: {why}", host.name)),
             HostVersion::Unsaid(why) => {
-                return Err(CliError::usage(format!("{} is not there: {}", host.name, clean(&why)))
+                let how = if versions::is_on_path(host.id) { "does not say its version" } else { "is not there" };
+                return Err(CliError::usage(format!("{} {how}: {}", host.name, clean(&why)))
                     .hint("--force installs all the same"));
             }
             HostVersion::Unproven(version) => {
@@ -263,7 +261,10 @@ fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
                     "{} says it is {version}; versions {min} to {newest} are known",
                     host.name
                 ))
-                .hint("--force installs all the same; then `pintle guard doctor --live` says whether it holds"));
+                .hint(format!(
+                    "--force installs all the same; then `pintle guard doctor --host {} --live` says whether it holds",
+                    host.id
+                )));
             }
         }
     }

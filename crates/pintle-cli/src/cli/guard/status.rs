@@ -1,28 +1,27 @@
 //! `pintle guard status`: which coding agents are under guard, how far, and when they were last heard.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use futures_util::future::join_all;
 use guard::GuardHost;
-use guard::coverage::GuardLevel;
-use guard::measured::{ClassCoverage, CoverageBasis, GuardDoor, coverage, door_coverage, lacks, unproven};
+use guard::measured::{ClassCoverage, coverage, lacks, unproven};
 use host::config::adopted::AdoptedHooks;
-use host::config::{self, Config, Env, LoadOptions};
+use host::config::{self, Env};
 use jiff::Timestamp;
-use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
+use super::classes::{self, OpenDoors};
+use super::config_here::ConfigHere;
 use super::team::TeamStatus;
 use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::folders::required;
-use crate::guard::installs::{Installed, found, hosts};
+use crate::guard::installs::{Installed, found, named};
 use crate::guard::places::GuardPlaces;
 use crate::guard::proofs::{GuardProof, GuardTry, KnownHere, proofs, tries};
 use crate::guard::reconciling::{Unheard, unheard};
@@ -40,9 +39,9 @@ const BAD: Style = AnsiColor::Red.on_default();
 /// Flags of `guard status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Only this agent
-    #[arg(long, value_name = "HOST")]
-    host: Option<String>,
+    /// Only these agents, with commas between them [default: all]
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    host: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -87,14 +86,12 @@ impl Standing {
 pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
-    let hosts = hosts(args.host.as_deref())?;
+    let hosts = named(&args.host)?;
     let sessions = kept(&places);
-    let options =
-        LoadOptions { config: global.config.as_deref(), home: global.home.as_deref(), builtins: &[], probe: None };
-    let loaded = config::load(&env, &options);
-    let required = loaded.as_ref().map(|loaded| required(&loaded.config)).unwrap_or_default();
-    let team = loaded.as_ref().ok().and_then(|loaded| TeamStatus::of(&loaded.config));
-    let unloadable = loaded.as_ref().err().map(ToString::to_string);
+    let here = ConfigHere::load(global, &env);
+    let runs = places.is_guarded();
+    let required = here.config().map(required).unwrap_or_default();
+    let team = here.config().and_then(TeamStatus::of);
     let (mut proofs, mut tries, mut standings) = (proofs(&places), tries(&places), Vec::new());
     for host in hosts {
         let installed = found(host, &env, &places);
@@ -120,12 +117,12 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     for standing in &mut standings {
         let known = KnownHere::of(standing.host, standing.version.clone(), &places);
         let facts = known.facts(standing.off());
-        (standing.coverage, standing.lacks) =
-            (coverage(standing.host, &facts), lacks(standing.host, &facts, &required));
+        standing.coverage = coverage(standing.host, &facts);
+        let refused = here.refuses(standing.host).map(|why| if runs { format!("{why} ({KEPT_TOO})") } else { why });
+        standing.lacks = refused.or_else(|| lacks(standing.host, &facts, &required));
     }
-    let doors = loaded.as_ref().map(|loaded| OpenDoors::of(&loaded.config)).unwrap_or_default();
-    let runs = runs(&places);
-    let daemon = Daemon { places: &places, runs, unloadable };
+    let doors = here.config().map(OpenDoors::of).unwrap_or_default();
+    let daemon = Daemon { places: &places, runs, here: &here };
     let text = match args.json {
         true => {
             let (hosts, doors) = (json_of(&standings), doors.json());
@@ -139,7 +136,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     };
     terminal::say(&text)?;
     // Where nothing is installed, nobody is refused.
-    let is_loaded = daemon.unloadable.is_none() || standings.iter().all(|it| it.installed.is_empty());
+    let is_loaded = here.is_well() || standings.iter().all(|it| it.installed.is_empty());
     let is_well = is_loaded && standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
     Ok(if is_well { 0 } else { UNGUARDED })
 }
@@ -148,16 +145,70 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
 struct Daemon<'a> {
     places: &'a GuardPlaces,
     runs: bool,
-    /// Why the configuration of this folder does not load.
-    unloadable: Option<String>,
+    /// The configuration of this folder.
+    here: &'a ConfigHere,
 }
 
 impl Daemon<'_> {
+    /// Its process, where it runs and said so.
+    fn pid(&self) -> Option<u32> {
+        self.places.pid().filter(|_| self.runs)
+    }
+
+    /// Where daemons that hooks started wrote what they had to say, where one did.
+    fn log(&self) -> Option<PathBuf> {
+        Some(self.places.log_file()).filter(|file| file.exists())
+    }
+
     fn json(&self) -> Value {
-        let Self { places, runs, unloadable } = self;
-        json!({"runs": runs, "socket": places.socket, "unloadable": unloadable, "open": OPEN_TO_ACCOUNT})
+        let Self { places, runs, here } = self;
+        json!({
+            "runs": runs,
+            "pid": self.pid(),
+            "socket": places.socket,
+            "log": self.log(),
+            "unloadable": here.unloadable(),
+            "mistakes": here.mistakes(),
+            "open": OPEN_TO_ACCOUNT,
+        })
+    }
+
+    fn shown(&self) -> String {
+        let pid = self.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+        let state = match (self.runs, self.places.allows_self_edit()) {
+            (true, true) => format!("runs{pid}, and lets agents change their own settings: --allow-self-edit"),
+            (true, false) => format!("runs{pid}"),
+            (false, _) => "does not run; the next hook starts it".to_owned(),
+        };
+        let socket = clean(&self.places.socket.display().to_string());
+        let mut text = format!("daemon  {state}\n  {DIM}{socket}{DIM:#}\n");
+        if let Some(log) = self.log() {
+            text += &format!("  log        {}\n", clean(&log.display().to_string()));
+        }
+        if let Some(why) = self.here.unloadable() {
+            // Those that run go on with what they have.
+            let unless = if self.runs { KEPT } else { "" };
+            let why = clean(why);
+            text += &format!(
+                "  {BAD}refused{BAD:#}    each prompt and call here{unless}: the configuration does not load: {why}\n"
+            );
+        }
+        if let Some((count, first)) = self.here.mistakes_said() {
+            let first = clean(&first);
+            text += &format!(
+                "  {BAD}mistakes{BAD:#}   {count} in the configuration: `pintle doctor` shows them, such as {first}\n"
+            );
+        }
+        text + &format!("  open       {OPEN_TO_ACCOUNT}\n")
     }
 }
+
+/// What a running daemon does with a configuration that broke.
+const KEPT: &str = ", unless the daemon that runs still has the last good configuration of this folder, which it keeps \
+                    while an agent works here";
+
+/// The same of what is refused for one agent.
+const KEPT_TOO: &str = "a daemon that runs goes on with the last good configuration of this folder, if it has one";
 
 /// What was taken over from the settings of `host`. A file that cannot be read is known by its name.
 fn adopted_of(host: &GuardHost, places: &GuardPlaces) -> Vec<Result<AdoptedHooks, String>> {
@@ -165,12 +216,6 @@ fn adopted_of(host: &GuardHost, places: &GuardPlaces) -> Vec<Result<AdoptedHooks
         |file: &Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{}-", host.id)));
     let all = config::adopted::all(places.home()).into_iter().filter(|(file, _)| is_of(file));
     all.map(|(file, read)| read.map_err(|why| format!("{}: {why}", file.display()))).collect()
-}
-
-/// Whether a daemon holds the lock of this home.
-fn runs(places: &GuardPlaces) -> bool {
-    let Ok(lock) = File::options().write(true).open(places.lock_file()) else { return false };
-    Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err()
 }
 
 /// The sessions that go on.
@@ -198,18 +243,10 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "last": standing.sessions.iter().map(|it| it.last).max(),
             "lacks": standing.lacks,
             "adopted": standing.adopted.iter().map(adopted_json).collect::<Vec<_>>(),
-            "coverage": coverage_json(&standing.coverage),
+            "coverage": classes::json_of(&standing.coverage),
         })
     };
     standings.iter().map(row).collect()
-}
-
-fn coverage_json(rows: &[ClassCoverage]) -> Vec<Value> {
-    let row = |row: &ClassCoverage| {
-        let (class, level, basis) = (row.class.word(), row.level.word(), row.basis.word());
-        json!({"tools": class, "level": level, "basis": basis, "around": row.around})
-    };
-    rows.iter().map(row).collect()
 }
 
 fn adopted_json(read: &Result<AdoptedHooks, String>) -> Value {
@@ -228,18 +265,7 @@ fn version_json(version: &HostVersion) -> Value {
 }
 
 fn shown(daemon: &Daemon<'_>, team: Option<&TeamStatus>, standings: &[Standing]) -> String {
-    let state = match (daemon.runs, daemon.places.allows_self_edit()) {
-        (true, true) => "runs, and lets agents change their own settings: --allow-self-edit",
-        (true, false) => "runs",
-        (false, _) => "does not run; the next hook starts it",
-    };
-    let mut text = format!("daemon  {state}\n  {DIM}{}{DIM:#}\n", clean(&daemon.places.socket.display().to_string()));
-    if let Some(why) = &daemon.unloadable {
-        let why = clean(why);
-        text +=
-            &format!("  {BAD}refused{BAD:#}    each prompt and call here: the configuration does not load: {why}\n");
-    }
-    text += &format!("  open       {OPEN_TO_ACCOUNT}\n");
+    let mut text = daemon.shown();
     if let Some(team) = team {
         team.write(&mut text).expect("a text takes everything that is written to it");
     }
@@ -291,10 +317,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
     for unheard in &standing.unheard {
         writeln!(text, "  {BAD}unheard{BAD:#}    {}", clean(&unheard.said()))?;
     }
-    for row in &standing.coverage {
-        class(text, row)?;
-    }
-    Ok(())
+    classes::write(text, &standing.coverage.iter().collect::<Vec<_>>())
 }
 
 /// When it was proven, and since which version it is not.
@@ -322,79 +345,10 @@ fn proven(text: &mut String, standing: &Standing) -> std::fmt::Result {
     Ok(())
 }
 
-/// How far one class of tools is under guard.
-fn class(text: &mut String, row: &ClassCoverage) -> std::fmt::Result {
-    let basis = match row.basis {
-        CoverageBasis::Proven => ", proven here",
-        CoverageBasis::SameEvent => ", by the event that was proven here",
-        CoverageBasis::Observed | CoverageBasis::Found => "",
-    };
-    let around = match row.around.as_slice() {
-        [] => String::new(),
-        around => format!("; open: {}", around.iter().map(|why| clean(why)).collect::<Vec<_>>().join(", ")),
-    };
-    writeln!(text, "  {:<10} {}{basis}{around}", row.class.word(), row.level.word())
-}
-
 /// What every program of the account can do, whatever agent it belongs to.
 const OPEN_TO_ACCOUNT: &str = "any program of this account can ask the daemon about calls, read its key, open the store \
                                and end the daemon: `guard reconcile` takes a call for one that was asked about if somebody \
                                asked about its like";
-
-/// The doors that are the same for every agent, as far as the configuration opens them.
-#[derive(Default)]
-struct OpenDoors {
-    models: Vec<String>,
-    tools: Vec<String>,
-}
-
-impl OpenDoors {
-    fn of(config: &Config) -> Self {
-        Self {
-            models: config.model_doors.keys().cloned().collect(),
-            tools: config.tool_doors.keys().cloned().collect(),
-        }
-    }
-
-    fn names(&self, door: GuardDoor) -> &[String] {
-        match door {
-            GuardDoor::Model => &self.models,
-            GuardDoor::Tool => &self.tools,
-            GuardDoor::Hook => &[],
-        }
-    }
-
-    fn shown(&self) -> String {
-        let mut text = String::new();
-        for door in GuardDoor::OF_ALL {
-            let names = self.names(door);
-            let said = match names {
-                [] => "nothing of the configuration is behind it",
-                _ => "",
-            };
-            writeln!(text, "{BOLD}{} door{BOLD:#}  {said}{}", door.word(), clean(&names.join(", ")))
-                .and_then(|()| if names.is_empty() { Ok(()) } else { rows(&mut text, door) })
-                .expect("a text takes everything that is written to it");
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
-        let row = |door: GuardDoor| {
-            let coverage = coverage_json(&door_coverage(door));
-            json!({"door": door.word(), "behind": self.names(door), "coverage": coverage})
-        };
-        GuardDoor::OF_ALL.map(row).into()
-    }
-}
-
-/// The classes of tools that come by `door`; what does not is named once.
-fn rows(text: &mut String, door: GuardDoor) -> std::fmt::Result {
-    for row in door_coverage(door).iter().filter(|row| row.level == GuardLevel::Held) {
-        class(text, row)?;
-    }
-    Ok(())
-}
 
 /// What was taken over from the settings of a host.
 fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {

@@ -1,6 +1,7 @@
 //! Whatever dies, hangs or is wrong: the host refuses the call.
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -66,6 +67,11 @@ fn a_daemon_that_is_gone_is_started_by_the_next_hook() {
     let mut elsewhere = door.shell("toolu_3", "git push --force");
     elsewhere["cwd"] = json!(door.env.path("home"));
     assert!(refusal(&door.told(&elsewhere)).contains("history"));
+    // What it has to say is kept, for its user alone.
+    let log = door.folder().join("log");
+    assert!(std::fs::read_to_string(&log).unwrap().contains("guarding at"));
+    assert_eq!(std::fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(door.env.pintle(&["guard", "status"]).out.contains("guard/log"));
     // The one that a hook started is nobody's child.
     let pid = std::fs::read_to_string(door.folder().join("pid")).unwrap();
     kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGTERM).unwrap();
@@ -121,7 +127,21 @@ fn a_second_daemon_of_the_same_home_is_refused() {
     let door = Door::open(TestEnv::new());
     let seen = door.env.pintle(&["guard", "serve"]);
     assert_eq!(seen.code, Some(1), "{seen}");
-    assert!(seen.err.contains("another daemon guards with this home"), "{seen}");
+    let said = format!("another daemon guards with this home (pid {})", door.daemon.id());
+    assert!(seen.err.contains(&said), "{seen}");
+}
+
+#[test]
+fn a_person_ends_the_daemon_and_nobody_else_does_so() {
+    let mut door = Door::open(TestEnv::new());
+    let seen = door.env.pintle(&["guard", "stop"]);
+    assert!(seen.code == Some(5) && door.daemon.try_wait().unwrap().is_none(), "{seen}");
+    let pid = door.daemon.id();
+    let seen = door.env.on_terminal("", &["guard", "stop"]);
+    assert!(seen.code == Some(0) && seen.out.contains(&format!("the daemon (pid {pid}) has ended")), "{seen}");
+    assert_eq!(door.daemon.wait().unwrap().code(), Some(0), "in order");
+    let seen = door.env.on_terminal("", &["guard", "stop"]);
+    assert!(seen.code == Some(0) && seen.out.contains("no daemon guards with this home"), "{seen}");
 }
 
 #[test]
@@ -154,7 +174,6 @@ except TimeoutError:
 #[test]
 fn the_socket_and_the_key_are_their_users_alone() {
     use std::fs::{Permissions, metadata, set_permissions};
-    use std::os::unix::fs::PermissionsExt as _;
 
     let door = Door::open(TestEnv::new());
     let (folder, socket) = (door.folder(), door.folder().join("guard.sock"));

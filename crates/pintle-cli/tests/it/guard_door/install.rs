@@ -36,8 +36,10 @@ fn an_installed_hook_starts_the_daemon_and_is_gone_without_a_trace() {
     assert_eq!(seen.code, Some(5), "it asks, and nobody is there: {seen}");
     let seen = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
     assert!(seen.code == Some(0) && seen.out.contains("claude  guarded"), "{seen}");
+    assert!(seen.out.contains("claude  changes ") && seen.out.lines().count() == 2, "one line for a file: {seen}");
+    assert!(seen.err.contains("guard install --host claude --system"), "{seen}");
     let again = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
-    assert!(again.out.contains("nothing to change"), "{again}");
+    assert!(again.out.contains("nothing to change") && !again.err.contains("--system"), "{again}");
 
     // As Claude Code does it.
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&settings).unwrap()).unwrap();
@@ -79,10 +81,23 @@ fn a_version_that_nobody_has_tried_is_refused() {
         let seen = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
         assert_eq!(seen.code, Some(2), "{seen}");
         assert!(seen.err.contains(version) && seen.err.contains("--force"), "{seen}");
+        assert!(seen.err.contains("guard doctor --host claude --live"), "{seen}");
         assert!(!env.path("home/.claude").exists());
         let seen = pintle(&env, &["guard", "install", "--host", "claude", "--yes", "--force"]);
         assert_eq!(seen.code, Some(0), "{seen}");
     }
+}
+
+#[test]
+fn an_agent_that_does_not_start_is_there_all_the_same() {
+    let env = with_claude("2.1.330");
+    let install = || pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
+    std::fs::write(env.path("bin/claude"), [0x7f, 0, 1, 2]).unwrap();
+    let seen = install();
+    assert!(seen.code == Some(2) && seen.err.contains("Claude Code does not say its version"), "{seen}");
+    std::fs::remove_file(env.path("bin/claude")).unwrap();
+    let seen = install();
+    assert!(seen.code == Some(2) && seen.err.contains("Claude Code is not there"), "{seen}");
 }
 
 #[test]
