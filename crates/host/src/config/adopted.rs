@@ -300,6 +300,34 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_changed_is_seen_however_the_command_comes_to_it() {
+        for command in [
+            "cd real && ./guard.sh",
+            "R=real; $R/guard.sh",
+            "${CLAUDE_PROJECT_DIR:-.}/real/guard.sh",
+            "`pwd`/real/guard.sh",
+            "find real -name guard.sh -exec sh {} +",
+            "PATH=$PWD/real:$PATH guard.sh",
+        ] {
+            let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let script = project.path().join("real/guard.sh");
+            fs::create_dir(project.path().join("real")).unwrap();
+            fs::write(&script, "exit 2").unwrap();
+            let list = json!([{"hooks": [{"type": "command", "command": command}]}]);
+            let hooks = Object::from_iter([("PreToolUse".to_owned(), list)]);
+            let all = AdoptedHooks { hooks, ..adopted(Some(project.path())) };
+            write(home.path(), &all).unwrap();
+            let hooks = config(home.path(), project.path()).0.hooks;
+            let seal = hooks[0].seal.as_ref().unwrap();
+            assert_eq!(seal.check(), Ok(()), "{command}");
+            fs::write(project.path().join("notes.md"), "x").unwrap();
+            assert_eq!(seal.check(), Ok(()), "{command}");
+            fs::write(&script, "exit 0").unwrap();
+            assert!(seal.check().is_err(), "{command}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_shuts() {
         let home = tempfile::tempdir().unwrap();
         let folder = folder(home.path());

@@ -23,7 +23,7 @@ use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
-use crate::text::{SHADOW_CURE, counted, family_said, few_names, millis_said};
+use crate::text::{SHADOW_CURE, counted, family_said, few_names, millis_said, not_watched};
 use host::config::Config;
 use host::config::trust::FileHashes;
 use host::health::{HealthFile, standing};
@@ -48,6 +48,11 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
         terminal::warn(&clean(&line));
+    }
+    for hook in &loaded.config.hooks {
+        if let Some(why) = not_watched(&hook.unwatched()) {
+            terminal::warn(&format!("`{}`: {why}", clean(hook.hook.name.as_str())));
+        }
     }
     let config = loaded.config.clone();
     let skills = SkillRow::all(&loaded);
