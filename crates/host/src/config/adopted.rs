@@ -19,6 +19,9 @@ use super::{Config, Diagnostic, Env, HookKind, LoadedHook, Location};
 /// The folder of these files, in the home folder.
 const FOLDER: &str = "guard/adopted";
 
+/// How the origin of an adopted hook ends.
+pub const ADOPTED: &str = "(adopted)";
+
 /// The form of these files.
 const VERSION: u64 = 1;
 
@@ -216,7 +219,7 @@ impl AdoptedList<'_> {
         let Some(event) = ClaudeEvent::named(name) else {
             return Some(shut(config, self.file, &format!("`{name}` is no event")));
         };
-        let origin = format!("{} (adopted)", adopted.file.display());
+        let origin = format!("{} {ADOPTED}", adopted.file.display());
         let before = commands_before(config, event);
         let around = ListContext { event, origin: &origin, before, inherit_env: &[] };
         let hooks = from_value(list.clone()).map_err(|error| error.to_string()).and_then(|groups: Vec<_>| {

@@ -184,6 +184,9 @@ fn what_a_hook_of_a_project_runs_unseen_is_said() {
     assert!(seen.code == Some(0) && seen.err.contains("not watched for changes, because of `cd`, `npm`"), "{seen}");
     let list = pintle(&env, &["hooks", "list"]);
     assert!(list.err.contains("`claude.PreToolUse.1`") && list.err.contains("`cd`, `npm`"), "{list}");
+    assert!(list.out.contains("cd real && sh guard.sh"), "{list}");
+    let seen = env.on_terminal("", &["hooks", "disable", "claude.PreToolUse.1"]);
+    assert!(seen.code == Some(2) && seen.to_string().contains("uninstall"), "{seen}");
     let show = pintle(&env, &["hooks", "show", "claude.PreToolUse.1"]);
     assert!(show.out.contains("unwatched") && show.out.contains("`npm`"), "{show}");
 }

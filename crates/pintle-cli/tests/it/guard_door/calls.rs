@@ -47,7 +47,7 @@ fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
 #[test]
 fn a_rule_knows_where_a_file_tool_writes() {
     let env = TestEnv::new();
-    let seen = env.pintle(&["hooks", "add", "--starter"]);
+    let seen = env.on_terminal("", &["hooks", "add", "--starter"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     let door = Door::open(env);
     let write = |id: &str, file: &str| {
