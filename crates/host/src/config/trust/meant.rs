@@ -249,7 +249,7 @@ fn searched(words: &[String], folders: &[PathBuf], folder: &Path) -> BTreeSet<Pa
         // Of the whole folder only what lies in it: its files are what is worked on.
         let is_whole = base.as_os_str().is_empty();
         for path in below(&folder.join(base), !is_whole).unwrap_or_default() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let is_named = patterns.iter().any(|pattern| fits(pattern, &name)) || (runs_all && !is_whole);
             if is_named && (interprets || is_executable(&path)) {
                 found.insert(path);

@@ -92,7 +92,7 @@ pub(super) fn installed(
     let AdoptedFile { edited, taken: all, left } = edited.map_err(|why| not_edited(file, &why))?;
     let folder = project(wanted.scope, file);
     if wanted.adopts {
-        say(host, (taken, &all), (&left, folder.is_some()))?;
+        say(host, (taken, &all), (left.as_slice(), folder.is_some()))?;
     } else {
         warn_of(host, &edited.others);
     }
