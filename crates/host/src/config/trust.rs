@@ -218,7 +218,9 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
 /// The process hook at `path` of `layer`, where `written` stands.
 pub(super) fn process_entry(path: String, written: Value, layer: &Layer) -> TrustEntry {
     let mut command = command(&written, layer);
-    command.texts = vec![command.argv.join(" ")];
+    // The text of a shell also has files that it works on, and such a hook lives on while these change.
+    let is_shell = command.argv.iter().any(|word| word == "-c");
+    command.texts = (!is_shell).then(|| command.argv.join(" ")).into_iter().collect();
     let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
     TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
 }
@@ -251,7 +253,7 @@ fn words(list: &Value, project: &Path) -> Vec<String> {
                 words.push(text.to_owned());
                 words.extend(args.iter().filter_map(Value::as_str).map(str::to_owned));
             }
-            None => words.extend(shell_words(text)),
+            None => words.extend(shell_words(&meant::without_targets(text))),
         }
     }
     let project = project.to_string_lossy();

@@ -156,6 +156,7 @@ pub fn unread(text: &str) -> Vec<String> {
 /// The words of `text` on any reading: no quotes, each variable as a `*`, parted at everything that may part words.
 fn words(text: &str) -> Vec<String> {
     let (plain, _) = without_variables(text);
+    let plain = without_targets(&plain);
     let parts = plain.split(|c: char| c.is_whitespace() || ";|&()<>=:,`{}".contains(c));
     // A quoted path may have blanks.
     let quoted = text.split(['"', '\'']).filter(|part| part.contains(' ') && part.contains('/'));
@@ -163,6 +164,19 @@ fn words(text: &str) -> Vec<String> {
     let bare = |word: &str| word.trim_start_matches(['-', '@', '+']).to_owned();
     let words = parts.map(bare).chain(quoted).filter(|word| !word.is_empty());
     words.take(MAX_WORDS).collect()
+}
+
+/// `text` without the files that it writes by `>`: what a hook logs changes with every run.
+pub(super) fn without_targets(text: &str) -> String {
+    let mut pieces = text.split('>');
+    let mut kept = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let piece = piece.trim_start_matches(['|', '&']).trim_start();
+        let end = piece.find(|c: char| c.is_whitespace() || ";|&()<".contains(c)).unwrap_or(piece.len());
+        kept.push(' ');
+        kept.push_str(&piece[end..]);
+    }
+    kept
 }
 
 /// `text` without quotes and backslashes, with a `*` in the place of each variable, and the names of these. What a
@@ -376,6 +390,16 @@ mod tests {
             fs::write(dir.path().join(format!("real/sub/{number}.sh")), "").unwrap();
         }
         assert!(meant("sh real/sub/*.sh", dir.path()).is_empty(), "too many to be looked at");
+    }
+
+    #[test]
+    fn what_a_command_writes_is_not_what_it_runs() {
+        let dir = project();
+        for text in ["cd real && echo x >g.sh", "cd real; date >> g.sh 2>&1", "echo x &>real/g.sh", "true >|real/g.sh"]
+        {
+            assert_eq!(meant(text, dir.path()), Vec::<String>::new(), "{text}");
+        }
+        assert_eq!(meant("cd real && echo >log; sh g.sh", dir.path()), ["real/g.sh"]);
     }
 
     #[test]
