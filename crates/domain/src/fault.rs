@@ -293,6 +293,9 @@ impl Phrase {
             Fault::CannotStart { .. } => "could not start".into(),
             Fault::TimedOut { after } => format!("timed out after {} ms", after.as_millis()).into(),
             Fault::Killed { signal, .. } => format!("was killed by signal {signal}").into(),
+            // What a shell says of a program, whoever wrote it.
+            Fault::BadExit { status: 127, .. } => "exited with status 127 (a program or script is not there)".into(),
+            Fault::BadExit { status: 126, .. } => "exited with status 126 (a program or script may not be run)".into(),
             Fault::BadExit { status, .. } => format!("exited with status {status}").into(),
             Fault::Unreadable { .. } => "sent an unreadable reply".into(),
             Fault::TooLarge { way: Direction::Reply, limit } => format!("sent a reply above {limit} bytes").into(),

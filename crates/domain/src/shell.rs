@@ -32,7 +32,8 @@ pub enum ShellKind {
 /// The facts about what a shell text would do, as far as reading it can tell. Its JSON is what conditions and scripts
 /// see as `shell`.
 ///
-/// Lists are in the order of the text, each entry once. Empty, with `unknown` false, where there is no shell text.
+/// Lists are in the order of the text, each entry once. Empty, with `unknown` false, where there is no shell text; of a
+/// tool of a coding agent that writes files, `writes` and `outside` have those files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellFacts {
     /// The commands that would run, those inside of others included.

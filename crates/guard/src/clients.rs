@@ -14,7 +14,7 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::host::GuardHost;
 use crate::hosts::{HOSTS, host};
 use crate::protects::{GuardedFiles, protects};
-use crate::tools::{Holds, ToolClass, ToolRow, shell_texts};
+use crate::tools::{Holds, ToolClass, ToolRow, paths_in, shell_texts};
 use crate::wire::mcp_name;
 
 /// How clients call themselves, and which host that is. Source: what they were seen to send.
@@ -33,8 +33,30 @@ const AGENTS: [(&str, &str); 9] = [
 /// The member of arguments in which tools that nobody knows have a shell text.
 pub const COMMAND: &str = "command";
 
+/// What a call of the tool `row` with `arguments` would do in a folder of a workspace: by its shell texts, or by the files
+/// that it writes.
+pub fn facts_of_call(row: &ToolRow, arguments: &Object, around: (&Path, &Path)) -> Arc<ShellFacts> {
+    match row.class {
+        ToolClass::FileWrite => facts_of_files(&paths_in(row.holds, arguments), around),
+        ToolClass::Shell
+        | ToolClass::FileRead
+        | ToolClass::Web
+        | ToolClass::Mcp
+        | ToolClass::Subagent
+        | ToolClass::Other => facts_of(&shell_texts(row, arguments), around),
+    }
+}
+
+/// What writing `files` does; nothing is known where there are none.
+fn facts_of_files(files: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
+    match files {
+        [] => Arc::default(),
+        files => Arc::new(shell::written(files, cwd, workspace)),
+    }
+}
+
 /// What shell texts of one call would do, in a folder of a workspace.
-pub fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
+fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
     if texts.is_empty() {
         return Arc::default();
     }
@@ -146,6 +168,13 @@ impl AgentInfo for ClientKnowledge {
     }
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
+        // Which of the names its tool reads is not known for sure: each may be the one.
+        let writing = self.rows(name).filter(|row| row.class == ToolClass::FileWrite);
+        let holds: Vec<Holds> = writing.flat_map(|row| row.holds.iter().copied()).collect();
+        let files = paths_in(&holds, arguments);
+        if !files.is_empty() {
+            return facts_of_files(&files, (&self.folder, &self.folder));
+        }
         let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
         let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
         facts_of(&texts, (&self.folder, &self.folder))
@@ -177,6 +206,43 @@ mod tests {
         assert_eq!(facts("exec", json!({"command": "git push"})).commands.len(), 1);
         assert_eq!(facts("run_it", json!({"command": "git push"})).commands.len(), 1);
         assert_eq!(*facts("lookup_order", json!({"order": "1"})), ShellFacts::default());
+    }
+
+    #[test]
+    fn what_a_tool_writes_is_known_whatever_its_agent_calls_the_file() {
+        let arguments = |holds: &Holds, file: &str| {
+            let (member, value) = match holds {
+                Holds::Path(member) => (member, file.to_owned()),
+                Holds::Patch(member) => (member, format!("*** Begin Patch\n*** Update File: {file}\n*** End Patch")),
+                Holds::Shell(member) => panic!("{member} is no file"),
+            };
+            Object::from_iter([((*member).to_owned(), Value::from(value))])
+        };
+        let around = (Path::new("/code/app/src"), Path::new("/code/app"));
+        let mut seen = 0;
+        for host in HOSTS.iter().copied() {
+            for row in host.tools.iter().filter(|row| row.class == ToolClass::FileWrite) {
+                for holds in row.holds {
+                    let written = |file: &str| {
+                        let facts = facts_of_call(row, &arguments(holds, file), around);
+                        assert!(facts.commands.is_empty() && !facts.unknown, "{} {}", host.id, row.native);
+                        (facts.writes.clone(), facts.outside.clone())
+                    };
+                    let path = |path: &str| vec![path.to_owned()];
+                    assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
+                    assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));
+                    assert_eq!(written("../../x"), (path("/code/x"), path("/code/x")));
+                    assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
+                    assert_eq!(written("../.git/hooks/pre-commit"), (path("/code/app/.git/hooks/pre-commit"), vec![]));
+                    assert_eq!(written("/dev/null"), (vec![], vec![]));
+                    let client = ClientKnowledge::new(None, "/code/app".into(), String::new());
+                    let facts = client.shell(row.canonical, &arguments(holds, "/etc/passwd"));
+                    assert_eq!(facts.outside, ["/etc/passwd"], "{} {}", host.id, row.native);
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > HOSTS.len(), "{seen}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use engine::Mount;
 use engine::native::NativeHandler;
 use process::{CommandHook, CommandHookSpec};
 
-use crate::config::trust::{FileHashes, before_spawn, covers_by};
+use crate::config::trust::{FileHashes, before_spawn, covers_by, unread};
 use crate::config::{Config, HookKind, LoadedHook};
 use crate::host::Host;
 
@@ -24,6 +24,16 @@ impl LoadedHook {
     /// names. None where it runs nothing.
     pub fn digest(&self, search_path: Option<&OsStr>, hashes: &mut FileHashes) -> Option<String> {
         Some(covers_by(self.content.as_ref()?, search_path, hashes).digest)
+    }
+
+    /// What of its command cannot be read, where it counts as it was accepted: what it runs in turn is not watched.
+    pub fn unwatched(&self) -> Vec<String> {
+        let argv = match &self.kind {
+            HookKind::Command(entry) => &entry.argv,
+            HookKind::Process(entry) => &entry.argv,
+            HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => return Vec::new(),
+        };
+        self.seal.as_ref().map(|_| unread(&argv.join(" "))).unwrap_or_default()
     }
 
     /// How its child is started, where it has one that lives as long as it does, and is in force.

@@ -34,6 +34,12 @@ const SHORT_ID: usize = 13;
 /// What to do about a hook that may answer before others are asked, and never does.
 pub(crate) const SHADOW_CURE: &str = "`respond = []` in the entry of a hook says that it never answers";
 
+/// That not all that a command runs is watched, where some of its text, `unread`, cannot be read.
+pub(crate) fn not_watched(unread: &[String]) -> Option<String> {
+    let named = clean(&unread.join(", "));
+    (!unread.is_empty()).then(|| format!("what it runs in turn is not watched for changes, because of {named}"))
+}
+
 /// The most names that a line shows of many.
 const MAX_NAMES: usize = 5;
 

@@ -17,6 +17,8 @@ mod run;
 mod state;
 mod syntax;
 
+use std::path::Path;
+
 use domain::shell::{ShellFacts, ShellText};
 
 /// What `text` would do, as far as reading it can tell.
@@ -24,4 +26,10 @@ use domain::shell::{ShellFacts, ShellText};
 /// Total and bounded: any text has an answer, in bounded time, memory and stack.
 pub fn facts(text: ShellText<'_>) -> ShellFacts {
     read::facts(text)
+}
+
+/// What a tool that writes `files` would do, as a shell text that writes them would do it in `cwd`, a folder of
+/// `workspace`.
+pub fn written(files: &[&str], cwd: &Path, workspace: &Path) -> ShellFacts {
+    read::written(files, cwd, workspace)
 }

@@ -7,6 +7,7 @@ mod shown;
 mod simple;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
@@ -89,6 +90,31 @@ pub(crate) fn facts(text: ShellText<'_>) -> ShellFacts {
     };
     reading.text_in(text.text, dialects, &State::new(&cwd, Dialect::Bash));
     reading.finish()
+}
+
+/// The facts of a tool that writes `files` and runs no text.
+pub(crate) fn written(files: &[&str], cwd: &Path, workspace: &Path) -> ShellFacts {
+    let folder = |folder: &Path| folder.to_str().and_then(|folder| paths::resolve(folder, Some("/")));
+    let (Some(cwd), Some(workspace)) = (folder(cwd), folder(workspace)) else {
+        return refused("the folder of the tool is not text");
+    };
+    if files.len() > bounds::PATHS {
+        return refused(&format!("more than {} paths would be touched", bounds::PATHS));
+    }
+    let mut facts = ShellFacts::default();
+    for file in files.iter().filter(|file| !file.is_empty()) {
+        let Some(path) = paths::resolve(file, Some(&cwd)) else {
+            return refused("a file that the tool names has no path that can be read");
+        };
+        if paths::is_harmless_device(&path, true) || facts.writes.contains(&path) {
+            continue;
+        }
+        if !paths::is_inside(&path, &workspace) {
+            facts.outside.push(path.clone());
+        }
+        facts.writes.push(path);
+    }
+    facts
 }
 
 fn refused(why: &str) -> ShellFacts {

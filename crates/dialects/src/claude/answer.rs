@@ -89,6 +89,10 @@ enum Said {
 /// The members whose word decides, wherever they stand.
 const DECIDING: [&str; 6] = ["decision", "permissionDecision", "permission", "behavior", "verdict", "action"];
 
+/// The members that may hold what decides, a word or an answer, in wires that nobody here knows. Reports have them as well,
+/// so a word in them that is no refusal says nothing.
+const HOLDING: [&str; 4] = ["result", "response", "outcome", "ruling"];
+
 /// The members that refuse where they are true.
 const REFUSING: [&str; 5] = ["block", "blocked", "deny", "denied", "cancel"];
 
@@ -306,7 +310,9 @@ fn misplaced(document: &Object) -> Result<(), Fault> {
 fn refusal(document: &Object) -> Option<CommandDecision> {
     let specific = document.get(OF_EVENT).and_then(Value::as_object);
     let stops = ends_turn(document);
-    let refuses = std::iter::once(document).chain(specific).any(refuses);
+    let held = HOLDING.iter().filter_map(|name| document.get(name)).filter_map(Value::as_object);
+    let says_no = |name: &&str| document.get(name).and_then(Value::as_str).is_some_and(is_refusal);
+    let refuses = std::iter::once(document).chain(specific).chain(held).any(refuses) || HOLDING.iter().any(says_no);
     if !stops && !refuses {
         return None;
     }
@@ -342,7 +348,8 @@ fn reason(document: &Object) -> Option<String> {
     let specific = document.get(OF_EVENT).and_then(Value::as_object);
     let inner = specific.and_then(|specific| specific.get("decision")).and_then(Value::as_object);
     let places = || specific.into_iter().chain(inner).chain([document]);
-    REASONS.iter().find_map(|name| places().find_map(|place| text_at(place, name)))
+    let held = || HOLDING.iter().filter_map(|name| document.get(name)).filter_map(Value::as_object);
+    REASONS.iter().find_map(|name| places().chain(held()).find_map(|place| text_at(place, name)))
 }
 
 fn message(document: &Object) -> Option<String> {

@@ -19,6 +19,9 @@ use super::{Config, Diagnostic, Env, HookKind, LoadedHook, Location};
 /// The folder of these files, in the home folder.
 const FOLDER: &str = "guard/adopted";
 
+/// How the origin of an adopted hook ends.
+pub const ADOPTED: &str = "(adopted)";
+
 /// The form of these files.
 const VERSION: u64 = 1;
 
@@ -216,7 +219,7 @@ impl AdoptedList<'_> {
         let Some(event) = ClaudeEvent::named(name) else {
             return Some(shut(config, self.file, &format!("`{name}` is no event")));
         };
-        let origin = format!("{} (adopted)", adopted.file.display());
+        let origin = format!("{} {ADOPTED}", adopted.file.display());
         let before = commands_before(config, event);
         let around = ListContext { event, origin: &origin, before, inherit_env: &[] };
         let hooks = from_value(list.clone()).map_err(|error| error.to_string()).and_then(|groups: Vec<_>| {
@@ -297,6 +300,34 @@ mod tests {
         assert_eq!(seal.check(), Ok(()));
         fs::write(&script, "exit 0").unwrap();
         assert!(seal.check().is_err());
+    }
+
+    #[test]
+    fn a_script_that_changed_is_seen_however_the_command_comes_to_it() {
+        for command in [
+            "cd real && ./guard.sh",
+            "R=real; $R/guard.sh",
+            "${CLAUDE_PROJECT_DIR:-.}/real/guard.sh",
+            "`pwd`/real/guard.sh",
+            "find real -name guard.sh -exec sh {} +",
+            "PATH=$PWD/real:$PATH guard.sh",
+        ] {
+            let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let script = project.path().join("real/guard.sh");
+            fs::create_dir(project.path().join("real")).unwrap();
+            fs::write(&script, "exit 2").unwrap();
+            let list = json!([{"hooks": [{"type": "command", "command": command}]}]);
+            let hooks = Object::from_iter([("PreToolUse".to_owned(), list)]);
+            let all = AdoptedHooks { hooks, ..adopted(Some(project.path())) };
+            write(home.path(), &all).unwrap();
+            let hooks = config(home.path(), project.path()).0.hooks;
+            let seal = hooks[0].seal.as_ref().unwrap();
+            assert_eq!(seal.check(), Ok(()), "{command}");
+            fs::write(project.path().join("notes.md"), "x").unwrap();
+            assert_eq!(seal.check(), Ok(()), "{command}");
+            fs::write(&script, "exit 0").unwrap();
+            assert!(seal.check().is_err(), "{command}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! How far a file that was merely found is trusted: entry by entry, by content.
 //!
 //! [`covers`] says what an entry is made of: its own text in normal form, the program that it runs, and the files
-//! in its command that the user can write. [`TrustStore`] keeps what was accepted. A [`SpawnSeal`] checks it once more
-//! before every spawn. Files that those files import are not covered.
+//! that its command names or may mean and that the user can write. [`TrustStore`] keeps what was accepted. A [`SpawnSeal`]
+//! checks it once more before every spawn. Files that those files import are not covered; [`unread`] says where a command
+//! may run more.
 
 mod acceptance;
 mod coverage;
 mod file;
+mod meant;
 mod skills;
 
 use std::ffi::{OsStr, OsString};
@@ -19,6 +21,7 @@ use domain::json::{Object, Value, json};
 pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
 pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, FileHashes, PlaceKind, covers, covers_by};
 pub use self::file::{AcceptedEntry, TrustStore};
+pub use self::meant::unread;
 use self::skills::FoundSkills;
 pub(crate) use self::skills::leads_out;
 pub(super) use self::skills::{SKILLS, path_of};
@@ -55,6 +58,8 @@ pub struct TrustEntry {
 pub struct EntryCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// The texts in which a shell or a program finds further files to run: these may name them in any way.
+    pub texts: Vec<String>,
     /// The working directory.
     pub dir: PathBuf,
     /// The `PATH` that the entry sets for its child.
@@ -212,14 +217,18 @@ pub(super) fn entries(layer: &Layer) -> Vec<TrustEntry> {
 
 /// The process hook at `path` of `layer`, where `written` stands.
 pub(super) fn process_entry(path: String, written: Value, layer: &Layer) -> TrustEntry {
-    let command = command(&written, layer);
+    let mut command = command(&written, layer);
+    // The text of a shell also has files that it works on, and such a hook lives on while these change.
+    let is_shell = command.argv.iter().any(|word| word == "-c");
+    command.texts = (!is_shell).then(|| command.argv.join(" ")).into_iter().collect();
     let places = vec![CoveredPlace::new(PlaceKind::Dir, command.dir.clone())];
     TrustEntry { path, value: hook_value(written, layer), command: Some(command), places }
 }
 
 /// The list of commands of one event at `path` of `layer`, where `written` stands: with the files that they name.
 pub(super) fn command_entry(path: String, written: Value, layer: &Layer) -> TrustEntry {
-    let command = EntryCommand { argv: words(&written, &layer.folder), dir: layer.folder.clone(), path: None };
+    let (argv, texts) = (words(&written, &layer.folder), texts(&written));
+    let command = EntryCommand { argv, texts, dir: layer.folder.clone(), path: None };
     TrustEntry { path, value: hook_value(written, layer), command: Some(command), places: Vec::new() }
 }
 
@@ -227,7 +236,7 @@ pub(super) fn command_entry(path: String, written: Value, layer: &Layer) -> Trus
 pub(super) fn adopted_entry(list: &Value, folder: &Path) -> TrustEntry {
     // Whoever starts the daemon may have another `PATH`, and that changes nothing of what was adopted.
     let path = Some(OsString::from("/bin:/usr/bin"));
-    let command = EntryCommand { argv: words(list, folder), dir: folder.to_owned(), path };
+    let command = EntryCommand { argv: words(list, folder), texts: texts(list), dir: folder.to_owned(), path };
     TrustEntry { path: "adopted".to_owned(), value: list.clone(), command: Some(command), places: Vec::new() }
 }
 
@@ -244,11 +253,25 @@ fn words(list: &Value, project: &Path) -> Vec<String> {
                 words.push(text.to_owned());
                 words.extend(args.iter().filter_map(Value::as_str).map(str::to_owned));
             }
-            None => words.extend(shell_words(text)),
+            None => words.extend(shell_words(&meant::without_targets(text))),
         }
     }
     let project = project.to_string_lossy();
     words.iter().map(|word| PROJECT.iter().fold(word.clone(), |word, name| word.replace(name, &project))).collect()
+}
+
+/// The commands of a list, each as one text.
+fn texts(list: &Value) -> Vec<String> {
+    let groups = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let commands = groups.iter().filter_map(|group| group.get("hooks")?.as_array()).flatten();
+    commands.map(command_text).collect()
+}
+
+/// One entry of a list of commands as a text: its command, and its arguments where it has some.
+pub fn command_text(command: &Value) -> String {
+    let args = command.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = command.get("command").into_iter().chain(args).filter_map(Value::as_str);
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// How shell texts name the folder of the project.
@@ -328,6 +351,7 @@ fn command(written: &Value, layer: &Layer) -> EntryCommand {
     let dir = written.get("dir").and_then(Value::as_str).unwrap_or_default();
     EntryCommand {
         argv: texts("command").filter_map(Value::as_str).map(str::to_owned).collect(),
+        texts: Vec::new(),
         dir: layer.folder.join(dir),
         path: written.get("env").and_then(|env| env.get("PATH")).and_then(Value::as_str).map(OsString::from),
     }

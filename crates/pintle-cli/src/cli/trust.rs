@@ -10,7 +10,8 @@ use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
-use host::config::trust::{Coverage, Survey, TrustEntry, TrustStanding, accept, covers, survey};
+use crate::text::not_watched;
+use host::config::trust::{Coverage, Survey, TrustEntry, TrustStanding, accept, covers, survey, unread};
 use host::config::{Env, LoadOptions};
 
 const BOLD: Style = Style::new().bold();
@@ -140,7 +141,9 @@ fn run_line(entry: &TrustEntry) -> String {
     let Some(command) = &entry.command else { return String::new() };
     let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
     let real = command.dir.canonicalize().unwrap_or_else(|_| command.dir.clone());
-    line("runs", &words.join(" ")) + &line("in", &real.display().to_string())
+    let parts: Vec<String> = command.texts.iter().flat_map(|text| unread(text)).collect();
+    let unwatched = not_watched(&parts).map(|why| line("note", &why)).unwrap_or_default();
+    line("runs", &words.join(" ")) + &line("in", &real.display().to_string()) + &unwatched
 }
 
 fn line(what: &str, text: &str) -> String {

@@ -9,8 +9,8 @@ use domain::identity::ForeignEvent;
 use domain::json::Object;
 use domain::shell::ShellFacts;
 use domain::tool::CallPlace;
-use guard::clients::facts_of;
-use guard::tools::{ToolRow, shell_texts};
+use guard::clients::facts_of_call;
+use guard::tools::ToolRow;
 use guard::{HostEvent, HostWhat};
 
 /// The knowledge about the agent in a host: every name is one of its tools, and its calls run in its folder.
@@ -50,8 +50,7 @@ impl AgentInfo for HostKnowledge {
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let Some(row) = self.tool.filter(|row| row.canonical == name) else { return Arc::default() };
-        let texts = shell_texts(row, arguments);
-        facts_of(&texts, (&self.cwd, &self.workspace))
+        facts_of_call(row, arguments, (&self.cwd, &self.workspace))
     }
 
     fn place(&self, _name: &str) -> CallPlace {

@@ -114,6 +114,7 @@ fn every_fault_refuses_and_is_named() {
         ("exit 1", "", "exited with status 1"),
         ("echo broken >&2; exit 3", "", "broken"),
         ("no-such-guard", "", "exited with status 127"),
+        ("./no-such-guard", "", "no-such-guard"),
         ("kill -9 $$", "", "was killed by signal 9"),
         ("sleep 60", ", timeout = 1", "timed out after"),
         ("echo '{'", "", "sent an unreadable reply"),

@@ -1,6 +1,6 @@
 //! What an entry is made of, as digests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{EntryCommand, TrustEntry, search_path};
+use super::{EntryCommand, TrustEntry, meant, search_path};
 
 /// The things that trust in an entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,8 +115,8 @@ impl Coverage {
 }
 
 /// The things that trust in `entry` covers now: the entry in normal form, the resolved path of the first word of its
-/// command, the content of each word that resolves, against its folder, to a regular file that the user can write, and
-/// the resolved places that it leads to.
+/// command, the content of each file that the user can write and that a word names, against its folder, or that its
+/// texts may mean, and the resolved places that it leads to.
 pub fn covers(entry: &TrustEntry, inherited_path: Option<&OsStr>) -> Coverage {
     covers_by(entry, inherited_path, &mut FileHashes::default())
 }
@@ -128,8 +128,11 @@ pub fn covers_by(entry: &TrustEntry, inherited_path: Option<&OsStr>, hashes: &mu
         if let Some(program) = program(command, search_path(command, inherited_path)) {
             parts.push(CoveredPart::of(format!("program {}", program.display()), program.as_os_str().as_bytes()));
         }
-        for word in &command.argv {
-            parts.extend(file(&command.dir.join(word), hashes));
+        let named: Vec<PathBuf> = command.argv.iter().map(|word| command.dir.join(word)).collect();
+        let meant = command.texts.iter().flat_map(|text| meant::files(text, &command.dir));
+        let meant: BTreeSet<PathBuf> = meant.filter(|path| !named.contains(path)).collect();
+        for path in named.iter().chain(&meant) {
+            parts.extend(file(path, hashes));
         }
     }
     parts.extend(entry.places.iter().map(|place| place.part(hashes)));

@@ -10,6 +10,7 @@ use guard::settings::KeptFile;
 use guard::settings::adopt::{self, AdoptedFile, Adopting, FoundHook, LeftHook};
 use guard::{ClientEntry, GuardHost};
 use host::config::adopted::{self, AdoptedHooks};
+use host::config::trust::{command_text, unread};
 
 use super::changes::{Adoption, Change};
 use super::files::{not_edited, read, warn_of};
@@ -18,6 +19,7 @@ use crate::cli::terminal;
 use crate::error::CliError;
 use crate::guard::host_files::kept;
 use crate::guard::places::GuardPlaces;
+use crate::text::not_watched;
 
 /// The events whose hooks are adopted: what their commands answer has the same force here. At the others the agent
 /// carries out what no hook of ours could.
@@ -88,12 +90,12 @@ pub(super) fn installed(
     let adopting = Adopting { kept: known.as_ref(), taken, takes: &takes };
     let edited = adopt::install_adopting(host, entry, text.as_deref(), adopting);
     let AdoptedFile { edited, taken: all, left } = edited.map_err(|why| not_edited(file, &why))?;
+    let folder = project(wanted.scope, file);
     if wanted.adopts {
-        say(host, (taken, &all), &left)?;
+        say(host, (taken, &all), (left.as_slice(), folder.is_some()))?;
     } else {
         warn_of(host, &edited.others);
     }
-    let folder = project(wanted.scope, file);
     let hooks = adopt::runnable(host, &all);
     let adopted = AdoptedHooks { host: host.id.to_owned(), file: file.to_owned(), folder, taken: all, hooks };
     let is_any = adopted.count() > 0;
@@ -182,14 +184,21 @@ fn adoptable(host: &GuardHost, found: &FoundHook) -> Result<(), String> {
     }
 }
 
-/// Says what is taken over, and what stays.
-fn say(host: &GuardHost, (before, all): (&Object, &Object), left: &[LeftHook]) -> Result<(), CliError> {
+/// Says what is taken over, of a project also what of it is not watched, and what stays.
+fn say(
+    host: &GuardHost,
+    (before, all): (&Object, &Object),
+    (left, is_project): (&[LeftHook], bool),
+) -> Result<(), CliError> {
     for (event, list) in all {
         let known = before.get(event).and_then(Value::as_array).map_or(0, Vec::len);
         let new = list.as_array().into_iter().flatten().skip(known);
         for hook in new.filter_map(|group| group.get("hooks")?.as_array()).flatten() {
             let runs = hook.get("command").and_then(Value::as_str).unwrap_or_default();
             terminal::say(&format!("{}  takes over at {}: {}\n", host.id, clean(event), clean(runs)))?;
+            if let Some(why) = not_watched(&unread(&command_text(hook))).filter(|_| is_project) {
+                terminal::warn(&format!("{}: {why}", clean(runs)));
+            }
         }
     }
     for LeftHook { hook, why } in left {

@@ -23,9 +23,10 @@ use super::stored::{all, label, text as said, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
-use crate::text::{SHADOW_CURE, counted, family_said, few_names, millis_said};
-use host::config::Config;
+use crate::text::{SHADOW_CURE, clip, counted, family_said, few_names, millis_said, not_watched};
+use host::config::adopted::ADOPTED;
 use host::config::trust::FileHashes;
+use host::config::{Config, HookKind, LoadedHook};
 use host::health::{HealthFile, standing};
 use host::host::{load, open_store};
 use host::tool_names::of_servers;
@@ -49,6 +50,11 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     for line in loaded.diagnostics.iter().map(ToString::to_string).chain(loaded.left_out.iter().cloned()) {
         terminal::warn(&clean(&line));
     }
+    for hook in &loaded.config.hooks {
+        if let Some(why) = not_watched(&hook.unwatched()) {
+            terminal::warn(&format!("`{}`: {why}", clean(hook.hook.name.as_str())));
+        }
+    }
     let config = loaded.config.clone();
     let skills = SkillRow::all(&loaded);
     let search_path = env.vars.get("PATH").cloned();
@@ -63,6 +69,7 @@ pub(super) fn run(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         roster: Roster::new(config.hooks.iter().map(|loaded| loaded.hook.clone()).chain(bad).collect()),
         rules: Rules::new(hooks, &config, &tenants),
         health: health(&config, search_path.as_deref()),
+        adopted: adopted(&config),
         skills,
     };
     if listing.is_shipped() && stored.is_ok() && !args.json {
@@ -100,6 +107,23 @@ fn health(config: &Config, search_path: Option<&OsStr>) -> BTreeMap<HookName, He
     standing.collect()
 }
 
+/// The commands of adopted hooks.
+fn adopted(config: &Config) -> BTreeMap<HookName, String> {
+    let command = |loaded: &LoadedHook| match &loaded.kind {
+        HookKind::Command(entry) if loaded.hook.origin.ends_with(ADOPTED) => {
+            let words = match entry.argv.as_slice() {
+                [_, option, text] if option == "-c" => text.clone(),
+                words => words.join(" "),
+            };
+            Some((loaded.hook.name.clone(), words))
+        }
+        HookKind::Command(_) | HookKind::Process(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {
+            None
+        }
+    };
+    config.hooks.iter().filter_map(command).collect()
+}
+
 /// How a listing is shown.
 #[derive(Clone, Copy)]
 struct Shown {
@@ -113,6 +137,8 @@ struct Shown {
 struct Listing {
     roster: Roster,
     health: BTreeMap<HookName, Health>,
+    /// What adopted hooks run: no file of this configuration says it.
+    adopted: BTreeMap<HookName, String>,
     rules: Rules,
     skills: Vec<SkillRow>,
     timings: Timings,
@@ -203,6 +229,9 @@ impl Listing {
 
     fn configured_json(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Value {
         let mut row = json(hook, kind, &self.timings);
+        if let Some(command) = self.adopted.get(&hook.name) {
+            row["command"] = domain::json::json!(command);
+        }
         add_health(&mut row, self.standing(hook).as_ref());
         row
     }
@@ -220,7 +249,10 @@ impl Listing {
                 priority => format!("priority {priority}"),
             },
             terms: terms.join(", "),
-            origin: format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
+            origin: match self.adopted.get(&hook.name) {
+                Some(command) => format!("{DIM}{}: {}{cost}{DIM:#}", clean(&hook.origin), clip(command)),
+                None => format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
+            },
         }
     }
 

@@ -99,6 +99,10 @@ fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> domain
             facts["stderr"] = domain::json::json!(fall.stderr);
         }
     }
+    let unwatched = loaded.unwatched();
+    if !unwatched.is_empty() {
+        facts["unwatched"] = domain::json::json!(unwatched);
+    }
     if let HookKind::Process(entry) = &loaded.kind {
         let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
         let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);

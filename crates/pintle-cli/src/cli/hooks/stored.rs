@@ -79,7 +79,14 @@ fn pick<'a>(hooks: &'a [Value], named: &str) -> Result<&'a Value, CliError> {
 
 /// None of `hooks` is called `named`.
 pub(super) fn no_hook(hooks: &[Value], named: &str) -> CliError {
-    missing("rule", named, hooks.iter().map(label)).hint("hooks of a configuration are changed in its file")
+    let hint = match named.starts_with("claude.") {
+        true => {
+            "hooks of a configuration are changed in its file; adopted ones: `pintle guard uninstall`, edit the agent's \
+             settings, `pintle guard install --adopt` again"
+        }
+        false => "hooks of a configuration are changed in its file",
+    };
+    missing("rule", named, hooks.iter().map(label)).hint(hint)
 }
 
 /// The one of `hooks` whose id or whose name is `named`, if there is one.

@@ -174,6 +174,24 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
 }
 
 #[test]
+fn what_a_hook_of_a_project_runs_unseen_is_said() {
+    let env = with_agents();
+    env.write("here/real/guard.sh", GUARD);
+    let hook =
+        r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"cd real && sh guard.sh && npm test"}]}]}}"#;
+    env.write("here/.claude/settings.json", hook);
+    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
+    assert!(seen.code == Some(0) && seen.err.contains("not watched for changes, because of `cd`, `npm`"), "{seen}");
+    let list = pintle(&env, &["hooks", "list"]);
+    assert!(list.err.contains("`claude.PreToolUse.1`") && list.err.contains("`cd`, `npm`"), "{list}");
+    assert!(list.out.contains("cd real && sh guard.sh"), "{list}");
+    let seen = env.on_terminal("", &["hooks", "disable", "claude.PreToolUse.1"]);
+    assert!(seen.code == Some(2) && seen.to_string().contains("uninstall"), "{seen}");
+    let show = pintle(&env, &["hooks", "show", "claude.PreToolUse.1"]);
+    assert!(show.out.contains("unwatched") && show.out.contains("`npm`"), "{show}");
+}
+
+#[test]
 fn the_script_of_a_project_that_was_taken_over_is_the_one_that_runs() {
     for command in ["sh guard.sh", r#"sh \"$CLAUDE_PROJECT_DIR/guard.sh\""#] {
         let env = with_agents();

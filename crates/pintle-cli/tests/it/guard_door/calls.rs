@@ -45,6 +45,24 @@ fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
 }
 
 #[test]
+fn a_rule_knows_where_a_file_tool_writes() {
+    let env = TestEnv::new();
+    let seen = env.on_terminal("", &["hooks", "add", "--starter"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let door = Door::open(env);
+    let write = |id: &str, file: &str| {
+        let call = json!({"tool_name": "Write", "tool_use_id": id, "tool_input": {"file_path": file, "content": "x"}});
+        door.told(&door.event("PreToolUse", &call))
+    };
+    let told = write("toolu_1", "/etc/passwd");
+    assert!(refusal(&told).contains("changes /etc/passwd, which lies outside of the workspace"), "{told}");
+    let inside = door.env.path("here/src/x.rs").display().to_string();
+    assert_eq!(write("toolu_2", &inside), json!({}));
+    let hook = door.env.path("here/.git/hooks/pre-commit").display().to_string();
+    assert!(refusal(&write("toolu_3", &hook)).contains("past git"));
+}
+
+#[test]
 fn a_call_that_a_hook_changes_runs_changed() {
     let env = TestEnv::new();
     let result =

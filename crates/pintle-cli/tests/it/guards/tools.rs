@@ -1,8 +1,11 @@
 //! Guards and calls of tools that run no shell text.
 
-use domain::json::{Value, json};
+use std::path::Path;
 
-use super::{Said, guards, run};
+use domain::json::{Value, json};
+use domain::shell::{ShellFacts, ShellKind, ShellText};
+
+use super::{Said, guards, run, said, sandbox};
 
 /// What the guards say to `tool` with `path`, of those whose matcher has the tool.
 fn check(tool: &str, path: &str) -> Vec<(String, Said)> {
@@ -77,6 +80,93 @@ fn tools_of_other_programs_are_judged_by_the_files_they_name() {
         ("mcp_web_open", json!({"uri": "https://x.test/a.env.html"})),
     ] {
         assert_eq!(said(tool, arguments), None, "{tool}");
+    }
+}
+
+/// The first word that is no leave, of each call of `tool` with arguments and with what is known of it.
+fn words_of(tool: &str, calls: Vec<(Value, ShellFacts)>) -> Vec<Option<String>> {
+    let event = |(arguments, shell): (Value, ShellFacts)| {
+        let mut event = json!({"hookEvent": "pre_tool_use", "toolName": tool, "rawInput": "", "shell": shell});
+        event["toolInput"] = arguments;
+        event
+    };
+    let events: Vec<Value> = calls.into_iter().map(event).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut first = vec![None; events.len()];
+        for (name, matcher, source) in guards() {
+            if !regex::Regex::new(&matcher).unwrap().is_match(tool) {
+                continue;
+            }
+            for (own, word) in first.iter_mut().zip(said(&sandbox(), &source, &events).await) {
+                if own.is_none() && word.decision != "allow" {
+                    *own = Some(format!("{name}: {}", word.decision));
+                }
+            }
+        }
+        first
+    })
+}
+
+#[test]
+fn a_file_is_judged_as_a_shell_that_writes_it() {
+    let (cwd, workspace) = (Path::new("/code/app/src"), Path::new("/code/app"));
+    let files = [
+        ("/etc/passwd", Some("starter-outside: block")),
+        ("/root/.ssh/authorized_keys", Some("starter-outside: block")),
+        ("~/.bashrc", Some("starter-outside: block")),
+        ("../../other/x", Some("starter-outside: block")),
+        ("/code/app/../other/x", Some("starter-outside: block")),
+        ("/code/app/.git/hooks/pre-commit", Some("starter-destroy: block")),
+        ("../.git/config", Some("starter-destroy: block")),
+        ("/code/app/src/main.rs", None),
+        ("/code/app/.git/info/exclude", None),
+        ("../README.md", None),
+        ("/tmp/notes.md", None),
+        ("/dev/null", None),
+    ];
+    let expected: Vec<Option<String>> = files.iter().map(|(_, word)| word.map(str::to_owned)).collect();
+    let written = || -> Vec<(Value, ShellFacts)> {
+        files.iter().map(|(file, _)| (json!({}), shell::written(&[*file], cwd, workspace))).collect()
+    };
+    assert_eq!(words_of("write_file", written()), expected);
+    assert_eq!(words_of("edit_file", written()), expected);
+    let twin = |(file, _): &(&str, Option<&str>)| {
+        let text = format!("echo x > {file}");
+        (json!({"command": text}), shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Bash }))
+    };
+    assert_eq!(words_of("exec", files.iter().map(twin).collect()), expected);
+}
+
+#[test]
+fn a_file_is_judged_whatever_its_argument_is_called_where_the_workspace_is_not_known() {
+    let files = [
+        ("/etc/passwd", Some("starter-outside: block")),
+        ("/root/.ssh/authorized_keys", Some("starter-outside: block")),
+        ("~/.bashrc", Some("starter-outside: block")),
+        ("~", Some("starter-outside: block")),
+        ("../x", Some("starter-outside: block")),
+        ("/tmp/../etc/x", Some("starter-outside: block")),
+        ("/usr/bin/x", Some("starter-outside: block")),
+        (".git/hooks/pre-commit", Some("starter-destroy: block")),
+        ("/code/app/.git/config", Some("starter-destroy: block")),
+        ("/code/app/x", None),
+        ("/root/app/x", None),
+        ("/home/me/app/.env", None),
+        ("/usr/src/app/x", None),
+        ("/tmp/x", None),
+        ("/dev/null", None),
+        ("~$letter.docx", None),
+        ("etc/x", None),
+    ];
+    for member in ["path", "file_path", "filePath", "notebook_path", "absolute_path", "target", "target_file", "file"] {
+        let call = |(file, _): &(&str, Option<&str>)| {
+            let mut arguments = json!({"content": "../../x"});
+            arguments[member] = json!(file);
+            (arguments, ShellFacts::default())
+        };
+        let expected: Vec<Option<String>> = files.iter().map(|(_, word)| word.map(str::to_owned)).collect();
+        assert_eq!(words_of("write_file", files.iter().map(call).collect()), expected, "{member}");
     }
 }
 

@@ -17,6 +17,14 @@ function holds(path, folder) {
   return bare === "" || folder === bare || folder.startsWith(`${bare}/`);
 }
 
+// The files that a tool which runs no text may change, where `event.shell` does not have them.
+function named(event) {
+  const { commands = [], writes = [] } = event.shell || {};
+  const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
+  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
+  return keys.flatMap((key) => input[key]).map(String);
+}
+
 function danger(event) {
   const outside = paths(event, "outside");
   const all = commands(event);
@@ -34,9 +42,8 @@ function danger(event) {
     const why = wipes(command);
     if (why) return `${why}: ${line(command)}`;
   }
-  const file = (event.toolInput && event.toolInput.path) || "";
-  if (/(^|\/)\.git\//.test(file) && !OWN_NOTES.test(`/${file}`)) return `changes ${file} past git`;
-  return "";
+  const file = named(event).find((file) => /(^|\/)\.git\//.test(file) && !OWN_NOTES.test(`/${file}`));
+  return file === undefined ? "" : `changes ${file} past git`;
 }
 
 // Programs that delete where no path says so.

@@ -117,6 +117,30 @@ function isGlobal(command) {
 
 const OTHERS = /^(sudo|doas|su|pkexec|runuser|gosu|su-exec)$/;
 
+// The files that a tool which runs no text may change, where `event.shell` does not have them.
+function named(event) {
+  const { commands = [], writes = [] } = event.shell || {};
+  const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
+  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
+  return keys.flatMap((key) => input[key]).map(String);
+}
+
+// Where nobody has a workspace: folders of the system, and hidden ones of a home folder.
+const PLACES = /^\/((etc|bin|sbin|lib\w*|boot|dev|proc|sys|run|System|Library)(\/|$)|usr(?!\/(local\/)?src\/)|var\/(lib|spool|cache|log|run|mail)(\/|$)|(root|(home|Users)\/[^/]+)\/\.[^/])/;
+
+// Whether `file`, which a tool names, lies outside for sure, where the workspace is not known.
+function leaves(file) {
+  if (/^~[\w.-]*(\/|$)/.test(file)) return true;
+  const rooted = file.startsWith("/");
+  const names = [];
+  for (const name of file.split("/").filter((name) => name !== "" && name !== ".")) {
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined && !rooted) return true;
+  }
+  const path = `/${names.join("/")}`;
+  return rooted && path !== "/dev/null" && PLACES.test(path) && !SCRATCH.some((own) => path.startsWith(own));
+}
+
 function danger(event) {
   const outside = paths(event, "outside");
   const path = paths(event, "writes").find((path) => outside.includes(path) && !SCRATCH.some((own) => path.startsWith(own)));
@@ -130,13 +154,8 @@ function danger(event) {
     if (changes || installs || isGlobal(command)) return `changes the system: ${line(command)}`;
   }
   // Other tools name the file that they change.
-  const file = event.shell && event.shell.commands.length > 0 ? "" : (event.toolInput && event.toolInput.path) || "";
-  let depth = 0;
-  for (const name of String(file).split("/")) {
-    depth += name === ".." ? -1 : name === "" || name === "." ? 0 : 1;
-    if (depth < 0) return `changes ${file}, which lies outside of the workspace`;
-  }
-  return "";
+  const file = named(event).find(leaves);
+  return file === undefined ? "" : `changes ${file}, which lies outside of the workspace`;
 }
 
 function doubt(event) {

@@ -231,7 +231,7 @@ function shows(event) {
 function byTool(event) {
   const input = event.toolInput || {};
   const { glob, pattern } = input;
-  const named = Object.keys(input).filter((key) => /^(paths?|files?|filename|file_?path|src|source|from|uri)$/i.test(key)).flatMap((key) => input[key]);
+  const named = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?paths?|files?|filename|src|source|from|uri)$/i.test(key)).flatMap((key) => input[key]);
   const file = /^mcp_.*(info|stat|exists)$/.test(event.toolName) ? undefined : named.map((own) => String(own).replace(/^file:\/\//, ""))
     .find((own) => secret(own, /^[~/]|(^|\/)\.\.(\/|$)/.test(own)));
   if (file !== undefined) return `reads ${file}, which may hold secrets`;
