@@ -202,8 +202,11 @@ test("a member is added and shut out with keys alone, and the focus comes back",
   await page.locator("tr[data-name=carla]").waitFor();
   await page.getByRole("button", { name: "Shut out carla" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").waitFor();
-  await page.getByRole("dialog").getByRole("button").last().focus();
+  const asked = page.getByRole("dialog");
+  await asked.waitFor();
+  await asked.getByRole("textbox").focus();
+  await page.keyboard.type("left the team");
+  await asked.getByRole("button").last().focus();
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Let in carla" }).waitFor();
 });
