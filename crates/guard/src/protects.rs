@@ -5,6 +5,7 @@ use std::path::Path;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
+use crate::filled::{is_harmless, named, put_at};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -152,11 +153,51 @@ impl Look<'_> {
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
+            .or_else(|| facts.commands.iter().find_map(|command| self.put(command)))
+            .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+    }
+
+    /// The names of `path` where `command` runs.
+    fn names_at(&self, path: &str, command: &ShellCommand) -> Vec<String> {
+        let cwd = if command.cwd.is_empty() { self.cwd } else { &command.cwd };
+        names(path, self.files.home, cwd)
+    }
+
+    /// Whether `names` is a folder of any project in which something may lie that is guarded. No pattern of the shell
+    /// stands for it that does not begin with its dot.
+    fn is_of_settings(&self, names: &[String]) -> bool {
+        let is_hidden = names.last().is_some_and(|name| name.starts_with('.'));
+        let mut patterns = self.patterns().filter(|pattern| pattern.starts_with("**"));
+        is_hidden && patterns.any(|pattern| holds(pattern, self.files.home, names))
+    }
+
+    /// Whether `command` puts something that is guarded into a folder, or a whole folder of settings.
+    fn put(&self, command: &ShellCommand) -> Option<String> {
+        put_at(command).iter().find_map(|path| {
+            let names = self.names_at(path, command);
+            let whole = format!("/{}", names.join("/"));
+            let filled = || self.is_of_settings(&names) && !is_harmless(command);
+            self.written(&whole).or_else(|| filled().then(|| of_settings(path)))
+        })
+    }
+
+    /// Whether something other than a file whose name is known is put into a folder of settings, or in its place.
+    fn filled(&self, facts: &ShellFacts) -> Option<String> {
+        let path = facts.writes.iter().find(|path| {
+            let names = self.names(path);
+            let is_at = |command: &ShellCommand, path: &str| self.names_at(path, command) == names;
+            let is_about = |command: &&ShellCommand| {
+                is_at(command, ".") || named(command).any(|path| !path.is_empty() && is_at(command, path))
+            };
+            let mut about = facts.commands.iter().filter(is_about).peekable();
+            self.is_of_settings(&names) && (about.peek().is_none() || !about.all(is_harmless))
+        })?;
+        Some(of_settings(path))
     }
 
     /// Whoever may not be executed or read any more guards nothing.
@@ -175,6 +216,10 @@ impl Look<'_> {
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+fn of_settings(path: &str) -> String {
+    format!("`{path}` is a folder with settings of agents, and what would lie there afterwards cannot be known")
 }
 
 /// Whether `command` is one of `pintle` that only a person may run.

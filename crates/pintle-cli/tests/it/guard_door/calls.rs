@@ -1,9 +1,11 @@
 //! From an event of a host to what it is told, and to the record.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
-use super::door::{Door, refusal, refusing};
-use crate::env::{BEFORE_TOOL, TestEnv, answering};
+use super::door::{Door, hook_program, refusal, refusing};
+use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 
 #[test]
 fn a_call_that_a_hook_refuses_does_not_run_and_why_says_so() {
@@ -34,6 +36,17 @@ fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
         "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": settings, "content": "{}"},
     });
     refusal(&door.told(&door.event("PreToolUse", &more)));
+    for program in [hook_program(), PathBuf::from(PINTLE)] {
+        let program = program.display();
+        let more = json!({
+            "tool_name": "Write", "tool_use_id": "toolu_1",
+            "tool_input": {"file_path": program.to_string(), "content": "#!/bin/sh"},
+        });
+        refusal(&door.told(&door.event("PreToolUse", &more)));
+        for command in ["cp x PROGRAM", "mv x PROGRAM", "echo > PROGRAM", "rm PROGRAM", "ln -sf x PROGRAM"] {
+            refusal(&door.told(&door.shell("toolu_2", &command.replace("PROGRAM", &program.to_string()))));
+        }
+    }
     for command in ["pintle approvals approve 0199", "rm -rf ~/.claude", "echo {} > ~/.claude/settings.json"] {
         refusal(&door.told(&door.shell("toolu_2", command)));
     }
