@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
@@ -30,20 +31,45 @@ const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
 /// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
 
-/// The members of arguments of a tool that we do not know which may hold a path.
-const PATH_MEMBERS: [&str; 11] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "file_path",
-    "filePath",
-    "filename",
-    "destination",
-    "target",
-    "target_file",
-    "uri",
+/// The members of arguments of a tool that we do not know whose texts are paths, whatever stands in them.
+const PATH_MEMBERS: [Holds; 11] = [
+    Holds::Path("path"),
+    Holds::Path("paths"),
+    Holds::Path("file"),
+    Holds::Path("files"),
+    Holds::Path("file_path"),
+    Holds::Path("filePath"),
+    Holds::Path("filename"),
+    Holds::Path("destination"),
+    Holds::Path("target"),
+    Holds::Path("target_file"),
+    Holds::Path("uri"),
 ];
+
+/// The members of arguments of a tool that we do not know which hold what is run.
+const RUN_MEMBERS: [&str; 12] = [
+    "command",
+    "commands",
+    "cmd",
+    "cmdline",
+    "command_line",
+    "commandLine",
+    "script",
+    "code",
+    "shell",
+    "bash",
+    "args",
+    "argv",
+];
+
+/// How the texts begin that are paths although a blank stands in them.
+const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
+
+/// The longest path. Source: `PATH_MAX` of Linux.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// How many folders of settings are put together with how many names that may be in them.
+const MAX_PARTS: usize = 64;
 
 /// Programs that change who may do what with a file.
 const ACCESS: [&str; 5] = ["chmod", "chown", "chgrp", "chattr", "setfacl"];
@@ -90,15 +116,12 @@ fn of_call(event: &HostEvent, tool: &HostCall, files: &GuardedFiles<'_>) -> Opti
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
     let look = Look { files, cwd: &event.cwd };
-    let holds: Vec<Holds> = match row {
-        Some(row) => row.holds.to_vec(),
-        None => PATH_MEMBERS.iter().map(|member| Holds::Path(member)).collect(),
-    };
+    let Some(row) = row else { return look.unknown_tool(&tool.arguments) };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
-    let (paths, texts) = (tools::paths_in(&holds, &tool.arguments), tools::texts_in(&holds, &tool.arguments));
+    let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let by_path = paths.into_iter().find_map(|path| if writes { look.written(path) } else { look.read(path) });
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text)))
 }
@@ -160,6 +183,27 @@ impl Look<'_> {
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+    }
+
+    /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
+    /// folder, or run it.
+    fn unknown_tool(&self, arguments: &Object) -> Option<String> {
+        let texts: Vec<&str> = arguments.iter().flat_map(|(_, value)| tools::all_strings(value)).collect();
+        let is_path = |text: &&str| {
+            let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
+            is_plain && text.len() <= MAX_PATH_BYTES && !text.contains(char::is_control)
+        };
+        let named = tools::paths_in(&PATH_MEMBERS, arguments);
+        let paths: Vec<&str> = named.into_iter().chain(texts.into_iter().filter(is_path)).collect();
+        let folders = paths.iter().filter(|path| self.is_of_settings(&self.names(path))).take(MAX_PARTS);
+        let parts = folders.flat_map(|folder| paths.iter().take(MAX_PARTS).map(move |name| format!("{folder}/{name}")));
+        let run = arguments.iter().filter(|(name, _)| RUN_MEMBERS.contains(&name.as_str()));
+        let run = run.flat_map(|(_, value)| tools::all_strings(value));
+        paths
+            .iter()
+            .find_map(|path| self.written(path))
+            .or_else(|| parts.into_iter().find_map(|path| self.written(&path)))
+            .or_else(|| run.into_iter().find_map(|text| self.shell("", text)))
     }
 
     /// The names of `path` where `command` runs.

@@ -221,6 +221,34 @@ fn tools_that_nobody_knows_are_held_by_their_paths() {
 }
 
 #[test]
+fn tools_that_nobody_knows_are_held_by_all_their_texts() {
+    let does = |arguments: &Value| call("claude", "mcp__box__do", arguments);
+    for arguments in [
+        json!({"command": "echo {} > .claude/settings.json"}),
+        json!({"cmd": "cp x ~/.claude/settings.json"}),
+        json!({"cmdline": ["bash", "-c", "rm -rf ~/.claude"]}),
+        json!({"script": "open('.claude/settings.json', 'w').write('{}')"}),
+        json!({"dir": ".claude", "name": "settings.json"}),
+        json!({"dir": "/u/ann/.claude", "name": "settings.json"}),
+        json!({"args": {"deep": [{"p": ".qwen/settings.json"}]}}),
+        json!({"anything": "/a b/.codex/config.toml"}),
+        json!({"command": "pintle approvals approve 3"}),
+    ] {
+        assert!(does(&arguments).is_some(), "{arguments}");
+    }
+    for arguments in [
+        json!({"command": "ls -la"}),
+        json!({"title": "docs", "content": "Put it into ~/.claude/settings.json, then start anew."}),
+        json!({"dir": "src", "name": "settings.json"}),
+        json!({"dir": ".github", "name": "CODEOWNERS"}),
+        json!({"query": "settings of agents", "limit": 3}),
+        json!({"owner": "ann", "repo": "x", "body": "line one\nsee /u/ann/.codex/config.toml"}),
+    ] {
+        assert_eq!(does(&arguments), None, "{arguments}");
+    }
+}
+
+#[test]
 fn a_change_of_settings_is_never_in_force() {
     let payload = r#"{"hook_event_name":"ConfigChange","session_id":"s","source":"project_settings","file_path":"/x/.claude/settings.json"}"#;
     assert!(json::parse(payload).is_ok());
