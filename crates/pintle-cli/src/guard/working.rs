@@ -35,6 +35,7 @@ use super::sessions::{Place, Sessions, kept};
 
 mod arming;
 mod asked;
+mod links;
 mod model;
 mod subagent;
 mod turns;

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use store::Store;
 
 use super::WorkedEvent;
+use super::links::{followed, real_of};
 use crate::guard::folders::InForce;
 use crate::guard::open_matters::{CallStanding, ClearedCall};
 use crate::guard::rulings::of_clearance;
@@ -22,11 +23,22 @@ impl WorkedEvent<'_> {
     /// Why `event` may not go on, whatever rules say: this one, or it with the call that hooks made of it. What is let pass
     /// only because a person lifted it is noted.
     pub(super) fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
-        let own = [in_force.own.as_slice(), &self.desk.moved].concat();
+        self.named(event, &in_force.own, hooks).or_else(|| {
+            // By its name it may be anything: a link counts as what it leads to.
+            let event = followed(event, &self.desk.home)?;
+            let real = in_force.own.iter().map(|path| real_of(path));
+            let own: Vec<String> = in_force.own.iter().cloned().chain(real).collect();
+            self.named(&event, &own, hooks)
+        })
+    }
+
+    /// The same, by the names that stand in `event` alone, where `used` are our files.
+    fn named(&self, event: &HostEvent, used: &[String], hooks: &Dispatcher) -> Option<String> {
+        let own = [used, &self.desk.moved].concat();
         let files = GuardedFiles { home: &self.desk.home, own: &own, lifted: false };
         let reason = guard::protects(event, &files)?;
         if self.desk.self_edit {
-            let lifted = GuardedFiles { own: &in_force.own, lifted: true, ..files };
+            let lifted = GuardedFiles { own: used, lifted: true, ..files };
             let still = guard::protects(event, &lifted);
             if still.is_none() {
                 hooks.noted(CheckpointKind::PreToolUse, &format!("allowed by --allow-self-edit: {reason}"));

@@ -88,6 +88,27 @@ fn no_hook_changes_a_call_into_one_that_takes_the_guard_away() {
 }
 
 #[test]
+fn no_link_hides_what_guards() {
+    let door = Door::open(TestEnv::new());
+    let settings = door.env.path("home/.claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(settings.parent().unwrap(), door.env.path("here/lnk")).unwrap();
+    std::os::unix::fs::symlink(&settings, door.env.path("here/s.json")).unwrap();
+    let told = |tool: &str, member: &str, path: &str| {
+        let more = json!({
+            "tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {(member): path, "content": "{}"},
+        });
+        door.told(&door.event("PreToolUse", &more))
+    };
+    // It leads to a file that is not there yet, too.
+    for path in ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json"] {
+        refusal(&told("Write", "file_path", path));
+        refusal(&told("mcp__fs__put", "dest", path));
+    }
+    assert_eq!(told("Write", "file_path", "t.json"), json!({}));
+}
+
+#[test]
 fn a_result_that_a_hook_changes_reaches_the_model_changed() {
     let env = TestEnv::new();
     let pattern = r#"*'"method":"hook.after_tool"'*"#;
