@@ -208,7 +208,7 @@ impl Look<'_> {
 
     /// The names of `path` where `command` runs.
     fn names_at(&self, path: &str, command: &ShellCommand) -> Vec<String> {
-        let cwd = if command.cwd.is_empty() { self.cwd } else { &command.cwd };
+        let cwd = if command.cwd.is_empty() { self.cwd } else { command.cwd.as_str() };
         names(path, self.files.home, cwd)
     }
 
