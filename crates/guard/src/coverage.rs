@@ -31,6 +31,9 @@ impl GuardLevel {
 pub(crate) const KILLED: &str =
     "who kills the shell around the hook, by a signal that cannot be caught, lets the call run";
 
+/// The way round of hosts whose hooks cannot withhold what a tool gave.
+pub(crate) const RESULT: &str = "what a tool gave reaches the model, whatever a hook says of it";
+
 /// How far the tools of one class of a host are under guard, and the known ways round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolCoverage {

@@ -56,7 +56,8 @@ fn fits(parts: &[String], path: &[String]) -> bool {
 fn name_fits(part: &str, name: &str) -> bool {
     if let Some(at) = name.find(['*', '?', '[', '{', '$']) {
         let (known, meant) = (&name[..at], part.split('*').next().unwrap_or_default());
-        return known.starts_with(meant) || meant.starts_with(known);
+        let (end, last) = (ending(name), part.rsplit('*').next().unwrap_or_default());
+        return (known.starts_with(meant) || meant.starts_with(known)) && (end.ends_with(last) || last.ends_with(end));
     }
     match part.split_once('*') {
         None => part == name,
@@ -64,8 +65,41 @@ fn name_fits(part: &str, name: &str) -> bool {
     }
 }
 
+/// How a name that is a pattern ends for sure.
+fn ending(name: &str) -> &str {
+    match name.rfind(['*', '?', '[', ']', '{', '}', '$']) {
+        Some(at) if name[at..].starts_with(['*', '?', ']', '}']) => &name[at + 1..],
+        Some(_) | None => "",
+    }
+}
+
 /// The names in `pattern` that no other program is likely to write, for texts that cannot be read.
 pub(crate) fn mark(pattern: &str) -> &str {
     let text = pattern.trim_start_matches("**/").trim_start_matches("~/").trim_end_matches("/**");
     text.split('*').next().unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_what_it_may_stand_for() {
+        for (part, name, fits) in [
+            ("settings*.json", "settings.local.json", true),
+            ("settings*.json", "settings.yml", false),
+            ("settings*.json", "*", true),
+            ("settings*.json", "*.json", true),
+            ("settings*.json", "*.md", false),
+            ("settings*.json", "sett*", true),
+            ("settings*.json", "s[e]t*n", true),
+            ("settings*.json", "$x", true),
+            ("settings*.json", "$x.md", true),
+            ("settings*.json", "${x}.md", false),
+            (".claude", ".cl*", true),
+            (".claude", "*.rs", false),
+        ] {
+            assert_eq!(name_fits(part, name), fits, "{part} {name}");
+        }
+    }
 }

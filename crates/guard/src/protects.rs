@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
+use crate::filled::{is_harmless, named, put_at};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -29,20 +31,45 @@ const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
 /// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
 
-/// The members of arguments of a tool that we do not know which may hold a path.
-const PATH_MEMBERS: [&str; 11] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "file_path",
-    "filePath",
-    "filename",
-    "destination",
-    "target",
-    "target_file",
-    "uri",
+/// The members of arguments of a tool that we do not know whose texts are paths, whatever stands in them.
+const PATH_MEMBERS: [Holds; 11] = [
+    Holds::Path("path"),
+    Holds::Path("paths"),
+    Holds::Path("file"),
+    Holds::Path("files"),
+    Holds::Path("file_path"),
+    Holds::Path("filePath"),
+    Holds::Path("filename"),
+    Holds::Path("destination"),
+    Holds::Path("target"),
+    Holds::Path("target_file"),
+    Holds::Path("uri"),
 ];
+
+/// The members of arguments of a tool that we do not know which hold what is run.
+const RUN_MEMBERS: [&str; 12] = [
+    "command",
+    "commands",
+    "cmd",
+    "cmdline",
+    "command_line",
+    "commandLine",
+    "script",
+    "code",
+    "shell",
+    "bash",
+    "args",
+    "argv",
+];
+
+/// How the texts begin that are paths although a blank stands in them.
+const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
+
+/// The longest path. Source: `PATH_MAX` of Linux.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// How many folders of settings are put together with how many names that may be in them.
+const MAX_PARTS: usize = 64;
 
 /// Programs that change who may do what with a file.
 const ACCESS: [&str; 5] = ["chmod", "chown", "chgrp", "chattr", "setfacl"];
@@ -89,15 +116,12 @@ fn of_call(event: &HostEvent, tool: &HostCall, files: &GuardedFiles<'_>) -> Opti
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
     let look = Look { files, cwd: &event.cwd };
-    let holds: Vec<Holds> = match row {
-        Some(row) => row.holds.to_vec(),
-        None => PATH_MEMBERS.iter().map(|member| Holds::Path(member)).collect(),
-    };
+    let Some(row) = row else { return look.unknown_tool(&tool.arguments) };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
-    let (paths, texts) = (tools::paths_in(&holds, &tool.arguments), tools::texts_in(&holds, &tool.arguments));
+    let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let by_path = paths.into_iter().find_map(|path| if writes { look.written(path) } else { look.read(path) });
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text)))
 }
@@ -152,11 +176,72 @@ impl Look<'_> {
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
+            .or_else(|| facts.commands.iter().find_map(|command| self.put(command)))
+            .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+    }
+
+    /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
+    /// folder, or run it.
+    fn unknown_tool(&self, arguments: &Object) -> Option<String> {
+        let texts: Vec<&str> = arguments.iter().flat_map(|(_, value)| tools::all_strings(value)).collect();
+        let is_path = |text: &&str| {
+            let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
+            is_plain && text.len() <= MAX_PATH_BYTES && !text.contains(char::is_control)
+        };
+        let named = tools::paths_in(&PATH_MEMBERS, arguments);
+        let paths: Vec<&str> = named.into_iter().chain(texts.into_iter().filter(is_path)).collect();
+        let folders = paths.iter().filter(|path| self.is_of_settings(&self.names(path))).take(MAX_PARTS);
+        let parts = folders.flat_map(|folder| paths.iter().take(MAX_PARTS).map(move |name| format!("{folder}/{name}")));
+        let run = arguments.iter().filter(|(name, _)| RUN_MEMBERS.contains(&name.as_str()));
+        let run = run.flat_map(|(_, value)| tools::all_strings(value));
+        paths
+            .iter()
+            .find_map(|path| self.written(path))
+            .or_else(|| parts.into_iter().find_map(|path| self.written(&path)))
+            .or_else(|| run.into_iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// The names of `path` where `command` runs.
+    fn names_at(&self, path: &str, command: &ShellCommand) -> Vec<String> {
+        let cwd = if command.cwd.is_empty() { self.cwd } else { command.cwd.as_str() };
+        names(path, self.files.home, cwd)
+    }
+
+    /// Whether `names` is a folder of any project in which something may lie that is guarded. No pattern of the shell
+    /// stands for it that does not begin with its dot.
+    fn is_of_settings(&self, names: &[String]) -> bool {
+        let is_hidden = names.last().is_some_and(|name| name.starts_with('.'));
+        let mut patterns = self.patterns().filter(|pattern| pattern.starts_with("**"));
+        is_hidden && patterns.any(|pattern| holds(pattern, self.files.home, names))
+    }
+
+    /// Whether `command` puts something that is guarded into a folder, or a whole folder of settings.
+    fn put(&self, command: &ShellCommand) -> Option<String> {
+        put_at(command).iter().find_map(|path| {
+            let names = self.names_at(path, command);
+            let whole = format!("/{}", names.join("/"));
+            let filled = || self.is_of_settings(&names) && !is_harmless(command);
+            self.written(&whole).or_else(|| filled().then(|| of_settings(path)))
+        })
+    }
+
+    /// Whether something other than a file whose name is known is put into a folder of settings, or in its place.
+    fn filled(&self, facts: &ShellFacts) -> Option<String> {
+        let path = facts.writes.iter().find(|path| {
+            let names = self.names(path);
+            let is_at = |command: &ShellCommand, path: &str| self.names_at(path, command) == names;
+            let is_about = |command: &&ShellCommand| {
+                is_at(command, ".") || named(command).any(|path| !path.is_empty() && is_at(command, path))
+            };
+            let mut about = facts.commands.iter().filter(is_about).peekable();
+            self.is_of_settings(&names) && (about.peek().is_none() || !about.all(is_harmless))
+        })?;
+        Some(of_settings(path))
     }
 
     /// Whoever may not be executed or read any more guards nothing.
@@ -175,6 +260,10 @@ impl Look<'_> {
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+fn of_settings(path: &str) -> String {
+    format!("`{path}` is a folder with settings of agents, and what would lie there afterwards cannot be known")
 }
 
 /// Whether `command` is one of `pintle` that only a person may run.

@@ -123,3 +123,17 @@ pub fn patched(patch: &str) -> Vec<&str> {
         .map(str::trim)
         .collect()
 }
+
+/// All texts in `value`, however deep.
+pub(crate) fn all_strings(value: &Value) -> Vec<&str> {
+    let (mut texts, mut open) = (Vec::new(), vec![value]);
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => texts.push(text.as_str()),
+            Value::Array(items) => open.extend(items.iter()),
+            Value::Object(members) => open.extend(members.iter().map(|(_, member)| member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts
+}

@@ -9,11 +9,15 @@ use crate::config::places::FILE_NAMES;
 use crate::config::{AgentConfig, Config, HookKind, LoadedHook, McpReach, McpServerConfig, ProviderConfig};
 use crate::rule_files;
 
-/// The files that no tool may change: those of the configuration among `files`, what hooks run, this program; the folders
+/// The programs that belong together and are installed beside each other: hooks of guarded agents run one, scripts of rules
+/// another.
+const PROGRAMS: [&str; 3] = ["pintle", "pintle-hook", "pintle-script-worker"];
+
+/// The files that no tool may change: those of the configuration among `files`, what hooks run, our programs; the folders
 /// in which what hooks and servers run stands, where nothing new is made; and the home folder, not even read.
 pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
     let mut files = operator_files(config, files);
-    files.extend(std::env::current_exe().ok());
+    files.extend(std::env::current_exe().ok().into_iter().flat_map(own_programs));
     files.extend(config.agent_hooks.dirs.iter().map(|folder| folder.dir.clone()));
     // Nor may it lay there what somebody might accept unread.
     files.extend(config.found_folders.clone());
@@ -26,6 +30,14 @@ pub(crate) fn protected(config: &Config, files: &[PathBuf]) -> Protected {
         beside: beside(config),
         names: FILE_NAMES.map(str::to_owned).to_vec(),
     }
+}
+
+/// `program`, and what stands beside it of ours.
+fn own_programs(program: PathBuf) -> Vec<PathBuf> {
+    let beside = PROGRAMS.iter().map(|name| program.with_file_name(name));
+    let mut programs: Vec<PathBuf> = beside.filter(|beside| *beside != program && beside.is_file()).collect();
+    programs.push(program);
+    programs
 }
 
 /// The files that decide what runs beside every gate: those of the configuration among `files`, what hooks and servers
@@ -89,4 +101,20 @@ fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
 
 fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
     argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_the_program_belongs_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["pintle", "pintle-hook", "other"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        assert_eq!(own_programs(at("pintle")), [at("pintle-hook"), at("pintle")]);
+        assert_eq!(own_programs(at("embeds")), [at("pintle"), at("pintle-hook"), at("embeds")]);
+    }
 }

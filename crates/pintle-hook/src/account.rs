@@ -18,6 +18,9 @@ const ACCOUNTS: &str = "/etc/passwd";
 /// Where an account keeps what the guard needs, below its home folder.
 const FOLDER: &str = ".local/share/pintle/guard";
 
+/// The name of its key there.
+const KEY: &str = "key";
+
 /// The name of the socket there, where the daemon has not said another one.
 const SOCKET: &str = "guard.sock";
 
@@ -49,7 +52,7 @@ pub fn find() -> io::Result<FoundDaemon> {
         io::Error::other(format!("{ACCOUNTS} has no home folder of the account {user}, so its daemon cannot be found"))
     })?;
     let folder = account.home.join(FOLDER);
-    let key_file = folder.join("key");
+    let key_file = folder.join(KEY);
     // It says where the daemon listens, and only its owner may have written it.
     if let Some(start) = kept(&folder)? {
         let socket = socket_of(&start).unwrap_or_else(|| folder.join(SOCKET));
@@ -59,6 +62,13 @@ pub fn find() -> io::Result<FoundDaemon> {
     let program = std::env::current_exe()?.with_file_name(PROGRAM);
     let first = first(&account, &program, &folder.join(SOCKET))?;
     Ok(FoundDaemon { socket: folder.join(SOCKET), key_file, first: Some(first) })
+}
+
+/// The key of the daemon of the account that runs this process, whether or not it is there; none of an account that the
+/// machine does not know.
+pub fn key_file() -> Option<PathBuf> {
+    let accounts = fs::read_to_string(ACCOUNTS).ok()?;
+    Some(account(&accounts, getuid().as_raw())?.home.join(FOLDER).join(KEY))
 }
 
 /// What `folder` keeps of how its daemon is started, if it does.

@@ -183,8 +183,14 @@ pub(crate) const PANIC: PanicRow = PanicRow {
             "ConfigChange",
             r#"{"decision":"block","reason":"Pintle's guard did not answer, so this change is refused."}"#,
         ),
+        // The model sees a result beside the reason, unless the turn ends.
+        ("PostToolUse", UNREAD),
+        ("PostToolUseFailure", UNREAD),
     ],
 };
+
+/// The end of the turn in which a result came that no hook has seen.
+const UNREAD: &str = r#"{"decision":"block","reason":"Pintle's guard did not answer, so this result is withheld.","continue":false,"stopReason":"Pintle's guard did not answer, so this result is withheld."}"#;
 
 fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
     let mut event = shape::decode(&CLAUDE, input)?;

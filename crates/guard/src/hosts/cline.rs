@@ -3,7 +3,7 @@
 use domain::json::{self, Object, Value, json};
 
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -78,13 +78,13 @@ pub static CLINE: GuardHost = GuardHost {
         ToolRow { native: "spawn_agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[KILLED] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[KILLED, RESULT] },
         ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[KILLED] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[KILLED] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[KILLED] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[KILLED] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[KILLED] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[KILLED, PROMPTS] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[KILLED, RESULT, PROMPTS] },
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },

@@ -4,7 +4,7 @@ use domain::json::{Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -59,13 +59,13 @@ pub static KIMI: GuardHost = GuardHost {
         ToolRow { native: "Agent", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
         ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[ENTRY, KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[ENTRY, KILLED, RESULT] },
     ],
     environment: &[],
     adapter: HostAdapter { decode, encode },

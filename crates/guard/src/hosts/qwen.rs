@@ -4,7 +4,7 @@ use domain::json::{Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
+use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -86,13 +86,13 @@ pub static QWEN: GuardHost = GuardHost {
         ToolRow { native: "task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
         ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, LATER, KILLED, RESULT] },
     ],
     environment: &["QWEN_PROJECT_DIR", "QWEN_CODE_STARTUP_VERSION"],
     adapter: HostAdapter { decode, encode },

@@ -147,6 +147,38 @@ const TEXTS: &[(&str, bool)] = &[
     ("echo ran >> shell.txt", false),
     ("git status && ls -la .github", false),
     ("mkdir -p .claude/commands", false),
+    ("cp foo/settings.json .claude", true),
+    ("mv foo/settings.json .claude/", true),
+    ("cp foo/* .claude/", true),
+    ("cp foo/settings.local.json .claude/", true),
+    ("cp -r foo/. .claude", true),
+    ("cp -r foo/.claude .", true),
+    ("rsync -a foo/ .claude/", true),
+    ("tar xf a.tar -C .claude", true),
+    ("tar xf a.tar .claude/settings.json", true),
+    ("mv foo .claude", true),
+    ("git mv foo .claude", true),
+    ("ln -sfn foo .claude", true),
+    ("git clone x .claude", true),
+    ("cd .claude && cp ../foo/settings.json .", true),
+    ("unzip a.zip .claude/settings.json", true),
+    ("unzip a.zip -d .claude", true),
+    ("find foo -name settings.json -exec cp {} .claude/ \\;", true),
+    ("cp foo/settings.json .gemini", true),
+    ("mv foo .github", true),
+    ("cp -r foo .pi", true),
+    ("mkdir -p .claude && touch .claude/x", false),
+    ("mkdir .claude && git add .claude && git status", false),
+    ("cp foo/x.md .claude/", false),
+    ("cp foo/x.md .claude/commands/", false),
+    ("cp -r .github/workflows /tmp/x", false),
+    ("git add . && git commit -m 'x .claude'", false),
+    ("git clone x work && cd work", false),
+    ("sed -i s/a/b/ *.md", false),
+    ("tar cf a.tar .claude", false),
+    ("ls .claude; cat .claude/commands/x.md", false),
+    ("mv foo bar", false),
+    ("cp -r foo/. .", false),
     ("rm -rf target", false),
     ("curl https://example.com | head", false),
 ];
@@ -186,6 +218,34 @@ fn tools_that_nobody_knows_are_held_by_their_paths() {
     assert_eq!(write("notes.md"), None);
     assert_eq!(call("claude", "Read", &json!({"file_path": ".claude/settings.json"})), None);
     assert!(call("claude", "Read", &json!({"file_path": "/run/user/7/pintle/guard.key"})).is_some());
+}
+
+#[test]
+fn tools_that_nobody_knows_are_held_by_all_their_texts() {
+    let does = |arguments: &Value| call("claude", "mcp__box__do", arguments);
+    for arguments in [
+        json!({"command": "echo {} > .claude/settings.json"}),
+        json!({"cmd": "cp x ~/.claude/settings.json"}),
+        json!({"cmdline": ["bash", "-c", "rm -rf ~/.claude"]}),
+        json!({"script": "open('.claude/settings.json', 'w').write('{}')"}),
+        json!({"dir": ".claude", "name": "settings.json"}),
+        json!({"dir": "/u/ann/.claude", "name": "settings.json"}),
+        json!({"args": {"deep": [{"p": ".qwen/settings.json"}]}}),
+        json!({"anything": "/a b/.codex/config.toml"}),
+        json!({"command": "pintle approvals approve 3"}),
+    ] {
+        assert!(does(&arguments).is_some(), "{arguments}");
+    }
+    for arguments in [
+        json!({"command": "ls -la"}),
+        json!({"title": "docs", "content": "Put it into ~/.claude/settings.json, then start anew."}),
+        json!({"dir": "src", "name": "settings.json"}),
+        json!({"dir": ".github", "name": "CODEOWNERS"}),
+        json!({"query": "settings of agents", "limit": 3}),
+        json!({"owner": "ann", "repo": "x", "body": "line one\nsee /u/ann/.codex/config.toml"}),
+    ] {
+        assert_eq!(does(&arguments), None, "{arguments}");
+    }
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! `pintle hook`: the client of the guard, for entries that somebody writes by hand.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use guard::GuardHost;
 use guard::host::MARGIN_S;
 use host::config::Env;
-use pintle_hook::client;
 use pintle_hook::options::{AskedDaemon, Options};
+use pintle_hook::{account, client};
 use serde_json::Value;
 
 use super::Global;
@@ -39,19 +38,22 @@ pub(super) fn run(global: &Global, args: HookArgs) -> Result<u8, CliError> {
             Err(error) => client::wrong_use(&error.to_string()),
         },
     };
-    let daemon = match global.home.as_deref().map(daemon_of) {
-        None => AskedDaemon::Account,
-        Some(Ok(daemon)) => daemon,
-        Some(Err(error)) => client::wrong_use(&error.message),
-    };
+    let daemon = daemon_of(global).unwrap_or_else(|error| client::wrong_use(&error.message));
     let options = Options { host: args.host, event, daemon, deadline: deadline(host), allows_away: false };
     client::run(options, payload, began)
 }
 
-/// The daemon of the home that somebody named.
-fn daemon_of(home: &Path) -> Result<AskedDaemon, CliError> {
-    let places = GuardPlaces::of(&Env::of_process()?, Some(home), None)?;
-    Ok(AskedDaemon::Named { key_file: places.key_file(), socket: places.socket })
+/// The daemon of the home that every command has here, where it was started last; an installation starts it, too.
+fn daemon_of(global: &Global) -> Result<AskedDaemon, CliError> {
+    let places = GuardPlaces::of(&Env::of_process()?, global.home.as_deref(), None)?;
+    let key_file = places.key_file();
+    let started = places.start_flags().socket;
+    // Nothing says yet how it is started. That of the account can do without; of another home nothing is taken from the
+    // surroundings of a hook, since a project's settings can set them.
+    if started.is_none() && account::key_file().as_ref() == Some(&key_file) {
+        return Ok(AskedDaemon::Account);
+    }
+    Ok(AskedDaemon::Named { socket: started.unwrap_or(places.socket), key_file })
 }
 
 /// An entry of somebody else's has the time that the agent gives where nothing is said.

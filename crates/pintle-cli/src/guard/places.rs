@@ -206,7 +206,11 @@ impl GuardPlaces {
             let at = argv.iter().position(|word| word == flag)?;
             argv.get(at + 1).map(PathBuf::from)
         };
-        StartFlags { config: value("--config"), home: value("--home") }
+        StartFlags {
+            config: value("--config"),
+            home: value("--home"),
+            socket: value("--socket").filter(|socket| socket.is_absolute()),
+        }
     }
 
     /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`.
@@ -231,11 +235,12 @@ impl GuardPlaces {
     }
 }
 
-/// Where the daemon that a hook starts has its configuration and its state, if somebody named them.
+/// Where the daemon that a hook starts has its configuration and its state, if somebody named them, and where it listens.
 #[derive(Debug, Default)]
 pub(crate) struct StartFlags {
     pub(crate) config: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
+    pub(crate) socket: Option<PathBuf>,
 }
 
 fn text(path: &OsStr) -> io::Result<String> {

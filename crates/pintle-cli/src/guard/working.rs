@@ -35,6 +35,7 @@ use super::sessions::{Place, Sessions, kept};
 
 mod arming;
 mod asked;
+mod links;
 mod model;
 mod subagent;
 mod turns;
@@ -284,7 +285,7 @@ impl WorkedEvent<'_> {
         }
         let hooks = self.hooks(&in_force, news);
         // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
-        let reason = canary.or_else(|| self.protects(&in_force, &hooks));
+        let reason = canary.or_else(|| self.protects(self.event, &in_force, &hooks));
         if let Some(reason) = reason {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
@@ -305,7 +306,7 @@ impl WorkedEvent<'_> {
         if let HostWhat::ToolDone { failed, .. } = &self.event.what {
             self.has_run(&in_force, *failed).await;
         }
-        let ruling = self.ask(&hooks).await;
+        let ruling = self.ask(&in_force, &hooks).await;
         (ruling, Some(hooks))
     }
 
@@ -345,9 +346,9 @@ impl WorkedEvent<'_> {
         hooks
     }
 
-    async fn ask(&self, hooks: &Dispatcher) -> GuardRuling {
+    async fn ask(&self, in_force: &InForce, hooks: &Dispatcher) -> GuardRuling {
         match &self.event.what {
-            HostWhat::Tool(tool) => self.clear(hooks, tool).await,
+            HostWhat::Tool(tool) => self.clear(in_force, hooks, tool).await,
             HostWhat::ToolDone { tool, result, failed } => self.review(hooks, tool, (result, *failed)).await,
             HostWhat::Prompt { .. } if self.place.goes_on => GuardRuling::NoObjection,
             HostWhat::Prompt { text } => self.submit(hooks, text).await,
@@ -355,7 +356,7 @@ impl WorkedEvent<'_> {
                 Some(open) => GuardRuling::ModifyPrompt { text: open.sent(text) },
                 None => GuardRuling::NoObjection,
             },
-            HostWhat::Permission { tool } => self.permission(hooks, tool).await,
+            HostWhat::Permission { tool } => self.permission(in_force, hooks, tool).await,
             HostWhat::BeforeModel { request } => self.before_model(hooks, request).await,
             HostWhat::AfterModel { request, response } => self.after_model(hooks, request, response).await,
             HostWhat::Stop { text, .. } => {
@@ -383,13 +384,13 @@ impl WorkedEvent<'_> {
         }
     }
 
-    async fn clear(&self, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
+    async fn clear(&self, in_force: &InForce, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
         if self.desk.open.has_lost_prompt(self.event.session_id().as_str()) {
             hooks.refused(CheckpointKind::PreToolUse, LOST_PROMPT);
             return GuardRuling::Deny { reason: LOST_PROMPT.into() };
         }
         let call = self.call(tool);
-        let ruling = self.told(hooks, hooks.clear(call.clone()).await, tool);
+        let ruling = self.told(in_force, hooks, (hooks.clear(call.clone()).await, tool));
         if tool.class != ToolClass::Subagent || ruling.stops() {
             return ruling;
         }

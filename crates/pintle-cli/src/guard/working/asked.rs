@@ -8,31 +8,63 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
 use domain::store::TenantScope;
 use engine::{Clearance, Dispatcher};
-use guard::{AskWay, AskWishes, GuardRuling, GuardedFiles, HostCall, ask_way};
+use guard::{AskWay, AskWishes, GuardRuling, GuardedFiles, HostCall, HostEvent, HostWhat, ask_way};
 use host::config::GuardedAsk;
 use jiff::Timestamp;
 use store::Store;
 
 use super::WorkedEvent;
+use super::links::{followed, real_of};
 use crate::guard::folders::InForce;
 use crate::guard::open_matters::{CallStanding, ClearedCall};
 use crate::guard::rulings::of_clearance;
 
 impl WorkedEvent<'_> {
-    /// Why this event may not go on, whatever rules say. What is let pass only because a person lifted it is noted.
-    pub(super) fn protects(&self, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
-        let own = [in_force.own.as_slice(), &self.desk.moved].concat();
+    /// Why `event` may not go on, whatever rules say: this one, or it with the call that hooks made of it. What is let pass
+    /// only because a person lifted it is noted.
+    pub(super) fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
+        self.named(event, &in_force.own, hooks).or_else(|| {
+            // By its name it may be anything: a link counts as what it leads to.
+            let event = followed(event, &self.desk.home)?;
+            let real = in_force.own.iter().map(|path| real_of(path));
+            let own: Vec<String> = in_force.own.iter().cloned().chain(real).collect();
+            self.named(&event, &own, hooks)
+        })
+    }
+
+    /// The same, by the names that stand in `event` alone, where `used` are our files.
+    fn named(&self, event: &HostEvent, used: &[String], hooks: &Dispatcher) -> Option<String> {
+        let own = [used, &self.desk.moved].concat();
         let files = GuardedFiles { home: &self.desk.home, own: &own, lifted: false };
-        let reason = guard::protects(self.event, &files)?;
+        let reason = guard::protects(event, &files)?;
         if self.desk.self_edit {
-            let lifted = GuardedFiles { own: &in_force.own, lifted: true, ..files };
-            let still = guard::protects(self.event, &lifted);
+            let lifted = GuardedFiles { own: used, lifted: true, ..files };
+            let still = guard::protects(event, &lifted);
             if still.is_none() {
                 hooks.noted(CheckpointKind::PreToolUse, &format!("allowed by --allow-self-edit: {reason}"));
             }
             return still;
         }
         Some(reason)
+    }
+
+    /// What is told of `tool`, which hooks let run with other arguments: with those, too, it may not take the guard away.
+    fn looked_at_again(
+        &self,
+        in_force: &InForce,
+        hooks: &Dispatcher,
+        (tool, ruling): (&HostCall, GuardRuling),
+    ) -> GuardRuling {
+        let GuardRuling::ModifyInput { arguments, .. } = &ruling else { return ruling };
+        let changed = HostCall { arguments: arguments.clone(), ..tool.clone() };
+        let event = HostEvent { what: HostWhat::Tool(changed), ..self.event.clone() };
+        match self.protects(&event, in_force, hooks) {
+            Some(reason) => {
+                hooks.refused(CheckpointKind::PreToolUse, &reason);
+                GuardRuling::Deny { reason }
+            }
+            None => ruling,
+        }
     }
 
     /// Who is asked about a call of the host that needs a person.
@@ -51,9 +83,15 @@ impl WorkedEvent<'_> {
     }
 
     /// What the host is told of a call that was cleared, which is open from now on.
-    pub(super) fn told(&self, hooks: &Dispatcher, clearance: Clearance, tool: &HostCall) -> GuardRuling {
+    pub(super) fn told(
+        &self,
+        in_force: &InForce,
+        hooks: &Dispatcher,
+        (clearance, tool): (Clearance, &HostCall),
+    ) -> GuardRuling {
         let is_approved = matches!(&clearance, Clearance::Run(permit, _) if permit.approval().is_some());
         let ruling = of_clearance(clearance, tool, self.way == AskWay::Host);
+        let ruling = self.looked_at_again(in_force, hooks, (tool, ruling));
         if let GuardRuling::Ask { approval, attended: true, .. } = &ruling {
             let text = format!("asked: approval {approval} is put to the person before {}", self.host.name);
             hooks.noted(CheckpointKind::PreToolUse, &text);
@@ -85,12 +123,12 @@ impl WorkedEvent<'_> {
 
     /// What the host hears where it is about to ask its person. A yes that a person gave spares the question; a no stays
     /// one; else its own permissions decide. A call that nobody has asked about before is cleared here.
-    pub(super) async fn permission(&self, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
+    pub(super) async fn permission(&self, in_force: &InForce, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
         match self.desk.open.standing(self.event.session_id().as_str(), self.host, tool) {
             Some(CallStanding::Approved) => GuardRuling::Allow,
             Some(CallStanding::Cleared | CallStanding::Asked(_)) => GuardRuling::NoObjection,
             Some(CallStanding::Refused(reason)) => GuardRuling::Deny { reason },
-            None => self.clear(hooks, tool).await,
+            None => self.clear(in_force, hooks, tool).await,
         }
     }
 

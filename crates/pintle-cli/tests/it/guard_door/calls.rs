@@ -1,9 +1,11 @@
 //! From an event of a host to what it is told, and to the record.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
-use super::door::{Door, refusal, refusing};
-use crate::env::{BEFORE_TOOL, TestEnv, answering};
+use super::door::{Door, hook_program, refusal, refusing};
+use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 
 #[test]
 fn a_call_that_a_hook_refuses_does_not_run_and_why_says_so() {
@@ -34,6 +36,17 @@ fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
         "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": settings, "content": "{}"},
     });
     refusal(&door.told(&door.event("PreToolUse", &more)));
+    for program in [hook_program(), PathBuf::from(PINTLE)] {
+        let program = program.display();
+        let more = json!({
+            "tool_name": "Write", "tool_use_id": "toolu_1",
+            "tool_input": {"file_path": program.to_string(), "content": "#!/bin/sh"},
+        });
+        refusal(&door.told(&door.event("PreToolUse", &more)));
+        for command in ["cp x PROGRAM", "mv x PROGRAM", "echo > PROGRAM", "rm PROGRAM", "ln -sf x PROGRAM"] {
+            refusal(&door.told(&door.shell("toolu_2", &command.replace("PROGRAM", &program.to_string()))));
+        }
+    }
     for command in ["pintle approvals approve 0199", "rm -rf ~/.claude", "echo {} > ~/.claude/settings.json"] {
         refusal(&door.told(&door.shell("toolu_2", command)));
     }
@@ -74,6 +87,43 @@ fn a_call_that_a_hook_changes_runs_changed() {
     let told = door.told(&door.shell("toolu_1", "git push"));
     let expected = json!({"command": "git push --dry-run", "description": "x"});
     assert_eq!(told["hookSpecificOutput"]["updatedInput"], expected, "{told}");
+}
+
+#[test]
+fn no_hook_changes_a_call_into_one_that_takes_the_guard_away() {
+    for arguments in [r#"{"command":"echo {} > .claude/settings.json"}"#, r#"{"Command":"ls"}"#, "{}"] {
+        let env = TestEnv::new();
+        let result = r#"{"action":"modify","call":{"tool":"exec","arguments":ARGUMENTS}}"#;
+        let guard =
+            env.write("config/pintle/guard.sh", &answering(BEFORE_TOOL, &result.replace("ARGUMENTS", arguments)));
+        let config = "[hooks.processes.bad]\nenabled = true\ncommand = ['sh', 'GUARD']\nintercept = ['before_tool']\n";
+        env.user_config(&config.replace("GUARD", &guard.display().to_string()));
+        let door = Door::open(env);
+        refusal(&door.told(&door.shell("toolu_1", "git status")));
+        let denied = door.env.pintle(&["why", "--denied"]);
+        assert_eq!(denied.code, Some(0), "{denied}");
+    }
+}
+
+#[test]
+fn no_link_hides_what_guards() {
+    let door = Door::open(TestEnv::new());
+    let settings = door.env.path("home/.claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(settings.parent().unwrap(), door.env.path("here/lnk")).unwrap();
+    std::os::unix::fs::symlink(&settings, door.env.path("here/s.json")).unwrap();
+    let told = |tool: &str, member: &str, path: &str| {
+        let more = json!({
+            "tool_name": tool, "tool_use_id": "toolu_1", "tool_input": {(member): path, "content": "{}"},
+        });
+        door.told(&door.event("PreToolUse", &more))
+    };
+    // It leads to a file that is not there yet, too.
+    for path in ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json"] {
+        refusal(&told("Write", "file_path", path));
+        refusal(&told("mcp__fs__put", "dest", path));
+    }
+    assert_eq!(told("Write", "file_path", "t.json"), json!({}));
 }
 
 #[test]

@@ -131,18 +131,37 @@ fn a_hook_that_is_written_by_hand_says_the_same() {
     refusing(&env, "*--force*");
     let door = Door::open(env);
     let home = door.env.path("data/pintle");
-    let said = |command: &str, event: &[&str]| {
+    // Whichever way the home is said, it is that of every other command.
+    let asking = |say: &dyn Fn(&mut Command), command: &str, event: &[&str]| {
         let mut hook = door.env.command(PINTLE);
-        hook.arg("--home").arg(&home).args(["hook", "--host", "claude"]).args(event);
+        say(&mut hook);
+        hook.args(["hook", "--host", "claude"]).args(event);
         TestEnv::output(&mut hook, &door.shell("toolu_1", command).to_string())
     };
+    let says: [&dyn Fn(&mut Command); 3] = [
+        &|hook: &mut Command| {
+            hook.arg("--home").arg(&home);
+        },
+        &|hook: &mut Command| {
+            hook.env("PINTLE_HOME", &home).env_remove("XDG_DATA_HOME");
+        },
+        &|_: &mut Command| {},
+    ];
     for command in ["git push --force", "git push"] {
         let expected = door.ask(super::door::LONG, &door.shell("toolu_1", command)).wait_with_output().unwrap();
-        for event in [&["--event", "PreToolUse"][..], &[]] {
-            let output = said(command, event);
-            assert_eq!((&output.stdout, output.status.code()), (&expected.stdout, Some(0)), "{output:?}");
+        for say in says {
+            for event in [&["--event", "PreToolUse"][..], &[]] {
+                let output = asking(say, command, event);
+                assert_eq!((&output.stdout, output.status.code()), (&expected.stdout, Some(0)), "{output:?}");
+            }
         }
     }
+    // A home in which no daemon was ever started has none that could answer.
+    let elsewhere = door.env.path("elsewhere");
+    let moved = |hook: &mut Command| {
+        hook.env("PINTLE_HOME", &elsewhere);
+    };
+    refusal(&document(&asking(&moved, "git push", &[])));
     // Without a name of the event only the exit code is left, which means no.
     let mut hook = door.env.command(PINTLE);
     let output = TestEnv::output(hook.args(["hook", "--host", "copilot"]), "{}");
