@@ -1,7 +1,7 @@
 //! What a host told a hook, in one form for all hosts.
 
 use domain::id::SessionId;
-use domain::json::{Object, Value};
+use domain::json::{MAX_VALUES, Object, Value};
 
 use crate::tools::ToolClass;
 
@@ -30,6 +30,9 @@ pub enum Malformed {
     /// Not UTF-8.
     #[error("the input is not UTF-8")]
     NotText,
+    /// More than [`MAX_VALUES`].
+    #[error("the input holds more than {MAX_VALUES} JSON values")]
+    TooMany,
     /// Not one JSON object.
     #[error("the input is not one JSON object: {0}")]
     NotJson(String),

@@ -1,6 +1,6 @@
 //! Reads what hosts say, member by member; what nobody asked for stays.
 
-use domain::json::{self, NotAlike, Object, Value};
+use domain::json::{self, MAX_VALUES, NotAlike, Object, Value};
 
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, MAX_INPUT_BYTES, Malformed};
 use crate::host::GuardHost;
@@ -14,6 +14,9 @@ impl Payload {
     pub(crate) fn read(input: &HookInput<'_>) -> Result<Self, Malformed> {
         if input.stdin.len() > MAX_INPUT_BYTES {
             return Err(Malformed::TooLong(input.stdin.len()));
+        }
+        if json::holds_more_than(input.stdin, MAX_VALUES) {
+            return Err(Malformed::TooMany);
         }
         let text = std::str::from_utf8(input.stdin).map_err(|_| Malformed::NotText)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
