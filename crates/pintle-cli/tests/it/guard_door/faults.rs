@@ -126,8 +126,8 @@ fn whatever_cannot_be_read_is_refused_for_what_it_is_and_stands_in_the_record() 
     let long = format!("\"{}\"", "x".repeat(17 << 20));
     for (with, said, kept) in [
         (&b"\"\xff\""[..], "is not UTF-8", "is not UTF-8"),
-        (b"\"\\ud800\"", "is not one JSON object", "is not one JSON object"),
-        (b"\"ls\",\"command\":\"rm\"", "a name stands twice", "`command` stands twice"),
+        (b"\"\\ud800\"".as_slice(), "is not one JSON object", "is not one JSON object"),
+        (b"\"ls\",\"command\":\"rm\"".as_slice(), "a name stands twice", "`command` stands twice"),
         (many.as_bytes(), "more than 200,000 JSON values", "more than 200000 JSON values"),
         (deep.as_bytes(), "nested deeper than 512 levels", "nested deeper than 512 levels"),
         (long.as_bytes(), "longer than 16 MiB", "longer than 16777216 bytes"),
