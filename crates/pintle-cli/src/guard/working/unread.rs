@@ -37,7 +37,7 @@ impl Desk {
         };
         let text = format!("the guard could not read the event `{}`: {why}", question.event);
         let limit = FIRST_WORD.min(Duration::from_millis(question.deadline_ms) / 2);
-        if timeout(limit, self.keep_unread((host, &event), (&text, !stdout.is_empty()), asked)).await.is_err() {
+        if timeout(limit, self.keep_unread((host, &event), (text.as_str(), !stdout.is_empty()), asked)).await.is_err() {
             tracing::warn!("{}: that it was not read could not be kept in time", question.event);
         }
         Ruled { exit: 0, stdout: stdout.into_bytes(), stderr: format!("pintle: refused: {why}\n").into_bytes() }
