@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 
 mod canonical;
+mod count;
 mod diff;
 mod foreign;
 mod literal;
@@ -19,6 +20,7 @@ mod value;
 mod write;
 
 pub use canonical::canonical_members;
+pub use count::holds_more_than;
 pub use diff::diff;
 pub use members::Members;
 pub use number::{NoNumber, Number};
@@ -35,6 +37,10 @@ use write::{write_object, write_string};
 /// Deepest nesting of arrays and objects that is read from outside.
 /// A bound for recursion: real messages stay below a tenth of it.
 pub const MAX_DEPTH: usize = 512;
+
+/// Most values of one request or event that is read from outside: a tree of them takes a hundred times the bytes of small
+/// ones. A conversation of ten thousand messages has fewer, and long texts in it are one value each.
+pub const MAX_VALUES: usize = 200_000;
 
 /// Whether two values are equal regardless of member order and of how a number is spelled,
 /// as long as both spellings denote the same double.

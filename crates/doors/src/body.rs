@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use domain::json::{MAX_VALUES, holds_more_than};
 use http_body_util::BodyExt as _;
 
 use crate::door::ModelDoor;
@@ -62,6 +63,10 @@ pub(crate) async fn taken(
         None => (body, room),
         Some(packing) => unpacked((door, whose), wire, (packing, body)).await?,
     };
+    if holds_more_than(&body, MAX_VALUES) {
+        let why = format!("the body holds more than {MAX_VALUES} JSON values, counting each member and each item");
+        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, &why));
+    }
     let body = String::from_utf8(body);
     Ok((body.map_err(|_| refused(StatusCode::BAD_REQUEST, "the body is not UTF-8"))?, room))
 }

@@ -216,19 +216,32 @@ pub(crate) struct Ruled {
     pub(crate) degraded: Option<&'static str>,
 }
 
+/// Why a request must not leave for what it costs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Overspent {
+    pub(crate) why: String,
+    /// Whether it may leave at another time.
+    pub(crate) for_now: bool,
+}
+
 impl Session {
     /// Asks the keeper, or tells it.
     pub(crate) fn kept<T>(&self, work: impl FnOnce(&mut Keeper) -> T) -> T {
         work(&mut locked(&self.keeper))
     }
 
-    /// Why no request may leave any more: what it may spend is spent. Kept in the record.
-    pub(crate) fn overspent(&self) -> Option<String> {
-        let spent = self.kept(|keeper| keeper.spent(&self.name));
-        let why = locked(&self.ledger).refusal(&self.purse, spent, &self.model, Timestamp::now())?;
-        let why = format!("the budget is spent: {why}");
-        self.hooks.refused(CheckpointKind::BeforeLlm, &why);
-        Some(why)
+    /// Why no request may leave: what it may spend is spent, or nobody knows what it would. Kept in the record.
+    pub(crate) fn overspent(&self) -> Option<Overspent> {
+        let over = match self.purse.unpriced(&self.model) {
+            Some(why) => Overspent { why, for_now: false },
+            None => {
+                let spent = self.kept(|keeper| keeper.spent(&self.name));
+                let why = locked(&self.ledger).refusal(&self.purse, spent, Timestamp::now())?;
+                Overspent { why: format!("the budget is spent: {why}"), for_now: true }
+            }
+        };
+        self.hooks.refused(CheckpointKind::BeforeLlm, &over.why);
+        Some(over)
     }
 
     /// Notes what an answer cost.
@@ -304,7 +317,7 @@ pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
             Ruled { degraded: Some("respond→deny"), ..ruled(CallRuling::Denied(reason)) }
         }
         Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(format!(
-            "this call needs a person's approval, which is number {}; nobody has answered yet. Once they have approved it, \
+            "this call needs a person's approval with the id {}; nobody has answered yet. Once they have approved it, \
              exactly the same call runs",
             approval.id
         ))),

@@ -17,7 +17,7 @@ use url::form_urlencoded;
 
 use crate::answer::AnswerTo;
 use crate::body::taken;
-use crate::door::{ClientSays, DoorGuest, DoorHost, ModelDoor, Session};
+use crate::door::{ClientSays, DoorGuest, DoorHost, ModelDoor, Overspent, Session};
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
 use crate::reply::{nothing_at, refusal, turned_away};
@@ -190,8 +190,10 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Ok(session) => session,
         Err(refused) => return *refused,
     };
-    if wants_answer && let Some(why) = session.overspent() {
-        return refusal(wire, StatusCode::TOO_MANY_REQUESTS, &why);
+    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent() {
+        // Libraries send again what they are told 429 of.
+        let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
+        return refusal(wire, status, &why);
     }
     let body = match inbound::pass(&session, &seen).await {
         Ok(body) => body,

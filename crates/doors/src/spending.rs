@@ -118,6 +118,19 @@ pub struct Purse {
     pub payer: Payer,
 }
 
+impl Purse {
+    /// Why no request for `model` leaves, whatever was spent: nobody knows what it costs.
+    pub fn unpriced(&self, model: &str) -> Option<String> {
+        let is_unknown = self.budget.is_in_dollars() && self.budget.price(model).is_none();
+        is_unknown.then(|| {
+            let vendor = self.payer.vendor;
+            format!(
+                "`{model}` has no price, so a budget in dollars refuses it; add it to `doors.model.{vendor}.prices`"
+            )
+        })
+    }
+}
+
 /// What keys spent today.
 #[derive(Debug, Default)]
 pub struct SpendingLedger {
@@ -126,21 +139,9 @@ pub struct SpendingLedger {
 }
 
 impl SpendingLedger {
-    /// Why a request for `model` does not leave: what `session` or its payer may spend is spent.
-    pub fn refusal(
-        &mut self,
-        Purse { budget, payer }: &Purse,
-        session: Spent,
-        model: &str,
-        now: Timestamp,
-    ) -> Option<String> {
+    /// Why no request leaves for now: what `session` or its payer may spend is spent.
+    pub fn refusal(&mut self, Purse { budget, payer }: &Purse, session: Spent, now: Timestamp) -> Option<String> {
         self.turn_over(now);
-        if budget.is_in_dollars() && budget.price(model).is_none() {
-            return Some(format!(
-                "`{model}` has no price, so its budget cannot be kept; `doors.model.{}.prices` names one",
-                payer.vendor
-            ));
-        }
         let today = self.keys.get(payer).copied().unwrap_or_default();
         let spent = session.beyond(budget.session, "this session");
         spent.or_else(|| today.beyond(budget.day, "this key").map(|why| format!("{why} today, until midnight UTC")))
@@ -209,8 +210,7 @@ mod tests {
         let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
         let mut ledger = SpendingLedger::default();
         let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
-        let refusal =
-            |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), Spent::default(), "m", now);
+        let refusal = |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), Spent::default(), now);
         ledger.spend(&of("a"), ("m", tokens(60, 39)), today);
         assert_eq!(refusal(&mut ledger, "a", today), None);
         ledger.spend(&of("a"), ("m", tokens(1, 0)), today);
@@ -229,10 +229,10 @@ mod tests {
             Purse { budget: SpendingBudget { session, prices, ..SpendingBudget::default() }, payer: payer("a") };
         let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
         let mut spent = Spent::default();
-        assert!(ledger.refusal(&purse, spent, "other", now).unwrap().contains("no price"));
-        assert_eq!(ledger.refusal(&purse, spent, "m", now), None);
+        assert!(purse.unpriced("other").unwrap().contains("no price"));
+        assert_eq!((purse.unpriced("m"), ledger.refusal(&purse, spent, now)), (None, None));
         spent.add(ledger.spend(&purse, ("m", tokens(3000, 1000)), now));
-        let why = ledger.refusal(&purse, spent, "m", now);
+        let why = ledger.refusal(&purse, spent, now);
         assert_eq!(why.as_deref(), Some("this session has spent $0.005 of $0.005"));
     }
 }

@@ -199,8 +199,8 @@ impl Talk {
 
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
-        if let Some(why) = self.session.overspent() {
-            return Err(why);
+        if let Some(over) = self.session.overspent() {
+            return Err(over.why);
         }
         let request = self.session.read(self.asked.body.clone())?;
         let grown = with_messages(&request, messages);

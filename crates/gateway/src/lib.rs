@@ -277,6 +277,17 @@ impl Gateway {
         &self.settings
     }
 
+    /// Why doors to models let nobody in, a line each.
+    pub async fn door_faults(&self) -> Vec<String> {
+        let (mut faults, tenants) = model_doors::examined(&*self.shared.host.read().await);
+        for (name, tenant) in tenants {
+            if let Err(error) = self.shared.passing(tenant).await {
+                faults.push(format!("the door to {name} lets nobody in: {}", error.message));
+            }
+        }
+        faults
+    }
+
     /// Puts the configuration in force as it is now; what became of it, a line each.
     ///
     /// # Errors

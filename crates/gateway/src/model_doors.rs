@@ -111,6 +111,24 @@ impl ModelDoors {
     }
 }
 
+/// Why doors of `host` let nobody in, as far as the configuration says it, and for which tenants others let in whoever
+/// sits at this machine, each by its name in the configuration.
+pub(crate) fn examined(host: &Host) -> (Vec<String>, Vec<(&'static str, String)>) {
+    let (mut faults, mut tenants) = (Vec::new(), Vec::new());
+    for vendor in Vendor::ALL {
+        let name = vendor.name();
+        match entry(host, vendor) {
+            Ok(Some((Entry::Open { passing: Some(tenant), .. }, _))) => tenants.push((name, tenant)),
+            Ok(Some((Entry::Open { with_key: false, passing: None }, _))) => faults.push(format!(
+                "the door to {name} lets nobody in: `doors.model.{name}` has neither `key_env` nor `tenant`"
+            )),
+            Ok(Some((Entry::Open { .. } | Entry::Closed, _)) | None) => {}
+            Err(why) => faults.push(format!("the door to {name} is closed: {why}")),
+        }
+    }
+    (faults, tenants)
+}
+
 /// The entry of a vendor, if there is one.
 fn entry(host: &Host, vendor: Vendor) -> Result<Option<(Entry, VendorSettings)>, String> {
     let (config, path) = (&host.loaded.config, format!("doors.model.{}", vendor.name()));

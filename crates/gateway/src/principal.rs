@@ -25,6 +25,20 @@ pub(crate) enum Right {
     Admin,
 }
 
+impl Right {
+    /// The scope that gives it to a key; nothing where every key has it.
+    pub(crate) const fn scope(self) -> Option<&'static str> {
+        match self {
+            Self::SignedIn => None,
+            Self::Read => Some("operator.read"),
+            Self::Write | Self::TryRules => Some("operator.write"),
+            Self::Approve => Some("operator.approvals"),
+            Self::Guard => Some("operator.guard"),
+            Self::Admin => Some("operator.admin"),
+        }
+    }
+}
+
 /// What of that which their role allows somebody may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rights {

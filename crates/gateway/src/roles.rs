@@ -137,16 +137,27 @@ fn pass(who: &Principal, method: Method) -> Result<Method, ApiError> {
     }
     if who.role < method.least {
         let role = method.least.word();
-        return Err(ApiError::unauthorized(format!("permission denied: {name} requires {role} role")));
+        let scope = scope_of_key(who, method.right).map(|scope| format!(", and of a key the scope `{scope}`"));
+        let scope = scope.unwrap_or_default();
+        return Err(ApiError::unauthorized(format!("permission denied: {name} requires {role} role{scope}")));
     }
     if !who.rights.has(method.right) {
         let why = match who.credential {
             Credential::Anonymous => "requires signing in",
             Credential::Token | Credential::Key(_) | Credential::Console { .. } => "is beyond the scopes of this key",
         };
-        return Err(ApiError::unauthorized(format!("permission denied: {name} {why}")));
+        let scope = scope_of_key(who, method.right).map(|scope| format!(": it needs `{scope}`")).unwrap_or_default();
+        return Err(ApiError::unauthorized(format!("permission denied: {name} {why}{scope}")));
     }
     Ok(method)
+}
+
+/// The scope that a key needs for `right`, if `who` came with a key.
+fn scope_of_key(who: &Principal, right: Right) -> Option<&'static str> {
+    match &who.credential {
+        Credential::Key(_) | Credential::Console { key: Some(_), .. } => right.scope(),
+        Credential::Token | Credential::Console { key: None, .. } | Credential::Anonymous => None,
+    }
 }
 
 /// The roles that an agent's approvers may be.

@@ -264,8 +264,12 @@ impl<'a> Registry<'a> {
 
     /// Whoever sits at this machine and brings a key of a vendor's, in the tenant called `slug`.
     pub(crate) fn passing(&self, slug: &str) -> Result<Principal, ApiError> {
-        let found = self.tenants.values().find(|(tenant, _)| tenant.slug == slug);
-        self.local(&found.ok_or_else(revoked)?.0.id)
+        let Some((tenant, _)) = self.tenants.values().find(|(tenant, _)| tenant.slug == slug) else {
+            tracing::warn!("a door to a model names the tenant `{slug}`, and there is none");
+            let why = format!("there is no tenant `{slug}`, which `tenant` of `[doors.model.NAME]` names");
+            return Err(ApiError::new(ErrorCode::TenantAccessRevoked, why));
+        };
+        self.local(&tenant.id)
     }
 
     /// Whoever sits at this machine, in `tenant`.

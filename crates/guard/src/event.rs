@@ -1,7 +1,7 @@
 //! What a host told a hook, in one form for all hosts.
 
 use domain::id::SessionId;
-use domain::json::{Object, Value};
+use domain::json::{MAX_DEPTH, MAX_VALUES, Object, Value};
 
 use crate::tools::ToolClass;
 
@@ -21,15 +21,21 @@ pub struct HookInput<'a> {
 /// The longest input that is read: no payload seen came near a megabyte, and a whole file may stand in one.
 pub const MAX_INPUT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Input that no event can be read from. The event is then denied by [`panic_deny`](crate::panic_deny).
+/// Input that no event can be read from. The event is then denied by [`unread_deny`](crate::unread_deny).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// More than [`MAX_INPUT_BYTES`].
-    #[error("the input has {0} bytes, more than {MAX_INPUT_BYTES}")]
+    #[error("the input is longer than {MAX_INPUT_BYTES} bytes")]
     TooLong(usize),
     /// Not UTF-8.
     #[error("the input is not UTF-8")]
     NotText,
+    /// More than [`MAX_VALUES`].
+    #[error("the input holds more than {MAX_VALUES} JSON values")]
+    TooMany,
+    /// Nested deeper than [`MAX_DEPTH`].
+    #[error("the input is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
     /// Not one JSON object.
     #[error("the input is not one JSON object: {0}")]
     NotJson(String),

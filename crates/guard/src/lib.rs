@@ -20,6 +20,7 @@ pub mod speech;
 pub mod tools;
 pub mod transcript;
 pub mod trial;
+mod unread;
 mod wire;
 mod wrapping;
 
@@ -32,4 +33,5 @@ pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, in_scope, no_objection, panic_deny};
 pub use protects::{GuardedFiles, protects};
 pub use ruling::{GuardRuling, RulingWord};
+pub use unread::{session_said, unread_deny};
 pub use wire::mcp_name;

@@ -43,7 +43,7 @@ pub(crate) fn refusal(ruling: &GuardRuling) -> String {
         }
         GuardRuling::Ask { approval, .. } => {
             format!(
-                "this call needs a person's approval, which is number {approval}; nobody has answered yet. Once they have \
+                "this call needs a person's approval with the id {approval}; nobody has answered yet. Once they have \
                  approved it, exactly the same call runs"
             )
         }

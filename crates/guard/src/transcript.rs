@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::json::{self, Object, Value, canonical};
 
 use crate::host::HostRefusals;
+use crate::unread::behind_unanswered;
 
 /// A call that a host wrote down, with what came of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +26,6 @@ pub struct TranscriptCall {
     /// Whether the host marks it as an error.
     pub failed: bool,
 }
-
-/// The reasons that clients and plugins give at a call when they have no answer of the daemon: such a call was stopped,
-/// although nobody knows of it.
-const UNANSWERED: [&str; 2] =
-    ["Pintle's guard did not answer, so this call is refused.", "Pintle's guard did not answer, so this is refused."];
 
 /// The members of a result in which its texts stand.
 const SAID: [&str; 8] = ["text", "content", "output", "error", "message", "result", "response", "functionResponse"];
@@ -237,12 +233,12 @@ impl HostRefusals {
         call.failed && self.rejected.is_some_and(|begin| all_said(&call.result, |text| text.starts_with(begin)))
     }
 
-    /// Whether `call` was refused because nobody answered: its whole result says so, and nothing else.
+    /// Whether `call` was refused because nobody answered, or because it could not be read: its whole result says so, and
+    /// nothing else. Nobody knows of such a call.
     pub fn was_unanswered(&self, call: &TranscriptCall) -> bool {
         let is_reason = |text: &str| {
             self.around.iter().any(|(before, behind)| {
-                let rest = text.strip_prefix(before);
-                let rest = rest.and_then(|rest| UNANSWERED.iter().find_map(|reason| rest.strip_prefix(reason)));
+                let rest = text.strip_prefix(before).and_then(behind_unanswered);
                 rest.is_some_and(|rest| rest.is_empty() || !behind.is_empty() && rest.starts_with(behind))
             })
         };

@@ -1,6 +1,6 @@
 //! Reads what hosts say, member by member; what nobody asked for stays.
 
-use domain::json::{self, NotAlike, Object, Value};
+use domain::json::{self, MAX_DEPTH, MAX_VALUES, NotAlike, Object, Value};
 
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, MAX_INPUT_BYTES, Malformed};
 use crate::host::GuardHost;
@@ -15,7 +15,13 @@ impl Payload {
         if input.stdin.len() > MAX_INPUT_BYTES {
             return Err(Malformed::TooLong(input.stdin.len()));
         }
+        if json::holds_more_than(input.stdin, MAX_VALUES) {
+            return Err(Malformed::TooMany);
+        }
         let text = std::str::from_utf8(input.stdin).map_err(|_| Malformed::NotText)?;
+        if json::depth(input.stdin) > MAX_DEPTH {
+            return Err(Malformed::TooDeep);
+        }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // Of two members of one name the host could mean another call than the one that is judged.
         let read = json::parse_alike(text).map_err(|error| match error {

@@ -122,16 +122,22 @@ fn work(options: &Options, payload: Option<Vec<u8>>, tell: &Sender<AskOutcome>) 
 /// # Errors
 /// It cannot be read, or is longer than what is read.
 pub fn said() -> io::Result<Vec<u8>> {
-    let mut payload = Vec::new();
-    let got = io::stdin().lock().take(MAX_PAYLOAD_BYTES as u64 + 1).read_to_end(&mut payload)?;
-    if got > MAX_PAYLOAD_BYTES {
+    let payload = heard()?;
+    if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(io::Error::other("the host says more than the guard reads"));
     }
     Ok(payload)
 }
 
+/// What the host says, or one byte more of it than is read: the daemon then refuses it, and keeps that it did.
+fn heard() -> io::Result<Vec<u8>> {
+    let mut payload = Vec::new();
+    io::stdin().lock().take(MAX_PAYLOAD_BYTES as u64 + 1).read_to_end(&mut payload)?;
+    Ok(payload)
+}
+
 fn question(options: &Options, payload: Option<Vec<u8>>) -> io::Result<Question> {
-    let payload = payload.map_or_else(said, Ok)?;
+    let payload = payload.map_or_else(heard, Ok)?;
     let wanted = guard::host(&options.host).map_or(&[][..], |host| host.environment);
     let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
     Ok(Question {

@@ -158,7 +158,7 @@ impl ToolSession {
             }
             Clearance::Waiting { approval, .. } => {
                 let reason = format!(
-                    "this call needs a person's approval, which is number {}; nobody has answered yet. Once they have \
+                    "this call needs a person's approval with the id {}; nobody has answered yet. Once they have \
                      approved it, exactly the same call runs",
                     approval.id
                 );

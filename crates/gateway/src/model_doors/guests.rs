@@ -212,7 +212,7 @@ impl Shared {
     }
 
     /// Whoever sits at this machine, in the tenant called `slug`.
-    async fn passing(self: &Arc<Self>, slug: String) -> Result<Principal, ApiError> {
+    pub(crate) async fn passing(self: &Arc<Self>, slug: String) -> Result<Principal, ApiError> {
         self.blocking(move |shared| {
             let now = jiff::Timestamp::now();
             Registry::read(&shared.guests.known_by, &*shared.store, now)?.passing(&slug)

@@ -28,7 +28,9 @@ pub(super) enum Said {
     Good(SignedStatement, Box<TeamStatement>),
     /// Something that is not.
     Bad(TeamFault),
-    /// Nothing about rules: it is away, or does not take the key.
+    /// That it gives no rules to this machine; or there is no key to ask it with.
+    TurnedAway(String),
+    /// Nothing about rules: it is away.
     Away(String),
 }
 
@@ -109,12 +111,17 @@ impl GatewayClient {
         let nonce = Uuid::new_v4().to_string();
         let have_text = have.map(|digest| format!("&have={digest}&wait={}", wait.as_secs())).unwrap_or_default();
         let path = format!("guard/v1/rules?nonce={nonce}{have_text}");
+        if let Err(why) = self.key() {
+            return Said::TurnedAway(why);
+        }
         let answered = match self.send(&path, None, wait + SLACK).await {
             Ok(answered) => answered,
             Err(why) => return Said::Away(why),
         };
-        if answered.status != 200 {
-            return Said::Away(answered.refusal());
+        match answered.status {
+            200 => {}
+            401 | 403 | 404 => return Said::TurnedAway(answered.refusal()),
+            _ => return Said::Away(answered.refusal()),
         }
         match answered.statement(known, &nonce, have) {
             Ok((signed, statement)) => Said::Good(signed, Box::new(statement)),

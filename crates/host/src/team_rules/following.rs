@@ -128,11 +128,12 @@ impl TeamKeeper {
     fn keep(&self, from: &crate::config::RulesFrom, said: Said) -> std::io::Result<()> {
         // One that is damaged is written anew.
         let before = self.folder.contact().unwrap_or_default();
+        let before = if before.is_of(from.url.as_str()) { before } else { Contact::default() };
         let now = Timestamp::now();
         let contact = match said {
             Said::Good(signed, statement) => {
                 self.keep_statement(from, &signed, &statement)?;
-                Contact { confirmed: Some(now), away: None, refused: None }
+                Contact { confirmed: Some(now), ..Contact::default() }
             }
             Said::Bad(fault) => {
                 let why = explained(&fault, self.folder.path());
@@ -140,7 +141,14 @@ impl TeamKeeper {
                     tracing::error!("security.team_rules_refused: {} sent what is not believed: {why}", from.url);
                 }
                 let since = before.refused.as_ref().map_or(now, |(since, _)| *since);
-                Contact { refused: Some((since, why)), away: None, ..before }
+                Contact { refused: Some((since, why)), away: None, turned_away: None, ..before }
+            }
+            Said::TurnedAway(why) => {
+                if before.turned_away.as_ref().is_none_or(|(_, before)| *before != why) {
+                    tracing::error!("the gateway of the team gives this machine no rules: {why}");
+                }
+                let since = before.turned_away.as_ref().map_or(now, |(since, _)| *since);
+                Contact { turned_away: Some((since, why)), away: None, ..before }
             }
             Said::Away(why) => {
                 if before.away.is_none() {
@@ -150,7 +158,7 @@ impl TeamKeeper {
                 Contact { away: Some((since, why)), ..before }
             }
         };
-        self.folder.keep_contact(&contact)
+        self.folder.keep_contact(&Contact { from: Some(from.url.to_string()), ..contact })
     }
 
     fn keep_statement(

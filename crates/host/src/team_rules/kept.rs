@@ -46,6 +46,19 @@ pub struct Contact {
     /// When it said something that nobody believes, and why not: nothing is let pass until something good comes.
     #[serde(default)]
     pub refused: Option<(Timestamp, String)>,
+    /// Since when it gives this machine no rules, or there is no key to ask it with, and why: that ends by no waiting.
+    #[serde(default)]
+    pub turned_away: Option<(Timestamp, String)>,
+    /// The gateway that all of this is about.
+    #[serde(default)]
+    pub(crate) from: Option<String>,
+}
+
+impl Contact {
+    /// Whether it is about the gateway at `url`.
+    pub fn is_of(&self, url: &str) -> bool {
+        self.from.as_ref().is_none_or(|from| from == url)
+    }
 }
 
 /// What was told back.

@@ -89,6 +89,7 @@ impl TeamStanding {
     fn kept(from: &RulesFrom, folder: &TeamFolder) -> Result<Self, String> {
         let (shown, unread) = (shown(from), |error| format!("what is kept of the team cannot be read: {error}"));
         let (contact, pin) = (folder.contact().map_err(unread)?, folder.pin().map_err(unread)?);
+        let is_of_it = contact.is_of(from.url.as_str());
         if let Some((_, why)) = contact.refused {
             return Err(format!(
                 "what {shown} sent as the rules of the team is not believed, and nothing passes until it sends good ones: {why}"
@@ -97,7 +98,8 @@ impl TeamStanding {
         let is_other = |pin: &Pin| from.signer.as_ref().is_some_and(|signer| *signer != pin.signer);
         let pin = pin.filter(|pin| pin.url == from.url.as_str() && !is_other(pin));
         let (Some(pin), Some(bytes)) = (pin, folder.rules().map_err(unread)?) else {
-            let why = contact.away.map(|(_, why)| format!(": {why}")).unwrap_or_default();
+            let why = contact.turned_away.or(contact.away).filter(|_| is_of_it);
+            let why = why.map(|(_, why)| format!(": {why}")).unwrap_or_default();
             return Err(format!("no rules of the team have come from {shown} yet, and nothing passes without{why}"));
         };
         let bad = |fault| {

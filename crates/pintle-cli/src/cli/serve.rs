@@ -108,7 +108,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     if args.check {
         gateway.could_listen().map_err(refused)?;
         lines.iter().for_each(|line| terminal::note(line));
-        let well = guards.iter().all(|(_, health)| !health.stops_a_strict_start());
+        let faults = gateway.door_faults().await;
+        faults.iter().for_each(|why| terminal::warn(&prose(why)));
+        let well = faults.is_empty() && guards.iter().all(|(_, health)| !health.stops_a_strict_start());
         gateway.drain(&hurried()).await;
         return Ok(if well { 0 } else { NOT_WELL });
     }

@@ -10,12 +10,14 @@ use domain::verdict::VerdictKind;
 use jiff::Timestamp;
 use store::Store;
 
+use super::command_line::complete;
 use super::session::word;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::when;
 use crate::table::{folded, out_columns};
+use crate::text::counted;
 use host::config::Config;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
@@ -114,7 +116,7 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     }
     let conversations = open_sessions(&loaded.config, &store)?;
     let questions = Questions::of(&*store)?;
-    let (mut events, mut shown) = events(&*store, &*conversations, (args, &questions), since)?;
+    let (mut events, mut shown, left_out) = events(&*store, &*conversations, (args, &questions), since)?;
     if let Some(hook) = args.hook.as_deref().filter(|_| events.is_empty()) {
         return Err(no_records(&*store, &loaded.config, hook, since.is_some()));
     }
@@ -141,6 +143,12 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         (false, Shown::Whole) => folded(&detail::turns(&events, explains, everything), out_columns(), HANG),
     };
     terminal::say(&text)?;
+    match left_out {
+        // JSON is whole by itself.
+        Some(left_out) if args.json => terminal::note(&left_out),
+        Some(left_out) => terminal::say(&complete(&format!("\n{left_out}\n")))?,
+        None => {}
+    }
     Ok(0)
 }
 
@@ -150,18 +158,18 @@ pub(super) fn newest(global: &Global) -> Result<String, CliError> {
     let store = open_store(&loaded.config)?;
     let conversations = open_sessions(&loaded.config, &store)?;
     let questions = Questions::of(&*store)?;
-    let (mut events, _) = events(&*store, &*conversations, (&WhyArgs::default(), &questions), None)?;
+    let (mut events, ..) = events(&*store, &*conversations, (&WhyArgs::default(), &questions), None)?;
     observed::fill(&*store, &mut events)?;
     Ok(summary::turns(&events, &questions, out_columns()))
 }
 
-/// The events that are asked for, and how they are shown.
+/// The events that are asked for, how they are shown, and what is said of others that were found.
 fn events(
     store: &dyn Store,
     conversations: &dyn SessionStore,
     (args, questions): (&WhyArgs, &Questions),
     since: Option<Timestamp>,
-) -> Result<(Vec<StoredEvent>, Shown), CliError> {
+) -> Result<(Vec<StoredEvent>, Shown, Option<String>), CliError> {
     let tool = args.tool.as_deref();
     if args.denied || args.hook.is_some() || since.is_some() && args.id.is_none() {
         let query = RecordQuery {
@@ -170,40 +178,66 @@ fn events(
             since,
             tool: tool.map(|tool| canonical_builtin(tool).unwrap_or(tool).to_owned()),
             turn: args.id.clone(),
-            limit: MAX_LISTED,
+            limit: MAX_EVENTS,
             ..RecordQuery::of(TenantScope::All)
         };
-        let found = find(store, &query)?;
+        let mut found = find(store, &query)?;
+        let is_all_of_a_time = args.denied && since.is_some();
+        let left_out = left_out(&mut found, (args.denied, is_all_of_a_time));
         return Ok(match args.denied {
             // JSON is the evidence: all that was ruled.
-            true if args.json => (found, Shown::Refusals),
-            true => (last_words(store, found, questions)?, Shown::Refusals),
-            false => (found, Shown::Whole),
+            true if args.json => (found, Shown::Refusals, left_out),
+            true => (last_words(store, found, questions)?, Shown::Refusals, left_out),
+            false => (found, Shown::Whole, left_out),
         });
     }
-    let Some(id) = &args.id else { return Ok((newest::events(store, conversations, tool)?, Shown::Summary)) };
+    let Some(id) = &args.id else { return Ok((newest::events(store, conversations, tool)?, Shown::Summary, None)) };
     Ok(match chosen::by_id(store, id, tool)? {
-        Chosen::Event(event) => (vec![*event], Shown::Whole),
-        Chosen::Call(events) => (events, Shown::Whole),
-        Chosen::Turn(events) => (events, Shown::Summary),
+        Chosen::Event(event) => (vec![*event], Shown::Whole, None),
+        Chosen::Call(events) => (events, Shown::Whole, None),
+        Chosen::Turn(events) => (events, Shown::Summary, None),
     })
+}
+
+/// Leaves the newest events of `found`, as many as are listed, and says how many others there are.
+fn left_out(found: &mut Vec<StoredEvent>, (denied, is_all_of_a_time): (bool, bool)) -> Option<String> {
+    let is_cut = found.len() >= MAX_EVENTS;
+    let most = if is_all_of_a_time { MAX_EVENTS } else { MAX_LISTED };
+    let older = found.len().saturating_sub(most);
+    found.drain(..older);
+    let at_least = if is_cut { "at least " } else { "" };
+    match (older, is_all_of_a_time) {
+        (0, true) if is_cut => {
+            Some(format!("only the newest {MAX_EVENTS} events are looked at; there may be older ones"))
+        }
+        (0, _) => None,
+        (older, _) => {
+            let how = if denied {
+                "`pintle why --denied --since 7d` shows those of 7 days"
+            } else {
+                "`--since`, `--tool` and `--hook` choose among them"
+            };
+            Some(format!("{at_least}{}: {how}", counted(older, "older event")))
+        }
+    }
 }
 
 /// Of `found`, which stopped something, the last word on each call: what a person was asked about may have gone on since,
 /// or have been refused.
 fn last_words(store: &dyn Store, found: Vec<StoredEvent>, questions: &Questions) -> Result<Vec<StoredEvent>, CliError> {
-    let mut all: Vec<StoredEvent> = Vec::new();
+    let (mut all, mut seen) = (Vec::<StoredEvent>::new(), BTreeSet::new());
     for event in found {
         let asks = event.ruling == VerdictKind::Ask.as_str();
         let call = event.tool_call_id.clone().filter(|_| asks);
         let turn = event.turn_id.clone();
-        all.push(event);
-        if call.is_some() {
-            all.extend(find(
-                store,
-                &RecordQuery { call, turn: Some(turn), limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) },
-            )?);
-        }
+        let of_call = match call {
+            Some(call) => {
+                let (call, turn) = (Some(call), Some(turn));
+                find(store, &RecordQuery { call, turn, limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::All) })?
+            }
+            None => Vec::new(),
+        };
+        all.extend(std::iter::once(event).chain(of_call).filter(|event| seen.insert(event.event_id.clone())));
     }
     Ok(Stopped::of(&all, questions).open().into_iter().map(|(_, event)| event.clone()).collect())
 }

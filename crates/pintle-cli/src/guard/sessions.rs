@@ -192,6 +192,12 @@ impl Sessions {
         known.get(name)?.told.version.clone()
     }
 
+    /// The turn that the newest event of the session `name` belongs to.
+    pub(crate) fn turn(&self, name: &str) -> Option<String> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name)?.turn.clone()
+    }
+
     /// The session called `name`.
     pub(crate) fn of(&self, name: &str) -> Option<HostSession> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

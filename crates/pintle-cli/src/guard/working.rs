@@ -39,6 +39,7 @@ mod links;
 mod model;
 mod subagent;
 mod turns;
+mod unread;
 
 use subagent::{kind_of, task_of};
 
@@ -114,7 +115,7 @@ impl Desk {
         };
         match host.read(&input) {
             Ok(event) => self.work(host, &event, asked).await,
-            Err(malformed) => refused(question, &malformed.to_string()),
+            Err(malformed) => self.unread(host, &malformed, &asked).await,
         }
     }
 

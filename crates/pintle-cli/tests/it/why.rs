@@ -74,6 +74,19 @@ fn twenty_rounds_are_fifteen_lines_and_a_refusal_ten_more() {
 }
 
 #[test]
+fn a_list_that_ends_says_so_and_since_shows_the_rest() {
+    let env = long_turn(|_| "keys");
+    let newest = env.pintle(&["why", "--denied"]);
+    assert!(newest.out.contains("older event") && newest.out.contains("--since 7d"), "{newest}");
+    let json = env.pintle(&["why", "--denied", "--json"]);
+    assert!(json.err.contains("older event") && !json.out.contains("older event"), "{json}");
+    let all = env.pintle(&["why", "--denied", "--since", "1h"]);
+    assert!(!all.out.contains("older event"), "{all}");
+    let oldest = "Tool execution denied by hook: no (";
+    assert!(all.out.contains(oldest) && !newest.out.contains(oldest), "{newest}\n{all}");
+}
+
+#[test]
 fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
     let env = refused("no");
     let before = env.pintle(&["why"]);

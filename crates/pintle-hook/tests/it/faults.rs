@@ -184,12 +184,16 @@ fn a_host_that_never_ends_its_input_gets_the_refusal() {
 }
 
 #[test]
-fn input_that_is_too_long_is_refused() {
+fn of_input_that_is_too_long_the_daemon_hears_so_much_that_it_refuses_it() {
     let world = World::new();
-    let listener = UnixListener::bind(world.socket()).unwrap();
-    let left = finish(world.command(LONG).spawn().unwrap(), &vec![b' '; MAX_PAYLOAD_BYTES + 1]);
-    check_refused(&left, "more than the guard reads");
-    drop(listener);
+    let daemon = world.daemon(|mut stream| {
+        let bytes = asked(&mut stream);
+        say(&mut stream, &ruled("{}"), &bytes);
+        question(&bytes)
+    });
+    let left = finish(world.command(LONG).spawn().unwrap(), &vec![b' '; MAX_PAYLOAD_BYTES + 10]);
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), "{}"), "{left:?}");
+    assert_eq!(daemon.join().unwrap().payload.len(), MAX_PAYLOAD_BYTES + 1);
 }
 
 #[test]

@@ -37,11 +37,19 @@ impl TeamStatus {
         let standing = TeamStanding::of(&from, &folder);
         // What is damaged is said by the standing.
         let (contact, told) = (folder.contact().unwrap_or_default(), folder.told().unwrap_or_default());
+        // How it went with another gateway says nothing of this one.
+        let is_of_it = from.as_ref().is_ok_and(|from| contact.is_of(from.url.as_str()));
+        let contact = if is_of_it { contact } else { Contact::default() };
+        let told = if is_of_it { told } else { Told { away: None, ..told } };
         Self { from, standing, contact, told, now: Timestamp::now() }
     }
 
-    /// Whether the rules are in force.
+    /// Whether the rules are in force, and the gateway does not refuse to say which they are.
     pub(super) fn is_well(&self) -> bool {
+        self.is_in_force() && self.contact.turned_away.is_none()
+    }
+
+    fn is_in_force(&self) -> bool {
         matches!(self.standing, TeamStanding::InForce(_))
     }
 
@@ -59,10 +67,11 @@ impl TeamStatus {
         let since = |it: &Option<(Timestamp, String)>| it.as_ref().map(|(at, why)| json!({"since": at, "why": why}));
         let mut value = json!({
             "url": self.url(),
-            "state": if self.is_well() { "in_force" } else { "shut" },
+            "state": if self.is_in_force() { "in_force" } else { "shut" },
             "confirmed": self.contact.confirmed,
             "age_s": self.age_s(),
             "away": since(&self.contact.away),
+            "refused": since(&self.contact.turned_away),
             "records": {"told": self.told.count, "refused": self.told.refused.0, "away": since(&self.told.away)},
         });
         let more = match &self.standing {
@@ -87,11 +96,14 @@ impl TeamStatus {
             TeamStanding::Shut { why } => writeln!(text, "team    {BAD}shut{BAD:#}: {}", clean(why))?,
             TeamStanding::InForce(team) => self.write_rules(text, team)?,
         }
+        if let Some((since, why)) = &self.contact.turned_away {
+            writeln!(text, "  {BAD}refused{BAD:#}    since {}: {}", moment(*since), clean(why))?;
+        }
         if let Some((since, why)) = &self.contact.away {
             writeln!(text, "  {BAD}away{BAD:#}       since {}: {}", moment(*since), clean(why))?;
-            if self.is_well() {
-                writeln!(text, "             the last good rules stay in force")?;
-            }
+        }
+        if self.is_in_force() && (self.contact.turned_away.is_some() || self.contact.away.is_some()) {
+            writeln!(text, "             the last good rules stay in force")?;
         }
         let Told { count, refused: (refused, why), away, .. } = &self.told;
         if let Some((since, why)) = away {

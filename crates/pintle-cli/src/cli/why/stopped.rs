@@ -37,16 +37,26 @@ impl<'a> Stopped<'a> {
     }
 
     fn take(&mut self, event: &'a StoredEvent) {
-        let known = self.found.iter_mut().find(|(_, before)| is_same_call(before, event));
-        match (super::stops(event), known) {
-            (false, Some((word @ LastWord::Waiting, before))) if event.permit.is_some() || event.substituted => {
-                (*word, *before) = (LastWord::Approved, event);
+        let stops = super::stops(event);
+        let Some(place) = self.found.iter().rposition(|(_, before)| is_same_call(before, event)) else {
+            if stops {
+                self.found.push((last_word(event), event));
+            }
+            return;
+        };
+        let (word, before) = self.found[place];
+        match (stops, word) {
+            (false, LastWord::Waiting) if event.permit.is_some() || event.substituted => {
+                self.found[place] = (LastWord::Approved, event);
             }
             (false, _) => {}
             // The later checkpoints of a clearing carry its ruling, too.
-            (true, Some((_, before))) if before.ruling == event.ruling && before.text == event.text => {}
-            (true, Some(known)) => *known = (last_word(event), event),
-            (true, None) => self.found.push((last_word(event), event)),
+            (true, _) if is_same_refusal(before, event) => {}
+            // A host may give several calls one id: none of them hides what another one was refused.
+            (true, LastWord::Blocked) => self.found.push((last_word(event), event)),
+            (true, LastWord::Waiting | LastWord::Lapsed | LastWord::Approved) => {
+                self.found[place] = (last_word(event), event);
+            }
         }
     }
 
@@ -68,6 +78,12 @@ impl<'a> Stopped<'a> {
 
 fn is_same_call(one: &StoredEvent, other: &StoredEvent) -> bool {
     one.tool_call_id.is_some() && (&one.turn_id, &one.tool_call_id) == (&other.turn_id, &other.tool_call_id)
+}
+
+/// Whether both say the same of the same arguments; not every checkpoint keeps these.
+fn is_same_refusal(one: &StoredEvent, other: &StoredEvent) -> bool {
+    let is_other_call = one.call.as_ref().zip(other.call.as_ref()).is_some_and(|(one, other)| one != other);
+    one.ruling == other.ruling && one.text == other.text && !is_other_call
 }
 
 fn last_word(event: &StoredEvent) -> LastWord {

@@ -29,6 +29,21 @@ fn a_call_that_a_hook_refuses_does_not_run_and_why_says_so() {
 }
 
 #[test]
+fn a_second_refusal_under_the_id_of_a_call_hides_no_first_one() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    for command in ["git push --force one", "git push --force two", "git push --force two"] {
+        refusal(&door.told(&door.shell("toolu_1", command)));
+    }
+    for asked in [&["why", "--denied"][..], &["why", "claude:s"]] {
+        let seen = door.env.pintle(asked);
+        let counted = |text: &str| seen.out.matches(text).count();
+        assert_eq!((counted("--force one"), counted("--force two")), (1, 1), "{seen}");
+    }
+}
+
+#[test]
 fn no_agent_takes_its_guard_away_or_answers_for_a_person() {
     let door = Door::open(TestEnv::new());
     let settings = door.env.path("home/.claude/settings.json");

@@ -96,7 +96,8 @@ fn a_budget_in_dollars_counts_what_streams_cost_and_guesses_where_nothing_is_sai
     let mut body = asked_of(OPENAI, "hello");
     body["model"] = "other".into();
     let (status, _, answer) = guarded.send(OPENAI, "", &body.to_string());
-    assert!(status == 429 && answer.contains("`other` has no price"), "{status} {answer}");
+    assert!(status == 403 && answer.contains("`other` has no price"), "{status} {answer}");
+    assert!(!answer.contains("the budget is spent"), "{answer}");
     // A stream that does not say what it cost is guessed by its length.
     assert_eq!(ask(OPENAI, "one", "uncounted").0, 200);
     assert_eq!(ask(OPENAI, "two", "hello").0, 429);

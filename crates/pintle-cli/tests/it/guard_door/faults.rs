@@ -123,6 +123,42 @@ fn a_payload_that_says_something_twice_is_refused() {
 }
 
 #[test]
+fn whatever_cannot_be_read_is_refused_for_what_it_is_and_stands_in_the_record() {
+    let door = Door::open(TestEnv::new());
+    assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}));
+    let call = door.shell("toolu_2", "MARK").to_string();
+    let many = format!("\"MARK\",\"x\":[{}0]", "{},".repeat(300_000));
+    let deep = format!("\"MARK\",\"x\":{}{}", "[".repeat(600), "]".repeat(600));
+    let long = format!("\"{}\"", "x".repeat(17 << 20));
+    for (with, said, kept) in [
+        (&b"\"\xff\""[..], "is not UTF-8", "is not UTF-8"),
+        (b"\"\\ud800\"".as_slice(), "is not one JSON object", "is not one JSON object"),
+        (b"\"ls\",\"command\":\"rm\"".as_slice(), "a name stands twice", "`command` stands twice"),
+        (many.as_bytes(), "more than 200,000 JSON values", "more than 200000 JSON values"),
+        (deep.as_bytes(), "nested deeper than 512 levels", "nested deeper than 512 levels"),
+        (long.as_bytes(), "longer than 16 MiB", "longer than 16777216 bytes"),
+    ] {
+        let (before, behind) = call.split_once("\"MARK\"").unwrap();
+        let payload = [before.as_bytes(), with, behind.as_bytes()].concat();
+        let began = Instant::now();
+        let mut child = door.command("PreToolUse", LONG).spawn().unwrap();
+        // It stops to read where it is too long.
+        child.stdin.take().unwrap().write_all(&payload).ok();
+        let told = document(&child.wait_with_output().unwrap());
+        assert!(refusal(&told).contains(said) && refusal(&told).ends_with("so this call is refused."), "{told}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{said}: {:?}", began.elapsed());
+        wait_for(|| door.env.pintle(&["why", "--denied"]).out.contains(kept).then_some(()));
+    }
+    // An event that names no session stands in the record all the same.
+    let mut child = door.command("PreToolUse", LONG).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"[]").unwrap();
+    assert!(refusal(&document(&child.wait_with_output().unwrap())).contains("is not one JSON object"));
+    wait_for(|| door.env.pintle(&["why", "claude:unknown"]).out.contains("another value").then_some(()));
+    let shown = door.env.pintle(&["why", "claude:s"]).out;
+    assert!(shown.contains("longer than") && !shown.contains("nothing blocked"), "{shown}");
+}
+
+#[test]
 fn a_second_daemon_of_the_same_home_is_refused() {
     let door = Door::open(TestEnv::new());
     let seen = door.env.pintle(&["guard", "serve"]);

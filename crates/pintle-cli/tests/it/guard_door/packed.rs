@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::models::{OPENAI, guarded};
 use super::upstream::said;
@@ -51,6 +52,14 @@ fn a_body_that_comes_packed_leaves_as_what_is_in_it() {
     assert!(bomb.len() < 100 << 10, "{}", bomb.len());
     let (status, _, answer) = guarded.post(OPENAI, "Content-Encoding: gzip\n", &bomb);
     assert!(status == 413 && answer.contains("holds more than"), "{status} {answer}");
+    // Small values take room and time beyond their bytes.
+    let many = format!(r#"{{"messages":[],"x":[{}{{}}]}}"#, "{},".repeat(2_000_000));
+    let began = Instant::now();
+    for (headers, body) in [("Content-Encoding: gzip\n", gzip(many.as_bytes())), ("", many.into_bytes())] {
+        let (status, _, answer) = guarded.post(OPENAI, headers, &body);
+        assert!(status == 413 && answer.contains("more than 200000 JSON values"), "{status} {answer}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!(guarded.vendor.came().len(), before);
 }
 

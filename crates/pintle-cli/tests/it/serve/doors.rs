@@ -112,6 +112,21 @@ fn what_is_no_frame_is_refused_in_the_words_of_the_protocol() {
 }
 
 #[test]
+fn a_door_to_a_model_that_lets_nobody_in_is_told_of_before_it_opens() {
+    for (door, wanted) in [
+        ("tenant = 'acme'", "there is no tenant `acme`"),
+        ("key_env = 'NOBODY_SETS_THIS'", "`NOBODY_SETS_THIS`, which"),
+        ("hosted = []", "neither `key_env` nor `tenant`"),
+    ] {
+        let more = format!("[doors.model.openai]\n{door}\n");
+        let seen = scripted(DONE, &more).pintle(&["serve", "--check"]);
+        assert!(seen.code == Some(5) && seen.err.contains(wanted), "{door}: {seen}");
+    }
+    let seen = scripted(DONE, "[doors.model.openai]\ntenant = 'default'\n").pintle(&["serve", "--check"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+}
+
+#[test]
 fn an_address_that_others_reach_needs_a_token() {
     let env = scripted(DONE, "");
     let seen = env.pintle(&["serve", "--listen", "0.0.0.0:0"]);

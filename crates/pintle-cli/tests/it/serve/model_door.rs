@@ -131,7 +131,7 @@ fn a_door_lets_in_who_may_and_nobody_else() {
         (format!("Authorization: Bearer {write}\nX-Api-Key: {write}\n"), 401, "X-Pintle-Key"),
         (format!("X-Pintle-Key: {wrong}\n"), 401, "unauthorized"),
         (format!("X-Pintle-Key: {TOKEN}\n"), 401, "no valid API key"),
-        (format!("X-Pintle-Key: {read}\n"), 401, "permission denied: door.use"),
+        (format!("X-Pintle-Key: {read}\n"), 401, "`operator.write`"),
         (format!("X-Pintle-Key: {viewers}\n"), 401, "permission denied: door.use"),
         (format!("X-Pintle-Key: {write}\nX-Pintle-Key: {write}\n"), 400, "twice"),
         (format!("X-Pintle-Key: {write}\nOrigin: http://localhost\n"), 403, "browser"),

@@ -238,6 +238,36 @@ fn what_the_gateway_did_not_sign_shuts_until_something_good_comes() {
 }
 
 #[test]
+fn a_machine_whose_key_does_not_count_is_not_taken_for_one_that_is_offline() {
+    let team = Team::start();
+    team.admin().done("hooks.create", refuses("no-force", "--force", "people do that"));
+    let machine = team.machine();
+    until(&machine, "git push --force", Some("people do that"));
+    let file = machine.env.path("config/pintle/team.key");
+    let (good, mode) = (fs::read(&file).unwrap(), |mode| fs::Permissions::from_mode(mode));
+    for (key, bits, wanted) in [
+        (&b"pintle_wrong"[..], 0o600, "it does not take the key (401"),
+        (b"".as_slice(), 0o600, "holds no API key"),
+        (&good[..], 0o644, "others may read the key"),
+    ] {
+        fs::write(&file, key).unwrap();
+        fs::set_permissions(&file, mode(bits)).unwrap();
+        // Another rule ends the question that waits with the key from before.
+        team.admin().done("hooks.create", refuses(&format!("no-{}", key.len()), "never", "x"));
+        let is_said = |team: &Value| team["refused"]["why"].as_str().is_some_and(|why| why.contains(wanted));
+        let (code, standing) = wait_for(|| Some(status(&machine)).filter(|(_, team)| is_said(team)));
+        assert_eq!((code, &standing["state"]), (Some(5), &json!("in_force")), "{standing}");
+        assert!(standing["away"].is_null(), "{standing}");
+        assert!(refused(&machine, "toolu_1", "git push --force").is_some());
+        let shown = machine.env.pintle(&["guard", "status"]).out;
+        assert!(shown.contains("refused") && shown.contains("the last good rules stay in force"), "{shown}");
+        fs::write(&file, &good).unwrap();
+        fs::set_permissions(&file, mode(0o600)).unwrap();
+        wait_for(|| (status(&machine).0 == Some(0)).then_some(()));
+    }
+}
+
+#[test]
 fn what_is_kept_is_believed_no_more_once_somebody_changed_it() {
     let team = Team::start();
     team.admin().done("hooks.create", refuses("no-force", "--force", "people do that"));

@@ -43,7 +43,10 @@ impl RowDoubt {
     fn why(self) -> &'static str {
         match self {
             Self::Unsealed => "it has no seal",
-            Self::Other => "its seal is not one of a key that is known here over what it says",
+            Self::Other => {
+                "its seal is not one of a key that is known here over what it says; if `PINTLE_ENCRYPTION_KEY`, or the \
+                 file that holds the key, is not set here as it was when it was made, set that first"
+            }
             Self::Older => "the audit chain tells of a later change of it",
         }
     }
