@@ -230,3 +230,22 @@ fn several_candidates_are_worked_and_not_merged() {
         assert!(sent.contains("was refused") && !sent.contains("functionCall"), "{sent}");
     }
 }
+
+#[test]
+fn an_error_has_the_word_of_its_status() {
+    for (status, word) in [
+        (400, "INVALID_ARGUMENT"),
+        (401, "UNAUTHENTICATED"),
+        (403, "PERMISSION_DENIED"),
+        (404, "NOT_FOUND"),
+        (413, "INVALID_ARGUMENT"),
+        (429, "RESOURCE_EXHAUSTED"),
+        (500, "INTERNAL"),
+        (502, "UNAVAILABLE"),
+        (503, "UNAVAILABLE"),
+        (504, "DEADLINE_EXCEEDED"),
+    ] {
+        let expected = format!(r#"{{"error":{{"code":{status},"message":"no","status":"{word}"}}}}"#);
+        assert_eq!(Wire::Gemini.error(status, "no"), expected);
+    }
+}
