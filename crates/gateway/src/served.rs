@@ -157,7 +157,8 @@ const ROUTES: &[Route] = &[
         path: "/v1/models",
         by: Responder::Models,
         asks: Asks::For("agents.list"),
-        does: "The agents that the caller may use.",
+        does: "The agents that the caller may use. Whoever sends `anthropic-version` is refused as Anthropic does, here and \
+               below.",
         takes: None,
         gives: &[(200, "Models")],
         refuses: openai(&[400, 401, 403, 429, 500, 503]),
