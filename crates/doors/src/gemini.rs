@@ -226,8 +226,17 @@ fn content_of(role: &str, parts: &[String]) -> String {
     format!(r#"{{"role":"{role}","parts":[{}]}}"#, parts.join(","))
 }
 
-/// The words for some codes.
-const WORDS: [(u16, &str); 3] = [(403, "PERMISSION_DENIED"), (404, "NOT_FOUND"), (503, "UNAVAILABLE")];
+/// The words of the vendor for statuses.
+const WORDS: [(u16, &str); 8] = [
+    (401, "UNAUTHENTICATED"),
+    (403, "PERMISSION_DENIED"),
+    (404, "NOT_FOUND"),
+    (408, "DEADLINE_EXCEEDED"),
+    (429, "RESOURCE_EXHAUSTED"),
+    (502, "UNAVAILABLE"),
+    (503, "UNAVAILABLE"),
+    (504, "DEADLINE_EXCEEDED"),
+];
 
 /// The body of an error answer.
 pub fn error(status: u16, message: &str) -> String {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::answer::Exchange;
 use crate::request::{SeenMessage, SeenRequest, Speaker};
-use crate::spans::{Edits, Kind};
+use crate::spans::{Edits, Kind, Node};
 use crate::spending::Spent;
 
 mod items;
@@ -187,7 +187,8 @@ fn whose(name: &str) -> &str {
 pub enum PutBack {
     /// Calls and results are parts of messages.
     Parts,
-    /// Calls and results are parts of messages, and calls stand in the order in which the model made them.
+    /// Calls and results are parts of messages, and a call that came before all others stays before them: a seal of the
+    /// vendor's may be on it.
     Turns,
     /// Calls are a member of a message, results messages.
     Messages,
@@ -208,10 +209,10 @@ pub fn put_back(request: &SeenRequest, exchanges: &[Exchange], how: PutBack, edi
         // Each is put back once: a model may say the same words again, and ids of calls stand for one call.
         let Some(at) = left.iter().position(|exchange| is_of(exchange, message)) else { continue };
         let exchange = left.remove(at);
-        let next = request.messages.get(place + 1);
+        let following = &request.messages[place + 1..];
         let mut own = Edits::default();
         let Some(stays) = without_lead(message, exchange, &mut own) else { continue };
-        if !put_denied(message, next, (exchange, how), &mut own) {
+        if !put_denied(message, following, (exchange, how), &mut own) {
             continue;
         }
         let before = exchange.before.join(",");
@@ -269,10 +270,11 @@ fn without_lead(message: &SeenMessage, exchange: &Exchange, edits: &mut Edits) -
     Some(true)
 }
 
-/// Puts calls that were refused beside others, and their results, where these stand.
+/// Puts calls that were refused beside others, and their results, where these stand: in the same order as the calls,
+/// because where calls have no ids, the model finds by that order which result is of which call.
 fn put_denied(
     message: &SeenMessage,
-    next: Option<&SeenMessage>,
+    following: &[SeenMessage],
     (exchange, how): (&Exchange, PutBack),
     edits: &mut Edits,
 ) -> bool {
@@ -281,30 +283,44 @@ fn put_denied(
     }
     match how {
         PutBack::Parts | PutBack::Turns => {
-            let results = next.filter(|next| !next.results.is_empty()).and_then(SeenMessage::content);
-            let (Some(content), Some(results)) = (message.content(), results) else { return false };
+            let Some(next) = following.first() else { return false };
+            let (Some(content), Some(results)) = (message.content(), next.content()) else { return false };
+            let results = result_parts(next, results);
+            let (Some(first_result), Some(last_result)) = (results.first(), results.last()) else { return false };
             let first = content.items().iter().find(|part| CALLS.iter().any(|name| part.get(name).is_some()));
             for denied in &exchange.denied {
                 match first.filter(|_| denied.leads) {
-                    Some(part) => edits.replace(part.span.start..part.span.start, format!("{},", denied.call)),
-                    None => edits.push_item(content, &denied.call),
+                    Some(part) => {
+                        edits.replace(part.span.start..part.span.start, format!("{},", denied.call));
+                        edits.replace(first_result.span.start..first_result.span.start, format!("{},", denied.result));
+                    }
+                    None => {
+                        edits.push_item(content, &denied.call);
+                        edits.replace(last_result.span.end..last_result.span.end, format!(",{}", denied.result));
+                    }
                 }
-                let at = results.span.start + 1;
-                edits.replace(at..at, format!("{},", denied.result));
             }
         }
         // Items were put back before.
         PutBack::Items => {}
         PutBack::Messages => {
             let Some(calls) = message.node.get("tool_calls").filter(|calls| calls.is_array()) else { return false };
+            let last = following.iter().take_while(|message| !message.results.is_empty()).last().unwrap_or(message);
+            let at = last.node.span.end;
             for denied in &exchange.denied {
                 edits.push_item(calls, &denied.call);
-                let at = message.node.span.end;
                 edits.replace(at..at, format!(",{}", denied.result));
             }
         }
     }
     true
+}
+
+/// The parts of `content` in which the results of `message` stand.
+fn result_parts<'n>(message: &SeenMessage, content: &'n Node) -> Vec<&'n Node> {
+    let is_in = |part: &Node, own: &Node| part.span.start <= own.span.start && own.span.end <= part.span.end;
+    let is_result = |part: &&Node| message.results.iter().any(|result| is_in(part, &result.whole));
+    content.items().iter().filter(is_result).collect()
 }
 
 /// `body` with `messages` behind its conversation.

@@ -24,9 +24,23 @@ pub fn turned_away(path: &str, status: StatusCode, why: &str) -> Response {
     refusal(wire, status, why)
 }
 
-/// The answer where no door is, in the same words.
+/// The answer where no door is, in the same words, and with what there is.
 pub fn nothing_at(path: &str) -> Response {
-    let hint = "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1";
+    let hint = match vendor_at(path) {
+        Some(Vendor::Anthropic) => {
+            "what is served of this vendor is POST /door/anthropic/v1/messages and \
+             /door/anthropic/v1/messages/count_tokens"
+        }
+        Some(Vendor::Gemini) => {
+            "what is served of this vendor, with v1beta or v1, is GET /door/gemini/v1beta/models and POST \
+             /door/gemini/v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse and :countTokens"
+        }
+        Some(Vendor::OpenAi) => {
+            "what is served of this vendor is POST /door/openai/v1/chat/completions and /door/openai/v1/responses, and \
+             GET /door/openai/v1/models"
+        }
+        None => "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1",
+    };
     turned_away(path, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
 }
 

@@ -45,6 +45,8 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
         .route("/door/openai/v1/chat/completions", post(completions))
         .route("/door/openai/v1/responses", post(respond))
         .route("/door/openai/v1/models", get(models))
+        .route("/door/gemini/v1beta/models", get(gemini_models))
+        .route("/door/gemini/v1/models", get(gemini_models))
         .route("/door/gemini/v1beta/models/{action}", post(generate))
         .route("/door/gemini/v1/models/{action}", post(generate))
         .fallback(nothing_here)
@@ -115,19 +117,29 @@ async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Respo
 }
 
 async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    list(door, (Wire::OpenAi, "/models"), request).await
+}
+
+async fn gemini_models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    let path = request.uri().path().strip_prefix("/door/gemini").unwrap_or_default().to_owned();
+    list(door, (Wire::Gemini, path.as_str()), request).await
+}
+
+/// The models that the vendor of `wire` has, which it says at `path`.
+async fn list(door: Arc<ModelDoor>, (wire, path): (Wire, &str), request: Request) -> Response {
     let guest = match guest(&request) {
         Ok(guest) => guest,
-        Err((status, why)) => return refusal(Wire::OpenAi, status, &why),
+        Err((status, why)) => return refusal(wire, status, &why),
     };
-    let path = with_query("/models", &request, guest.key);
-    let upstream = door.upstream(Wire::OpenAi);
+    let path = with_query(path, &request, guest.key);
+    let upstream = door.upstream(wire);
     let asked = match upstream.head(request.headers(), guest.key) {
         Ok(head) => upstream.ask((Method::GET, &path), head, String::new()).await,
         Err(error) => Err(error),
     };
     match asked {
         Ok(answer) => through(answer),
-        Err(error) => refusal(Wire::OpenAi, StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
     }
 }
 

@@ -96,6 +96,20 @@ const fn vendor(path: &'static str, does: &'static str) -> Route {
     }
 }
 
+/// The models of a vendor, asked through the model door.
+const fn vendor_models(path: &'static str, does: &'static str) -> Route {
+    Route {
+        verb: "get",
+        path,
+        by: Responder::VendorModels,
+        asks: Asks::DoorKey("door.use"),
+        does,
+        takes: None,
+        gives: &[(200, "*")],
+        refuses: Refusals { schema: "VendorError", statuses: &[400, 401, 403, 404, 429, 500, 502, 503] },
+    }
+}
+
 /// Every route but the further pages of the console.
 const ROUTES: &[Route] = &[
     Route {
@@ -143,7 +157,8 @@ const ROUTES: &[Route] = &[
         path: "/v1/models",
         by: Responder::Models,
         asks: Asks::For("agents.list"),
-        does: "The agents that the caller may use.",
+        does: "The agents that the caller may use. Whoever sends `anthropic-version` is refused as Anthropic does, here and \
+               below.",
         takes: None,
         gives: &[(200, "Models")],
         refuses: openai(&[400, 401, 403, 429, 500, 503]),
@@ -276,16 +291,9 @@ const ROUTES: &[Route] = &[
     vendor("/door/gemini/v1/models/{id}", "The same in the other version of its wire."),
     vendor("/door/openai/v1/chat/completions", "The same for OpenAI's chat completions."),
     vendor("/door/openai/v1/responses", "The same for OpenAI's responses."),
-    Route {
-        verb: "get",
-        path: "/door/openai/v1/models",
-        by: Responder::VendorModels,
-        asks: Asks::DoorKey("door.use"),
-        does: "The models that the vendor has.",
-        takes: None,
-        gives: &[(200, "*")],
-        refuses: Refusals { schema: "VendorError", statuses: &[400, 401, 403, 404, 429, 500, 502, 503] },
-    },
+    vendor_models("/door/openai/v1/models", "The models that the vendor has."),
+    vendor_models("/door/gemini/v1beta/models", "The same for Gemini."),
+    vendor_models("/door/gemini/v1/models", "The same in the other version of its wire."),
     Route {
         verb: "get",
         path: "/ws",

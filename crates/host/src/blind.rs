@@ -14,7 +14,8 @@ use rules::cache::RuleCache;
 
 use crate::config::document::Document;
 use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};
-use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant, of_servers, servers};
+use crate::mcp_names::names_mcp;
+use crate::tool_names::{is_about, may_be_about_servers, may_bring_tools, meant, of_servers};
 
 /// A matcher that is about no tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +39,14 @@ impl BlindMatcher {
         (nearest.is_some() || !is_brought(config)).then(|| Self { pattern: pattern.to_owned(), nearest })
     }
 
-    /// Of a hook of the configuration. The globs of `agents.NAME.ask` are looked at one by one, where they stand.
+    /// Of a hook of the configuration. The globs of `agents.NAME.ask` are looked at one by one, where they stand. Tools of
+    /// MCP servers may come through a tool door or an agent under guard: what is about them may be about some.
     pub fn of_loaded(config: &Config, loaded: &LoadedHook) -> Option<Self> {
         let hook = &loaded.hook;
         match loaded.kind {
             HookKind::Process(_) | HookKind::Command(_) | HookKind::Builtin(_) if hook.state == HookState::Armed => {
-                Self::of(config, hook, hook.matcher.as_ref()?.pattern())
+                let pattern = hook.matcher.as_ref()?.pattern();
+                if names_mcp(pattern) { None } else { Self::of(config, hook, pattern) }
             }
             HookKind::Process(_)
             | HookKind::Command(_)
@@ -64,9 +67,8 @@ impl BlindMatcher {
     fn of_matcher(config: &Config, matcher: &Matcher) -> Option<Self> {
         let pattern = matcher.pattern();
         let about = |name: &str| matcher.matches(&Facts::of_tool(name));
-        let is_spelled = |server: &String| pattern.contains(&format!("mcp_{server}"));
-        if BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| about(tool))
-            || servers(config).any(is_spelled)
+        if names_mcp(pattern)
+            || BUILTIN.iter().chain([&LOAD_SKILL]).any(|tool| about(tool))
             || of_servers(config).iter().any(|tool| about(tool))
         {
             return None;

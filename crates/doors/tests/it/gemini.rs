@@ -1,7 +1,7 @@
 //! Requests and answers of Gemini.
 
 use pintle_doors::Wire;
-use pintle_doors::answer::{AnswerStep, AnswerTo, DenyMode};
+use pintle_doors::answer::{AnswerStep, AnswerTo, DeniedCall, DenyMode, Exchange};
 use pintle_doors::gemini;
 use pintle_doors::request::SeenRequest;
 use pintle_doors::spans::Edits;
@@ -179,6 +179,36 @@ fn calls_without_ids_are_known_by_what_they_are() {
 }
 
 #[test]
+fn results_without_ids_come_in_the_order_of_their_calls() {
+    let call = |n: u64| format!(r#"{{"functionCall":{{"name":"run","args":{{"n":{n}}}}}}}"#);
+    let result = |said: &str| format!(r#"{{"functionResponse":{{"name":"run","response":{said}}}}}"#);
+    let denied = |n: u64, leads: bool| DeniedCall {
+        call: call(n),
+        result: result(&format!(r#"{{"error":"refused {n}"}}"#)),
+        leads,
+    };
+    let exchange = Exchange {
+        calls: vec![r#"run {"n":2}"#.to_owned()],
+        denied: vec![denied(0, true), denied(1, true), denied(3, false), denied(4, false)],
+        ..Exchange::default()
+    };
+    let parts = |all: &[String]| all.join(",");
+    let body = |calls: &[String], results: &[String]| {
+        let (calls, results) = (parts(calls), parts(results));
+        format!(
+            r#"{{"contents":[{{"role":"model","parts":[{calls}]}},{{"role":"user","parts":[{results},{{"text":"x"}}]}}]}}"#
+        )
+    };
+    let got = result(r#"{"result":"of 2"}"#);
+    let request = gemini::read(body(&[call(2)], std::slice::from_ref(&got))).unwrap();
+    let mut edits = Edits::default();
+    pintle_doors::keeper::put_back(&request, &[exchange], Wire::Gemini.put_back(), &mut edits);
+    let refused = |n: u64| result(&format!(r#"{{"error":"refused {n}"}}"#));
+    let results = [refused(0), refused(1), got, refused(3), refused(4)];
+    assert_eq!(edits.apply(&request.document.text), body(&[0, 1, 2, 3, 4].map(call), &results));
+}
+
+#[test]
 fn several_candidates_are_worked_and_not_merged() {
     let other = candidate(&CALL.replace("yes", "no")).replace("\"finish", "\"index\":1,\"finish");
     let answer = format!(r#"{{"candidates":[{},{other}]}}"#, candidate(r#"{"text":"first"}"#));
@@ -198,5 +228,24 @@ fn several_candidates_are_worked_and_not_merged() {
             }
         }
         assert!(sent.contains("was refused") && !sent.contains("functionCall"), "{sent}");
+    }
+}
+
+#[test]
+fn an_error_has_the_word_of_its_status() {
+    for (status, word) in [
+        (400, "INVALID_ARGUMENT"),
+        (401, "UNAUTHENTICATED"),
+        (403, "PERMISSION_DENIED"),
+        (404, "NOT_FOUND"),
+        (413, "INVALID_ARGUMENT"),
+        (429, "RESOURCE_EXHAUSTED"),
+        (500, "INTERNAL"),
+        (502, "UNAVAILABLE"),
+        (503, "UNAVAILABLE"),
+        (504, "DEADLINE_EXCEEDED"),
+    ] {
+        let expected = format!(r#"{{"error":{{"code":{status},"message":"no","status":"{word}"}}}}"#);
+        assert_eq!(Wire::Gemini.error(status, "no"), expected);
     }
 }

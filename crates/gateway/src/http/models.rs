@@ -8,13 +8,13 @@ use axum::response::Response;
 use domain::json::{Value, json};
 use serde::Deserialize;
 
+use super::dialect::Wire;
 use super::refused::Refused;
 use super::reply::answer;
 use crate::Shared;
 use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
 use crate::roles;
-use crate::wire::openai;
 
 /// Which of them are wanted, as Anthropic's clients say it.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) async fn list(
 ) -> Response {
     let names = match named(&shared, visit, &headers).await {
         Ok(names) => names,
-        Err(error) => return refused(error),
+        Err(error) => return refused(error, &headers),
     };
     let begins = |after: &String| names.iter().position(|name| name == after).map_or(names.len(), |at| at + 1);
     let rest = &names[page.after_id.as_ref().map_or(0, begins)..];
@@ -54,8 +54,11 @@ pub(crate) async fn one(
 ) -> Response {
     match named(&shared, visit, &headers).await {
         Ok(names) if names.contains(&id) => answer(StatusCode::OK, &model(&id)),
-        Ok(_) => refused(ApiError::new(ErrorCode::NotFound, format!("there is no agent \"{}\"", id.escape_debug()))),
-        Err(error) => refused(error),
+        Ok(_) => {
+            let why = format!("there is no agent \"{}\"", id.escape_debug());
+            refused(ApiError::new(ErrorCode::NotFound, why), &headers)
+        }
+        Err(error) => refused(error, &headers),
     }
 }
 
@@ -74,7 +77,8 @@ fn model(name: &str) -> Value {
     })
 }
 
-fn refused(error: ApiError) -> Response {
-    let refused = Refused::from(error);
-    refused.response(&openai::error(&refused.error, &refused.code))
+/// A refusal in the words of whoever asks: both published ways list models here, and one of them names its version.
+fn refused(error: ApiError, headers: &HeaderMap) -> Response {
+    let wire = if headers.contains_key("anthropic-version") { Wire::Anthropic } else { Wire::OpenAi };
+    wire.refusal(&Refused::from(error))
 }

@@ -17,7 +17,7 @@ use host::reload::{ConfigSource, prepare, take};
 use host::team_rules::TeamGate;
 use host::{Host, HostError};
 use store::Store;
-use tokio::sync::{OnceCell, mpsc, oneshot};
+use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -145,6 +145,8 @@ pub(crate) struct Folders {
     config: Option<PathBuf>,
     home: Option<PathBuf>,
     warm: Arc<Mutex<BTreeMap<PathBuf, Entry>>>,
+    /// Wakes who waits for a change.
+    changed: Arc<Notify>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -155,7 +157,7 @@ impl Folders {
     pub(crate) fn new(env: Env, config: Option<PathBuf>, home: Option<PathBuf>) -> Self {
         let (config, home) = (config.map(|file| env.cwd.join(file)), home.map(|dir| env.cwd.join(dir)));
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        Self { env, config, home, warm: Arc::default(), tasks, stop }
+        Self { env, config, home, warm: Arc::default(), changed: Arc::default(), tasks, stop }
     }
 
     /// The surroundings of whoever works in `folder`.
@@ -217,10 +219,16 @@ impl Folders {
             source: (self.config.clone(), self.home.clone()),
             warm: warm.clone(),
             all: self.warm.clone(),
+            changed: self.changed.clone(),
             stop: self.stop.clone(),
         };
         self.tasks.spawn(keeper.keep(host, changes, looks));
         Ok(warm)
+    }
+
+    /// Waits until a configuration that is kept changed. One waits at a time.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     /// Ends all of them.
@@ -237,6 +245,7 @@ struct Keeper {
     source: (Option<PathBuf>, Option<PathBuf>),
     warm: Arc<Warm>,
     all: Arc<Mutex<BTreeMap<PathBuf, Entry>>>,
+    changed: Arc<Notify>,
     stop: CancellationToken,
 }
 
@@ -289,6 +298,7 @@ impl Keeper {
         match taken {
             Ok(reloaded) => {
                 *self.warm.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(reloaded.agent);
+                self.changed.notify_one();
             }
             Err(error) => tracing::warn!("{}: {error}", self.folder.display()),
         }

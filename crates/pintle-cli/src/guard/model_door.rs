@@ -1,16 +1,22 @@
 //! The model door of the daemon: agents that have no hooks, but ask their model at an address that can be set.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::tool::ToolCall;
+use doors::reply::turned_away;
 use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
 use engine::{Approvals, Asker, Dispatcher};
 use gateway::vendor_settings;
@@ -18,8 +24,9 @@ use guard::clients::{ClientKnowledge, client_of, client_protects};
 use host::config::ModelDoorConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
-use super::folders::Folders;
+use super::folders::{Folders, InForce};
 use crate::error::CliError;
 
 /// The door that events come in by, as their identity says it.
@@ -38,8 +45,7 @@ pub(crate) struct GuardedDoor {
 /// An address that clients reach the door at.
 pub(crate) struct OpenDoor {
     listener: TcpListener,
-    door: Arc<ModelDoor>,
-    host: Arc<GuardedDoor>,
+    door: Arc<FollowedDoor>,
     /// Where it is.
     pub(crate) address: SocketAddr,
 }
@@ -55,24 +61,23 @@ impl OpenDoor {
         (folder, home): (PathBuf, String),
     ) -> Result<Self, CliError> {
         let in_force = folders.of(&folder, false).await?;
-        // Without its settings a prompt would go to another vendor than the one that was meant.
-        let is_of_models = |path: &str| path == "doors" || path.starts_with("doors.model");
-        if let Some((_, why)) = in_force.broken_doors.iter().find(|(path, _)| is_of_models(path)) {
+        let said = SaidOfDoors::of(&in_force);
+        if let Some(why) = &said.broken {
             return Err(CliError::usage(format!("the model door cannot be opened: {why}")));
         }
-        let settings = settings(&in_force.model_doors);
         let host = Arc::new(GuardedDoor { folders, folder, home });
-        let door = ModelDoor::new(settings)
+        let door = ModelDoor::new(settings(&said.doors))
             .map_err(|error| CliError::failed(format!("the model door cannot be opened: {error}")))?;
+        let door = Arc::new(FollowedDoor::new(host, (said, door)));
         let failed = |error| CliError::failed(format!("the model door cannot listen at {address}: {error}"));
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, door: Arc::new(door), host, address })
+        Ok(Self { listener, door, address })
     }
 
     /// Answers until `stop`.
     pub(crate) async fn serve(self, stop: CancellationToken) {
-        let router = doors::serve::local(self.door, self.host);
+        let router: Router = Router::new().fallback(answer).with_state(self.door.clone());
         let served = axum::serve(self.listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
         let late = async {
             stop.cancelled().await;
@@ -85,8 +90,103 @@ impl OpenDoor {
                 }
             }
             () = late => tracing::warn!("answers of the model door were cut off"),
+            () = self.door.follow() => {}
         }
     }
+}
+
+/// What a configuration says of the model door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SaidOfDoors {
+    doors: BTreeMap<String, ModelDoorConfig>,
+    /// What is wrong with it.
+    broken: Option<String>,
+}
+
+impl SaidOfDoors {
+    fn of(in_force: &InForce) -> Self {
+        // Without its settings a prompt would go to another vendor than the one that was meant.
+        let is_of_models = |path: &str| path == "doors" || path.starts_with("doors.model");
+        let broken = in_force.broken_doors.iter().find(|(path, _)| is_of_models(path));
+        Self { doors: in_force.model_doors.clone(), broken: broken.map(|(_, why)| why.clone()) }
+    }
+}
+
+/// The door with the settings that are in force in its folder.
+struct FollowedDoor {
+    host: Arc<GuardedDoor>,
+    now: RwLock<DoorNow>,
+}
+
+/// A door and the settings that it was made of.
+struct DoorNow {
+    said: SaidOfDoors,
+    /// The one that was open last: what is kept of sessions stays in it.
+    door: Arc<ModelDoor>,
+    /// Nothing where the settings open no door.
+    router: Option<Router>,
+}
+
+impl FollowedDoor {
+    fn new(host: Arc<GuardedDoor>, (said, door): (SaidOfDoors, ModelDoor)) -> Self {
+        let door = Arc::new(door);
+        let router = Some(doors::serve::local(door.clone(), host.clone()));
+        Self { host, now: RwLock::new(DoorNow { said, door, router }) }
+    }
+
+    /// The door as the settings have it that are in force; nothing where these open none.
+    async fn router(&self) -> Option<Router> {
+        match self.host.folders.of(&self.host.folder, false).await {
+            Ok(in_force) => self.take(SaidOfDoors::of(&in_force)),
+            // Whoever asks is told by the hooks, which are not there either.
+            Err(_) => self.now.read().unwrap_or_else(PoisonError::into_inner).router.clone(),
+        }
+    }
+
+    /// Takes over what is `said`, if it is new. An answer under way goes on as it began.
+    fn take(&self, said: SaidOfDoors) -> Option<Router> {
+        let mut now = self.now.write().unwrap_or_else(PoisonError::into_inner);
+        if now.said == said {
+            return now.router.clone();
+        }
+        let made = match &said.broken {
+            Some(why) => Err(why.clone()),
+            None => now.door.with(settings(&said.doors)).map_err(|error| error.to_string()),
+        };
+        now.said = said;
+        let router = match made {
+            Ok(door) => {
+                // Whoever changes what may pass sees at the usual level of the log that it counts.
+                tracing::warn!("changed settings of `[doors.model]` are in force");
+                now.door = Arc::new(door);
+                Some(doors::serve::local(now.door.clone(), self.host.clone()))
+            }
+            Err(why) => {
+                tracing::warn!("the model door is closed: {why}");
+                None
+            }
+        };
+        now.router.clone_from(&router);
+        router
+    }
+
+    /// Takes over each change, also while nobody asks.
+    async fn follow(&self) {
+        loop {
+            self.host.folders.changed().await;
+            self.router().await;
+        }
+    }
+}
+
+async fn answer(State(door): State<Arc<FollowedDoor>>, request: Request) -> Response {
+    let Some(mut router) = door.router().await else {
+        let why = "the model door is closed: the log of `pintle guard serve` says why";
+        return turned_away(request.uri().path(), StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    let answered: Result<Response, Infallible> = router.call(request).await;
+    let Ok(answer) = answered;
+    answer
 }
 
 /// Whether only this machine reaches `address`.

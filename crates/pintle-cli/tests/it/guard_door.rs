@@ -3,6 +3,7 @@
 mod adopting;
 mod asks;
 mod calls;
+mod changed_doors;
 pub(crate) mod door;
 mod door_records;
 mod every_agent;

@@ -117,9 +117,10 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     for standing in &mut standings {
         let known = KnownHere::of(standing.host, standing.version.clone(), &places);
         let facts = known.facts(standing.off());
-        standing.coverage = coverage(standing.host, &facts);
+        let levels = coverage(standing.host, &facts);
         let refused = here.refuses(standing.host).map(|why| if runs { format!("{why} ({KEPT_TOO})") } else { why });
-        standing.lacks = refused.or_else(|| lacks(standing.host, &facts, &required));
+        let lacks = refused.or_else(|| lacks(standing.host, &facts, &required));
+        (standing.coverage, standing.lacks) = (levels, lacks);
     }
     let doors = here.config().map(OpenDoors::of).unwrap_or_default();
     let daemon = Daemon { places: &places, runs, here: &here };

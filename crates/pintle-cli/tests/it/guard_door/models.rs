@@ -404,6 +404,15 @@ fn what_has_no_business_at_the_door_is_turned_away() {
         (ANTHROPIC, "", hosted.as_str(), 403, "runs at the vendor"),
         ("POST /door/anthropic/v1/complete", "", body, 404, "nothing at"),
         ("GET /door/openai/v1/files", "", "", 404, "nothing at"),
+        (
+            "POST /door/openai/v1/embeddings",
+            "",
+            "{}",
+            404,
+            "served of this vendor is POST /door/openai/v1/chat/completions",
+        ),
+        ("GET /door/gemini/v1/files", "", "", 404, "GET /door/gemini/v1beta/models and POST"),
+        ("GET /door/other", "", "", 404, "a base URL that ends with"),
     ] {
         let (found, _, answer) = guarded.send(line, headers, body);
         assert_eq!((found, answer.contains(part)), (status, true), "{line} {headers} {answer}");

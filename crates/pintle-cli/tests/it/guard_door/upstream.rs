@@ -88,6 +88,9 @@ pub(crate) fn said(came: &Came) -> (&'static str, &'static str, String) {
     if came.path == "/models" {
         return ("200 OK", "application/json", r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.into());
     }
+    if came.path == "/v1beta/models" {
+        return ("200 OK", "application/json", r#"{"models":[{"name":"models/m"}]}"#.into());
+    }
     let body: Value = serde_json::from_str(&came.body).unwrap();
     if came.path.ends_with("/count_tokens") {
         return ("200 OK", "application/json", r#"{"input_tokens": 7}"#.into());

@@ -137,6 +137,25 @@ fn machines_under_guard_are_answered_as_described() {
 }
 
 #[test]
+fn models_are_refused_in_the_words_of_whoever_asks() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let bearer = format!("Authorization: Bearer {TOKEN}\nanthropic-version: 2023-06-01\n");
+    for (path, headers, status, kind) in [
+        ("/v1/models", "X-Api-Key: no\nanthropic-version: 2023-06-01\n", 401, "authentication_error"),
+        ("/v1/models/nobody", bearer.as_str(), 404, "not_found_error"),
+    ] {
+        let answer = get(&server, path, headers);
+        let body = answer.json();
+        assert_eq!(
+            (answer.status, &body["type"], &body["error"]["type"]),
+            (status, &json!("error"), &json!(kind)),
+            "{path}"
+        );
+    }
+    assert_eq!(get(&server, "/v1/models", "X-Api-Key: no\n").json()["type"], Value::Null);
+}
+
+#[test]
 fn numbers_are_for_administrators_or_at_an_address_of_their_own() {
     let rest = "[gateway]\ndrain_delay_s = 0\nmetrics_listen = '127.0.0.1:0'\n";
     let mut server = Server::start(scripted(&[LISTS, DONE].join(","), rest));

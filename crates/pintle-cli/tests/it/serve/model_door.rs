@@ -96,6 +96,8 @@ fn with_a_key_of_ours_the_vendor_is_told_the_operators_and_the_rules_of_its_tena
     }
     let listed = get(&people.server, "/door/openai/v1/models", &format!("X-Pintle-Key: {key}\n"));
     assert_eq!(listed.json()["data"][0]["id"], "m");
+    let listed = get(&people.server, "/door/gemini/v1beta/models", &format!("X-Pintle-Key: {key}\n"));
+    assert_eq!(listed.json()["models"][0]["name"], "models/m");
     // The record is the tenant's, and names the user; the other tenant knows nothing of it.
     let turns = |tenant: &str| people.admin_of(tenant).done("turns.list", json!({}))["turns"].clone();
     let until = Instant::now() + Duration::from_secs(20);

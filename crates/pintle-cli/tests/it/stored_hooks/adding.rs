@@ -189,6 +189,21 @@ fn a_matcher_that_is_about_no_tool_is_told_when_it_is_stored_and_by_lint() {
 }
 
 #[test]
+fn a_matcher_about_tools_of_mcp_servers_may_be_about_some() {
+    let env = TestEnv::new();
+    let seen = add(&env, &GUARD.replace("^exec$", "^mcp_files_(write|edit|move)_file$"));
+    assert!(seen.code == Some(0) && !seen.out.contains("matches no tool"), "{seen}");
+    env.user_config(
+        "[hooks.processes.adopted]\nenabled = true\ncommand = ['true']\nintercept = ['before_tool']\n\
+         matcher = '^mcp__.*'\n",
+    );
+    for words in [["hooks", "list"], ["hooks", "lint"]] {
+        let seen = env.pintle(&words);
+        assert!(!format!("{seen}").contains("matches no tool"), "{seen}");
+    }
+}
+
+#[test]
 fn a_rule_that_is_about_no_tool_says_so_wherever_it_is_shown_or_relied_on() {
     let env = scripted(DONE, "tools = ['exec']\n");
     add(&env, &GUARD.replace("^exec$", "^exce$"));
