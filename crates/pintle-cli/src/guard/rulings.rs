@@ -104,6 +104,15 @@ pub(crate) fn result_text(result: &Value) -> String {
     }
 }
 
+/// What the host is told of `result`, which hooks read as `before` and left as `text`.
+pub(crate) fn of_result(result: &Value, before: &str, text: String) -> GuardRuling {
+    if text == before {
+        return GuardRuling::NoObjection;
+    }
+    let added = text.strip_prefix(before).map(str::trim).filter(|added| !added.is_empty()).map(str::to_owned);
+    GuardRuling::ModifyResult { shaped: shaped(result, &text), text, added }
+}
+
 /// `text` in the shape of `result`, where that shape is known to be taken.
 pub(crate) fn shaped(result: &Value, text: &str) -> Option<Value> {
     let members = result.as_object().filter(|members| members.contains_key("stdout"))?;
@@ -144,6 +153,22 @@ mod tests {
         ] {
             assert_eq!(result_text(&result), text);
         }
+    }
+
+    #[test]
+    fn what_hooks_say_of_a_result_is_told_apart_from_another_result() {
+        let result = json!("a.js was written");
+        let of = |text: &str| of_result(&result, "a.js was written", text.to_owned());
+        let changed = |text: &str, added: Option<&str>| GuardRuling::ModifyResult {
+            text: text.into(),
+            shaped: None,
+            added: added.map(str::to_owned),
+        };
+        assert_eq!(of("a.js was written"), GuardRuling::NoObjection);
+        let behind = "a.js was written\n\neslint: 1 problem";
+        assert_eq!(of(behind), changed(behind, Some("eslint: 1 problem")));
+        assert_eq!(of("[gone]\n\neslint: 1 problem"), changed("[gone]\n\neslint: 1 problem", None));
+        assert_eq!(of_result(&json!(null), "", "said".into()), changed("said", Some("said")));
     }
 
     #[test]

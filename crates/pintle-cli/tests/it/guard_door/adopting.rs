@@ -294,3 +294,30 @@ fn hooks_count_for_a_session_that_went_on_while_they_were_taken_over() {
     assert_eq!(pintle(&door.env, &ADOPT).code, Some(0));
     wait_for(|| door.told(&door.shell("toolu_1", "cat secrets")).to_string().contains("secrets stay").then_some(()));
 }
+
+#[test]
+fn what_a_hook_says_of_a_result_is_read_beside_it() {
+    let env = TestEnv::new();
+    let answers = env.write(
+        "home/context.json",
+        r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"read it twice"}}"#,
+    );
+    env.user_config(&format!(
+        "[[hooks.claude.PostToolUse]]\nmatcher = 'Write|Edit'\nhooks = [{{ type = 'command', command = \"echo 'eslint: 1 problem' >&2; exit 2\" }}]\n\
+         [[hooks.claude.PostToolUse]]\nmatcher = 'Read'\nhooks = [{{ type = 'command', command = 'cat {}' }}]\n",
+        answers.display()
+    ));
+    let door = Door::open(env);
+    for (tool, id, said) in [
+        ("Write", "toolu_1", "eslint: 1 problem"),
+        ("Edit", "toolu_2", "eslint: 1 problem"),
+        ("Read", "toolu_3", "read it twice"),
+    ] {
+        let more = json!({
+            "tool_name": tool, "tool_use_id": id, "tool_input": {"file_path": "/tmp/a.js"},
+            "tool_response": {"type": "text", "filePath": "/tmp/a.js", "structuredPatch": []},
+        });
+        let beside = json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": said}});
+        assert_eq!(door.told(&door.event("PostToolUse", &more)), beside, "{tool}");
+    }
+}
