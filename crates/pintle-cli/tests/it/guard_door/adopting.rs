@@ -321,3 +321,34 @@ fn what_a_hook_says_of_a_result_is_read_beside_it() {
         assert_eq!(door.told(&door.event("PostToolUse", &more)), beside, "{tool}");
     }
 }
+
+#[test]
+fn a_hook_hears_what_the_hooks_that_stay_hear() {
+    let env = TestEnv::new();
+    let heard = env.path("home/heard.json");
+    env.user_config(&format!(
+        "[[hooks.claude.PostToolUse]]\nhooks = [{{ type = 'command', command = 'cat >{}' }}]\n",
+        heard.display()
+    ));
+    let door = Door::open(env);
+    let response = json!({"type": "create", "filePath": "/tmp/a.js", "structuredPatch": [], "originalFile": null});
+    let more = json!({
+        "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": "/tmp/a.js", "content": "x"},
+        "tool_response": response, "agent_id": "a1", "agent_type": "general-purpose",
+    });
+    let event = door.event("PostToolUse", &more);
+    assert_eq!(door.told(&event), json!({}));
+    let heard: Value = serde_json::from_str(&fs::read_to_string(heard).unwrap()).unwrap();
+    for name in [
+        "session_id",
+        "transcript_path",
+        "prompt_id",
+        "permission_mode",
+        "agent_id",
+        "agent_type",
+        "tool_use_id",
+        "tool_response",
+    ] {
+        assert_eq!(heard[name], event[name], "{name}: {heard}");
+    }
+}
