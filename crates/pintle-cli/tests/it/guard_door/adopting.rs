@@ -169,6 +169,7 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
     door.env.write("here/guard.sh", "exit 0\n");
     let told = door.told(&door.shell("toolu_3", "cat secrets"));
     assert!(refusal(&told).contains("claude.PreToolUse.1"), "{told}");
+    assert!(refusal(&told).contains("changed since a person accepted it"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("changed since it was trusted"), "{why}");
 }
