@@ -401,7 +401,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
         if let Some(cut) = cut {
             account.get_or_insert_with(Box::default).detail = Some(cut);
         }
-        let why = Reason::new(&fault_reason(C::KIND, hook, &fault.phrase(), late));
+        let why = Reason::new(&fault_reason(C::KIND, hook, &fault, late));
         // A turn that is ending needs nobody to end it, and it does not end in an error of a hook.
         let aborted = |why| if fault == Fault::Cancelled { None } else { C::aborted(why) };
         // Where one way of stopping does not exist, the other one does: only `continue` goes on.

@@ -11,6 +11,9 @@ mod cause;
 
 pub use cause::{Cause, MAX_CAUSE_CHARS};
 
+/// The cause where what is to be started is not what a person accepted.
+pub const CHANGED: &str = "changed since it was trusted";
+
 /// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
@@ -139,6 +142,28 @@ impl Fault {
     /// The text that everybody may read, behind `hook "NAME" `.
     pub fn phrase(&self) -> Phrase {
         Phrase::of(self)
+    }
+
+    /// The same for whoever is refused by it: it says, too, where a person accepted another content than there is now.
+    pub fn refusing(&self) -> Phrase {
+        match self {
+            Self::CannotStart { cause } if *cause == *CHANGED => Phrase(
+                "could not start, because it or a file that it runs changed since a person accepted it; they have to \
+                 accept it again"
+                    .into(),
+            ),
+            Self::CannotStart { .. }
+            | Self::TimedOut { .. }
+            | Self::Killed { .. }
+            | Self::BadExit { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge { .. }
+            | Self::Protocol(_)
+            | Self::Panicked
+            | Self::Cancelled
+            | Self::ConditionFailed { .. }
+            | Self::Unavailable { .. } => self.phrase(),
+        }
     }
 
     /// Phrase and cause, for a person.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::id::{AgentId, CallId, SessionId, TenantId, TraceId, TurnId};
-use crate::json::Object;
+use crate::json::{Object, Value};
 
 /// The identity that every event carries. Hooks read it; nothing they answer changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ pub struct Identity {
 }
 
 /// An event of a foreign agent: what it is called there, and what was said of it that has no place of its own here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignEvent {
     /// The agent, such as `claude`.
     pub host: String,
@@ -55,6 +55,32 @@ pub struct ForeignEvent {
     pub event: String,
     /// The members that it said besides.
     pub raw: Object,
+    /// Where it happened, by the agent's own names. For hooks in the agent's own wire.
+    pub place: ForeignPlace,
+    /// What came of the call, where one has run. For hooks in the agent's own wire.
+    pub result: Option<ForeignResult>,
+}
+
+/// Where an event of a foreign agent happened, by its own names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ForeignPlace {
+    /// The session.
+    pub session: String,
+    /// The file with the conversation.
+    pub transcript: Option<String>,
+    /// The sub-agent that acts.
+    pub agent_id: Option<String>,
+    /// Its kind.
+    pub agent_kind: Option<String>,
+}
+
+/// A result in the shape of a foreign agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignResult {
+    /// The text as which hooks read it.
+    pub text: String,
+    /// The result.
+    pub value: Value,
 }
 
 impl Identity {

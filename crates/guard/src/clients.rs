@@ -220,26 +220,25 @@ mod tests {
         };
         let around = (Path::new("/code/app/src"), Path::new("/code/app"));
         let mut seen = 0;
-        for host in HOSTS.iter().copied() {
-            for row in host.tools.iter().filter(|row| row.class == ToolClass::FileWrite) {
-                for holds in row.holds {
-                    let written = |file: &str| {
-                        let facts = facts_of_call(row, &arguments(holds, file), around);
-                        assert!(facts.commands.is_empty() && !facts.unknown, "{} {}", host.id, row.native);
-                        (facts.writes.clone(), facts.outside.clone())
-                    };
-                    let path = |path: &str| vec![path.to_owned()];
-                    assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
-                    assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));
-                    assert_eq!(written("../../x"), (path("/code/x"), path("/code/x")));
-                    assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
-                    assert_eq!(written("../.git/hooks/pre-commit"), (path("/code/app/.git/hooks/pre-commit"), vec![]));
-                    assert_eq!(written("/dev/null"), (vec![], vec![]));
-                    let client = ClientKnowledge::new(None, "/code/app".into(), String::new());
-                    let facts = client.shell(row.canonical, &arguments(holds, "/etc/passwd"));
-                    assert_eq!(facts.outside, ["/etc/passwd"], "{} {}", host.id, row.native);
-                    seen += 1;
-                }
+        let rows = HOSTS.iter().copied().flat_map(|host| host.tools.iter().map(move |row| (host, row)));
+        for (host, row) in rows.filter(|(_, row)| row.class == ToolClass::FileWrite) {
+            for holds in row.holds {
+                let written = |file: &str| {
+                    let facts = facts_of_call(row, &arguments(holds, file), around);
+                    assert!(facts.commands.is_empty() && !facts.unknown, "{} {}", host.id, row.native);
+                    (facts.writes.clone(), facts.outside.clone())
+                };
+                let path = |path: &str| vec![path.to_owned()];
+                assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
+                assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));
+                assert_eq!(written("../../x"), (path("/code/x"), path("/code/x")));
+                assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
+                assert_eq!(written("../.git/hooks/pre-commit"), (path("/code/app/.git/hooks/pre-commit"), vec![]));
+                assert_eq!(written("/dev/null"), (vec![], vec![]));
+                let client = ClientKnowledge::new(None, "/code/app".into(), String::new());
+                let facts = client.shell(row.canonical, &arguments(holds, "/etc/passwd"));
+                assert_eq!(facts.outside, ["/etc/passwd"], "{} {}", host.id, row.native);
+                seen += 1;
             }
         }
         assert!(seen > HOSTS.len(), "{seen}");

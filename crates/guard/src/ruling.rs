@@ -44,6 +44,8 @@ pub enum GuardRuling {
         text: String,
         /// The result in the host's own shape, where it is known.
         shaped: Option<Value>,
+        /// What hooks said of it, where the result itself stays as it is and only that comes behind it.
+        added: Option<String>,
     },
     /// The model gets another prompt.
     ModifyPrompt {

@@ -186,7 +186,11 @@ pub(crate) fn answer<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRul
             let context = context.as_deref().map(|text| cut(text, MAX_CONTEXT_BYTES));
             speech.input(arguments, context.as_deref())
         }
-        GuardRuling::ModifyResult { text, shaped } => speech.result(text, shaped.as_ref()),
+        GuardRuling::ModifyResult { text, shaped, added } => {
+            // Nothing is lost of a result that stays, and what was said of it stands beside it.
+            let beside = || speech.context(&cut(added.as_deref()?, MAX_CONTEXT_BYTES));
+            speech.result(text, shaped.as_ref()).or_else(|| beside().filter(|_| event.what.is_done()))
+        }
         GuardRuling::ModifyPrompt { text } => speech.prompt(text),
         GuardRuling::ModifyRequest { request } => speech.request(request),
         GuardRuling::AbortTurn { reason: why } => speech.abort(&reason(why, S::MAX_REASON)),

@@ -346,7 +346,8 @@ mod tests {
     #[test]
     fn what_a_foreign_agent_said_is_there_for_all_that_rules_are_sent() {
         let raw = domain::json::parse(r#"{"permission_mode":"plan","n":1.50}"#).unwrap().as_object().unwrap().clone();
-        let foreign = ForeignEvent { host: "claude".into(), version: None, event: "PreToolUse".into(), raw };
+        let foreign =
+            ForeignEvent { host: "claude".into(), event: "PreToolUse".into(), raw, ..ForeignEvent::default() };
         let who = Identity { foreign: Some(Arc::new(foreign)), ..who() };
         let gate = PreToolUse { call: call() };
         let subject = Subject::PreToolUse(&gate);

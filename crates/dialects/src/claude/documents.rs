@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::checkpoint::{AfterTool, Notice, ObservedEvent, Subject};
-use domain::identity::Identity;
+use domain::identity::{ForeignEvent, Identity};
 use domain::json::{Object, Value, json};
 use domain::matcher::Matcher;
 use domain::tool::{ToolCall, ToolOutput};
@@ -48,10 +48,10 @@ pub fn of_subject(
             of_call(event, (&at.call, matcher), around, &|_| Vec::new())?
         }
         (ClaudeEvent::PostToolUse, Subject::AfterTool(at)) if !at.result.is_error => {
-            of_call(event, (&at.call, matcher), around, &|told| done(at, told))?
+            of_call(event, (&at.call, matcher), around, &|told| done((at, told), around.who))?
         }
         (ClaudeEvent::PostToolUseFailure, Subject::AfterTool(at)) if at.result.is_error => {
-            of_call(event, (&at.call, matcher), around, &|_| failed(at))?
+            of_call(event, (&at.call, matcher), around, &|_| failed(at, around.who))?
         }
         (ClaudeEvent::SubagentStart, Subject::SubagentStart(at)) => {
             let id = at.call.as_ref().map_or(at.agent.as_str(), |call| call.id.as_str());
@@ -82,11 +82,14 @@ pub fn of_notice(event: ClaudeEvent, notice: &Notice, cwd: &Path) -> Option<(Val
             Some((with(document, members), String::new()))
         }
         (ClaudeEvent::SubagentStop, ObservedEvent::SubagentStop { start, session_id, outcome, .. }) => {
+            let said = of_kin(&notice.who);
+            let id = said.and_then(|said| said.place.agent_id.as_deref()).unwrap_or(session_id.as_str());
+            let transcript = said.and_then(|said| said.raw.get("agent_transcript_path")?.as_str()).unwrap_or_default();
             let members = [
-                ("agent_id", session_id.as_str().into()),
+                ("agent_id", id.into()),
                 ("agent_type", start.agent.as_str().into()),
                 ("stop_hook_active", Value::Bool(false)),
-                ("agent_transcript_path", "".into()),
+                ("agent_transcript_path", transcript.into()),
                 ("last_assistant_message", outcome.as_str().into()),
                 ("background_tasks", nothing()),
                 ("session_crons", nothing()),
@@ -118,21 +121,36 @@ fn of_call(
     Ok(Documents::OfCall(told.collect()))
 }
 
+/// The agents whose own hooks have this wire: what they say of an event, a command is told as they say it.
+const KIN: [&str; 3] = ["claude", "codex", "qwen"];
+
+/// What an agent of [`KIN`] said of the event, where one acts under guard.
+fn of_kin(who: &Identity) -> Option<&ForeignEvent> {
+    who.foreign.as_deref().filter(|said| KIN.contains(&said.host.as_str()))
+}
+
 /// What every event says. Where there is no file of the conversation, its path is empty.
 fn begin(event: ClaudeEvent, Surroundings { who, cwd }: Surroundings<'_>) -> Value {
-    let mut document = json!({
-        "session_id": who.session_id.as_str(),
-        "transcript_path": "",
+    let kin = of_kin(who);
+    let place = kin.map(|said| &said.place);
+    let session = place.map_or(who.session_id.as_str(), |place| place.session.as_str());
+    let transcript = place.and_then(|place| place.transcript.as_deref()).unwrap_or_default();
+    let mode = kin.and_then(|said| said.raw.get("permission_mode")?.as_str()).unwrap_or("default");
+    let document = json!({
+        "session_id": session,
+        "transcript_path": transcript,
         "cwd": cwd.to_string_lossy().into_owned(),
         "prompt_id": who.turn_id.as_str(),
-        "permission_mode": "default",
+        "permission_mode": mode,
         "hook_event_name": event.name(),
     });
-    if who.depth > 0 {
-        document =
-            with(document, [("agent_id", who.turn_id.as_str().into()), ("agent_type", who.agent_id.as_str().into())]);
-    }
-    document
+    let (id, kind) = match place {
+        Some(place) => (place.agent_id.as_deref(), place.agent_kind.as_deref()),
+        None if who.depth > 0 => (Some(who.turn_id.as_str()), Some(who.agent_id.as_str())),
+        None => (None, None),
+    };
+    let members = [("agent_id", id), ("agent_type", kind)];
+    with(document, members.into_iter().filter_map(|(name, said)| Some((name, Value::from(said?)))))
 }
 
 fn with(mut document: Value, members: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
@@ -142,13 +160,24 @@ fn with(mut document: Value, members: impl IntoIterator<Item = (&'static str, Va
     document
 }
 
-fn done(at: &AfterTool, told: &ToldCall) -> Vec<(&'static str, Value)> {
-    vec![("tool_response", response(told, &at.result)), ("duration_ms", millis(at))]
+fn done((at, told): (&AfterTool, &ToldCall), who: &Identity) -> Vec<(&'static str, Value)> {
+    let response = own_result(at, told, who).cloned().unwrap_or_else(|| response(told, &at.result));
+    vec![("tool_response", response), ("duration_ms", millis(at))]
 }
 
-fn failed(at: &AfterTool) -> Vec<(&'static str, Value)> {
+/// The result as the agent under guard has it, where the command is told of the call by the agent's own name for it, and
+/// no hook has changed what came of it. Claude's names promise Claude's shapes.
+fn own_result<'a>(at: &AfterTool, told: &ToldCall, who: &'a Identity) -> Option<&'a Value> {
+    let said = of_kin(who)?;
+    let result = said.result.as_ref()?;
+    let is_own = told.name == at.call.raw_tool && (said.host == "claude" || !tools::is_claudes(&told.name));
+    (is_own && result.text == at.result.for_llm).then_some(&result.value)
+}
+
+fn failed(at: &AfterTool, who: &Identity) -> Vec<(&'static str, Value)> {
     let error = Value::from(at.result.for_llm.as_str());
-    vec![("error", error), ("is_interrupt", Value::Bool(false)), ("duration_ms", millis(at))]
+    let interrupted = of_kin(who).and_then(|said| said.raw.get("is_interrupt")?.as_bool()).unwrap_or(false);
+    vec![("error", error), ("is_interrupt", Value::Bool(interrupted)), ("duration_ms", millis(at))]
 }
 
 fn millis(at: &AfterTool) -> Value {

@@ -101,7 +101,10 @@ const ROWS: &[ToolRow] = &[
 ];
 
 /// Names of Claude's that are not the usual one of any tool here.
-const FURTHER: [&str; 3] = ["NotebookEdit", "Monitor", "PowerShell"];
+const FURTHER: [&str; 3] = [NOTEBOOK, "Monitor", "PowerShell"];
+
+/// A tool of Claude's that changes files and has no argument of those that do: only its own name means it.
+const NOTEBOOK: &str = "NotebookEdit";
 
 /// Most files of one patch that a command is asked about, each by itself.
 pub const MAX_PATCHED_FILES: usize = 32;
@@ -116,6 +119,9 @@ const MOVED: &str = "*** Move to: ";
 /// The names by which matchers of Claude's wire may mean a tool: Claude's own, those of agents with the same wire, and those
 /// of MCP servers in their spelling.
 pub fn spelling(canonical: &str, raw: &str) -> Vec<String> {
+    if raw == NOTEBOOK {
+        return Vec::new();
+    }
     if let Some(row) = row(canonical) {
         return row.names.iter().chain(row.cousins).map(|name| (*name).to_owned()).collect();
     }

@@ -1,11 +1,12 @@
 //! What commands are given, beside what the agent whose wire it is was seen to give.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::checkpoint::{AfterTool, Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
 use domain::id::{EventId, TurnId};
-use domain::identity::Identity;
+use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult, Identity};
 use domain::json::{Object, Value, json, same_value};
 use domain::llm::Usage;
 use domain::tool::{ToolCall, ToolOutput};
@@ -131,4 +132,63 @@ fn who_works_for_another_agent_says_so() {
         payload.insert("tool_use_id".into(), "c1".into());
         payload
     });
+}
+
+/// Who acts where the agent `host` under guard said `payload`, of which hooks read the result as `text`.
+fn guarded(host: &str, payload: &Object, text: &str) -> Identity {
+    let said = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+    let foreign = ForeignEvent {
+        host: host.into(),
+        event: said("hook_event_name").unwrap(),
+        raw: payload.clone(),
+        place: ForeignPlace {
+            session: said("session_id").unwrap(),
+            transcript: said("transcript_path"),
+            agent_id: said("agent_id"),
+            agent_kind: said("agent_type"),
+        },
+        result: payload.get("tool_response").map(|value| ForeignResult { text: text.into(), value: value.clone() }),
+        ..ForeignEvent::default()
+    };
+    let turn = TurnId::from(said("prompt_id").unwrap().as_str());
+    Identity { foreign: Some(Arc::new(foreign)), ..Identity::top("main", "claude:s1", turn) }
+}
+
+/// What a command is told after `payload`, of which hooks read the result as `text` and left `left`.
+fn told_under_guard(who: &Identity, (tool, payload): (&str, &Object), left: &str) -> Value {
+    let done =
+        AfterTool { call: call(tool, payload), result: ToolOutput::ok(left), duration: Duration::from_millis(7) };
+    let around = Surroundings { who, cwd: Path::new("/w") };
+    match of_subject((ClaudeEvent::PostToolUse, None), Subject::AfterTool(&done), around).unwrap() {
+        Documents::OfCall(mut parts) if parts.len() == 1 => parts.remove(0).0,
+        other @ (Documents::None | Documents::One(_) | Documents::OfCall(_)) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn under_guard_a_command_hears_what_its_own_agent_said() {
+    for (file, tool) in [
+        ("PostToolUse.Bash.json", "exec"),
+        ("PostToolUse.Write.json", "write_file"),
+        ("PostToolUse.mcp__box__touch.json", "mcp_box_touch"),
+        ("PostToolUse.Bash.subagent.json", "exec"),
+    ] {
+        let payload = recorded(file);
+        let who = guarded("claude", &payload, "ran");
+        let told = told_under_guard(&who, (tool, &payload), "ran");
+        for name in
+            ["session_id", "transcript_path", "prompt_id", "permission_mode", "agent_id", "agent_type", "tool_response"]
+        {
+            assert_eq!(told.get(name), payload.get(name), "{file}: {name}");
+        }
+        // A result that a hook has changed is what it left of it, and that of another agent has Claude's shape.
+        let changed = told_under_guard(&who, (tool, &payload), "[gone]");
+        assert!(changed["tool_response"].to_string().contains("[gone]"), "{changed}");
+        assert_ne!(changed.get("tool_response"), payload.get("tool_response"));
+        let codex = told_under_guard(&guarded("codex", &payload, "ran"), (tool, &payload), "ran");
+        assert_eq!(codex.get("session_id"), payload.get("session_id"));
+        assert!(codex["tool_response"].to_string().contains("ran"), "{codex}");
+        let gemini = told_under_guard(&guarded("gemini", &payload, "ran"), (tool, &payload), "ran");
+        assert_eq!((&gemini["session_id"], &gemini["permission_mode"]), (&json!("claude:s1"), &json!("default")));
+    }
 }

@@ -147,7 +147,13 @@ fn a_sub_turn_and_a_test_say_so() {
 #[test]
 fn what_a_foreign_agent_said_goes_with_the_identity() {
     let raw = json!({"permission_mode": "plan"}).as_object().unwrap().clone();
-    let foreign = ForeignEvent { host: "pi".into(), version: Some("0.74.2".into()), event: "tool_call".into(), raw };
+    let foreign = ForeignEvent {
+        host: "pi".into(),
+        version: Some("0.74.2".into()),
+        event: "tool_call".into(),
+        raw,
+        ..ForeignEvent::default()
+    };
     let who = Identity { foreign: Some(Arc::new(foreign)), ..who() };
     let value: Value =
         serde_json::from_slice(&params(&EventId::from("e"), at(), &who, Subject::BeforeLlm(&request()))).unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::account::Account;
 use crate::checkpoint::{Checkpoint, CheckpointKind, Duty};
-use crate::fault::{Cause, Fault, Phrase, ProtocolBreach};
+use crate::fault::{Cause, Fault, ProtocolBreach};
 use crate::hook::{Family, Hook, HookState, OnFailure};
 use crate::record::{Change, NotRun};
 use crate::verdict::{Reason, Verdict};
@@ -55,16 +55,18 @@ pub(super) fn on_failure(hook: &Hook, at: CheckpointKind, fault: &Fault) -> OnFa
 }
 
 /// The reason that a fault gives when it refuses, as the model reads it: it takes the phrase, and so no cause.
-pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, phrase: &Phrase, after: Option<Duration>) -> String {
-    let name = &hook.name;
+pub(super) fn fault_reason(at: CheckpointKind, hook: &Hook, fault: &Fault, after: Option<Duration>) -> String {
+    let (name, phrase) = (&hook.name, fault.phrase());
     match (at.duty(), hook.family, after) {
         (Duty::Approver, _, Some(_)) => format!("tool approval hook \"{name}\" timed out"),
         (Duty::Approver, _, None) => format!("tool approval hook \"{name}\" failed"),
         (_, Family::Rule, Some(after)) => format!("hook \"{name}\" did not answer within {}", in_words(after)),
         (_, Family::Rule, None) => format!("hook \"{name}\" failed: it {phrase}"),
+        // What was accepted is a command of a person's, who is told by whoever is refused.
+        (_, Family::Command, _) => format!("hook \"{name}\" {}", fault.refusing()),
         (
             Duty::Observer | Duty::Gate | Duty::Rewriter | Duty::Injector,
-            Family::Native | Family::Process | Family::Command | Family::Skill,
+            Family::Native | Family::Process | Family::Skill,
             _,
         ) => {
             format!("hook \"{name}\" {phrase}")

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use domain::json::Value;
-use pintle_guard::{Answer, HOSTS, HostEvent, host};
+use domain::json::{Object, Value, json};
+use pintle_guard::tools::ToolClass;
+use pintle_guard::{Answer, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, host};
 
 use crate::recorded::{self, Recorded, rulings};
 
@@ -137,5 +138,40 @@ fn every_host_has_its_records_its_rows_and_its_panics() {
         assert_eq!(classes, pintle_guard::tools::ToolClass::ALL, "{}", host.id);
         assert!(!recorded::of(host).is_empty(), "{}", host.id);
         assert!(host.events.iter().any(|row| row.installed && row.stops), "{}", host.id);
+    }
+}
+
+#[test]
+fn what_was_said_of_a_result_stands_beside_it_and_the_turn_goes_on() {
+    let said = |added: Option<&str>| GuardRuling::ModifyResult {
+        text: "written\n\neslint: 1 problem".into(),
+        shaped: None,
+        added: added.map(str::to_owned),
+    };
+    for (id, tool) in [("claude", "Write"), ("claude", "Read"), ("qwen", "write_file")] {
+        let host = host(id).unwrap();
+        let call = json!({"file_path": "/w/a.js", "content": "x"}).as_object().cloned().unwrap();
+        let call =
+            HostCall { native: tool.into(), canonical: tool.into(), class: ToolClass::FileWrite, arguments: call };
+        let what = HostWhat::ToolDone { tool: call, result: json!({"filePath": "/w/a.js"}), failed: false };
+        let event = HostEvent {
+            host: host.id,
+            event: "PostToolUse".into(),
+            session: "s".into(),
+            turn: None,
+            call: None,
+            subagent: None,
+            cwd: "/w".into(),
+            transcript: None,
+            attended: None,
+            what,
+            host_raw: Object::new(),
+        };
+        let Answer { stdout, degraded, .. } = (host.adapter.encode)(&event, &said(Some("eslint: 1 problem")));
+        let beside =
+            json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "eslint: 1 problem"}});
+        assert_eq!((domain::json::parse(&stdout).unwrap(), degraded), (beside, None), "{id} {tool}");
+        let Answer { degraded, .. } = (host.adapter.encode)(&event, &said(None));
+        assert!(degraded.is_some(), "{id} cannot replace the result of {tool}");
     }
 }

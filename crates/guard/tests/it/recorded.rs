@@ -81,7 +81,7 @@ pub(crate) fn rulings(event: &HostEvent, reason: &str) -> Vec<GuardRuling> {
         GuardRuling::ModifyInput { arguments: changed(event), context: None },
         GuardRuling::ModifyInput { arguments: Object::new(), context: Some(reason()) },
         GuardRuling::Respond { by: "answers".to_owned(), text: reason() },
-        GuardRuling::ModifyResult { text: reason(), shaped: None },
+        GuardRuling::ModifyResult { text: reason(), shaped: None, added: None },
         GuardRuling::ModifyPrompt { text: reason() },
         GuardRuling::ModifyRequest { request: json!({"messages": [{"role": "user", "content": reason()}]}) },
         GuardRuling::AbortTurn { reason: reason() },

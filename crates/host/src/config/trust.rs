@@ -34,7 +34,7 @@ use crate::rule_files::RuleFolder;
 use crate::rule_files::folder::text_of;
 
 /// The words for an entry whose content is not the one that was accepted.
-pub(super) const CHANGED: &str = "changed since it was trusted";
+pub(super) const CHANGED: &str = domain::fault::CHANGED;
 
 /// The sections that are trusted whole, as far as something in them can count.
 pub(super) const SECTIONS: [&str; 10] =

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use domain::checkpoint::{AgentInfo, CheckpointKind};
 use domain::id::{AgentId, HookName};
-use domain::identity::ForeignEvent;
+use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult};
 use domain::json::Object;
 use domain::shell::ShellFacts;
 use domain::tool::CallPlace;
 use guard::clients::facts_of_call;
 use guard::tools::ToolRow;
 use guard::{HostEvent, HostWhat};
+
+use super::rulings::result_text;
 
 /// The knowledge about the agent in a host: every name is one of its tools, and its calls run in its folder.
 pub(crate) struct HostKnowledge {
@@ -89,6 +91,30 @@ pub(crate) fn foreign(event: &HostEvent, version: Option<&str>) -> ForeignEvent 
         version: version.map(str::to_owned),
         event: event.event.clone(),
         raw: bounded(&event.host_raw),
+        place: ForeignPlace {
+            session: event.session.clone(),
+            transcript: event.transcript.clone(),
+            agent_id: event.subagent.as_ref().and_then(|agent| agent.id.clone()),
+            agent_kind: event.subagent.as_ref().and_then(|agent| agent.kind.clone()),
+        },
+        result: match &event.what {
+            HostWhat::ToolDone { result, .. } => {
+                Some(ForeignResult { text: result_text(result), value: result.clone() })
+            }
+            HostWhat::SessionStart
+            | HostWhat::SessionEnd
+            | HostWhat::Prompt { .. }
+            | HostWhat::PromptSent { .. }
+            | HostWhat::Tool(_)
+            | HostWhat::Permission { .. }
+            | HostWhat::SubagentStart
+            | HostWhat::SubagentStop { .. }
+            | HostWhat::Stop { .. }
+            | HostWhat::BeforeModel { .. }
+            | HostWhat::AfterModel { .. }
+            | HostWhat::ConfigChange { .. }
+            | HostWhat::Other => None,
+        },
     }
 }
 

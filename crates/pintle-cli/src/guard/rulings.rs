@@ -81,13 +81,14 @@ pub(crate) fn result_text(result: &Value) -> String {
     match result {
         Value::String(text) => text.clone(),
         Value::Object(members) => {
-            let texts = RESULT_TEXTS.iter().filter_map(|name| members.get(name).and_then(Value::as_str));
-            let mut found: Vec<String> = texts.filter(|text| !text.is_empty()).map(str::to_owned).collect();
+            let texts = RESULT_TEXTS.iter().filter_map(|name| members.get(name).and_then(plain_text));
+            let mut found: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
             // What else is in it can hold anything: hooks read that, too.
+            let is_read = |name: &str, value: &Value| RESULT_TEXTS.contains(&name) && plain_text(value).is_some();
             let has_more = |value: &Value| matches!(value, Value::Object(_) | Value::Array(_));
             let more: Object = members
                 .iter()
-                .filter(|(_, value)| has_more(value))
+                .filter(|(name, value)| has_more(value) && !is_read(name, value))
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect();
             match (found.is_empty(), more.is_empty()) {
@@ -100,8 +101,33 @@ pub(crate) fn result_text(result: &Value) -> String {
             }
         }
         Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) => result.to_string(),
+        Value::Array(_) => plain_text(result).unwrap_or_else(|| result.to_string()),
+        Value::Bool(_) | Value::Number(_) => result.to_string(),
     }
+}
+
+/// The text that `value` is, where it is one or a list of nothing but texts, as MCP servers answer.
+fn plain_text(value: &Value) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        return Some(text.to_owned());
+    }
+    let parts = value.as_array().filter(|parts| !parts.is_empty())?;
+    let text_of = |part: &Value| {
+        let members = part.as_object()?;
+        let is_known = |name: &str, value: &Value| name == "text" || name == "type" && value.as_str() == Some("text");
+        let is_text = members.iter().all(|(name, value)| is_known(name, value));
+        members.get("text").filter(|_| is_text)?.as_str().map(str::to_owned)
+    };
+    Some(parts.iter().map(text_of).collect::<Option<Vec<String>>>()?.join("\n"))
+}
+
+/// What the host is told of `result`, which hooks read as `before` and left as `text`.
+pub(crate) fn of_result(result: &Value, before: &str, text: String) -> GuardRuling {
+    if text == before {
+        return GuardRuling::NoObjection;
+    }
+    let added = text.strip_prefix(before).map(str::trim).filter(|added| !added.is_empty()).map(str::to_owned);
+    GuardRuling::ModifyResult { shaped: shaped(result, &text), text, added }
 }
 
 /// `text` in the shape of `result`, where that shape is known to be taken.
@@ -141,9 +167,31 @@ mod tests {
             (json!({"stdout": "a", "edits": ["secret"]}), "a\n{\"edits\":[\"secret\"]}"),
             (json!({"n": 1}), r#"{"n":1}"#),
             (json!(null), ""),
+            (json!([{"type": "text", "text": "a \"b\""}, {"type": "text", "text": "c"}]), "a \"b\"\nc"),
+            (json!({"content": [{"type": "text", "text": "touched"}]}), "touched"),
+            (json!({"llmContent": [{"text": "touched"}], "returnDisplay": "x"}), "touched"),
+            (json!([{"type": "image", "data": "x"}]), r#"[{"type":"image","data":"x"}]"#),
+            (json!([{"type": "text", "text": "a", "more": 1}]), r#"[{"type":"text","text":"a","more":1}]"#),
+            (json!([]), "[]"),
         ] {
             assert_eq!(result_text(&result), text);
         }
+    }
+
+    #[test]
+    fn what_hooks_say_of_a_result_is_told_apart_from_another_result() {
+        let result = json!("a.js was written");
+        let of = |text: &str| of_result(&result, "a.js was written", text.to_owned());
+        let changed = |text: &str, added: Option<&str>| GuardRuling::ModifyResult {
+            text: text.into(),
+            shaped: None,
+            added: added.map(str::to_owned),
+        };
+        assert_eq!(of("a.js was written"), GuardRuling::NoObjection);
+        let behind = "a.js was written\n\neslint: 1 problem";
+        assert_eq!(of(behind), changed(behind, Some("eslint: 1 problem")));
+        assert_eq!(of("[gone]\n\neslint: 1 problem"), changed("[gone]\n\neslint: 1 problem", None));
+        assert_eq!(of_result(&json!(null), "", "said".into()), changed("said", Some("said")));
     }
 
     #[test]

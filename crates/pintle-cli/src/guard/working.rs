@@ -30,7 +30,7 @@ use super::known::{HostKnowledge, foreign, worked_at};
 use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
-use super::rulings::{TOO_LATE, of_stopped, result_text, shaped};
+use super::rulings::{TOO_LATE, of_result, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions, kept};
 
 mod arming;
@@ -432,12 +432,11 @@ impl WorkedEvent<'_> {
         let (finished, stopped) = hooks.review(self.call(tool), output, Duration::from_millis(took)).await;
         let left = finished.output.for_llm.clone();
         hooks.tell_finished(finished).await;
-        let replaced = |text: String| GuardRuling::ModifyResult { shaped: shaped(result, &text), text };
+        let replaced = |text: String| GuardRuling::ModifyResult { shaped: shaped(result, &text), text, added: None };
         match stopped {
             Some(stopped @ Stopped::Aborted(_)) => of_stopped(&stopped),
             Some(Stopped::Denied(_) | Stopped::Cancelled) => replaced(left),
-            None if left != text => replaced(left),
-            None => GuardRuling::NoObjection,
+            None => of_result(result, &text, left),
         }
     }
 }

@@ -120,7 +120,7 @@ fn decisions(page: &mut String) {
         ),
         ("a text goes beside a call", &|| HostWhat::Tool(call()), GuardRuling::Inject { text: text() }),
         ("a call ends the turn", &|| HostWhat::Tool(call()), GuardRuling::AbortTurn { reason: reason() }),
-        ("a result is changed", &done, GuardRuling::ModifyResult { text: text(), shaped: None }),
+        ("a result is changed", &done, GuardRuling::ModifyResult { text: text(), shaped: None, added: None }),
         ("a result is withheld", &done, GuardRuling::Deny { reason: reason() }),
         ("a text goes beside a result", &done, GuardRuling::Inject { text: text() }),
         ("a prompt is refused", &prompt, GuardRuling::Deny { reason: reason() }),

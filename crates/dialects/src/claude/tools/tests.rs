@@ -124,6 +124,23 @@ fn the_name_that_is_told_is_one_that_the_matcher_means() {
 }
 
 #[test]
+fn a_notebook_is_meant_by_its_own_name_alone() {
+    let facts = |raw| domain::checkpoint::Facts { tool: Some(("edit_file", raw)), ..Default::default() };
+    for (pattern, is_meant) in
+        [("Write|Edit", false), ("Edit|MultiEdit", false), ("NotebookEdit", true), ("Edit|NotebookEdit", true)]
+    {
+        let matcher = matcher(pattern).spelled(pattern, spelling);
+        assert_eq!(matcher.matches(&facts("NotebookEdit")), is_meant, "{pattern}");
+        assert_eq!(matcher.matches(&facts("Edit")), pattern != "NotebookEdit", "{pattern}");
+    }
+    let notebook = call("edit_file", "NotebookEdit", &json!({"notebook_path": "/w/a.ipynb", "new_source": "x"}));
+    let told = json!({"notebook_path": "/w/a.ipynb", "new_source": "x"});
+    for pattern in [None, Some("NotebookEdit")] {
+        assert_eq!(parts(&notebook, pattern), [("NotebookEdit".to_owned(), told.clone())]);
+    }
+}
+
+#[test]
 fn a_patch_is_told_file_by_file_and_as_it_is() {
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n+y\n*** Update File: src/a.rs\n@@\n one\n-two\n+2\n*** End Patch\n";
     let call = call("edit_file", "apply_patch", &json!({"command": patch}));

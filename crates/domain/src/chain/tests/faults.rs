@@ -56,6 +56,16 @@ fn a_fault_closes_what_a_hook_guards() {
 }
 
 #[test]
+fn a_command_that_changed_says_so_to_whoever_it_refuses() {
+    let command = || Hook { family: Family::Command, ..hook("h", &[AtPreToolUse]) };
+    let text = |cause: &str| faulted(command(), pre_tool_use(), Fault::CannotStart { cause: cause.into() }).0;
+    let changed = text(crate::fault::CHANGED);
+    assert!(changed.contains("changed since a person accepted it; they have to accept it again"), "{changed}");
+    let other = text("no such file");
+    assert!(other.contains("hook \"h\" could not start") && !other.contains("accepted"), "{other}");
+}
+
+#[test]
 fn a_fault_of_another_rewriter_goes_on_or_aborts_as_it_says() {
     let goes_on = ("proceed".to_owned(), VerdictKind::Continue);
     for (fault, phrase) in faults() {

@@ -57,7 +57,7 @@ impl WorkedEvent<'_> {
             Err((_, stopped)) => of_stopped(&stopped),
             Ok(left) if left.response == before => GuardRuling::NoObjection,
             // The host takes no other answer: its turn ends.
-            Ok(left) => GuardRuling::ModifyResult { text: left.response.content, shaped: None },
+            Ok(left) => GuardRuling::ModifyResult { text: left.response.content, shaped: None, added: None },
         }
     }
 }

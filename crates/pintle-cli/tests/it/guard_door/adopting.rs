@@ -169,6 +169,7 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
     door.env.write("here/guard.sh", "exit 0\n");
     let told = door.told(&door.shell("toolu_3", "cat secrets"));
     assert!(refusal(&told).contains("claude.PreToolUse.1"), "{told}");
+    assert!(refusal(&told).contains("changed since a person accepted it"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("changed since it was trusted"), "{why}");
 }
@@ -311,4 +312,62 @@ fn hooks_count_for_a_session_that_went_on_while_they_were_taken_over() {
     assert_eq!(door.told(&door.shell("toolu_0", "cat secrets")), json!({}), "Claude Code runs them itself");
     assert_eq!(pintle(&door.env, &ADOPT).code, Some(0));
     wait_for(|| door.told(&door.shell("toolu_1", "cat secrets")).to_string().contains("secrets stay").then_some(()));
+}
+
+#[test]
+fn what_a_hook_says_of_a_result_is_read_beside_it() {
+    let env = TestEnv::new();
+    let answers = env.write(
+        "home/context.json",
+        r#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"read it twice"}}"#,
+    );
+    env.user_config(&format!(
+        "[[hooks.claude.PostToolUse]]\nmatcher = 'Write|Edit'\nhooks = [{{ type = 'command', command = \"echo 'eslint: 1 problem' >&2; exit 2\" }}]\n\
+         [[hooks.claude.PostToolUse]]\nmatcher = 'Read'\nhooks = [{{ type = 'command', command = 'cat {}' }}]\n",
+        answers.display()
+    ));
+    let door = Door::open(env);
+    for (tool, id, said) in [
+        ("Write", "toolu_1", "eslint: 1 problem"),
+        ("Edit", "toolu_2", "eslint: 1 problem"),
+        ("Read", "toolu_3", "read it twice"),
+    ] {
+        let more = json!({
+            "tool_name": tool, "tool_use_id": id, "tool_input": {"file_path": "/tmp/a.js"},
+            "tool_response": {"type": "text", "filePath": "/tmp/a.js", "structuredPatch": []},
+        });
+        let beside = json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": said}});
+        assert_eq!(door.told(&door.event("PostToolUse", &more)), beside, "{tool}");
+    }
+}
+
+#[test]
+fn a_hook_hears_what_the_hooks_that_stay_hear() {
+    let env = TestEnv::new();
+    let heard = env.path("home/heard.json");
+    env.user_config(&format!(
+        "[[hooks.claude.PostToolUse]]\nhooks = [{{ type = 'command', command = 'cat >{}' }}]\n",
+        heard.display()
+    ));
+    let door = Door::open(env);
+    let response = json!({"type": "create", "filePath": "/tmp/a.js", "structuredPatch": [], "originalFile": null});
+    let more = json!({
+        "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": {"file_path": "/tmp/a.js", "content": "x"},
+        "tool_response": response, "agent_id": "a1", "agent_type": "general-purpose",
+    });
+    let event = door.event("PostToolUse", &more);
+    assert_eq!(door.told(&event), json!({}));
+    let heard: Value = serde_json::from_str(&fs::read_to_string(heard).unwrap()).unwrap();
+    for name in [
+        "session_id",
+        "transcript_path",
+        "prompt_id",
+        "permission_mode",
+        "agent_id",
+        "agent_type",
+        "tool_use_id",
+        "tool_response",
+    ] {
+        assert_eq!(heard[name], event[name], "{name}: {heard}");
+    }
 }
