@@ -106,12 +106,14 @@ impl Shared {
         self.blocking(move |shared| {
             let row = shared.turn_row(&who, &id)?;
             let below = shared.sub_turns(&who, &row)?;
+            let above = shared.turn_above(&who, &row)?;
             let all: Vec<TurnRow> = std::iter::once(row).chain(below).collect();
             let sessions = shared.sessions_of_open(&who, &all)?;
             let mut shown: Vec<Detail> = Vec::new();
             for row in &all {
                 shown.push(shared.detail(&who, row, &sessions)?);
             }
+            shown[0].shown["parentTurnId"] = json!(above);
             Ok(nested(&all, shown))
         })
         .await
@@ -154,6 +156,18 @@ impl Shared {
         let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..own })?;
         let row = found.turns.into_iter().next().filter(|row| may_see(who, &row.turn.session_id));
         row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
+    }
+
+    /// The turn that the one of `row` works for, where it is a sub-agent's: the last one above that began before it.
+    fn turn_above(&self, who: &Principal, row: &TurnRow) -> Result<Option<String>, ApiError> {
+        let Some((above, _)) = row.turn.session_id.rsplit_once('/') else { return Ok(None) };
+        let query = TurnQuery {
+            which: Some(WhichTurns::Session(above.to_owned())),
+            until: row.turn.began.parse().ok(),
+            limit: 1,
+            ..TurnQuery::of(TenantScope::from(&who.tenant))
+        };
+        Ok(self.store.turn_page(&query)?.turns.pop().map(|row| row.turn.turn_id))
     }
 
     /// The turns of sub-agents that worked for the turn of `row`, theirs included.
