@@ -16,6 +16,16 @@ use crate::guard::sessions::Place;
 /// The session, or the turn, of an event that does not say its own.
 const UNKNOWN: &str = "unknown";
 
+/// An event that could not be read.
+struct Unread<'a> {
+    host: &'static GuardHost,
+    event: &'a HostEvent,
+    /// What the record says of it.
+    text: &'a str,
+    /// Whether the host could be told a refusal.
+    is_refused: bool,
+}
+
 impl Desk {
     /// Refuses what no event of `host` can be read from, and keeps why.
     pub(super) async fn unread(&self, host: &'static GuardHost, why: &Malformed, asked: &Asked<'_>) -> Ruled {
@@ -37,19 +47,16 @@ impl Desk {
         };
         let text = format!("the guard could not read the event `{}`: {why}", question.event);
         let limit = FIRST_WORD.min(Duration::from_millis(question.deadline_ms) / 2);
-        if timeout(limit, self.keep_unread((host, &event), (text.as_str(), !stdout.is_empty()), asked)).await.is_err() {
+        let unread = Unread { host, event: &event, text: &text, is_refused: !stdout.is_empty() };
+        if timeout(limit, self.keep_unread(&unread, asked)).await.is_err() {
             tracing::warn!("{}: that it was not read could not be kept in time", question.event);
         }
         Ruled { exit: 0, stdout: stdout.into_bytes(), stderr: format!("pintle: refused: {why}\n").into_bytes() }
     }
 
-    /// Keeps `text` of an event, which was refused if that could be said.
-    async fn keep_unread(
-        &self,
-        (host, event): (&'static GuardHost, &HostEvent),
-        (text, is_refused): (&str, bool),
-        asked: &Asked<'_>,
-    ) {
+    /// Keeps what is to be said of `unread`.
+    async fn keep_unread(&self, unread: &Unread<'_>, asked: &Asked<'_>) {
+        let Unread { host, event, text, is_refused } = *unread;
         let place = self.place_of_unread(event);
         let in_force = match self.folders.of(&place.workspace, false).await {
             Ok(in_force) => in_force,
