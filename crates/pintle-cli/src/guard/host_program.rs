@@ -124,6 +124,10 @@ mod tests {
         fs::write(&script, "read line").unwrap();
         let mut child =
             std::process::Command::new("sh").arg(&script).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        // A process that has just begun has no words yet.
+        while fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
         assert_eq!(version_of_process(host, child.id()).as_deref(), Some("0.61.0"));
         assert_eq!(version_of_process(guard::host("qwen").unwrap(), child.id()), None);
         drop(child.stdin.take());

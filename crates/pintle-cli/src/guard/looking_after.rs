@@ -27,6 +27,10 @@ const EVERY: Duration = Duration::from_secs(3);
 /// How much of the time looking may take: what hosts wrote down can be long.
 const SHARE: u32 = 20;
 
+/// The longest pause between two looks, whatever they take: on a machine with much to do they take long, and what got past
+/// is to be found while the session runs.
+const PAUSE: Duration = Duration::from_secs(15);
+
 /// How long a session is looked at so often whose host has ended: what it wrote last comes late.
 const LINGER: Duration = Duration::from_secs(30);
 
@@ -46,7 +50,7 @@ impl Desk {
                     0 => self.look_at_all(env).await,
                     _ => self.look_at(env, goes_on).await,
                 }
-                EVERY.max(began.elapsed() * SHARE)
+                (began.elapsed() * SHARE).clamp(EVERY, PAUSE)
             };
             tokio::select! {
                 () = stop.cancelled() => return,

@@ -8,7 +8,9 @@ use super::secrets::{HOOK, on_terminal};
 /// What `doctor` says of rules and guards.
 fn doctor(env: &TestEnv) -> String {
     let seen = env.pintle(&["doctor"]);
-    let about = |line: &&str| ["guard", "hook ", "rules", "audit", "keys"].iter().any(|word| line.contains(word));
+    let about = |line: &&str| {
+        !line.contains(" exec  ") && ["guard", "hook ", "rules", "audit", "keys"].iter().any(|word| line.contains(word))
+    };
     let out: Vec<&str> = seen.out.lines().filter(about).collect();
     let key = regex::Regex::new(r"key [0-9a-f]{8}").unwrap();
     format!("exit {}\n{}\n", seen.code.unwrap(), key.replace_all(&out.join("\n"), "key [kid]"))

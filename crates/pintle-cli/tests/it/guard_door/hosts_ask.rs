@@ -98,7 +98,7 @@ fn an_agent_stands_for_the_one_that_it_is_said_to_and_waits_no_longer_than_that(
     let door = Door::open(env);
     let began = std::time::Instant::now();
     let answer = told(&door, ("claude", "PreToolUse"), &door.shell("toolu_1", "make"), &ALONE);
-    assert!(refusal(&answer).contains("number"), "{answer}");
+    assert!(refusal(&answer).contains("approval with the id"), "{answer}");
     assert!(began.elapsed().as_secs() < 20, "the deadline of the hook is a minute");
     let call = json!({
         "session_id": "g", "cwd": door.env.path("here"), "hook_event_name": "BeforeTool",
