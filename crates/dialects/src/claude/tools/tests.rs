@@ -129,7 +129,8 @@ fn a_notebook_is_meant_by_its_own_name_alone() {
     for (pattern, is_meant) in
         [("Write|Edit", false), ("Edit|MultiEdit", false), ("NotebookEdit", true), ("Edit|NotebookEdit", true)]
     {
-        let matcher = matcher(pattern).spelled(pattern, spelling);
+        // A list is of exact names.
+        let matcher = matcher(&format!("^({pattern})$")).spelled(pattern, spelling);
         assert_eq!(matcher.matches(&facts("NotebookEdit")), is_meant, "{pattern}");
         assert_eq!(matcher.matches(&facts("Edit")), pattern != "NotebookEdit", "{pattern}");
     }
