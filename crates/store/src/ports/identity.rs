@@ -209,8 +209,16 @@ impl<D: Database> IdentityStore for SqlStore<D> {
         self.0.write(|db| console::forget(db, now, too_old))
     }
 
-    fn take_use(&self, one: &GatewayUse, limit: u32, times: (Timestamp, Timestamp)) -> Result<bool, StoreError> {
-        self.0.write(|db| uses::take(db, one, limit, times))
+    fn take_use(
+        &self,
+        it: &GatewayUse,
+        (limit, ended): (u32, &[String]),
+        at: (Timestamp, Timestamp),
+    ) -> Result<bool, StoreError> {
+        self.0.write(|db| {
+            uses::end(db, ended)?;
+            uses::take(db, it, limit, at)
+        })
     }
 
     fn keep_uses(&self, node: &str, until: Timestamp) -> Result<(), StoreError> {
