@@ -57,10 +57,11 @@ impl Shared {
         let place = quotas.place(one.id.clone());
         let taken = self
             .blocking(move |shared| {
-                let now = Timestamp::now();
-                // What ended here need not wait for its turn.
-                shared.store.end_uses(&shared.guests.quotas.ended())?;
-                Ok(shared.store.take_use(&one, limit, (now, now + KEPT))?)
+                let (now, quotas) = (Timestamp::now(), &shared.guests.quotas);
+                // What ended here need not wait for its turn, and takes no commit of its own.
+                let ended = quotas.ended();
+                let taken = shared.store.take_use(&one, (limit, ended.as_slice()), (now, now + KEPT));
+                Ok(taken.inspect_err(|_| quotas.not_ended(ended))?)
             })
             .await?;
         Ok(taken.then_some(place))

@@ -34,6 +34,11 @@ impl Quotas {
     pub(crate) fn ended(&self) -> Vec<String> {
         std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Those of `ids` are to be ended the next time: the store could not do it, and this node would count them for good.
+    pub(crate) fn not_ended(&self, ids: Vec<String>) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+    }
 }
 
 /// One that is counted for as long as this lives.
@@ -46,5 +51,21 @@ impl Drop for Place {
     fn drop(&mut self) {
         let id = std::mem::take(&mut self.id);
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_is_told_until_somebody_ended_it() {
+        let quotas = Quotas::default();
+        drop(quotas.place("a".into()));
+        let ended = quotas.ended();
+        assert_eq!((ended.clone(), quotas.ended()), (vec!["a".to_owned()], vec![]));
+        drop(quotas.place("b".into()));
+        quotas.not_ended(ended);
+        assert_eq!(quotas.ended(), ["b", "a"]);
     }
 }

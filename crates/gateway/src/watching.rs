@@ -59,7 +59,8 @@ impl Shared {
             .blocking(move |shared| {
                 let ended = shared.guests.quotas.ended();
                 if !ended.is_empty() {
-                    shared.store.end_uses(&ended)?;
+                    let written = shared.store.end_uses(&ended);
+                    written.inspect_err(|_| shared.guests.quotas.not_ended(ended))?;
                 }
                 let epoch = shared.store.identity_epoch()?;
                 let changed = seen != Some(epoch);
@@ -123,14 +124,10 @@ impl Shared {
         .await
     }
 
-    /// Whether the user of `run` is kept out of its tenant.
-    pub(crate) async fn is_shut_out(self: &Arc<Self>, run: &Run) -> Result<bool, ApiError> {
-        let (tenant, user) = (run.key.tenant.clone(), run.name.user.clone());
-        self.blocking(move |shared| {
-            let registry = Registry::read(&shared.guests.known_by, &*shared.store, Timestamp::now())?;
-            registry.is_shut_out(&tenant, &user)
-        })
-        .await
+    /// Whether the user of `run` is kept out of its tenant. Blocks.
+    pub(crate) fn is_shut_out(&self, run: &Run) -> Result<bool, ApiError> {
+        let registry = Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?;
+        registry.is_shut_out(&run.key.tenant, &run.name.user)
     }
 
     async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {

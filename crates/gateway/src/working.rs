@@ -44,6 +44,8 @@ enum Opened {
     Ours(Box<Conversation>),
     /// Somebody else, in words.
     Taken(String),
+    /// Nobody, since whoever asked is kept out of the tenant.
+    ShutOut,
 }
 
 /// What becomes of a session that a run is about.
@@ -119,13 +121,6 @@ impl Shared {
 
     async fn work(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<RunOutcome, ApiError> {
         self.life.nodes.takes(&run.name.agent)?;
-        if self.is_shut_out(run).await? {
-            // Whoever looked for their runs did not find this one yet.
-            run.handle.cancel();
-            if !errand.resumes {
-                return Ok(RunOutcome::Cancelled);
-            }
-        }
         let output = self.output(run).await;
         let (mut conversation, mut report) = match self.begin(run, errand).await? {
             Begun::Over(outcome) => return Ok(outcome),
@@ -231,9 +226,10 @@ impl Shared {
     /// The session of a run for this node; where another one has it, what was said is left there.
     async fn opened(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<Left, ApiError> {
         for _ in 0..TRIES {
-            let why = match self.conversation(run).await? {
+            let why = match self.conversation(run, errand.resumes).await? {
                 Opened::Ours(conversation) => return Ok(Left::Ours(conversation)),
                 Opened::Taken(why) => why,
+                Opened::ShutOut => return Ok(Left::Over(RunOutcome::Cancelled)),
             };
             if errand.whose == Whose::Nobody && errand.resumes {
                 return Ok(Left::Over(RunOutcome::Elsewhere(None)));
@@ -296,7 +292,7 @@ impl Shared {
     async fn gone_on(self: &Arc<Self>, run: &Arc<Run>, turn: &TurnId, earlier: &[String]) -> Result<Left, ApiError> {
         loop {
             let rung = self.desk.answers.notified();
-            if let Opened::Ours(conversation) = self.conversation(run).await? {
+            if let Opened::Ours(conversation) = self.conversation(run, true).await? {
                 let stopped = run.handle.stopped().now_or_never().is_some();
                 if conversation.open_turn().is_some_and(|open| open.turn_id == *turn)
                     && (stopped || !self.is_asked(run, turn).await?)
@@ -371,30 +367,34 @@ impl Shared {
         run.hears(Heard::Started { content: open.prompt.clone(), sig });
     }
 
-    async fn blocking_on<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
-        let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|error| Err(ApiError::new(ErrorCode::Internal, error.to_string())))
+    /// The conversation of `run`, for this process alone. A turn that `goes_on` is stopped where its user is kept out of
+    /// the tenant; another one does not begin there.
+    async fn conversation(self: &Arc<Self>, run: &Arc<Run>, goes_on: bool) -> Result<Opened, ApiError> {
+        let run = run.clone();
+        // In one go: where many begin at once, each thread that is waited for counts.
+        self.blocking(move |shared| shared.open_session(&run, goes_on)).await
     }
 
-    /// The conversation of `run`, for this process alone.
-    async fn conversation(&self, run: &Run) -> Result<Opened, ApiError> {
-        let (sessions, key) = (self.sessions.clone(), run.key.clone());
+    /// The same. Blocks.
+    fn open_session(&self, run: &Run, goes_on: bool) -> Result<Opened, ApiError> {
+        if self.is_shut_out(run)? {
+            // Whoever looked for their runs did not find this one yet.
+            run.handle.cancel();
+            if !goes_on {
+                return Ok(Opened::ShutOut);
+            }
+        }
         // Looked at before it is taken: whoever takes it is its node from then on.
-        let node = self.blocking_on(move || Ok(sessions.last_node(&key)?)).await?;
+        let node = self.sessions.last_node(&run.key)?;
         self.life.nodes.may_have(&run.name, node.as_deref())?;
-        let (sessions, key) = (self.sessions.clone(), run.key.clone());
-        let opened = self.blocking_on(move || Ok(Conversation::open_of(sessions, key))).await?;
-        let conversation = match opened {
+        let conversation = match Conversation::open_of(self.sessions.clone(), run.key.clone()) {
             Ok(opened) => opened,
             Err(StoreError::Conflict(why)) => return Ok(Opened::Taken(why)),
             Err(other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_))) => {
                 return Err(other.into());
             }
         };
-        let under = worked_under_anywhere(&self.host.read().await.loaded);
+        let under = worked_under_anywhere(&self.host.blocking_read().loaded);
         let name = &run.name;
         let conversation =
             conversation.on(name.channel.word(), name.conversation.clone()).with(name.user.clone()).under(under);

@@ -26,6 +26,12 @@ pub(crate) trait Database: Send + Sync {
     /// Reads, out of a transaction.
     fn read<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError>;
 
+    /// The same for what is no evidence, such as sessions and members: it waits for nobody who puts evidence where it
+    /// belongs.
+    fn read_beside<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.read(work)
+    }
+
     /// Reads what is evidence even of a database that was deleted meanwhile.
     fn list<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
         self.read(work)

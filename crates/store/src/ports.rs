@@ -68,7 +68,7 @@ impl<D: Database> SessionStore for SqlStore<D> {
     }
 
     fn journal(&self, key: &SessionKey) -> Result<Vec<JournalEntry>, StoreError> {
-        self.0.read(|db| journal::read(db, key))
+        self.0.read_beside(|db| journal::read(db, key))
     }
 
     fn turn_journal(
@@ -110,11 +110,11 @@ impl<D: Database> SessionStore for SqlStore<D> {
     }
 
     fn last_node(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
-        self.0.read(|db| self.0.last_node(db, key))
+        self.0.read_beside(|db| self.0.last_node(db, key))
     }
 
     fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
-        self.0.read(|db| sessions::settings(db, key))
+        self.0.read_beside(|db| sessions::settings(db, key))
     }
 
     fn patch_session(&self, key: &SessionKey, patch: &SessionPatch) -> Result<bool, StoreError> {
@@ -279,7 +279,7 @@ impl<D: Database> RuleStore for SqlStore<D> {
     }
 
     fn tenants(&self) -> Result<Vec<Tenant>, StoreError> {
-        self.0.read(|db| tenants::all(db))
+        self.0.read_beside(|db| tenants::all(db))
     }
 
     fn add_tenant(&self, tenant: &Tenant) -> Result<(), StoreError> {
@@ -417,7 +417,7 @@ impl<D: Database> RepeatStore for SqlStore<D> {
     }
 
     fn repeat(&self, name: &RepeatName, since: Timestamp) -> Result<Option<Repeat>, StoreError> {
-        self.0.read(|db| exchange::repeat(db, name, since))
+        self.0.read_beside(|db| exchange::repeat(db, name, since))
     }
 
     fn end_repeats(&self, tenant: &TenantId, turn_id: &TurnId, outcome: Option<&str>) -> Result<(), StoreError> {

@@ -170,6 +170,11 @@ impl Database for SqliteFile {
         self.list(work)
     }
 
+    fn read_beside<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
+        self.place.check()?;
+        self.look(|connection| work(connection))
+    }
+
     fn list<T>(&self, work: impl FnOnce(&dyn Db) -> Result<T, Failure>) -> Result<T, StoreError> {
         self.fold();
         self.look(|connection| work(connection))
@@ -282,5 +287,49 @@ impl Drop for SqliteFile {
 impl fmt::Debug for SqliteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use domain::id::{DEFAULT_TENANT, TenantId};
+    use domain::store::{IdentityStore as _, RuleStore as _, SessionStore as _};
+    use testkit::conformance::audit::cleared;
+    use testkit::conformance::sessions::key;
+
+    use super::*;
+
+    /// Far longer than reading takes; only a failure waits so long.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn what_a_turn_begins_with_is_read_while_the_writer_is_busy() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Sqlite::open(&folder.path().join("pintle.db"), Durability::Commit).unwrap();
+        let mut writer = locked(&store.0.pen);
+        writer.write_here(&cleared()).unwrap().unwrap();
+        assert!(tail::is_there(&*store.0.reader()).unwrap(), "a call left what is to be folded");
+        let (say, hear) = channel();
+        let store = &store;
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let (tenant, key) = (TenantId::default_tenant(), key(DEFAULT_TENANT, "s"));
+                assert_eq!(store.session_settings(&key), Ok(None));
+                assert_eq!(store.last_node(&key), Ok(None));
+                assert_eq!(store.journal(&key), Ok(vec![]));
+                assert_eq!(store.disabled_tenants(), Ok(vec![]));
+                assert!(!store.tenants().unwrap().is_empty());
+                assert_eq!(store.member(&tenant, "anna"), Ok(None));
+                assert_eq!(store.was_removed(&tenant, "anna"), Ok(false));
+                say.send(()).unwrap();
+            });
+            let read = hear.recv_timeout(PATIENCE);
+            // Whoever waits for it goes on, and the test ends.
+            drop(writer);
+            assert!(read.is_ok(), "it waited for the writer");
+        });
     }
 }

@@ -417,12 +417,13 @@ pub trait IdentityStore: Send + Sync {
     /// The store cannot do it.
     fn forget_identities(&self, now: Timestamp, too_old: (Timestamp, Timestamp)) -> Result<(), StoreError>;
 
-    /// Counts `one`, from the first moment of `times` until the second, unless there are `limit` of its kind already for
-    /// the same tenant and the same `who`. Blocks.
+    /// Counts `it`, from the first moment of `at` until the second, unless there is no `room`: so many of its kind for the
+    /// same tenant and the same `who`, those of these ids not, which count no more in any case. One commit. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
-    fn take_use(&self, one: &GatewayUse, limit: u32, times: (Timestamp, Timestamp)) -> Result<bool, StoreError>;
+    fn take_use(&self, it: &GatewayUse, room: (u32, &[String]), at: (Timestamp, Timestamp))
+    -> Result<bool, StoreError>;
 
     /// Counts everything that `node` has until `until`. Blocks.
     ///

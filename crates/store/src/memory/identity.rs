@@ -251,8 +251,14 @@ impl IdentityStore for Memory {
         Ok(())
     }
 
-    fn take_use(&self, one: &GatewayUse, limit: u32, (now, until): (Timestamp, Timestamp)) -> Result<bool, StoreError> {
+    fn take_use(
+        &self,
+        one: &GatewayUse,
+        (limit, ended): (u32, &[String]),
+        (now, until): (Timestamp, Timestamp),
+    ) -> Result<bool, StoreError> {
         let mut tables = self.identities();
+        ended.iter().for_each(|id| drop(tables.uses.remove(id)));
         let same = |other: &&(GatewayUse, Timestamp)| {
             let (other, until) = other;
             (other.kind, &other.tenant, &other.who) == (one.kind, &one.tenant, &one.who) && *until > now

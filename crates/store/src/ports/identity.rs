@@ -72,7 +72,7 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn disabled_tenants(&self) -> Result<Vec<TenantId>, StoreError> {
-        self.0.read(|db| members::disabled(db))
+        self.0.read_beside(|db| members::disabled(db))
     }
 
     fn set_tenant_disabled(&self, tenant: &TenantId, disabled: bool, by: &Actor) -> Result<(), StoreError> {
@@ -100,7 +100,7 @@ impl<D: Database> IdentityStore for SqlStore<D> {
 
     fn member(&self, tenant: &TenantId, user: &str) -> Result<Option<Member>, StoreError> {
         let seals = RowSeals::of(self.0.sealing());
-        self.0.read(|db| members::one(db, tenant, user)?.map(|row| seals.member(db, row)).transpose())
+        self.0.read_beside(|db| members::one(db, tenant, user)?.map(|row| seals.member(db, row)).transpose())
     }
 
     fn add_member(&self, member: &Member) -> Result<(), StoreError> {
@@ -127,7 +127,7 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn was_removed(&self, tenant: &TenantId, user: &str) -> Result<bool, StoreError> {
-        self.0.read(|db| members::was_removed(db, tenant, user))
+        self.0.read_beside(|db| members::was_removed(db, tenant, user))
     }
 
     fn add_key(&self, key: &ApiKey, digest: &SecretDigest) -> Result<(), StoreError> {
@@ -145,12 +145,12 @@ impl<D: Database> IdentityStore for SqlStore<D> {
 
     fn key(&self, tenant: &TenantId, id: &str) -> Result<Option<ApiKey>, StoreError> {
         let seals = RowSeals::of(self.0.sealing());
-        self.0.read(|db| keys::one(db, tenant, id)?.map(|row| seals.key(db, row)).transpose())
+        self.0.read_beside(|db| keys::one(db, tenant, id)?.map(|row| seals.key(db, row)).transpose())
     }
 
     fn key_of(&self, digest: &SecretDigest) -> Result<Option<ApiKey>, StoreError> {
         let seals = RowSeals::of(self.0.sealing());
-        self.0.read(|db| keys::of(db, digest)?.map(|row| seals.key(db, row)).transpose())
+        self.0.read_beside(|db| keys::of(db, digest)?.map(|row| seals.key(db, row)).transpose())
     }
 
     fn has_keys(&self, now: Timestamp) -> Result<bool, StoreError> {
@@ -181,13 +181,13 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     }
 
     fn console_session_of(&self, key: &SecretDigest) -> Result<Option<(ConsoleSession, SecretDigest)>, StoreError> {
-        let found = self.0.read(|db| console::of(db, key))?;
+        let found = self.0.read_beside(|db| console::of(db, key))?;
         let seals = RowSeals::of(self.0.sealing());
         Ok(found.and_then(|(row, cookie)| Some((seals.session(row)?, cookie))))
     }
 
     fn console_session(&self, tenant: &TenantId, id: &str) -> Result<Option<ConsoleSession>, StoreError> {
-        let found = self.0.read(|db| console::one(db, tenant, id))?;
+        let found = self.0.read_beside(|db| console::one(db, tenant, id))?;
         Ok(found.and_then(|row| RowSeals::of(self.0.sealing()).session(row)))
     }
 
@@ -209,8 +209,16 @@ impl<D: Database> IdentityStore for SqlStore<D> {
         self.0.write(|db| console::forget(db, now, too_old))
     }
 
-    fn take_use(&self, one: &GatewayUse, limit: u32, times: (Timestamp, Timestamp)) -> Result<bool, StoreError> {
-        self.0.write(|db| uses::take(db, one, limit, times))
+    fn take_use(
+        &self,
+        it: &GatewayUse,
+        (limit, ended): (u32, &[String]),
+        at: (Timestamp, Timestamp),
+    ) -> Result<bool, StoreError> {
+        self.0.write(|db| {
+            uses::end(db, ended)?;
+            uses::take(db, it, limit, at)
+        })
     }
 
     fn keep_uses(&self, node: &str, until: Timestamp) -> Result<(), StoreError> {

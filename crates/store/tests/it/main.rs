@@ -6,6 +6,7 @@ mod anchors;
 mod astray;
 mod child;
 mod columns;
+mod commits;
 mod conformance;
 mod evidence;
 mod file;

@@ -211,7 +211,8 @@ fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other)
         who: who.into(),
         node: node.into(),
     };
-    let take = |it: &GatewayUse, at| store.take_use(it, 2, (at, at + SignedDuration::from_secs(30))).expect("done");
+    let take =
+        |it: &GatewayUse, at| store.take_use(it, (2, &[]), (at, at + SignedDuration::from_secs(30))).expect("done");
     let (a, b) = (one(own, UseKind::Turn, "", "n1"), one(own, UseKind::Turn, "", "n2"));
     assert!(take(&a, now()) && take(&b, now()));
     assert!(!take(&one(own, UseKind::Turn, "", "n1"), now()), "there are two");
@@ -220,6 +221,13 @@ fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other)
     assert!(take(&one(own, UseKind::Turn, "key", "n3"), now()), "for another");
     store.end_uses(std::slice::from_ref(&a.id)).expect("done");
     assert!(take(&a, now()), "one ended");
+    let c = one(own, UseKind::Turn, "", "n1");
+    let times = (now(), later(30));
+    assert!(store.take_use(&c, (2, std::slice::from_ref(&a.id)), times).expect("done"), "one ends with it");
+    assert!(!take(&a, now()), "there are two");
+    let ended = [a.id.clone(), c.id.clone()];
+    assert!(!store.take_use(&a, (0, &ended), times).expect("done"), "there is no room");
+    assert!(take(&c, now()), "what ended has ended all the same");
     store.keep_uses("n2", later(60)).expect("done");
     assert!(take(&one(own, UseKind::Turn, "", "n1"), later(31)), "nobody kept the one");
     assert!(!take(&one(own, UseKind::Turn, "", "n1"), later(32)), "somebody kept the other");
@@ -236,7 +244,7 @@ fn many_count_at_once(store: &(impl IdentityBackend + ?Sized), tenant: &TenantId
             who: "key".into(),
             node: "n".into(),
         };
-        store.take_use(&one, 5, (now(), later(30))).expect("done")
+        store.take_use(&one, (5, &[]), (now(), later(30))).expect("done")
     };
     let taken = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..16).map(|_| scope.spawn(asks)).collect();
