@@ -166,7 +166,7 @@ impl Door {
                 let Some(given) = Url::parse(origin).ok().map(|url| url.origin()).filter(Origin::is_tuple) else {
                     return Err(TurnedAway(format!("the origin `{origin}` is not this server's")));
                 };
-                if self.is_own(peer, &given, host) {
+                if self.is_own((peer, headers), &given, host) {
                     return Ok(true);
                 }
                 if self.allowed.iter().any(|url| url.origin() == given) {
@@ -184,7 +184,7 @@ impl Door {
     }
 
     /// Whether a page of `given` is one of this server's.
-    fn is_own(&self, peer: Peer, given: &Origin, host: Option<&str>) -> bool {
+    fn is_own(&self, (peer, headers): (Peer, &HeaderMap), given: &Origin, host: Option<&str>) -> bool {
         if self.public.as_ref().is_some_and(|public| public.origin() == *given) {
             return true;
         }
@@ -193,8 +193,7 @@ impl Door {
         if self.public.is_some() && !to_loopback {
             return false;
         }
-        let encrypted = matches!(peer, Peer::Address { encrypted: true, .. });
-        let scheme = if encrypted { "https" } else { "http" };
+        let scheme = if self.is_encrypted(peer, headers) { "https" } else { "http" };
         let own = host.and_then(|host| Url::parse(&format!("{scheme}://{host}")).ok());
         own.is_some_and(|own| own.origin() == *given)
     }
@@ -385,6 +384,22 @@ mod tests {
         let unnamed = Door::default();
         let lines = headers(&[("host", "other.example"), ("origin", "https://other.example")]);
         assert!(unnamed.enter(remote(), &lines).is_ok());
+    }
+
+    #[test]
+    fn behind_a_proxy_that_is_trusted_its_own_pages_are_those_that_people_see() {
+        let enters = |proxies: &[&str], proto: &str, origin: &str| {
+            let proxies = proxies.iter().map(|net| net.parse().unwrap()).collect();
+            let from = Ipv4Addr::new(203, 0, 113, 9).into();
+            let proxy = Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false };
+            let lines = headers(&[("host", "pintle.example"), ("x-forwarded-proto", proto), ("origin", origin)]);
+            Door { proxies, ..Door::default() }.enter(proxy, &lines).is_ok()
+        };
+        assert!(enters(&["203.0.113.0/24"], "https", "https://pintle.example"));
+        assert!(enters(&["203.0.113.0/24"], "http", "http://pintle.example"));
+        assert!(!enters(&["203.0.113.0/24"], "https", "http://pintle.example"));
+        assert!(!enters(&["203.0.113.0/24"], "https", "https://evil.example"));
+        assert!(!enters(&[], "https", "https://pintle.example"), "a proxy that nobody trusts");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod media;
 mod metrics;
 mod models;
 mod openapi;
+mod other_pages;
 mod refused;
 mod reply;
 mod talk;
@@ -108,13 +109,18 @@ async fn enter(
         true => door.open_page(peer, request.headers()),
         false => door.enter(peer, request.headers()),
     };
+    let other_page = entered.as_ref().ok().and_then(|visit| other_pages::origin(*visit, request.headers()));
+    let asked_first = other_page.as_ref().and_then(|_| other_pages::preflight(request.method(), request.headers()));
     let (request, rest) = unread::watched(request);
     let mut response = match (one_host, entered) {
         (Ok(()), Ok(visit)) => {
             let mut request = request;
             request.extensions_mut().insert(visit);
             request.extensions_mut().insert(RequestId(id.clone()));
-            with_code(next.run(request).await, &path, &hint).await
+            match asked_first {
+                Some(answer) => answer,
+                None => with_code(next.run(request).await, &path, &hint).await,
+            }
         }
         (Err(why), _) => {
             drop(request);
@@ -142,6 +148,9 @@ async fn enter(
         }
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(origin) = other_page {
+        other_pages::may_read(headers, origin);
+    }
     Ok(response)
 }
 

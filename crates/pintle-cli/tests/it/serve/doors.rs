@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::http_client::{CHAT, says, send};
 use super::people::{People, post};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, scripted};
@@ -178,6 +179,62 @@ fn signing_in_from_a_page_of_others_says_what_is_wrong() {
         assert_eq!((status, &body["error"]["code"]), (403, &json!("forbidden_origin")), "{path}: {body}");
         assert!(body["error"]["message"].as_str().unwrap().contains("only on this server's own pages"), "{body}");
     }
+}
+
+#[test]
+fn a_page_of_others_that_is_let_in_may_ask_and_read() {
+    let other = format!("{WITH_TOKEN}allowed_origins = ['https://chat.example']\n");
+    let server = Server::start(scripted(DONE, &other));
+    let first = |path: &str, origin: &str| {
+        let asked = "Access-Control-Request-Method: POST\nAccess-Control-Request-Headers: authorization,content-type\n";
+        send(&server, &format!("OPTIONS {path}"), &format!("Origin: {origin}\n{asked}"), b"")
+    };
+    // What a browser asks before it sends the request of such a page.
+    let told = first(CHAT, "https://chat.example");
+    assert_eq!(told.status, 204, "{}", told.head);
+    for (name, value) in [
+        ("access-control-allow-origin", Some("https://chat.example")),
+        ("access-control-allow-methods", Some("get, post")),
+        ("access-control-allow-headers", Some("authorization,content-type")),
+        ("access-control-allow-credentials", None),
+        ("vary", Some("origin")),
+    ] {
+        assert_eq!(told.header(name), value, "{}", told.head);
+    }
+    // The request itself says who it is; the page reads refusals as well.
+    let page = "Content-Type: application/json\nOrigin: https://chat.example\n";
+    let asks =
+        |who: &str| send(&server, &format!("POST {CHAT}"), &format!("{page}{who}"), says("hi").to_string().as_bytes());
+    let (nobody, known) = (asks(""), asks(&format!("Authorization: Bearer {TOKEN}\n")));
+    assert_eq!((nobody.status, known.status), (401, 200), "{}", known.text());
+    for answer in [nobody, known] {
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://chat.example"), "{}", answer.head);
+        assert!(answer.header("access-control-expose-headers").is_some_and(|all| all.contains("x-pintle-turn")));
+    }
+    // No other page learns anything, and the server's own need none of it.
+    for (origin, status) in [("https://evil.example", 403), ("http://localhost", 405)] {
+        let told = first(CHAT, origin);
+        assert_eq!(
+            (told.status, told.header("access-control-allow-origin")),
+            (status, None),
+            "{origin}: {}",
+            told.head
+        );
+    }
+}
+
+#[test]
+fn what_anybody_can_read_on_its_way_is_warned_of_at_each_start() {
+    let check = |more: &str| {
+        let env = scripted(DONE, &format!("{WITH_TOKEN}{more}"));
+        let mut command = env.command(crate::env::PINTLE);
+        command.args(["serve", "--check", "--listen", "0.0.0.0:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
+        let seen = env.run(&mut command, "");
+        assert_eq!(seen.code, Some(0), "{seen}");
+        seen.err.contains("others reach it without encryption")
+    };
+    assert!(check(""));
+    assert!(!check("trusted_proxies = ['10.0.0.0/8']\n"));
 }
 
 #[test]
