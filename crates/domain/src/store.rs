@@ -339,6 +339,14 @@ pub trait SessionStore: Send + Sync {
         Ok(None)
     }
 
+    /// Who works the session now, if anybody does. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn holder(&self, _key: &SessionKey) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     /// What somebody said of a session; nothing if there is none. Blocks.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What is meant for turns of other nodes.
+//! What is meant for turns that are not worked on this node.
 
 use std::sync::Arc;
 
@@ -30,11 +30,8 @@ impl Shared {
         self.blocking(move |shared| Ok(shared.store.post(&letter)?)).await
     }
 
-    /// Stops turns of other nodes: their ids.
+    /// Stops turns that are worked on other nodes, and those that wait for a person and are worked nowhere: their ids.
     pub(crate) async fn abort_elsewhere(self: &Arc<Self>, meant: Meant) -> Result<Vec<TurnId>, ApiError> {
-        if !self.store.is_shared() {
-            return Ok(Vec::new());
-        }
         let (stopped, parked) = self
             .blocking(move |shared| {
                 let (mut stopped, mut parked) = (Vec::new(), Vec::new());

@@ -135,6 +135,10 @@ impl SessionStore for SplitSessions {
         self.journals.last_node(key)
     }
 
+    fn holder(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        self.journals.holder(key)
+    }
+
     fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
         self.journals.session_settings(key)
     }

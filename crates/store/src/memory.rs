@@ -254,6 +254,10 @@ impl SessionStore for Memory {
         Ok(self.memory().left_turns())
     }
 
+    fn holder(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        Ok(self.memory().holder(key))
+    }
+
     fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
         Ok(self.memory().session_settings(key))
     }

@@ -113,6 +113,10 @@ impl<D: Database> SessionStore for SqlStore<D> {
         self.0.read_beside(|db| self.0.last_node(db, key))
     }
 
+    fn holder(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        self.0.read(|db| self.0.held_by(db, key))
+    }
+
     fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
         self.0.read_beside(|db| sessions::settings(db, key))
     }

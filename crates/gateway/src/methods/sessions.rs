@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use agent::Conversation;
-use domain::id::AgentId;
+use domain::id::{AgentId, TurnId};
 use domain::json::{Object, Value, json};
-use domain::session::JournalEntry;
+use domain::session::{JournalEntry, Session};
 use domain::store::{SessionKey, SessionPatch, SessionRow};
 
 use crate::Shared;
@@ -146,12 +146,15 @@ impl Shared {
         let params = Params::of(params, &["agentId", "sessionKey"])?;
         let name = self.meant(who, &params).await?;
         let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
-        let Some(run) = run else {
-            // Nobody learns of a session that is not theirs or not there.
-            self.is_there(who, &name).await?;
-            return Ok(json!({ "isRunning": false, "runId": null, "activity": null }));
-        };
-        Ok(json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() }))
+        if let Some(run) = run {
+            return Ok(json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() }));
+        }
+        // Another process may work it. Nobody learns of a session that is not theirs or not there.
+        let open = self.of_journal(who, &name, open_turn).await?;
+        let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
+        let holder = self.blocking(move |shared| Ok(shared.sessions.holder(&key)?)).await?;
+        let works = open.filter(|_| holder.is_some());
+        Ok(json!({ "isRunning": works.is_some(), "runId": works, "activity": null }))
     }
 
     /// The session that params mean: the one that they name, or the first conversation with an agent.
@@ -197,6 +200,11 @@ impl Shared {
         })
         .await
     }
+}
+
+/// The turn that has begun and not ended.
+fn open_turn(entries: Vec<JournalEntry>) -> Option<TurnId> {
+    Session::fold(entries).open().map(|open| open.turn_id.clone())
 }
 
 /// The session that a client calls `key`.

@@ -178,11 +178,15 @@ impl MemoryState {
             let waits = |approval: &&Approval| is_of(approval, key) && approval.state == ApprovalState::Waiting;
             SessionRow {
                 waiting: self.approvals.iter().filter(waits).count() as u64,
-                held_by: self.held.contains(key).then(this_process),
+                held_by: self.holder(key),
                 ..it.row.clone()
             }
         };
         found.into_iter().map(row).collect()
+    }
+
+    pub(super) fn holder(&self, key: &SessionKey) -> Option<String> {
+        self.held.contains(key).then(this_process)
     }
 
     pub(super) fn session_settings(&self, key: &SessionKey) -> Option<SessionSettings> {

@@ -350,6 +350,7 @@ fn a_session_is_held_by_one<S: SessionStore + ?Sized>(store: &S) {
     appended(store, append_of(&other, vec![queued("x")]));
     assert_eq!(row(store, &mine).held_by, Some(me.clone()));
     assert_eq!(row(store, &other).held_by, None);
+    assert_eq!((store.holder(&mine), store.holder(&other)), (Ok(Some(me.clone())), Ok(None)));
     let second = store.hold(&other).expect("nobody has that one");
     drop(held);
     assert_eq!((row(store, &mine).held_by, row(store, &other).held_by), (None, Some(me)));

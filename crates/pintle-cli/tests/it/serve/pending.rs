@@ -130,6 +130,21 @@ fn a_turn_that_was_parked_before_the_start_goes_on_by_itself() {
     }
 }
 
+#[test]
+fn a_turn_that_was_parked_before_the_start_can_be_stopped() {
+    let server = Server::start(asking(0, ""));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    let server = server.again();
+    let mut boss = server.admin("boss");
+    let waits = boss.done("approvals.list", json!({}))["approvals"][0].clone();
+    let (session, turn) = (json!({ "sessionKey": waits["sessionKey"] }), &waits["turn_id"]);
+    let stopped = boss.done("chat.abort", session.clone());
+    assert_eq!(stopped, json!({ "ok": true, "aborted": true, "runIds": [turn] }));
+    boss.event("agent", |it| it["type"] == "run.cancelled" && it["runId"] == *turn);
+    assert_eq!(boss.done("approvals.list", json!({}))["approvals"], json!([]));
+    assert_eq!(boss.done("chat.abort", session)["aborted"], false, "nothing is open any more");
+}
+
 /// How often `client` was told an event `name` that `wanted` picks, as far as it has heard.
 fn times(client: &Client, name: &str, wanted: impl Fn(&Value) -> bool) -> usize {
     client.heard.iter().filter(|frame| frame["event"] == name && wanted(&frame["payload"])).count()

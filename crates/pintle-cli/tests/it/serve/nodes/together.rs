@@ -29,9 +29,12 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
     let (a, b) = (nodes.start("a"), nodes.start("b"));
     let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
     let sent = at_a.ask("chat.send", prompt("slow: 1500")).unwrap();
-    at_a.event("agent", |it| it["type"] == "run.started");
+    let run = at_a.event("agent", |it| it["type"] == "run.started")["runId"].clone();
 
-    // A message that comes in at the other node steers the turn.
+    // The other node knows that it is worked.
+    let status = at_b.done("chat.session.status", json!({ "sessionKey": KEY }));
+    assert_eq!((&status["isRunning"], &status["runId"]), (&json!(true), &run), "{status}");
+    // A message that comes in there steers the turn.
     let said = at_b.done("chat.send", prompt("more"));
     assert_eq!(said["injected"], true, "{said}");
     assert_eq!(at_b.done("chat.inject", prompt("and more"))["ok"], true);
