@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::approval::{Approval, ApprovalState};
-use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{SessionId, TenantId, TurnId};
 use domain::json::{Value, json, parse};
 use domain::llm::Usage;
@@ -280,8 +279,8 @@ impl Shared {
         let Ok(Some(ended)) = ended else { return };
         let (kind, payload) = match &ended {
             Ended::Completed(reply) => ("run.completed", Some(json!({ "content": reply, "usage": usage }))),
-            Ended::Failed(why) => ("run.failed", Some(json!({ "error": why }))),
-            Ended::Cancelled => ("run.cancelled", None),
+            Ended::Failed { why, .. } => ("run.failed", Some(json!({ "error": why }))),
+            Ended::Cancelled { .. } => ("run.cancelled", None),
         };
         self.tell_watchers(key, turn, (kind, payload.as_ref()));
     }
@@ -309,24 +308,7 @@ impl Shared {
 
     /// How the turn `turn` ended, once it has.
     pub(crate) fn ended(&self, key: &SessionKey, turn: &TurnId) -> Result<Option<Ended>, ApiError> {
-        let (mut ours, mut ended) = (false, None);
-        for entry in self.sessions.journal(key)? {
-            match entry {
-                JournalEntry::Turn(Fact::Begun { turn_id, .. }) => ours = turn_id == *turn,
-                JournalEntry::Turn(Fact::Ended { status, error, reply, .. }) if ours => {
-                    ended = Some(match (status, error) {
-                        (TurnStatus::Completed, _) => Ended::Completed(reply),
-                        (TurnStatus::Error | TurnStatus::Aborted, Some((_, why))) => Ended::Failed(why),
-                        (TurnStatus::Error | TurnStatus::Aborted, None) => Ended::Cancelled,
-                    });
-                }
-                JournalEntry::Turn(_)
-                | JournalEntry::Opened { .. }
-                | JournalEntry::Closed { .. }
-                | JournalEntry::Kept(_) => {}
-            }
-        }
-        Ok(ended)
+        Ok(Ended::of(self.sessions.journal(key)?, turn))
     }
 
     /// Whether the turn `turn` was ever begun.

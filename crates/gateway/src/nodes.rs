@@ -5,8 +5,12 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use domain::checkpoint::runtime::TurnStatus;
+use domain::id::TurnId;
 use domain::node::{NodeState, SeenNode, differs};
+use domain::session::JournalEntry;
 use domain::store::{Letter, SessionKey};
+use domain::turn::Fact;
 use host::Host;
 use host::node_config::digests;
 use tokio::sync::Notify;
@@ -146,8 +150,40 @@ impl Nodes {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
     Completed(String),
-    Failed(String),
-    Cancelled,
+    Failed {
+        why: String,
+        /// Whether a call ran before.
+        effect: bool,
+    },
+    Cancelled {
+        /// Whether a call ran before.
+        effect: bool,
+    },
+}
+
+impl Ended {
+    /// How the turn `turn` ended, once `entries`, which are the journal of its session, say so.
+    pub(crate) fn of(entries: Vec<JournalEntry>, turn: &TurnId) -> Option<Self> {
+        let (mut ours, mut effect, mut ended) = (false, false, None);
+        for entry in entries {
+            match entry {
+                JournalEntry::Turn(Fact::Begun { turn_id, .. }) => ours = turn_id == *turn,
+                JournalEntry::Turn(Fact::Used { .. }) => effect |= ours,
+                JournalEntry::Turn(Fact::Ended { status, error, reply, .. }) if ours => {
+                    ended = Some(match (status, error) {
+                        (TurnStatus::Completed, _) => Self::Completed(reply),
+                        (TurnStatus::Error | TurnStatus::Aborted, Some((_, why))) => Self::Failed { why, effect },
+                        (TurnStatus::Error | TurnStatus::Aborted, None) => Self::Cancelled { effect },
+                    });
+                }
+                JournalEntry::Turn(_)
+                | JournalEntry::Opened { .. }
+                | JournalEntry::Closed { .. }
+                | JournalEntry::Kept(_) => {}
+            }
+        }
+        ended
+    }
 }
 
 /// The name of the machine.
@@ -159,4 +195,45 @@ fn machine() -> String {
 /// What is guarded; every state in here is whole between two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(turn: &str) -> JournalEntry {
+        JournalEntry::Turn(Fact::Begun { turn_id: TurnId::from(turn), prompts: Vec::new(), max_iterations: 9 })
+    }
+
+    fn used() -> JournalEntry {
+        let (tool, digest) = ("exec".to_owned(), String::new());
+        JournalEntry::Turn(Fact::Used { place: 0, read_only: false, tool, digest, rewritten: None })
+    }
+
+    fn ended(status: TurnStatus, why: Option<&str>) -> JournalEntry {
+        let error = why.map(|why| ("llm".to_owned(), why.to_owned()));
+        JournalEntry::Turn(Fact::Ended { status, roll_back: false, error, reply: "done".to_owned() })
+    }
+
+    #[test]
+    fn what_another_node_did_in_a_turn_that_failed_is_known() {
+        let failed = |effect| Some(Ended::Failed { why: "gone".to_owned(), effect });
+        let (error, completed) = (TurnStatus::Error, TurnStatus::Completed);
+        let turn = TurnId::from("mine");
+        for (entries, expected) in [
+            (vec![begun("mine"), ended(error, Some("gone"))], failed(false)),
+            (vec![begun("mine"), used(), ended(error, Some("gone"))], failed(true)),
+            // What was done in an earlier turn is not done again.
+            (
+                vec![begun("other"), used(), ended(completed, None), begun("mine"), ended(error, Some("gone"))],
+                failed(false),
+            ),
+            (vec![begun("mine"), used(), ended(completed, None)], Some(Ended::Completed("done".to_owned()))),
+            (vec![begun("mine"), used(), ended(TurnStatus::Aborted, None)], Some(Ended::Cancelled { effect: true })),
+            (vec![begun("mine"), used()], None),
+            (vec![begun("other"), ended(completed, None)], None),
+        ] {
+            assert_eq!(Ended::of(entries, &turn), expected);
+        }
+    }
 }

@@ -310,17 +310,21 @@ impl Shared {
             }
             let (key, wanted) = (run.key.clone(), turn.clone());
             if let Some(ended) = self.blocking(move |shared| shared.ended(&key, &wanted)).await? {
+                // Asking again would do again what another node did.
+                if matches!(ended, Ended::Failed { effect: true, .. } | Ended::Cancelled { effect: true }) {
+                    run.had_effect();
+                }
                 return Ok(Left::Over(match ended {
                     Ended::Completed(reply) => {
                         run.catch_up(&reply);
                         let replies = [earlier, &[reply]].concat().join("\n\n");
                         RunOutcome::Completed(run.answer(run.begins(turn).clone(), replies))
                     }
-                    Ended::Failed(why) => {
+                    Ended::Failed { why, .. } => {
                         let details = json!({ "kind": "failed", "runId": turn, "effect": run.has_effect() });
                         RunOutcome::Failed(ApiError::new(ErrorCode::Unavailable, why).with_details(details))
                     }
-                    Ended::Cancelled => RunOutcome::Cancelled,
+                    Ended::Cancelled { .. } => RunOutcome::Cancelled,
                 }));
             }
             tokio::select! {
