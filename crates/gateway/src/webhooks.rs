@@ -120,6 +120,19 @@ impl Webhooks {
         }
     }
 
+    /// How many deliveries to the receivers of the configuration are to be made, and how many were given up. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn left(&self) -> Result<(u64, u64), StoreError> {
+        if self.parts.endpoints.is_empty() {
+            return Ok((0, 0));
+        }
+        let stored = self.parts.store.webhook_endpoints()?;
+        let known = stored.iter().filter(|it| self.parts.endpoints.iter().any(|endpoint| endpoint.id == it.id));
+        Ok(known.fold((0, 0), |(waiting, failed), it| (waiting + it.waiting, failed + it.failed)))
+    }
+
     /// Looks at once for what is due.
     pub(crate) fn ring(&self) {
         self.parts.bell.notify_one();

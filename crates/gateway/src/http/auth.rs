@@ -226,3 +226,18 @@ fn value_of(cookie: &str) -> String {
     let pair = cookie.split(';').next().unwrap_or_default();
     pair.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_page_reads_a_cookie_and_where_there_is_encryption_nobody_else() {
+        let visit =
+            |is_encrypted| Visit { from: None, is_local: true, is_agents: false, is_own_page: true, is_encrypted };
+        let plain = "pintle_01234567=secret; HttpOnly; SameSite=Strict; Path=/; Max-Age=60";
+        let cookie = |is_encrypted| set_cookie(("0123456789abcdef", "secret"), 60, visit(is_encrypted));
+        assert_eq!((cookie(false), cookie(true)), (plain.to_owned(), format!("{plain}; Secure")));
+        assert_eq!(value_of(plain), "secret");
+    }
+}

@@ -59,7 +59,10 @@ impl Shared {
         let (mut metrics, tenants) = self.runs.counters.metrics();
         let of_hooks = self.host.read().await.gauges();
         let asked = Instant::now();
-        let (hooks, jobs) = self.blocking(move |shared| Ok((of_hooks(&tenants), shared.store.jobs_left()?))).await?;
+        let look = move |shared: &Self| -> Result<_, ApiError> {
+            Ok((of_hooks(&tenants), shared.store.jobs_left()?, shared.desk.webhooks.left()?))
+        };
+        let (hooks, jobs, (untold, given_up)) = self.blocking(look).await?;
         let lag = asked.elapsed().as_millis();
         metrics.extend(hooks);
         let (connections, runs) = (self.hub.all(), self.lanes.all());
@@ -92,6 +95,16 @@ impl Shared {
                 "gateway_outbox_jobs",
                 "How many jobs of observers wait in the store.",
                 usize::try_from(jobs).unwrap_or(usize::MAX),
+            ),
+            gauge(
+                "gateway_webhooks_waiting",
+                "How many webhook deliveries are to be made.",
+                usize::try_from(untold).unwrap_or(usize::MAX),
+            ),
+            gauge(
+                "gateway_webhooks_failed",
+                "How many webhook deliveries were given up, and can be tried again.",
+                usize::try_from(given_up).unwrap_or(usize::MAX),
             ),
             gauge(
                 "gateway_store_lag_ms",

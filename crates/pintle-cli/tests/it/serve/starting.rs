@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::server::{Server, TOKEN, WITH_TOKEN};
-use crate::env::TestEnv;
+use crate::env::{PINTLE, TestEnv};
 use crate::run::{DONE, GUARD, LISTS, MODEL, scripted};
 
 /// How long a test waits for what it asked for.
@@ -33,6 +33,17 @@ fn a_start_says_what_is_served() {
     let expected = "  edition  lite; tenants: default\n  agents   main\n  store    sqlite://pintle.db\n";
     assert!(head.starts_with(expected), "{head}");
     assert!(head.contains("  hooks    ") && head.contains("  rules    0 in force"), "{head}");
+}
+
+#[test]
+fn a_link_is_shown_on_a_terminal_and_nowhere_else() {
+    let env = scripted(DONE, WITH_TOKEN);
+    let mut command = env.command(PINTLE);
+    command.args(["serve", "--open", "--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
+    let (mut server, before) = Server::launch(env, command, "--open prints its link");
+    server.signal(Signal::SIGTERM);
+    let after = server.ended().1;
+    assert!(!before.contains("#code=") && !after.contains("#code="), "{before}\n{after}");
 }
 
 #[test]

@@ -153,6 +153,12 @@ fn a_receiver_that_is_gone_is_left_alone_until_somebody_says_so() {
     owner.event("hooks.changed", |it| it["action"] == "toggled");
     let listed = server.env.on_terminal("", &["webhooks", "list"]);
     assert!(listed.out.contains("it answered 410") && listed.out.contains("1 given up"), "{listed}");
+    let head = format!("Authorization: Bearer {}\nX-Pintle-User: system\n", super::server::TOKEN);
+    let numbers = super::http_client::get(&server, "/metrics", &head).text();
+    assert!(
+        numbers.contains("gateway_webhooks_failed 1") && numbers.contains("gateway_webhooks_waiting 0"),
+        "{numbers}"
+    );
     let again = server.env.on_terminal("", &["webhooks", "retry", endpoint["id"].as_str().unwrap()]);
     assert!(again.code == Some(0) && again.out.contains("1 webhook due now"), "{again}");
     assert_eq!(body(&receiver.told(2)[1])["seq"], 1);
