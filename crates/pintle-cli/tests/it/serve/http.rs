@@ -1,8 +1,11 @@
 //! Agents behind the published ways to talk to models.
 
+use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::http_client::{CHAT, post};
+use super::http_client::{CHAT, MESSAGES, post, says, sent};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
 
@@ -24,6 +27,23 @@ fn an_agent_answers_like_a_model() {
     let body = post(&server, "/v1/messages", "", &asked).json();
     assert_eq!((&body["type"], &body["content"][0]["text"]), (&json!("message"), &json!("All done.")), "{body}");
     assert_eq!(body["stop_reason"], "end_turn");
+}
+
+#[test]
+fn a_quiet_stream_says_now_and_then_that_it_is_alive() {
+    let slow = r#"{"delay_ms": 60000, "text": "never", "repeat": true}"#;
+    let server = Server::start(scripted(slow, ""));
+    let mut asked = says("hello");
+    asked["stream"] = json!(true);
+    let (began, kind) = (Instant::now(), "Content-Type: application/json\n");
+    // Both wait at the same time.
+    let streams =
+        [CHAT, MESSAGES].map(|path| sent(&server, &format!("POST {path}"), kind, asked.to_string().as_bytes()));
+    for stream in streams {
+        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line == ": alive"), "it says so");
+        assert!((Duration::from_secs(14)..Duration::from_secs(45)).contains(&began.elapsed()), "{:?}", began.elapsed());
+    }
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
+use domain::approval::Approval;
+use domain::id::{SessionId, TurnId};
+use domain::store::{ApprovalQuery, TenantScope};
 use serde_json::{Value, json};
 
 use super::http_client::{Answer, CHAT, content, post, says, sent};
@@ -143,6 +146,30 @@ fn a_turn_that_was_parked_before_the_start_can_be_stopped() {
     boss.event("agent", |it| it["type"] == "run.cancelled" && it["runId"] == *turn);
     assert_eq!(boss.done("approvals.list", json!({}))["approvals"], json!([]));
     assert_eq!(boss.done("chat.abort", session)["aborted"], false, "nothing is open any more");
+}
+
+#[test]
+fn somebody_sees_their_own_questions_however_many_others_have() {
+    let server = Server::start(asking(0, ""));
+    server.admin("system").done("members.add", json!({ "userId": "anna", "role": "operator" }));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    let mut anna = server.admin("anna");
+    let own = anna.done("approvals.list", json!({}))["approvals"].clone();
+    assert_eq!(own.as_array().map(Vec::len), Some(1), "{own}");
+    let store = store::open("sqlite://pintle.db", &server.env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let asked = store.approvals(&ApprovalQuery::newest(TenantScope::All, 1)).unwrap().remove(0);
+    for number in 0..500 {
+        let of_ben = Approval {
+            id: uuid::Uuid::now_v7().to_string(),
+            session_id: SessionId::from("agent:main:ws:ben:trip"),
+            turn_id: TurnId::from(format!("turn {number}").as_str()),
+            ..asked.clone()
+        };
+        store.ask(of_ben, jiff::Timestamp::now()).unwrap();
+    }
+    for params in [json!({}), json!({ "all": true })] {
+        assert_eq!(anna.done("approvals.list", params)["approvals"], own);
+    }
 }
 
 /// How often `client` was told an event `name` that `wanted` picks, as far as it has heard.
