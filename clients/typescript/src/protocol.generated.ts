@@ -123,9 +123,10 @@ export type Usage = {
   readonly total_tokens: number;
 };
 
-/** What a run does. */
+/** What a run does. That a tool begins is the event `tool.call`, and no `activity`. */
 export type Activity = {
-  readonly phase: "thinking" | "compacting";
+  readonly phase: "thinking" | "tool" | "compacting";
+  readonly tool?: string;
   readonly iteration: number;
 };
 

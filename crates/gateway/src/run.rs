@@ -338,9 +338,15 @@ impl Run {
         self.state().activity.clone()
     }
 
+    /// It does something else now.
     pub(crate) fn does(&self, activity: Value) {
-        self.state().activity = Some(activity.clone());
+        self.is_at(activity.clone());
         self.event("activity", Some(activity));
+    }
+
+    /// The same of what another event tells.
+    pub(crate) fn is_at(&self, activity: Value) {
+        self.state().activity = Some(activity);
     }
 
     /// An answer that was followed by calls of tools was no last word.

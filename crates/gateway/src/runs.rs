@@ -92,6 +92,8 @@ impl Watcher for Runs {
             Told::Call(payload) => {
                 if below.is_none() {
                     run.was_intermediate();
+                    let iteration = notice.who.iteration;
+                    run.is_at(json!({ "phase": "tool", "tool": payload["name"], "iteration": iteration }));
                 }
                 run.event_of("tool.call", Some(payload), below);
             }

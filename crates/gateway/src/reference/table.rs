@@ -263,7 +263,11 @@ const SHAPES: &[Row] = &[
         "{ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }",
         "What model calls cost, in tokens.",
     ),
-    row("Activity", "{ phase: \"thinking\" | \"compacting\", iteration: integer }", "What a run does."),
+    row(
+        "Activity",
+        "{ phase: \"thinking\" | \"tool\" | \"compacting\", tool?: string, iteration: integer }",
+        "What a run does. That a tool begins is the event `tool.call`, and no `activity`.",
+    ),
     row(
         "CallPlace",
         "{ workspace?: string, shell?: string, server?: { name: string, runs: string, digest: string } }",

@@ -65,6 +65,20 @@ fn what_is_said_meanwhile_comes_in_and_a_turn_can_be_stopped() {
 }
 
 #[test]
+fn a_status_names_the_tool_that_runs() {
+    let waits = "until test -e go; do sleep 0.05; done";
+    let call = json!({ "tool_calls": [{ "name": "exec", "arguments": { "command": waits } }] });
+    let server = Server::start(scripted(&[&call.to_string(), DONE].join(","), "tools = ['exec']\n"));
+    let mut client = server.connected(json!({}));
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "wait" }));
+    client.event("agent", |it| it["type"] == "tool.call");
+    let status = client.done("chat.session.status", json!({ "sessionKey": KEY }));
+    assert_eq!(status["activity"], json!({ "phase": "tool", "tool": "exec", "iteration": 1 }), "{status}");
+    server.env.write("here/go", "");
+    assert_eq!(client.answer(&sent)["payload"]["content"], "All done.");
+}
+
+#[test]
 fn a_turn_goes_on_when_its_client_is_gone() {
     let server = Server::start(scripted(r#"{"delay_ms": 300, "text": ["a", "b", "c"]}"#, ""));
     let (mut client, mut other) = (server.connected(json!({})), server.connected(json!({})));
