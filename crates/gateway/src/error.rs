@@ -151,7 +151,7 @@ impl From<AdminError> for ApiError {
             AdminErrorCode::Unavailable => ErrorCode::Unavailable,
             AdminErrorCode::Internal => ErrorCode::Internal,
         };
-        Self::new(code, error.message)
+        Self { retry_after_ms: error.retry_after_ms, ..Self::new(code, error.message) }
     }
 }
 
@@ -180,4 +180,18 @@ pub(crate) fn went_on_elsewhere() -> ApiError {
 pub(crate) fn not_begun() -> ApiError {
     let why = "another node took the session before the message was kept: send it again";
     ApiError { retry_after_ms: Some(250), ..ApiError::new(ErrorCode::Unavailable, why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_tries_rules_out_too_often_is_told_when_to_come_again() {
+        let (code, message) = (AdminErrorCode::ResourceExhausted, "too often".to_owned());
+        let refused = ApiError::from(AdminError { code, message, retry_after_ms: Some(1500) });
+        let expected =
+            json!({ "code": "RESOURCE_EXHAUSTED", "message": "too often", "retryable": true, "retryAfterMs": 1500 });
+        assert_eq!(refused.to_json(), expected);
+    }
 }

@@ -10,6 +10,8 @@ pub struct AdminError {
     pub code: AdminErrorCode,
     /// The whole text, for people.
     pub message: String,
+    /// How long to wait before the same is tried again, in milliseconds, where that helps.
+    pub retry_after_ms: Option<u64>,
 }
 
 macro_rules! codes {
@@ -50,7 +52,7 @@ codes! {
 
 impl AdminError {
     pub(crate) fn new(code: AdminErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), retry_after_ms: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {

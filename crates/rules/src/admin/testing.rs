@@ -62,9 +62,11 @@ impl Throttle {
         });
         let user = by.user.clone().unwrap_or_else(|| by.name.clone());
         let tests = users.entry((by.tenant.clone(), user)).or_default();
-        if tests.len() >= TESTS_PER_MINUTE {
+        if let Some(oldest) = tests.front().filter(|_| tests.len() >= TESTS_PER_MINUTE) {
             let text = format!("at most {TESTS_PER_MINUTE} tests of hooks per minute and user; try again in a minute");
-            return Err(AdminError::new(AdminErrorCode::ResourceExhausted, text));
+            let wait = u64::try_from(oldest.duration_since(from).as_millis()).unwrap_or_default();
+            let error = AdminError::new(AdminErrorCode::ResourceExhausted, text);
+            return Err(AdminError { retry_after_ms: Some(wait.max(1)), ..error });
         }
         tests.push_back(now);
         Ok(())

@@ -185,6 +185,8 @@ async fn tests_never_trip_and_are_rationed() {
     }
     let no = "RESOURCE_EXHAUSTED at most 20 tests of hooks per minute and user; try again in a minute";
     assert_eq!(stage.no(&operator, "hooks.test", params.clone()).await, no);
+    let refused = stage.rule_admin.call(&operator, "hooks.test", &params).await.unwrap_err();
+    assert_eq!(refused.retry_after_ms, Some(60_000), "all of them were just now");
     stage.ok(&admin, "hooks.test", params.clone()).await;
     stage.clock.pass(61);
     stage.ok(&operator, "hooks.test", params).await;
