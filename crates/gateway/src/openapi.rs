@@ -267,7 +267,8 @@ pub fn page() -> String {
     page.push_str(
         "\nEvery answer has `X-Request-Id`; those of turns `X-Pintle-Turn`, for `pintle why`, and `X-Pintle-Hook-Ms`, the \
          time that hooks took until then. Refusals have `x-should-retry`: SDKs try again by themselves, and this says \
-         when that helps and does nothing twice.\n\n## Statuses\n\n| status | `code` | means |\n|---|---|---|\n",
+         when that helps and does nothing twice. Pages of `gateway.allowed_origins` get the headers of CORS as well, and \
+         their `OPTIONS` a 204.\n\n## Statuses\n\n| status | `code` | means |\n|---|---|---|\n",
     );
     for (status, code, what) in STATUSES {
         let _infallible = writeln!(page, "| {status} | {code} | {what} |");
