@@ -114,7 +114,7 @@ impl<D: Database> SessionStore for SqlStore<D> {
     }
 
     fn holder(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
-        self.0.read(|db| self.0.held_by(db, key))
+        self.0.read_beside(|db| self.0.held_by(db, key))
     }
 
     fn session_settings(&self, key: &SessionKey) -> Result<Option<SessionSettings>, StoreError> {
