@@ -16,6 +16,9 @@ use crate::error::CliError;
 /// The folder of the guard, in the home folder.
 const FOLDER: &str = "guard";
 
+/// The name of the file with what is known of the sessions of hosts.
+pub(super) const SESSIONS_FILE: &str = "sessions.json";
+
 /// The name of the file that is there while agents may change their own settings.
 const SELF_EDIT: &str = "self-edit";
 
@@ -60,7 +63,7 @@ impl GuardPlaces {
     /// # Errors
     /// There is no home, or the path of the socket is too long.
     pub(crate) fn of(env: &Env, named: Option<&Path>, socket: Option<&Path>) -> Result<Self, CliError> {
-        let folder = env.home(named)?.join(FOLDER);
+        let folder = folder_of(env, named)?;
         let is_default = named.is_none() && env.text("PINTLE_HOME").is_none();
         let runtime = env.text("XDG_RUNTIME_DIR").map(Path::new).filter(|dir| dir.is_absolute() && dir.is_dir());
         let socket = match (socket, runtime.filter(|_| is_default)) {
@@ -90,7 +93,7 @@ impl GuardPlaces {
 
     /// What is known of the sessions of hosts.
     pub(crate) fn sessions_file(&self) -> PathBuf {
-        self.folder.join("sessions.json")
+        self.folder.join(SESSIONS_FILE)
     }
 
     /// What only one daemon holds.
@@ -233,6 +236,14 @@ impl GuardPlaces {
         own_file(&beside, &start.to_bytes())?;
         fs::rename(beside, file)
     }
+}
+
+/// The folder of what the daemon keeps in the home that `named` (`--home`) or the surroundings say, wherever it listens.
+///
+/// # Errors
+/// There is no home.
+pub(super) fn folder_of(env: &Env, named: Option<&Path>) -> Result<PathBuf, CliError> {
+    Ok(env.home(named)?.join(FOLDER))
 }
 
 /// Where the daemon that a hook starts has its configuration and its state, if somebody named them, and where it listens.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use domain::json::canonical;
 use guard::{HostCall, HostEvent, HostWhat};
-use host::config::Env;
 use jiff::Timestamp;
 use process::ProcessStat;
 use serde::{Deserialize, Serialize};
@@ -227,24 +226,6 @@ impl Sessions {
     }
 }
 
-/// The sessions that a daemon kept; none where none did.
-pub(crate) fn kept(places: &GuardPlaces) -> Vec<HostSession> {
-    let bytes = fs::read(places.sessions_file()).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
-}
-
-/// The sessions whose hosts a daemon of the home `named` (`--home`) guards, or of the usual one.
-pub(crate) fn guarded(named: Option<&Path>) -> Vec<HostSession> {
-    let env = Env::of_process().ok();
-    let places = env.and_then(|env| GuardPlaces::of(&env, named, None).ok());
-    places.map(|places| kept(&places)).unwrap_or_default()
-}
-
-/// The processes of the agents that a daemon of the home `named` guards, or of the usual one, as far as they run.
-pub(crate) fn running_agents(named: Option<&Path>) -> Vec<(u32, u64)> {
-    guarded(named).iter().filter(|session| session.runs()).filter_map(|session| session.process).collect()
-}
-
 impl KnownSession {
     fn new(session: &str, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Self {
         let process = parent.and_then(host_process);
@@ -352,6 +333,8 @@ impl HostSession {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
     use domain::json::Object;
     use guard::tools::ToolClass;
 

@@ -26,12 +26,13 @@ use super::call_log;
 use super::canary;
 use super::folders::{Folders, InForce};
 use super::host_program;
+use super::kept_sessions::kept;
 use super::known::{HostKnowledge, foreign, worked_at};
 use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
 use super::rulings::{TOO_LATE, of_result, of_stopped, result_text, shaped};
-use super::sessions::{Place, Sessions, kept};
+use super::sessions::{Place, Sessions};
 
 mod arming;
 mod asked;
@@ -67,6 +68,8 @@ pub(crate) struct Desk {
     pub(super) begun: Begun,
     /// Whether a person lets agents change their own settings.
     self_edit: bool,
+    /// Whether it could not be read which sessions an earlier daemon knew.
+    knows_not_all: bool,
 }
 
 /// One question of a hook, and who hears of it.
@@ -85,9 +88,10 @@ impl Desk {
     /// A desk that asks the hooks of `folders`, for the person whose home folder is `home` and whose agents have the
     /// folders `moved`.
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
-        let sessions = Sessions::going_on(kept(&places));
+        let earlier = kept(&places.folder).inspect_err(|unknown| tracing::error!("{unknown}"));
+        let (knows_not_all, sessions) = (earlier.is_err(), Sessions::going_on(earlier.unwrap_or_default()));
         let (open, begun) = (OpenMatters::default(), Begun::default());
-        Self { folders, sessions, open, places, home, moved, begun, self_edit: false }
+        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, knows_not_all }
     }
 
     /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
@@ -173,6 +177,10 @@ impl Desk {
 
     /// Keeps what is known of sessions for commands that run beside the daemon, and for the next one.
     pub(super) fn keep_sessions(&self) {
+        // Agents that an earlier daemon knew may run: while the damaged file stands, nobody is taken for a person.
+        if self.knows_not_all && self.places.sessions_file().exists() {
+            return;
+        }
         if let Err(error) = self.sessions.keep(&self.places) {
             tracing::warn!("what is known of sessions cannot be kept: {error}");
         }

@@ -14,9 +14,10 @@ use crate::error::CliError;
 use crate::guard::folders::Folders;
 use crate::guard::host_files::moved_folders;
 use crate::guard::installs::hosts;
+use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
 use crate::guard::reconciling::{Reconciled, Unheard, disarmed, family, reconcile, unheard};
-use crate::guard::sessions::{HostSession, kept};
+use crate::guard::sessions::HostSession;
 use crate::guard::working::Desk;
 use crate::table::{folded, out_columns};
 use crate::text::counted;
@@ -71,7 +72,7 @@ impl Row {
 pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
-    let all = kept(&places);
+    let all = kept(&places.folder)?;
     let rows: Vec<Row> = chosen(args, all.clone())?
         .into_iter()
         .map(|session| Row {
