@@ -76,8 +76,8 @@ pub(crate) struct Desk {
 pub(crate) struct Asked<'a> {
     /// The question.
     pub(crate) question: &'a Question,
-    /// The process that started the hook.
-    pub(crate) parent: Option<u32>,
+    /// The process of the host that started the hook, and since when that runs.
+    pub(crate) process: Option<(u32, u64)>,
     /// Rung when a person is asked.
     pub(crate) held: mpsc::Sender<()>,
     /// Set when nobody waits for the answer any more.
@@ -124,7 +124,7 @@ impl Desk {
     }
 
     async fn work(&self, host: &'static GuardHost, event: &HostEvent, asked: Asked<'_>) -> Ruled {
-        let place = self.sessions.place(event, asked.parent, Timestamp::now());
+        let place = self.sessions.place(event, asked.process, Timestamp::now());
         if place.is_new || place.is_moved {
             self.begin(event, &asked.question.env);
         }
