@@ -291,8 +291,8 @@ impl KnownSession {
     }
 }
 
-/// The process of the host above the hook that `parent` started, past the shells that it may have started, and since when
-/// that runs.
+/// The process of the host above the hook that `parent` started, past the shells that it may have started, and since
+/// when that runs.
 pub(super) fn host_process(parent: u32) -> Option<(u32, u64)> {
     let mut pid = parent;
     loop {
