@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::places::GuardPlaces;
+use super::places::{GuardPlaces, sign};
 use super::sessions::host_process;
 use super::working::{Asked, Desk};
 use crate::error::CliError;
@@ -34,6 +34,10 @@ const READ_TIME: Duration = Duration::from_secs(10);
 
 /// How long a hook may take to take its answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
+
+/// How long is waited for the lock, which commands have that keep something, for some milliseconds: a hook waits hardly
+/// longer for a daemon.
+const LOCK_TIME: Duration = Duration::from_millis(100);
 
 /// How often a daemon looks whether its socket is still where hooks look for it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -62,11 +66,12 @@ impl Listening {
         };
         places.make().map_err(failed)?;
         let handed_over = handed_over(&places.socket)?;
-        let alone = places.alone().map_err(failed)?.ok_or_else(|| {
+        let alone = places.alone_within(LOCK_TIME).map_err(failed)?.ok_or_else(|| {
             let pid = places.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             CliError::failed(format!("another daemon guards with this home{pid}"))
                 .hint("`pintle guard status` shows it, `pintle guard stop` ends it")
         })?;
+        sign(&alone).map_err(failed)?;
         if let Err(error) = places.bound_log() {
             tracing::warn!(%error, "the log stays as long as it is");
         }

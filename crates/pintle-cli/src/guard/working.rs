@@ -68,6 +68,8 @@ pub(crate) struct Desk {
     pub(super) begun: Begun,
     /// Whether a person lets agents change their own settings.
     self_edit: bool,
+    /// What stood in the lock of daemons when this desk was made beside them; none where it is a daemon's own.
+    beside: Option<Vec<u8>>,
     /// Whether it could not be read which sessions an earlier daemon knew.
     knows_not_all: bool,
 }
@@ -91,13 +93,19 @@ impl Desk {
         let earlier = kept(&places.folder).inspect_err(|unknown| tracing::error!("{unknown}"));
         let (knows_not_all, sessions) = (earlier.is_err(), Sessions::going_on(earlier.unwrap_or_default()));
         let (open, begun) = (OpenMatters::default(), Begun::default());
-        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, knows_not_all }
+        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, beside: None, knows_not_all }
     }
 
     /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
     #[must_use]
     pub(crate) fn with_self_edit(self, self_edit: bool) -> Self {
         Self { self_edit, ..self }
+    }
+
+    /// The same, for a command: nothing is kept once a daemon has written another `signature` into the lock.
+    #[must_use]
+    pub(crate) fn beside_daemons(self, signature: Vec<u8>) -> Self {
+        Self { beside: Some(signature), ..self }
     }
 
     /// Ends the hooks of all folders.
@@ -181,7 +189,11 @@ impl Desk {
         if self.knows_not_all && self.places.sessions_file().exists() {
             return;
         }
-        if let Err(error) = self.sessions.keep(&self.places) {
+        let kept = match &self.beside {
+            None => self.sessions.keep(&self.places),
+            Some(signature) => self.places.unless_guarded(signature, || self.sessions.keep(&self.places)),
+        };
+        if let Err(error) = kept {
             tracing::warn!("what is known of sessions cannot be kept: {error}");
         }
     }

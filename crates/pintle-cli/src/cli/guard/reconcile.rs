@@ -106,14 +106,14 @@ pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError>
 
 /// Has what got past the guard in the record. A daemon that runs does that by itself; else this is one for as long.
 fn keep_in_record(global: &Global, env: &Env, places: &GuardPlaces) -> Result<(), CliError> {
-    let Some(_alone) =
-        places.alone().map_err(|error| CliError::failed(format!("{}: {error}", places.folder.display())))?
-    else {
+    // A daemon that a hook starts meanwhile guards: the lock is its own, and so is what is kept from then on.
+    let signature = places.signature();
+    if places.is_guarded() {
         return Ok(());
-    };
+    }
     let folders = Arc::new(Folders::new(env.clone(), global.config.clone(), global.home.clone()));
     let home = env.text("HOME").unwrap_or("/").to_owned();
-    let desk = Desk::new(folders, places.clone(), (home, moved_folders(env)));
+    let desk = Desk::new(folders, places.clone(), (home, moved_folders(env))).beside_daemons(signature);
     terminal::runtime()?.block_on(async {
         desk.look_at_all(env).await;
         desk.close().await;
