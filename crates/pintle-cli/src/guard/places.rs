@@ -177,7 +177,7 @@ impl GuardPlaces {
     pub(crate) fn daemon(&self) -> Option<(u32, u64)> {
         let said = fs::read_to_string(self.lock_file()).ok()?;
         let (pid, since) = said.trim_end().split_once(' ')?;
-        let (pid, since) = (pid.parse().ok()?, since.parse().ok()?);
+        let (pid, since): (u32, u64) = (pid.parse().ok()?, since.parse().ok()?);
         ProcessStat::of(pid).is_some_and(|stat| stat.since == since && !stat.has_ended).then_some((pid, since))
     }
 
