@@ -232,7 +232,7 @@ fn where_agents_of_others_are_asked_about_a_tool_may_be_theirs() {
         let env = TestEnv::new();
         env.user_config(&format!(
             "[hooks.processes.g]\nenabled = true\ncommand = ['true']\nintercept = ['before_tool']\n\
-             matcher = '^weather$'\n{section}"
+             matcher = '^weather$'\nrespond = []\n{section}"
         ));
         let seen = env.pintle(&["hooks", "lint"]);
         assert_eq!(seen.out.contains("matches no tool"), !is_theirs, "{section}: {seen}");
