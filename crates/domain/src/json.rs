@@ -88,8 +88,9 @@ pub fn depth(text: &[u8]) -> usize {
 /// backslashes stand closer than this, a search costs more than it saves.
 const NEAR: usize = 4;
 
-/// Index of the quote that closes the string whose first byte is at `from`.
-fn end_of_string(text: &[u8], mut from: usize) -> usize {
+/// Index of the quote that closes the string whose first byte is at `from`; the length of `text`, JSON or not, where none
+/// does.
+pub fn end_of_string(text: &[u8], mut from: usize) -> usize {
     while let Some(rest) = text.get(from..) {
         let near = rest.iter().take(NEAR).position(|byte| matches!(byte, b'"' | b'\\'));
         let Some(found) = near.or_else(|| memchr::memchr2(b'"', b'\\', rest)) else { break };

@@ -64,24 +64,27 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Says which processes are foreign agents under guard now: each by its id and since when it runs.
+/// The processes of foreign agents: each by its id and since when it runs, or why nobody knows them.
+type AgentProcesses = Result<Vec<(u32, u64)>, String>;
+
+/// Says which processes are foreign agents under guard now. Where that is unknown, any program may be an agent's.
 #[derive(Clone)]
-pub struct ForeignAgents(Arc<dyn Fn() -> Vec<(u32, u64)> + Send + Sync>);
+pub struct ForeignAgents(Arc<dyn Fn() -> AgentProcesses + Send + Sync>);
 
 impl ForeignAgents {
-    /// Those that `now` says. It may block.
-    pub fn new(now: impl Fn() -> Vec<(u32, u64)> + Send + Sync + 'static) -> Self {
+    /// Those that `now` says, or why they are unknown. It may block.
+    pub fn new(now: impl Fn() -> Result<Vec<(u32, u64)>, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    pub(crate) fn now(&self) -> Vec<(u32, u64)> {
+    pub(crate) fn now(&self) -> AgentProcesses {
         (self.0)()
     }
 }
 
 impl Default for ForeignAgents {
     fn default() -> Self {
-        Self::new(Vec::new)
+        Self::new(|| Ok(Vec::new()))
     }
 }
 

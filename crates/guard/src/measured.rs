@@ -196,13 +196,19 @@ fn basis(row: &ToolCoverage, facts: &CoverageFacts<'_>) -> CoverageBasis {
     }
 }
 
-/// Why a session may do nothing where calls of the classes `required` have to be held; none where `host` lets them be.
+/// Why a session may do nothing where calls of the classes `required` have to be held; none where `host` lets them be. Of
+/// a version that nobody knows yet it is unknown what it lets be held by its hooks.
 pub fn lacks(host: &GuardHost, facts: &CoverageFacts<'_>, required: &[ToolClass]) -> Option<String> {
     let is_lacking = |row: &ClassCoverage| match row.level {
         GuardLevel::Held | GuardLevel::Absent => false,
         GuardLevel::Seen | GuardLevel::Open => required.contains(&row.class),
     };
-    let row = coverage(host, facts).into_iter().find(is_lacking)?;
+    let rows = coverage(host, facts);
+    let Some(row) = rows.iter().find(|row| is_lacking(row)) else {
+        let is_unknown = facts.door == GuardDoor::Hook && facts.version == VersionFact::Unknown;
+        let is_claimed = |row: &&ClassCoverage| row.level == GuardLevel::Held && required.contains(&row.class);
+        return rows.iter().find(is_claimed).filter(|_| is_unknown).map(|row| unknown(host, row.class));
+    };
     let why = row.around.first().map(|why| format!(": {why}")).unwrap_or_default();
     Some(format!(
         "calls of the class `{}` have to be held here (`guard.require`), and {} leaves them {}{why}",
@@ -210,6 +216,17 @@ pub fn lacks(host: &GuardHost, facts: &CoverageFacts<'_>, required: &[ToolClass]
         host.name,
         row.level.word()
     ))
+}
+
+/// What is said of a version that nobody knows, where calls of `class` have to be held.
+fn unknown(host: &GuardHost, class: ToolClass) -> String {
+    format!(
+        "calls of the class `{}` have to be held here (`guard.require`), and nobody knows yet in which version {} runs; \
+         the guard looks for that at each prompt: try again in a moment, and see `pintle guard status --host {}`",
+        class.word(),
+        host.name,
+        host.id
+    )
 }
 
 #[cfg(test)]
@@ -258,6 +275,14 @@ mod tests {
         assert!(off.ends_with("leaves them open: it is off"), "{off}");
         let new = says("claude", &facts(NEW, None, None)).unwrap();
         assert!(new.ends_with("leaves them open: unproven since 2"), "{new}");
+        let unknown = says("claude", &facts(VersionFact::Unknown, Some("1"), None)).unwrap();
+        assert!(
+            unknown.contains("`guard.require`") && unknown.contains("in which version Claude Code runs"),
+            "{unknown}"
+        );
+        assert_eq!(lacks(host("claude").unwrap(), &facts(VersionFact::Unknown, None, None), &[]), None);
+        let model = CoverageFacts { door: GuardDoor::Model, ..facts(VersionFact::Unknown, None, None) };
+        assert_eq!(says("claude", &model), None, "which version asks its model is no matter");
         let codex = says("codex", &facts(TRIED, None, None)).unwrap();
         assert!(codex.contains("`write_stdin`"), "{codex}");
         let none = lacks(host("pi").unwrap(), &facts(TRIED, None, None), &ToolClass::ALL);

@@ -66,7 +66,7 @@ const RUN_MEMBERS: [&str; 12] = [
 const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
 
 /// The longest path. Source: `PATH_MAX` of Linux.
-const MAX_PATH_BYTES: usize = 4096;
+pub const MAX_PATH_BYTES: usize = 4096;
 
 /// How many folders of settings are put together with how many names that may be in them.
 const MAX_PARTS: usize = 64;

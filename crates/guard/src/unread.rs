@@ -1,5 +1,7 @@
 //! What is said of an event that cannot be read: the refusal, and whose session it is, as far as that can be told.
 
+use domain::json::end_of_string;
+
 use crate::event::Malformed;
 use crate::hosts::panic_deny;
 
@@ -75,7 +77,10 @@ pub fn session_said(payload: &[u8]) -> Option<String> {
             b'{' | b'[' => level += 1,
             b'}' | b']' => level = level.saturating_sub(1),
             b'"' => {
-                let Some(end) = string_end(payload, at) else { break };
+                let end = end_of_string(payload, at + 1);
+                if end == payload.len() {
+                    break;
+                }
                 if level == 1
                     && SESSIONS.contains(&&payload[at + 1..end])
                     && let Some(value) = value_behind(payload, end + 1)
@@ -96,23 +101,12 @@ pub fn session_said(payload: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// The place of the quote that closes the string whose first one is at `start`.
-fn string_end(payload: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        match payload.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-}
-
 /// The text that is the value of the name which ends before `at`.
 fn value_behind(payload: &[u8], at: usize) -> Option<&[u8]> {
     let rest = payload.get(at..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-    let end = rest.first().filter(|byte| **byte == b'"').and_then(|_| string_end(rest, 0))?;
-    rest.get(1..end)
+    let text = rest.strip_prefix(b"\"")?;
+    let end = end_of_string(text, 0);
+    (end < text.len()).then(|| &text[..end])
 }
 
 #[cfg(test)]

@@ -166,11 +166,16 @@ fn blind_asks<'a>(config: &'a Config, agent: &'a AgentConfig) -> impl Iterator<I
     agent.ask.iter().filter_map(blind)
 }
 
-/// Whether somebody may bring tools that nobody knows before: hooks, and agents of others that come through a model door or
-/// are under guard.
+/// Whether somebody may bring tools that nobody knows before: hooks, and agents of others.
 fn is_brought(config: &Config) -> bool {
-    let others = !config.model_doors.is_empty() || !config.guard_hosts.is_empty() || !config.guard_require.is_empty();
-    others || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook))
+    serves_others(config) || config.hooks.iter().any(|loaded| may_bring_tools(&loaded.hook))
+}
+
+/// Whether `config` speaks of agents of others, whose tools nobody knows before: those under guard, whoever comes
+/// through a door, and whoever has the rules of a team.
+pub fn serves_others(config: &Config) -> bool {
+    let is_guarding = !config.guard_hosts.is_empty() || !config.guard_require.is_empty() || config.rules_from.is_some();
+    is_guarding || !config.model_doors.is_empty() || !config.tool_doors.is_empty()
 }
 
 /// Whether `hook` was to guard tools.

@@ -2,10 +2,10 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what
 //! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
-//! known of the hosts' sessions, [`open_matters`] what is open between two events of one, [`session_files`] where
-//! sessions are written down, [`known`] what hooks may know of an event, [`armed`] whether anything of it may go on,
-//! [`rulings`] what the host is told. [`installs`] finds our hooks in the settings of hosts, [`host_files`] reads those
-//! and keeps what they were, [`accepted`] asks a host that wants to be told that hooks may run, [`versions`] which
+//! known of the hosts' sessions, [`kept_sessions`] the same for whoever asks beside the daemon, [`open_matters`] what is
+//! open between two events of one, [`session_files`] where sessions are written down, [`known`] what hooks may know of
+//! an event, [`armed`] whether anything of it may go on, [`rulings`] what the host is told. [`installs`] finds our hooks
+//! in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants to be told that hooks may run, [`versions`] which
 //! version is there. [`canary`] is the model that proves a host to be guarded, [`proofs`] what was proven, [`proving`]
 //! does it, and [`newcomers`] has it done when an agent has a new version; [`host_program`] knows that version;
 //! [`call_log`] keeps which calls were asked about, [`reconciling`] finds those that were not, and [`looking_after`]
@@ -22,6 +22,7 @@ pub(crate) mod folders;
 pub(crate) mod host_files;
 pub(crate) mod host_program;
 pub(crate) mod installs;
+pub(crate) mod kept_sessions;
 pub(crate) mod known;
 pub(crate) mod listening;
 pub(crate) mod looking_after;

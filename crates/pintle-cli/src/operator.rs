@@ -17,7 +17,8 @@ use process::{INSIDE_EXEC, ProcessStat};
 
 use crate::clean::styled;
 use crate::error::CliError;
-use crate::guard::sessions::{HostSession, guarded};
+use crate::guard::kept_sessions::guarded;
+use crate::guard::sessions::HostSession;
 
 /// The exit code for an operator command that came from inside the agent or without a terminal.
 const REFUSED: u8 = 5;
@@ -43,7 +44,7 @@ pub(crate) fn keep_home(named: Option<&Path>) {
 /// Refuses unless a person gave this command.
 ///
 /// # Errors
-/// There is no controlling terminal, or the agent is above this process.
+/// There is no controlling terminal, the agent is above this process, or nobody knows which agents run.
 pub fn require() -> Result<(), CliError> {
     refuse_agents()?;
     open_terminal().map(drop)
@@ -52,12 +53,14 @@ pub fn require() -> Result<(), CliError> {
 /// Refuses where an agent is above this process. A script of a person's may go on without a terminal.
 ///
 /// # Errors
-/// The agent is above this process.
+/// The agent is above this process, or nobody knows which agents run.
 pub fn refuse_agents() -> Result<(), CliError> {
     if std::env::var_os(INSIDE_EXEC).is_some() {
         return Err(refused("a command of the agent's `exec` tool started it"));
     }
-    agent_above(std::process::id()).map_or(Ok(()), |why| Err(refused(&why)))
+    let agents = guarded(HOME.get().and_then(Option::as_deref))
+        .map_err(|unknown| CliError { hints: unknown.hints, ..refused(&unknown.message) })?;
+    agent_above(std::process::id(), &agents).map_or(Ok(()), |why| Err(refused(&why)))
 }
 
 /// Asks on the controlling terminal; only `y` and `yes` accept.
@@ -85,10 +88,9 @@ fn refused(why: &str) -> CliError {
     CliError { code: REFUSED, message: format!("only a person may do this, and {why}"), hints: Vec::new() }
 }
 
-/// Why an ancestor of `pid` shows that the agent is above it.
-fn agent_above(pid: u32) -> Option<String> {
+/// Why an ancestor of `pid` shows that the agent, or one of the sessions `guarded`, is above it.
+fn agent_above(pid: u32, guarded: &[HostSession]) -> Option<String> {
     let own = fs::metadata("/proc/self/exe").ok();
-    let guarded = guarded(HOME.get().and_then(Option::as_deref));
     let mut pid = parent(pid)?;
     for _ in 0..MAX_ANCESTORS {
         let folder = PathBuf::from(format!("/proc/{pid}"));
@@ -202,6 +204,6 @@ mod tests {
     fn a_child_of_this_program_has_it_above() {
         let child = waiting(false);
         let expected = format!("process {}, which is Pintle, is above it", std::process::id());
-        assert_eq!(agent_above(child.0.id()), Some(expected));
+        assert_eq!(agent_above(child.0.id(), &[]), Some(expected));
     }
 }

@@ -71,6 +71,12 @@ pub fn key_file() -> Option<PathBuf> {
     Some(account(&accounts, getuid().as_raw())?.home.join(FOLDER).join(KEY))
 }
 
+/// Whether a guard was set up in the home folder of the account that runs this process; where nobody can see that, one
+/// was.
+pub fn is_set_up() -> bool {
+    key_file().is_some_and(|key| key.with_file_name(START_FILE).try_exists().unwrap_or(true))
+}
+
 /// What `folder` keeps of how its daemon is started, if it does.
 fn kept(folder: &Path) -> io::Result<Option<Start>> {
     match key::own(&folder.join(START_FILE)) {

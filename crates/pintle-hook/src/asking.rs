@@ -1,9 +1,10 @@
 //! Asks the daemon once: connects, proves both sides, sends the question, hears the answer.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
@@ -13,6 +14,10 @@ use crate::frame::{self, DaemonAnswer, Question, Ruled};
 use crate::key;
 use crate::options::{AskedDaemon, Options};
 use crate::start::{self, FoundDaemon, is_away};
+
+/// How long a hook that wants no answer stays so that the daemon sees which agent started it: many times what a daemon
+/// takes that has something else to do, and little for an agent that waits for its hook.
+const SEEN_TIME: Duration = Duration::from_millis(500);
 
 /// What is heard while a hook asks.
 #[derive(Debug)]
@@ -61,6 +66,9 @@ fn answered(
     let asked = question.to_bytes();
     frame::write(&mut stream, &asked)?;
     if !question.wants_answer() {
+        stream.set_read_timeout(Some(SEEN_TIME))?;
+        // The daemon closes the connection once it has seen who asks, and says nothing.
+        stream.read_exact(&mut [0]).ok();
         return Ok(Ruled::default());
     }
     // Read as late as this: a daemon that was started just now may have made it.

@@ -90,7 +90,7 @@ impl TeamStanding {
         let (shown, unread) = (shown(from), |error| format!("what is kept of the team cannot be read: {error}"));
         let (contact, pin) = (folder.contact().map_err(unread)?, folder.pin().map_err(unread)?);
         let is_of_it = contact.is_of(from.url.as_str());
-        if let Some((_, why)) = contact.refused {
+        if let Some((_, why)) = contact.refused.filter(|_| is_of_it) {
             return Err(format!(
                 "what {shown} sent as the rules of the team is not believed, and nothing passes until it sends good ones: {why}"
             ));

@@ -43,8 +43,13 @@ pub(super) fn run(global: &Global, args: HookArgs) -> Result<u8, CliError> {
     client::run(options, payload, began)
 }
 
-/// The daemon of the home that every command has here, where it was started last; an installation starts it, too.
+/// The daemon of the home that every command has here, where it was started last; an installation starts it, too. A
+/// project's settings can set the environment of a hook: where the account has a guard in its own home folder, only
+/// `--home` names another one.
 fn daemon_of(global: &Global) -> Result<AskedDaemon, CliError> {
+    if global.home.is_none() && account::is_set_up() {
+        return Ok(AskedDaemon::Account);
+    }
     let places = GuardPlaces::of(&Env::of_process()?, global.home.as_deref(), None)?;
     let key_file = places.key_file();
     let started = places.start_flags().socket;

@@ -22,7 +22,7 @@ use super::stops::Stops;
 use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
-use crate::guard::sessions::running_agents;
+use crate::guard::kept_sessions::running_agents;
 use crate::operator;
 use crate::text::counted;
 
@@ -90,7 +90,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     settings.doctor = doctor(global);
     let home = global.home.clone();
     // Read anew each time: the daemon of the guard is another process.
-    settings.agents = ForeignAgents::new(move || running_agents(home.as_deref()));
+    settings.agents = ForeignAgents::new(move || {
+        running_agents(home.as_deref()).map_err(|unknown| unknown.to_string().replace("\n ", ";"))
+    });
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;

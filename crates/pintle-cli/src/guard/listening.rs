@@ -21,7 +21,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::places::GuardPlaces;
+use super::places::{GuardPlaces, sign};
+use super::sessions::host_process;
 use super::working::{Asked, Desk};
 use crate::error::CliError;
 
@@ -33,6 +34,10 @@ const READ_TIME: Duration = Duration::from_secs(10);
 
 /// How long a hook may take to take its answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
+
+/// How long is waited for the lock, which commands have that keep something, for some milliseconds: a hook waits hardly
+/// longer for a daemon.
+const LOCK_TIME: Duration = Duration::from_millis(100);
 
 /// How often a daemon looks whether its socket is still where hooks look for it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -61,11 +66,12 @@ impl Listening {
         };
         places.make().map_err(failed)?;
         let handed_over = handed_over(&places.socket)?;
-        let alone = places.alone().map_err(failed)?.ok_or_else(|| {
+        let alone = places.alone_within(LOCK_TIME).map_err(failed)?.ok_or_else(|| {
             let pid = places.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             CliError::failed(format!("another daemon guards with this home{pid}"))
                 .hint("`pintle guard status` shows it, `pintle guard stop` ends it")
         })?;
+        sign(&alone).map_err(failed)?;
         if let Err(error) = places.bound_log() {
             tracing::warn!(%error, "the log stays as long as it is");
         }
@@ -197,8 +203,8 @@ async fn sleep_until(end: Option<Instant>) {
 struct TakenQuestion<'a> {
     question: &'a Question,
     bytes: &'a [u8],
-    /// The process that started the hook.
-    parent: Option<u32>,
+    /// The process of the host that started the hook, and since when that runs.
+    process: Option<(u32, u64)>,
 }
 
 /// Takes questions in.
@@ -212,26 +218,29 @@ struct Counter {
 
 impl Counter {
     async fn take(&self, mut stream: UnixStream, room: &Semaphore, stop: &CancellationToken) -> io::Result<()> {
+        // Looked for first: nobody finds a host above a hook, or above a shell of a hook, that has ended.
         let peer = stream.peer_cred()?;
         if peer.uid() != geteuid().as_raw() {
             return Err(io::Error::other(format!("user {} asked", peer.uid())));
         }
-        let parent =
-            peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of).map(|stat| stat.parent);
+        let hook = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of);
+        let process = hook.and_then(|hook| host_process(hook.parent));
         let asked = timed(READ_TIME, read(&mut stream)).await?;
+        let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
+        // A hook that wants no answer ends once its connection does: it was seen, and waits for no place.
+        let answered = question.wants_answer().then_some(stream);
         // Whoever has not said all of it yet takes nobody's place.
         let _room = room.acquire().await.map_err(io::Error::other)?;
-        let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
         let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(since, Ordering::Relaxed);
-        if !question.wants_answer() {
+        let Some(mut stream) = answered else {
             let (held, _) = mpsc::channel(1);
-            let asked = Asked { question: &question, parent, held, gone: stop.child_token() };
+            let asked = Asked { question: &question, process, held, gone: stop.child_token() };
             // The hook is gone, as it should.
             drop(self.desk.answer(asked).await);
             return Ok(());
-        }
-        let taken = TakenQuestion { question: &question, bytes: &asked, parent };
+        };
+        let taken = TakenQuestion { question: &question, bytes: &asked, process };
         let ruled = self.ruled(&mut stream, taken, stop).await?;
         timed(WRITE_TIME, write(&mut stream, &DaemonAnswer::Ruled(ruled).to_bytes(&self.key, &asked))).await
     }
@@ -242,10 +251,10 @@ impl Counter {
         taken: TakenQuestion<'_>,
         stop: &CancellationToken,
     ) -> io::Result<Ruled> {
-        let TakenQuestion { question, bytes: asked, parent } = taken;
+        let TakenQuestion { question, bytes: asked, process } = taken;
         let (held, mut rung) = mpsc::channel(1);
         let gone = stop.child_token();
-        let answer = self.desk.answer(Asked { question, parent, held, gone: gone.clone() });
+        let answer = self.desk.answer(Asked { question, process, held, gone: gone.clone() });
         tokio::pin!(answer);
         loop {
             let mut byte = [0];

@@ -5,22 +5,30 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use host::config::Env;
 use nix::fcntl::{Flock, FlockArg};
 use pintle_hook::key::{self, KEY_BYTES};
 use pintle_hook::start::{LOG_FILE, START_FILE, Start};
+use process::ProcessStat;
 
 use crate::error::CliError;
 
 /// The folder of the guard, in the home folder.
 const FOLDER: &str = "guard";
 
+/// The name of the file with what is known of the sessions of hosts.
+pub(super) const SESSIONS_FILE: &str = "sessions.json";
+
 /// The name of the file that is there while agents may change their own settings.
 const SELF_EDIT: &str = "self-edit";
 
 /// The name of the socket, wherever it stands.
 const SOCKET: &str = "guard.sock";
+
+/// How often is looked whether the lock is free: whoever waits is a daemon, and a hook waits for that.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Longest log of a daemon that a hook started, in bytes; what is longer is put aside, and the one before it forgotten.
 const MAX_LOG_BYTES: u64 = 1 << 20;
@@ -60,7 +68,7 @@ impl GuardPlaces {
     /// # Errors
     /// There is no home, or the path of the socket is too long.
     pub(crate) fn of(env: &Env, named: Option<&Path>, socket: Option<&Path>) -> Result<Self, CliError> {
-        let folder = env.home(named)?.join(FOLDER);
+        let folder = folder_of(env, named)?;
         let is_default = named.is_none() && env.text("PINTLE_HOME").is_none();
         let runtime = env.text("XDG_RUNTIME_DIR").map(Path::new).filter(|dir| dir.is_absolute() && dir.is_dir());
         let socket = match (socket, runtime.filter(|_| is_default)) {
@@ -90,7 +98,7 @@ impl GuardPlaces {
 
     /// What is known of the sessions of hosts.
     pub(crate) fn sessions_file(&self) -> PathBuf {
-        self.folder.join("sessions.json")
+        self.folder.join(SESSIONS_FILE)
     }
 
     /// What only one daemon holds.
@@ -105,6 +113,37 @@ impl GuardPlaces {
     pub(crate) fn alone(&self) -> io::Result<Option<Flock<File>>> {
         let lock = File::options().create(true).truncate(false).write(true).open(self.lock_file())?;
         Ok(Flock::lock(lock, FlockArg::LockExclusiveNonblock).ok())
+    }
+
+    /// The same lock, for which whoever has it only for a moment is waited for at most `limit`.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn alone_within(&self, limit: Duration) -> io::Result<Option<Flock<File>>> {
+        let began = Instant::now();
+        loop {
+            let alone = self.alone()?;
+            if alone.is_some() || began.elapsed() >= limit {
+                return Ok(alone);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// What the newest daemon wrote into the lock; nothing where none ever did.
+    pub(crate) fn signature(&self) -> Vec<u8> {
+        fs::read(self.lock_file()).unwrap_or_default()
+    }
+
+    /// Does `work` if no daemon has had the lock since `signature` was read from it; none has it meanwhile.
+    ///
+    /// # Errors
+    /// The lock cannot be made, or the work failed.
+    pub(crate) fn unless_guarded(&self, signature: &[u8], work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match self.alone()? {
+            Some(_alone) if self.signature() == signature => work(),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The process id of the daemon, for people and service managers.
@@ -134,15 +173,24 @@ impl GuardPlaces {
         File::options().write(true).open(file)?.set_len(0)
     }
 
-    /// The process of the daemon that runs, as far as it said so.
+    /// The process of the daemon that runs, and since when it does, as far as it said so: none that only has its number.
+    pub(crate) fn daemon(&self) -> Option<(u32, u64)> {
+        let said = fs::read_to_string(self.lock_file()).ok()?;
+        let (pid, since) = said.trim_end().split_once(' ')?;
+        let (pid, since): (u32, u64) = (pid.parse().ok()?, since.parse().ok()?);
+        ProcessStat::of(pid).is_some_and(|stat| stat.since == since && !stat.has_ended).then_some((pid, since))
+    }
+
+    /// The id of that process.
     pub(crate) fn pid(&self) -> Option<u32> {
-        fs::read_to_string(self.pid_file()).ok()?.trim().parse().ok()
+        self.daemon().map(|(pid, _)| pid)
     }
 
     /// Whether a daemon holds the lock of this home.
     pub(crate) fn is_guarded(&self) -> bool {
         let Ok(lock) = File::options().write(true).open(self.lock_file()) else { return false };
-        Flock::lock(lock, FlockArg::LockExclusiveNonblock).is_err()
+        // Shared: those that look do not see each other.
+        Flock::lock(lock, FlockArg::LockSharedNonblock).is_err()
     }
 
     /// Makes the folders, for this user alone.
@@ -235,6 +283,14 @@ impl GuardPlaces {
     }
 }
 
+/// The folder of what the daemon keeps in the home that `named` (`--home`) or the surroundings say, wherever it listens.
+///
+/// # Errors
+/// There is no home.
+pub(super) fn folder_of(env: &Env, named: Option<&Path>) -> Result<PathBuf, CliError> {
+    Ok(env.home(named)?.join(FOLDER))
+}
+
 /// Where the daemon that a hook starts has its configuration and its state, if somebody named them, and where it listens.
 #[derive(Debug, Default)]
 pub(crate) struct StartFlags {
@@ -245,6 +301,17 @@ pub(crate) struct StartFlags {
 
 fn text(path: &OsStr) -> io::Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"))
+}
+
+/// Writes into the lock `alone` that this process is the daemon, and since when it runs.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn sign(mut alone: &File) -> io::Result<()> {
+    let own = std::process::id();
+    let stat = ProcessStat::of(own).ok_or_else(|| io::Error::other("this process cannot be seen in /proc"))?;
+    alone.set_len(0)?;
+    alone.write_all(format!("{own} {}\n", stat.since).as_bytes())
 }
 
 /// Makes a file that only this user reads.
@@ -281,6 +348,56 @@ mod tests {
         let long = "x".repeat(MAX_SOCKET_BYTES);
         let error = GuardPlaces::of(&env(&[home]), Some(Path::new(&long)), None).unwrap_err();
         assert!(error.message.contains("too long for the system"), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_got_the_number_of_a_daemon_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
+        assert_eq!(places.daemon(), None);
+        let (own, since) = (std::process::id(), ProcessStat::of(std::process::id()).unwrap().since);
+        fs::write(places.lock_file(), format!("{own} {}\n\n\n", since + 1)).unwrap();
+        assert_eq!((places.daemon(), places.pid()), (None, None));
+        let alone = places.alone().unwrap().unwrap();
+        sign(&alone).unwrap();
+        assert_eq!((places.daemon(), places.pid()), (Some((own, since)), Some(own)));
+        assert!(places.is_guarded());
+    }
+
+    #[test]
+    fn whoever_has_the_lock_for_a_moment_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
+        let alone = places.alone().unwrap().unwrap();
+        assert!(places.alone_within(Duration::ZERO).unwrap().is_none());
+        let waiting = std::thread::spawn({
+            let places = places.clone();
+            move || places.alone_within(Duration::from_secs(60)).unwrap().is_some()
+        });
+        drop(alone);
+        assert!(waiting.join().unwrap());
+    }
+
+    #[test]
+    fn what_a_command_knows_is_not_kept_over_what_a_daemon_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
+        let signature = places.signature();
+        let is_done = || {
+            let mut is_done = false;
+            let work = || {
+                is_done = true;
+                Ok(())
+            };
+            places.unless_guarded(&signature, work).unwrap();
+            is_done
+        };
+        assert!(is_done() && !places.is_guarded(), "nobody guards, and the lock is free again");
+        let alone = places.alone().unwrap().unwrap();
+        assert!(!is_done(), "one guards");
+        sign(&alone).unwrap();
+        drop(alone);
+        assert!(!is_done(), "one has guarded since");
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use domain::json::canonical;
 use guard::{HostCall, HostEvent, HostWhat};
-use host::config::Env;
 use jiff::Timestamp;
 use process::ProcessStat;
 use serde::{Deserialize, Serialize};
@@ -124,8 +123,8 @@ impl Sessions {
         Self(Mutex::new(kept.into_iter().map(known).collect()))
     }
 
-    /// Takes notice of `event`, which came from a child of the process `parent`.
-    pub(crate) fn place(&self, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Place {
+    /// Takes notice of `event`, which came from the host that is `process`.
+    pub(crate) fn place(&self, event: &HostEvent, process: Option<(u32, u64)>, now: Timestamp) -> Place {
         let session = event.session_id().to_string();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !known.contains_key(&session);
@@ -133,8 +132,8 @@ impl Sessions {
             let oldest = known.iter().min_by_key(|(_, it)| it.told.last).map(|(name, _)| name.clone());
             oldest.map(|oldest| known.remove(&oldest));
         }
-        let it = known.entry(session.clone()).or_insert_with(|| KnownSession::new(&session, event, parent, now));
-        let is_moved = it.follow(parent);
+        let it = known.entry(session.clone()).or_insert_with(|| KnownSession::new(&session, event, process, now));
+        let is_moved = it.follow(process);
         it.told.last = now;
         it.told.events += 1;
         it.told.ended = event.what == HostWhat::SessionEnd;
@@ -227,27 +226,8 @@ impl Sessions {
     }
 }
 
-/// The sessions that a daemon kept; none where none did.
-pub(crate) fn kept(places: &GuardPlaces) -> Vec<HostSession> {
-    let bytes = fs::read(places.sessions_file()).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
-}
-
-/// The sessions whose hosts a daemon of the home `named` (`--home`) guards, or of the usual one.
-pub(crate) fn guarded(named: Option<&Path>) -> Vec<HostSession> {
-    let env = Env::of_process().ok();
-    let places = env.and_then(|env| GuardPlaces::of(&env, named, None).ok());
-    places.map(|places| kept(&places)).unwrap_or_default()
-}
-
-/// The processes of the agents that a daemon of the home `named` guards, or of the usual one, as far as they run.
-pub(crate) fn running_agents(named: Option<&Path>) -> Vec<(u32, u64)> {
-    guarded(named).iter().filter(|session| session.runs()).filter_map(|session| session.process).collect()
-}
-
 impl KnownSession {
-    fn new(session: &str, event: &HostEvent, parent: Option<u32>, now: Timestamp) -> Self {
-        let process = parent.and_then(host_process);
+    fn new(session: &str, event: &HostEvent, process: Option<(u32, u64)>, now: Timestamp) -> Self {
         let told = HostSession {
             session: session.to_owned(),
             host: event.host.to_owned(),
@@ -270,11 +250,10 @@ impl KnownSession {
     }
 
     /// A session that somebody resumed has another process: who is below that one is below the agent. Whether it is so.
-    fn follow(&mut self, parent: Option<u32>) -> bool {
+    fn follow(&mut self, process: Option<(u32, u64)>) -> bool {
         if self.told.runs() {
             return false;
         }
-        let process = parent.and_then(host_process);
         let is_moved = process.is_some() && process != self.told.process;
         if is_moved {
             self.told.process = process;
@@ -312,8 +291,9 @@ impl KnownSession {
     }
 }
 
-/// The process of the host above its hook `parent`, past the shells that it may have started.
-fn host_process(parent: u32) -> Option<(u32, u64)> {
+/// The process of the host above the hook that `parent` started, past the shells that it may have started, and since
+/// when that runs.
+pub(super) fn host_process(parent: u32) -> Option<(u32, u64)> {
     let mut pid = parent;
     loop {
         let stat = ProcessStat::of(pid)?;
@@ -352,6 +332,8 @@ impl HostSession {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
     use domain::json::Object;
     use guard::tools::ToolClass;
 
@@ -431,7 +413,7 @@ mod tests {
         let mut gone = KnownSession::new("claude:s", &start(), None, Timestamp::UNIX_EPOCH).told;
         gone.process = Some((std::process::id(), 0));
         let sessions = Sessions::going_on(vec![gone]);
-        let at = || sessions.place(&start(), Some(std::process::id()), Timestamp::UNIX_EPOCH).is_moved;
+        let at = || sessions.place(&start(), host_process(std::process::id()), Timestamp::UNIX_EPOCH).is_moved;
         assert_eq!((at(), at()), (true, false));
         assert!(sessions.all()[0].runs());
     }

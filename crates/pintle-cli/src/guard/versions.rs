@@ -33,12 +33,6 @@ pub(crate) async fn look(program: &Path, known: KnownVersions) -> HostVersion {
     }
 }
 
-/// Whether a file called `program` is in a folder of the path.
-pub(crate) fn is_on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
 /// A version that was said, held against `known`.
 pub(crate) fn judge(said: &str, known: KnownVersions) -> HostVersion {
     let Some(found) = word(said) else { return HostVersion::Unsaid(format!("it says it is `{}`", said.trim())) };

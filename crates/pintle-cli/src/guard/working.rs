@@ -26,12 +26,13 @@ use super::call_log;
 use super::canary;
 use super::folders::{Folders, InForce};
 use super::host_program;
+use super::kept_sessions::kept;
 use super::known::{HostKnowledge, foreign, worked_at};
 use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
 use super::rulings::{TOO_LATE, of_result, of_stopped, result_text, shaped};
-use super::sessions::{Place, Sessions, kept};
+use super::sessions::{Place, Sessions};
 
 mod arming;
 mod asked;
@@ -67,14 +68,18 @@ pub(crate) struct Desk {
     pub(super) begun: Begun,
     /// Whether a person lets agents change their own settings.
     self_edit: bool,
+    /// What stood in the lock of daemons when this desk was made beside them; none where it is a daemon's own.
+    beside: Option<Vec<u8>>,
+    /// Whether it could not be read which sessions an earlier daemon knew.
+    knows_not_all: bool,
 }
 
 /// One question of a hook, and who hears of it.
 pub(crate) struct Asked<'a> {
     /// The question.
     pub(crate) question: &'a Question,
-    /// The process that started the hook.
-    pub(crate) parent: Option<u32>,
+    /// The process of the host that started the hook, and since when that runs.
+    pub(crate) process: Option<(u32, u64)>,
     /// Rung when a person is asked.
     pub(crate) held: mpsc::Sender<()>,
     /// Set when nobody waits for the answer any more.
@@ -85,15 +90,22 @@ impl Desk {
     /// A desk that asks the hooks of `folders`, for the person whose home folder is `home` and whose agents have the
     /// folders `moved`.
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
-        let sessions = Sessions::going_on(kept(&places));
+        let earlier = kept(&places.folder).inspect_err(|unknown| tracing::error!("{unknown}"));
+        let (knows_not_all, sessions) = (earlier.is_err(), Sessions::going_on(earlier.unwrap_or_default()));
         let (open, begun) = (OpenMatters::default(), Begun::default());
-        Self { folders, sessions, open, places, home, moved, begun, self_edit: false }
+        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, beside: None, knows_not_all }
     }
 
     /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
     #[must_use]
     pub(crate) fn with_self_edit(self, self_edit: bool) -> Self {
         Self { self_edit, ..self }
+    }
+
+    /// The same, for a command: nothing is kept once a daemon has written another `signature` into the lock.
+    #[must_use]
+    pub(crate) fn beside_daemons(self, signature: Vec<u8>) -> Self {
+        Self { beside: Some(signature), ..self }
     }
 
     /// Ends the hooks of all folders.
@@ -120,7 +132,7 @@ impl Desk {
     }
 
     async fn work(&self, host: &'static GuardHost, event: &HostEvent, asked: Asked<'_>) -> Ruled {
-        let place = self.sessions.place(event, asked.parent, Timestamp::now());
+        let place = self.sessions.place(event, asked.process, Timestamp::now());
         if place.is_new || place.is_moved {
             self.begin(event, &asked.question.env);
         }
@@ -173,7 +185,15 @@ impl Desk {
 
     /// Keeps what is known of sessions for commands that run beside the daemon, and for the next one.
     pub(super) fn keep_sessions(&self) {
-        if let Err(error) = self.sessions.keep(&self.places) {
+        // Agents that an earlier daemon knew may run: while the damaged file stands, nobody is taken for a person.
+        if self.knows_not_all && self.places.sessions_file().exists() {
+            return;
+        }
+        let kept = match &self.beside {
+            None => self.sessions.keep(&self.places),
+            Some(signature) => self.places.unless_guarded(signature, || self.sessions.keep(&self.places)),
+        };
+        if let Err(error) = kept {
             tracing::warn!("what is known of sessions cannot be kept: {error}");
         }
     }

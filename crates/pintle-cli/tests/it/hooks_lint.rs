@@ -219,3 +219,22 @@ fn rules_in_files_are_looked_at_wherever_they_are_named() {
     assert_eq!((&typo["nearest"], &typo["guard"]), (&"timeout_ms".into(), &true.into()));
     assert!(!env.path("data/pintle/pintle.db").exists(), "looking for mistakes makes no store");
 }
+
+#[test]
+fn where_agents_of_others_are_asked_about_a_tool_may_be_theirs() {
+    for (section, is_theirs) in [
+        ("", false),
+        ("[doors.tool.by_hand]\non_change = 'allow'\n", true),
+        ("[guard]\nrequire = ['shell']\n", true),
+        ("[guard.hosts.claude]\nask = 'deny'\n", true),
+        ("[guard.rules_from]\nurl = 'https://pintle.example.org'\nkey_file = 'k'\n", true),
+    ] {
+        let env = TestEnv::new();
+        env.user_config(&format!(
+            "[hooks.processes.g]\nenabled = true\ncommand = ['true']\nintercept = ['before_tool']\n\
+             matcher = '^weather$'\nrespond = []\n{section}"
+        ));
+        let seen = env.pintle(&["hooks", "lint"]);
+        assert_eq!(seen.out.contains("matches no tool"), !is_theirs, "{section}: {seen}");
+    }
+}

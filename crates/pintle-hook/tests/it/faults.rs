@@ -1,6 +1,6 @@
 //! Whatever goes wrong between a hook and its daemon ends in the refusal of the host, before the deadline.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 use std::sync::mpsc;
@@ -30,6 +30,25 @@ fn what_the_daemon_says_is_what_the_host_gets() {
     assert_eq!((question.host.as_str(), question.event.as_str()), ("claude", "PreToolUse"));
     assert_eq!((question.payload.as_slice(), question.deadline_ms), (PAYLOAD.as_bytes(), LONG));
     assert_eq!(question.cwd, world.dir.path().canonicalize().unwrap().to_str().unwrap());
+}
+
+/// Nobody finds the agent above a hook that has ended.
+#[test]
+fn a_hook_that_wants_no_answer_stays_until_it_was_seen() {
+    let world = World::new();
+    let daemon = world.daemon(|mut stream| {
+        let bytes = asked(&mut stream);
+        stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        // Its end would be no bytes, and no error.
+        let stays = stream.read(&mut [0]).is_err();
+        drop(stream);
+        (question(&bytes).event, stays)
+    });
+    let mut command = world.command(LONG);
+    command.args(["--event", "SessionEnd"]);
+    let left = finish(command.spawn().unwrap(), PAYLOAD.as_bytes());
+    assert_eq!(daemon.join().unwrap(), ("SessionEnd".to_owned(), true));
+    assert_eq!((left.code, left.stdout.as_str(), left.stderr.as_str()), (Some(0), "", ""));
 }
 
 #[test]

@@ -101,6 +101,18 @@ fn the_last_good_rules_are_in_force_and_nothing_passes_before_them() {
 }
 
 #[test]
+fn what_another_gateway_said_shuts_nothing_of_this_one() {
+    let team = Team::new();
+    team.keep(&statement(7, Some(RULE)), &team.pin(7));
+    let refused = Some((Timestamp::now(), "its signature does not hold".to_owned()));
+    let contact = |from: &str| Contact { refused: refused.clone(), from: Some(from.to_owned()), ..Contact::default() };
+    team.folder.keep_contact(&contact("https://elsewhere.example/")).unwrap();
+    assert!(team.now().digest().is_some());
+    team.folder.keep_contact(&contact(team.from.url.as_str())).unwrap();
+    team.is_shut("its signature does not hold");
+}
+
+#[test]
 fn what_is_old_or_somebody_elses_shuts_and_says_what_to_do() {
     let team = Team::new();
     let good = statement(7, Some(RULE));

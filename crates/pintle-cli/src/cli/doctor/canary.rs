@@ -9,7 +9,7 @@ use domain::health::{Health, Step};
 use domain::hook::Hook;
 use domain::id::{TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::KeyScope;
+use domain::store::{KeyScope, StoreError};
 use domain::verdict::VerdictKind;
 use engine::Dispatcher;
 use guard::HOSTS;
@@ -19,6 +19,7 @@ use tokio::sync::OnceCell;
 use crate::guard::installs::found_in_files;
 use crate::guard::places::GuardPlaces;
 use crate::text::time_said;
+use host::blind::serves_others;
 use host::host::Host;
 use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 
@@ -46,27 +47,31 @@ pub(super) fn identity() -> Identity {
 
 /// Whether agents of others are asked about here: coding agents under guard, whoever comes through a door, and those of
 /// machines that take their rules from here.
-pub(super) fn has_others(host: &Host) -> bool {
+///
+/// # Errors
+/// The store cannot be read.
+pub(super) fn has_others(host: &Host) -> Result<bool, StoreError> {
     let config = &host.loaded.config;
-    if !config.model_doors.is_empty() || !config.tool_doors.is_empty() || config.rules_from.is_some() {
-        return true;
+    if serves_others(config) {
+        return Ok(true);
     }
     let is_installed =
         |places: &GuardPlaces| HOSTS.iter().copied().any(|agent| !found_in_files(agent, host.env(), places).is_empty());
     let places = GuardPlaces::of(host.env(), Some(&config.home), None);
-    places.is_ok_and(|places| is_installed(&places)) || serves_machines(host)
+    Ok(places.is_ok_and(|places| is_installed(&places)) || serves_machines(host)?)
 }
 
 /// Whether somebody has a key with which a machine takes its rules from here.
-fn serves_machines(host: &Host) -> bool {
+fn serves_machines(host: &Host) -> Result<bool, StoreError> {
     let rules = host.host_rules.rule_cache().rules();
     let default = TenantId::default_tenant();
-    let mut tenants = std::iter::once(&default).chain(rules.tenants.iter().map(|tenant| &tenant.id));
     let now = Timestamp::now();
-    tenants.any(|tenant| {
-        let keys = host.store.keys(tenant).unwrap_or_default();
-        keys.iter().any(|key| key.is_good(now) && key.scopes.contains(&KeyScope::Guard))
-    })
+    for tenant in std::iter::once(&default).chain(rules.tenants.iter().map(|tenant| &tenant.id)) {
+        if host.store.keys(tenant)?.iter().any(|key| key.is_good(now) && key.scopes.contains(&KeyScope::Guard)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The tools that calls can be about.

@@ -34,13 +34,21 @@ pub(super) async fn prove(host: &Host, asks_judges: bool) -> (Vec<Check>, Vec<Re
     let mut hooks = dispatcher.set().roster().hooks().to_vec();
     // Names of rules need not be unique, and they need more than others; they come by themselves.
     hooks.retain(|hook| hook.stored.is_none());
-    let has_others = has_others(host);
+    let others = has_others(host);
+    let unread = others.as_ref().err().map(|error| {
+        let message = format!(
+            "whether machines take their rules from here cannot be read, so no tools of theirs are known: {error}"
+        );
+        Check::new("store", "keys", State::Failed, message)
+    });
+    let has_others = others.unwrap_or(false);
     let tools = Reachable { host, asks_judges, dispatcher: &dispatcher, has_others, brought: OnceCell::new() };
     let proofs = hooks.iter().map(|hook| check(&tools, hook, down.get(hook.name.as_str())));
     let configured = futures_util::future::join_all(proofs);
     let (configured, (stored, canaries)) = tokio::join!(configured, stored::prove(host, &tools));
     let (mut checks, records): (Vec<_>, Vec<_>) = configured.into_iter().unzip();
     checks.extend(stored);
+    checks.extend(unread);
     (checks, records.into_iter().flatten().chain(canaries).collect())
 }
 

@@ -40,11 +40,16 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     if is_all(&args.host) {
         wanted.retain(|&host| !found_in_files(host, &env, &places).is_empty());
         if wanted.is_empty() {
-            return Err(CliError::usage("no agent is under guard").hint("`pintle guard install --host all`"));
+            return Err(CliError::usage("no agent is under guard")
+                .hint("`pintle guard install --host all` guards those that are there"));
         }
     }
     if args.program.is_some() && wanted.len() > 1 {
-        return Err(CliError::usage("--program is the one of one agent: name that with --host"));
+        return Err(CliError::usage(format!(
+            "--program names the program of one agent, and --host names {}",
+            wanted.len()
+        ))
+        .hint("try them one by one: --host HOST --program FILE"));
     }
     let here = ConfigHere::load(global, &env);
     let is_only = wanted.len() == 1;
@@ -53,7 +58,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
         let stands = match args.live {
             true => match terminal::runtime()?.block_on(proven_live(args, host, &places)) {
                 // Of several, the others are tried all the same.
-                Err(error) if !is_only => Stands { is_well: false, word: "unproven", detail: error.message },
+                Err(error) if !is_only => Stands { is_well: false, word: "unproven", detail: among(host, error) },
                 proven => proven?,
             },
             false => read(host, (&env, &places), &here),
@@ -62,6 +67,12 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
         is_well &= stands.is_well;
     }
     Ok(if is_well { 0 } else { UNGUARDED })
+}
+
+/// What is said of `host`, one of several, that cannot be tried. What there is to do is about one that is named alone.
+fn among(host: &GuardHost, CliError { message, hints, .. }: CliError) -> String {
+    let hints = hints.into_iter().map(|hint| format!("with `--host {}` alone, {hint}", host.id));
+    std::iter::once(message).chain(hints).collect::<Vec<_>>().join("; ")
 }
 
 /// How an agent stands.

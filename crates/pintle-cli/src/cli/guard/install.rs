@@ -20,6 +20,7 @@ use crate::error::CliError;
 use crate::guard::accepted::{self, Acceptance, OwnHooks};
 use crate::guard::folders::broken_hosts;
 use crate::guard::host_files::{file_of, kept, write_kept};
+use crate::guard::host_program;
 use crate::guard::installs::{OwnEntry, for_everybody, hook_program, is_all, moved_by, named, scope_word};
 use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
@@ -113,7 +114,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         return Err(CliError::failed(format!("the hook's program {} is not there", program.display()))
             .hint("in a checkout: cargo build -p pintle-hook"));
     }
-    let wanted = known(args)?;
+    let wanted = known(args, &env)?;
     if wanted.is_empty() {
         return Err(CliError::usage("none of the agents that can be guarded is there"));
     }
@@ -238,7 +239,7 @@ fn known_events(host: &GuardHost, events: Option<&[String]>) -> Result<(), CliEr
 
 /// The hosts that `args` mean. Refuses one that is not there, or whose version nobody has tried; of all, those that are
 /// not there are passed over.
-fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
+fn known(args: &InstallArgs, env: &Env) -> Result<Vec<&'static GuardHost>, CliError> {
     let wanted = args.wanted()?;
     if args.force {
         return Ok(wanted);
@@ -252,7 +253,8 @@ fn known(args: &InstallArgs) -> Result<Vec<&'static GuardHost>, CliError> {
             HostVersion::Known(_) => known.push(host),
             HostVersion::Unsaid(why) if args.is_all() => terminal::note(&format!("{} is left out: {why}", host.name)),
             HostVersion::Unsaid(why) => {
-                let how = if versions::is_on_path(host.id) { "does not say its version" } else { "is not there" };
+                let is_there = host_program::on_path(host, env).is_some();
+                let how = if is_there { "does not say its version" } else { "is not there" };
                 return Err(CliError::usage(format!("{} {how}: {}", host.name, clean(&why)))
                     .hint("--force installs all the same"));
             }

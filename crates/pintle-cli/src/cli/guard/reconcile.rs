@@ -14,9 +14,10 @@ use crate::error::CliError;
 use crate::guard::folders::Folders;
 use crate::guard::host_files::moved_folders;
 use crate::guard::installs::hosts;
+use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
 use crate::guard::reconciling::{Reconciled, Unheard, disarmed, family, reconcile, unheard};
-use crate::guard::sessions::{HostSession, kept};
+use crate::guard::sessions::HostSession;
 use crate::guard::working::Desk;
 use crate::table::{folded, out_columns};
 use crate::text::counted;
@@ -71,7 +72,7 @@ impl Row {
 pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
-    let all = kept(&places);
+    let all = kept(&places.folder)?;
     let rows: Vec<Row> = chosen(args, all.clone())?
         .into_iter()
         .map(|session| Row {
@@ -105,14 +106,14 @@ pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError>
 
 /// Has what got past the guard in the record. A daemon that runs does that by itself; else this is one for as long.
 fn keep_in_record(global: &Global, env: &Env, places: &GuardPlaces) -> Result<(), CliError> {
-    let Some(_alone) =
-        places.alone().map_err(|error| CliError::failed(format!("{}: {error}", places.folder.display())))?
-    else {
+    // A daemon that a hook starts meanwhile guards: the lock is its own, and so is what is kept from then on.
+    let signature = places.signature();
+    if places.is_guarded() {
         return Ok(());
-    };
+    }
     let folders = Arc::new(Folders::new(env.clone(), global.config.clone(), global.home.clone()));
     let home = env.text("HOME").unwrap_or("/").to_owned();
-    let desk = Desk::new(folders, places.clone(), (home, moved_folders(env)));
+    let desk = Desk::new(folders, places.clone(), (home, moved_folders(env))).beside_daemons(signature);
     terminal::runtime()?.block_on(async {
         desk.look_at_all(env).await;
         desk.close().await;

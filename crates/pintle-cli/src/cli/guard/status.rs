@@ -22,10 +22,11 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::folders::required;
 use crate::guard::installs::{Installed, found, named};
+use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
 use crate::guard::proofs::{GuardProof, GuardTry, KnownHere, proofs, tries};
 use crate::guard::reconciling::{Unheard, unheard};
-use crate::guard::sessions::{HostSession, kept};
+use crate::guard::sessions::HostSession;
 use crate::guard::versions::{self, HostVersion};
 use crate::moment::moment;
 use crate::table::{folded, out_columns};
@@ -87,7 +88,9 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     let hosts = named(&args.host)?;
-    let sessions = kept(&places);
+    let sessions = kept(&places.folder).inspect_err(terminal::complain);
+    let is_known = sessions.is_ok();
+    let sessions = sessions.unwrap_or_default();
     let here = ConfigHere::load(global, &env);
     let runs = places.is_guarded();
     let required = here.config().map(required).unwrap_or_default();
@@ -138,7 +141,8 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     terminal::say(&text)?;
     // Where nothing is installed, nobody is refused.
     let is_loaded = here.is_well() || standings.iter().all(|it| it.installed.is_empty());
-    let is_well = is_loaded && standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
+    let is_well =
+        is_known && is_loaded && standings.iter().all(Standing::is_well) && team.is_none_or(|team| team.is_well());
     Ok(if is_well { 0 } else { UNGUARDED })
 }
 

@@ -27,8 +27,7 @@ pub(super) fn run(global: &Global) -> Result<u8, CliError> {
         return Ok(0);
     }
     let unknown = || CliError::failed("which process the daemon is cannot be said: it begins or ends just now");
-    let pid = places.pid().ok_or_else(unknown)?;
-    let since = ProcessStat::of(pid).ok_or_else(unknown)?.since;
+    let (pid, since) = places.daemon().ok_or_else(unknown)?;
     let failed = |why: String| CliError::failed(format!("the daemon (pid {pid}) cannot be ended: {why}"));
     let process = i32::try_from(pid).map_err(|error| failed(error.to_string()))?;
     kill(Pid::from_raw(process), Signal::SIGTERM).map_err(|error| failed(error.to_string()))?;

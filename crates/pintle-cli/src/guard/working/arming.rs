@@ -22,6 +22,10 @@ impl WorkedEvent<'_> {
         if in_force.required.is_empty() || self.is_tried() {
             return None;
         }
+        // The first look may have failed, or a daemon may have ended before it: a person who tries again has another one.
+        if self.version.is_none() && matches!(self.event.what, HostWhat::Prompt { .. }) {
+            self.desk.begun.add(self.event.session_id().to_string());
+        }
         let here = (self.desk.folders.env_in(&self.place.workspace), self.desk.places.clone());
         lacks_here((self.host, self.version.clone()), here, in_force.required.clone()).await
     }

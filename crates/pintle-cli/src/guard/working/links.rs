@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use domain::json::Value;
+use guard::protects::MAX_PATH_BYTES;
 use guard::tools::Holds;
 use guard::{HostEvent, HostWhat};
-
-/// The longest path. Source: `PATH_MAX` of Linux.
-const MAX_PATH_BYTES: usize = 4096;
 
 /// How many links are followed one after another. Source: path_resolution(7).
 const MAX_LINKS: u8 = 40;

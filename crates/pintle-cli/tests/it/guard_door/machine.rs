@@ -2,6 +2,7 @@
 //! away from their daemon; hooks that somebody writes by hand.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -15,10 +16,17 @@ const AMONG: &str = "mount --bind \"$1\" /etc/passwd && shift && exec \"$@\"";
 
 /// The hook of Claude Code for every account, as it runs where the account of this test has its home in `env`.
 fn of_account(env: &TestEnv, payload: &Value) -> Value {
+    let program = hook_program();
+    let words = ["--host", "claude", "--event", "PreToolUse", "--daemon", "account", "--deadline", "60000"];
+    let words: Vec<&str> = std::iter::once(program.to_str().unwrap()).chain(words).collect();
+    with_account(env, &words, payload)
+}
+
+/// What the hook that is started with `words` says where the account of this test has its home in `env`.
+fn with_account(env: &TestEnv, words: &[&str], payload: &Value) -> Value {
     let accounts = env.write("passwd", &format!("anna:x:0:0::{}:/bin/sh\n", env.path("home").display()));
     let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--mount", "sh", "-c", AMONG, "sh"]).arg(accounts).arg(hook_program());
-    command.args(["--host", "claude", "--event", "PreToolUse", "--daemon", "account", "--deadline", "60000"]);
+    command.args(["--map-root-user", "--mount", "sh", "-c", AMONG, "sh"]).arg(accounts).args(words);
     // Whatever a project's settings say: none of it is read.
     let elsewhere = env.path("elsewhere");
     let names = ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "PINTLE_HOME"];
@@ -34,17 +42,43 @@ fn call(env: &TestEnv, command: &str) -> Value {
     })
 }
 
-#[test]
-fn each_account_has_its_own_daemon() {
+/// With a hook that refuses `--force` in the account's own configuration, which is where it always is.
+fn refusing_account() -> TestEnv {
     let env = TestEnv::new();
     refusing(&env, "*--force*");
-    // The account's own configuration is where it always is.
     std::fs::create_dir_all(env.path("home/.config")).unwrap();
     std::fs::rename(env.path("config/pintle"), env.path("home/.config/pintle")).unwrap();
     let config = env.path("home/.config/pintle/pintle.toml");
     let text =
         std::fs::read_to_string(&config).unwrap().replace("/config/pintle/", concat!("/ho", "me/.config/pintle/"));
     std::fs::write(config, text).unwrap();
+    env
+}
+
+/// Ends the daemon that a hook started in `folder`.
+fn end_daemon(folder: &Path) {
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+    assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
+    wait_for(|| (!folder.join("guard.sock").exists()).then_some(()));
+}
+
+#[test]
+fn no_environment_leads_a_hook_written_by_hand_away_from_the_guard_of_its_account() {
+    let env = refusing_account();
+    let force = call(&env, "git push --force");
+    refusal(&of_account(&env, &force));
+    let elsewhere = env.path("elsewhere");
+    let told = with_account(&env, &[PINTLE, "hook", "--host", "claude"], &force);
+    assert!(refusal(&told).contains("history is not ours"), "{told}");
+    // Who wrote the entry may name another one: there is none.
+    let told = with_account(&env, &[PINTLE, "--home", elsewhere.to_str().unwrap(), "hook", "--host", "claude"], &force);
+    assert!(!refusal(&told).contains("history is not ours"), "{told}");
+    end_daemon(&env.path("home/.local/share/pintle/guard"));
+}
+
+#[test]
+fn each_account_has_its_own_daemon() {
+    let env = refusing_account();
     let told = of_account(&env, &call(&env, "git push --force"));
     assert!(refusal(&told).contains("history is not ours"), "{told}");
     assert_eq!(of_account(&env, &call(&env, "git push")), json!({}));
@@ -52,9 +86,7 @@ fn each_account_has_its_own_daemon() {
     let mode = std::fs::metadata(folder.join("key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert!(!env.path("elsewhere").exists());
-    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
-    assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
-    wait_for(|| (!folder.join("guard.sock").exists()).then_some(()));
+    end_daemon(&folder);
     // What somebody else could have written is not followed.
     std::fs::set_permissions(folder.join("start"), std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(refusal(&of_account(&env, &call(&env, "ls"))).contains("did not answer"));
@@ -131,9 +163,12 @@ fn a_hook_that_is_written_by_hand_says_the_same() {
     refusing(&env, "*--force*");
     let door = Door::open(env);
     let home = door.env.path("data/pintle");
+    let nobody = door.env.write("passwd", "");
     // Whichever way the home is said, it is that of every other command.
     let asking = |say: &dyn Fn(&mut Command), command: &str, event: &[&str]| {
-        let mut hook = door.env.command(PINTLE);
+        // Whoever runs this may have a guard of their own.
+        let mut hook = door.env.command("unshare");
+        hook.args(["--map-root-user", "--mount", "sh", "-c", AMONG, "sh"]).arg(&nobody).arg(PINTLE);
         say(&mut hook);
         hook.args(["hook", "--host", "claude"]).args(event);
         TestEnv::output(&mut hook, &door.shell("toolu_1", command).to_string())
@@ -212,9 +247,7 @@ fn a_hook_of_clines_person_runs_behind_ours_and_comes_back() {
     assert!(refused["cancel"] == json!(true) && refused.to_string().contains("history is not ours"), "{refused}");
     assert_eq!(told("git push"), json!({"context": "theirs"}));
     let folder = env.path("data/pintle/guard");
-    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
-    assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
-    wait_for(|| (!folder.join("guard.sock").exists()).then_some(()));
+    end_daemon(&folder);
     let seen = pintle(&env, &["guard", "uninstall", "--host", "cline", "--yes"]);
     assert_eq!(seen.code, Some(0), "{seen}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), theirs);
@@ -226,7 +259,7 @@ fn agents_change_their_settings_only_while_a_person_lets_them() {
     let env = TestEnv::new();
     let door = Door::with_self_edit(env);
     let settings = door.env.path("home/.claude/settings.json");
-    let write = |path: &std::path::Path| {
+    let write = |path: &Path| {
         let input = json!({"file_path": path, "content": "{}"});
         door.told(
             &door.event("PreToolUse", &json!({"tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": input})),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::door::{Door, refusal};
 use super::every_agent::{pintle, with_agents};
-use crate::env::TestEnv;
+use crate::env::{PINTLE, TestEnv};
 
 /// What somebody may write, and what has to be said of it.
 const MISTAKES: [(&str, &str); 6] = [
@@ -85,6 +85,26 @@ fn several_agents_are_named_with_commas_or_all_at_once() {
         let seen = pintle(&env, &["guard", "doctor", "--host", host]);
         assert!(seen.code == Some(0) && seen.out.lines().count() == 2, "{seen}");
     }
+}
+
+#[test]
+fn of_several_agents_each_that_cannot_be_tried_says_what_to_do() {
+    let env = with_agents();
+    let seen = pintle(&env, &["guard", "install", "--host", "claude,gemini", "--yes"]);
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let doctor = |more: &[&str]| {
+        let mut command = env.command(PINTLE);
+        command.args(["guard", "doctor", "--live", "--host", "claude,gemini"]).args(more);
+        env.run(command.env("PATH", env.path("nowhere")), "")
+    };
+    let seen = doctor(&[]);
+    assert_eq!(seen.code, Some(5), "{seen}");
+    for (line, id) in seen.out.lines().zip(["claude", "gemini"]) {
+        assert!(line.starts_with(&format!("{id}  unproven: {id} cannot be started")), "{seen}");
+        assert!(line.ends_with(&format!("with `--host {id}` alone, name it with --program FILE")), "{seen}");
+    }
+    let seen = doctor(&["--program", "x"]);
+    assert!(seen.code == Some(2) && seen.err.contains("--host HOST --program FILE"), "{seen}");
 }
 
 #[test]

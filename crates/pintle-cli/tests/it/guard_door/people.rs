@@ -95,10 +95,9 @@ answer = there.getresponse()
 print(answer.status, answer.read().decode())
 ";
 
-#[test]
-fn an_agent_under_guard_is_not_let_in_by_the_port_of_the_console() {
-    let door = Door::open(TestEnv::new());
-    let mut command = door.env.command(PINTLE);
+/// What `asking` makes of the words that ask the port of a console of `env`.
+fn at_a_console<T>(env: &TestEnv, asking: impl FnOnce(&[&str]) -> T) -> T {
+    let mut command = env.command(PINTLE);
     command
         .args(["serve", "--listen", "127.0.0.1:0"])
         .stdin(Stdio::null())
@@ -107,15 +106,49 @@ fn an_agent_under_guard_is_not_let_in_by_the_port_of_the_console() {
     let mut server = command.spawn().unwrap();
     let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
     let line = lines.find(|line| line.contains("listening at http")).expect("an address");
-    let address = line.rsplit('/').next().unwrap();
-    let knock = ["python3", "-c", KNOCK, address];
-    let seen = below(&door, &knock);
-    assert!(seen.out.starts_with("401") && seen.out.contains("needs a key of its own"), "{seen}");
-    // A person of this machine is.
-    let seen = door.env.run(door.env.command(knock[0]).args(&knock[1..]), "");
-    assert!(seen.out.starts_with("200"), "{seen}");
+    let told = asking(&["python3", "-c", KNOCK, line.rsplit('/').next().unwrap()]);
     server.kill().unwrap();
     server.wait().unwrap();
+    told
+}
+
+/// What somebody gets who is below no agent.
+fn alone(env: &TestEnv, words: &[&str]) -> Seen {
+    env.run(env.command(words[0]).args(&words[1..]), "")
+}
+
+#[test]
+fn an_agent_under_guard_is_not_let_in_by_the_port_of_the_console() {
+    let door = Door::open(TestEnv::new());
+    at_a_console(&door.env, |knock| {
+        let seen = below(&door, knock);
+        assert!(seen.out.starts_with("401") && seen.out.contains("needs a key of its own"), "{seen}");
+        // A person of this machine is.
+        let seen = alone(&door.env, knock);
+        assert!(seen.out.starts_with("200"), "{seen}");
+    });
+}
+
+#[test]
+fn where_nobody_knows_the_agents_nobody_is_taken_for_a_person() {
+    let env = TestEnv::new();
+    let file = env.write("data/pintle/guard/sessions.json", "[{");
+    let door = Door::open(env);
+    // The daemon guards on, but what it knows says nothing of agents that ran before.
+    assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "[{");
+    let approve = || door.env.on_terminal("", &["approvals", "approve", "0"]);
+    let seen = approve();
+    assert!(seen.code == Some(5) && seen.out.contains("sessions.json"), "{seen}");
+    at_a_console(&door.env, |knock| {
+        let seen = alone(&door.env, knock);
+        assert!(seen.out.starts_with("401") && seen.out.contains("nobody knows which agents run"), "{seen}");
+        std::fs::remove_file(&file).unwrap();
+        let seen = alone(&door.env, knock);
+        assert!(seen.out.starts_with("200"), "{seen}");
+    });
+    let seen = approve();
+    assert_eq!(seen.code, Some(2), "{seen}");
 }
 
 /// A project's settings can set the environment of hooks: nothing there leads to another daemon, or to none.

@@ -192,7 +192,15 @@ fn an_agent_that_does_not_let_be_held_what_has_to_be_is_refused() {
         assert_eq!(status.out.contains("each of its prompts and calls here"), is_codex, "{status}");
     }
     let door = Door::open(env);
-    assert_eq!(door.told(&door.shell("toolu_1", "ls")), json!({}), "Claude Code holds both");
+    let unknown = door.told(&door.shell("toolu_1", "ls"));
+    assert!(refusal(&unknown).contains("nobody knows yet in which version Claude Code runs"), "{unknown}");
+    let newest = guard::host("claude").unwrap().versions.newest.replace('.', "-");
+    let mut other = door.shell("toolu_1", "ls");
+    other["session_id"] = json!("other");
+    let mut command = door.command("PreToolUse", LONG);
+    command.env("AI_AGENT", format!("claude-code_{newest}_harness"));
+    let known = document(&TestEnv::output(&mut command, &other.to_string()));
+    assert_eq!(known, json!({}), "Claude Code holds both");
     let told = |event: &str, more: Value| {
         let mut payload = door.event(event, &more);
         payload["turn_id"] = json!("t");
