@@ -175,7 +175,8 @@ pub trait Store:
     /// The store cannot be read.
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one of it did. Blocks.
+    /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one
+    /// of it did, or that of this machine. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
