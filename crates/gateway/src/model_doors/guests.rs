@@ -1,7 +1,6 @@
 //! Who comes in by the model door, and whose hooks are asked for them.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -240,17 +239,10 @@ struct GuestHooks {
     who: Principal,
 }
 
-impl GuestHooks {
-    /// The folder that the server was started in: where the client works nobody says.
-    async fn folder(&self) -> PathBuf {
-        self.shared.host.read().await.env().cwd.clone()
-    }
-}
-
 #[async_trait]
 impl DoorHost for GuestHooks {
     async fn hooks(&self, visit: &DoorVisit) -> Result<Dispatcher, String> {
-        let (folder, host) = (self.folder().await, self.shared.host.read().await);
+        let host = self.shared.host.read().await;
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let (user, conversation) = (self.who.user.clone(), visit.session.clone());
         let name = SessionName { agent: agent.clone(), channel: Channel::Door, user, conversation };
@@ -261,7 +253,8 @@ impl DoorHost for GuestHooks {
         let tenant_id = self.who.tenant.clone();
         let who = Identity { tenant_id, ..Identity::top(&agent, name.id().as_str(), turn) };
         let uuid = agent_uuid(&self.who.tenant, &agent);
-        let known = ClientKnowledge::new(client_of(&visit.user_agent), folder, uuid);
+        // Where the client works nobody says.
+        let known = ClientKnowledge::new(client_of(&visit.user_agent), None, uuid);
         let elsewhere = Elsewhere(self.shared.clone());
         let approvals = Approvals::for_host(host.store.clone(), Some(Arc::new(elsewhere)));
         let hooks = host.engine.dispatcher(who).with_origin(CHANNEL, visit.wire.name(), &self.who.user);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::http_client::{Answer, get, post, sent};
-use super::people::{ACME, People};
+use super::people::{ACME, People, operator};
 use super::server::{TOKEN, WITH_TOKEN};
 use crate::guard_door::upstream::{Came, Vendor, said};
 use crate::run::DONE;
@@ -116,6 +116,22 @@ fn with_a_key_of_ours_the_vendor_is_told_the_operators_and_the_rules_of_its_tena
         let found = Command::new("grep").args(["-rlaF", secret]).arg(people.server.env.path("data")).output().unwrap();
         assert_eq!(found.status.code(), Some(1), "{secret}: {}", String::from_utf8_lossy(&found.stdout));
     }
+}
+
+#[test]
+fn where_a_client_works_nobody_knows_so_its_ordinary_writes_pass_the_starter_guards() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'");
+    let (key, _) = key(&people, "a-operator", &["operator.write"]);
+    let headers = format!("X-Pintle-Key: {key}\n");
+    operator(&people.server.env, &["hooks", "add", "--starter", "--tenant", ACME]);
+    let until = Instant::now() + Duration::from_secs(20);
+    // The server hears of them from another process.
+    while ask(&people, OPENAI, &headers, "call Edit").text().contains(r#""Edit""#) {
+        assert!(Instant::now() < until, "a file of the system may be changed");
+    }
+    let answer = ask(&people, OPENAI, &headers, "call Write").text();
+    assert!(answer.contains(r#""Write""#) && answer.contains("/code/app/src/main.rs"), "{answer}");
 }
 
 #[test]
