@@ -209,7 +209,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Ok(session) => session,
         Err(refused) => return *refused,
     };
-    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent() {
+    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent().await {
         // Libraries send again what they are told 429 of.
         let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
         return refusal(wire, status, &why);

@@ -40,8 +40,8 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, NodeStore, OutboxStore, RecordStore,
-    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, TurnPage, TurnQuery, UploadStore,
-    WebhookStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, SpendingStore, StoreError, StoredTurn, TurnPage, TurnQuery,
+    UploadStore, WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -83,6 +83,7 @@ pub trait Store:
     + IdentityStore
     + UploadStore
     + RepeatStore
+    + SpendingStore
     + WebhookStore
     + NodeStore
     + fmt::Debug

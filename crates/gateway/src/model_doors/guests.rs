@@ -11,13 +11,17 @@ use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::{TurnId, agent_uuid};
 use domain::identity::Identity;
+use domain::store::{SpendingAccount, SpentSum};
 use domain::tool::ToolCall;
 use doors::reply::{turned_away, vendor_at};
+use doors::spending::{Payer, Spent};
+use doors::tokens::Tokens;
 use doors::{DoorGuest, DoorHost, DoorKey, DoorVisit};
 use engine::{Approvals, Asker, Dispatcher};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use guard::clients::{ClientKnowledge, client_of, client_protects};
+use jiff::civil::Date;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Service as _;
 use url::form_urlencoded;
@@ -239,6 +243,14 @@ struct GuestHooks {
     who: Principal,
 }
 
+impl GuestHooks {
+    /// What this guest spends at a vendor on a day is counted here, by all nodes.
+    fn account(&self, payer: &Payer, day: Date) -> SpendingAccount {
+        let (tenant, vendor) = (self.who.tenant.clone(), payer.vendor.to_owned());
+        SpendingAccount { tenant, vendor, payer: self.who.credential.counted_for().unwrap_or_default(), day }
+    }
+}
+
 #[async_trait]
 impl DoorHost for GuestHooks {
     async fn hooks(&self, visit: &DoorVisit) -> Result<Dispatcher, String> {
@@ -272,6 +284,25 @@ impl DoorHost for GuestHooks {
 
     fn guessed(&self, user_agent: &str) -> String {
         client_of(user_agent).map_or_else(|| "an unknown client".to_owned(), |host| host.name.to_owned())
+    }
+
+    async fn spent(&self, payer: &Payer, day: Date) -> Result<Option<Spent>, String> {
+        let account = self.account(payer, day);
+        let found = self.shared.blocking(move |shared| Ok(shared.store.spent_at_doors(&account)?)).await;
+        let SpentSum { tokens, nano_dollars } = found.map_err(|error| error.message)?;
+        // Which of them were read does not matter to a limit.
+        Ok(Some(Spent { tokens: Tokens { read: tokens, ..Tokens::default() }, nano_dollars }))
+    }
+
+    fn spends(&self, payer: &Payer, day: Date, more: Spent) {
+        let (account, shared) = (self.account(payer, day), self.shared.clone());
+        let more = SpentSum { tokens: more.tokens.all(), nano_dollars: more.nano_dollars };
+        // Nobody waits for it, but nothing ends before it: the next request may come to another node.
+        self.shared.life.doors.spawn(async move {
+            if let Err(error) = shared.blocking(move |shared| Ok(shared.store.spend_at_doors(&account, more)?)).await {
+                tracing::warn!("what an answer cost could not be counted for other nodes: {}", error.message);
+            }
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::http_client::{Answer, get, post, sent};
 use super::people::{ACME, People, operator};
-use super::server::{TOKEN, WITH_TOKEN};
+use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::guard_door::upstream::{Came, Vendor, said};
 use crate::run::DONE;
 
@@ -132,6 +132,26 @@ fn where_a_client_works_nobody_knows_so_its_ordinary_writes_pass_the_starter_gua
     }
     let answer = ask(&people, OPENAI, &headers, "call Write").text();
     assert!(answer.contains(r#""Write""#) && answer.contains("/code/app/src/main.rs"), "{answer}");
+}
+
+#[test]
+fn what_a_key_spent_today_is_known_after_a_restart() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'\nbudget = { day_tokens = 20 }");
+    let (mine, _) = key(&people, "a-operator", &["operator.write"]);
+    let (other, _) = key(&people, "a-operator", &["operator.write"]);
+    let ask =
+        |server: &Server, key: &str| post(server, OPENAI, &format!("X-Pintle-Key: {key}\n"), &asks(OPENAI, "hello"));
+    let mut server = people.server;
+    // Each is 10 tokens read and 5 written.
+    assert_eq!([(); 2].map(|()| ask(&server, &mine).status), [200, 200]);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.ended().0, Some(0));
+    let server = Server::start_with(server.into_env(), &[("DOOR_KEY", OURS)]);
+    let refused = ask(&server, &mine);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.text().contains("this key has spent 30 of 20 tokens today"), "{}", refused.text());
+    assert_eq!(ask(&server, &other).status, 200, "another key");
 }
 
 #[test]
