@@ -78,7 +78,8 @@ fn has_row_seals<D: Database>(database: &D, are_sealed: bool) -> bool {
             None => Ok(()),
         }
     } else {
-        database.write(|db| seals::sweep(db, &key, Sweep::First))
+        let own = keys.keyring.as_ref().and_then(|keyring| keyring.kept_change_key()).unwrap_or(&key);
+        database.write(|db| seals::sweep(db, own, Sweep::First))
     };
     match swept {
         Ok(()) => true,

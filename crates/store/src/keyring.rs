@@ -213,6 +213,11 @@ impl Keyring {
         Some(keys.fold(first, |key, old| key.and_older(old)))
     }
 
+    /// The key of the home's file, where another one seals.
+    pub(crate) fn kept_change_key(&self) -> Option<&ChangeKey> {
+        self.kept.as_ref().map(Key::changes)
+    }
+
     /// Seals `plain` for `place`, under a fresh random nonce.
     ///
     /// # Errors
