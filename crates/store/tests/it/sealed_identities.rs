@@ -364,3 +364,20 @@ fn a_key_that_appears_once_takes_nothing_away_until_somebody_seals_with_it() {
         });
     }
 }
+
+#[test]
+fn rows_of_before_are_sealed_with_the_key_that_the_home_keeps() {
+    let variable = "0123456789abcdef".repeat(4);
+    in_both(|world| {
+        drop(filled(&world));
+        world.tell("UPDATE members SET seal = NULL");
+        world.tell("UPDATE api_keys SET seal = NULL");
+        AnchorFile::beside(world.home.path(), &world.url).forget().unwrap();
+        let file = || Some(world.home.path().join(KEY_FILE));
+        Keyring::open(&KeySource { file: file(), ..KeySource::default() }).unwrap();
+        drop(with_keys(&world, Some(&variable), file()));
+        let (store, _) = with_keys(&world, None, file());
+        assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+        assert!(is_good(&*store, "one") && role(&*store, "zoe") == Some(CallerRole::Admin));
+    });
+}
