@@ -11,13 +11,14 @@ use domain::ruling::Aborted;
 use domain::tool::ToolCall;
 use engine::{Clearance, Dispatcher, Stopped};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use uuid::Uuid;
 
 use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
 use crate::room::{Room, Rooms};
-use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger};
+use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger, Spent, day_of};
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
@@ -92,6 +93,17 @@ pub trait DoorHost: Send + Sync {
 
     /// The client as it is guessed from `user_agent`, for records.
     fn guessed(&self, user_agent: &str) -> String;
+
+    /// What was spent of `payer`'s on `day` by all doors that count together; nothing where this one counts alone.
+    ///
+    /// # Errors
+    /// Nobody can say, in words for the client.
+    async fn spent(&self, _payer: &Payer, _day: Date) -> Result<Option<Spent>, String> {
+        Ok(None)
+    }
+
+    /// Notes for these doors that `more` of `payer`'s was spent on `day`.
+    fn spends(&self, _payer: &Payer, _day: Date, _more: Spent) {}
 }
 
 struct Behind {
@@ -231,22 +243,36 @@ impl Session {
     }
 
     /// Why no request may leave: what it may spend is spent, or nobody knows what it would. Kept in the record.
-    pub(crate) fn overspent(&self) -> Option<Overspent> {
+    pub(crate) async fn overspent(&self) -> Option<Overspent> {
         let over = match self.purse.unpriced(&self.model) {
             Some(why) => Overspent { why, for_now: false },
-            None => {
-                let spent = self.kept(|keeper| keeper.spent(&self.name));
-                let why = locked(&self.ledger).refusal(&self.purse, spent, Timestamp::now())?;
-                Overspent { why: format!("the budget is spent: {why}"), for_now: true }
-            }
+            None => Overspent { why: self.spent().await?, for_now: true },
         };
         self.hooks.refused(CheckpointKind::BeforeLlm, &over.why);
         Some(over)
     }
 
+    /// Why what this session or its payer may spend is spent. Whoever counts with others asks them, if it matters.
+    async fn spent(&self) -> Option<String> {
+        let now = Timestamp::now();
+        let everywhere = match self.purse.budget.has_day() {
+            true => self.host.spent(&self.purse.payer, day_of(now)).await,
+            false => Ok(None),
+        };
+        let everywhere = match everywhere {
+            Ok(everywhere) => everywhere,
+            Err(why) => return Some(format!("nobody can say what is left of the budget: {why}")),
+        };
+        let session = self.kept(|keeper| keeper.spent(&self.name));
+        let why = locked(&self.ledger).refusal(&self.purse, (session, everywhere), now)?;
+        Some(format!("the budget is spent: {why}"))
+    }
+
     /// Notes what an answer cost.
     pub(crate) fn spend(&self, tokens: Tokens, is_told: bool) {
-        let spent = locked(&self.ledger).spend(&self.purse, (&self.model, tokens), Timestamp::now());
+        let now = Timestamp::now();
+        let spent = locked(&self.ledger).spend(&self.purse, (&self.model, tokens), now);
+        self.host.spends(&self.purse.payer, day_of(now), spent);
         self.kept(|keeper| keeper.spend(&self.name, spent));
         let cost = match self.purse.budget.prices.is_empty() {
             true => String::new(),

@@ -1,6 +1,7 @@
 //! What became of what was said before: clients send everything again each time, and it leaves in the same bytes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
@@ -318,9 +319,15 @@ fn put_denied(
 
 /// The parts of `content` in which the results of `message` stand.
 fn result_parts<'n>(message: &SeenMessage, content: &'n Node) -> Vec<&'n Node> {
-    let is_in = |part: &Node, own: &Node| part.span.start <= own.span.start && own.span.end <= part.span.end;
-    let is_result = |part: &&Node| message.results.iter().any(|result| is_in(part, &result.whole));
-    content.items().iter().filter(is_result).collect()
+    let mut results: Vec<Range<usize>> = message.results.iter().map(|result| result.whole.span.clone()).collect();
+    results.sort_unstable_by_key(|span| span.start);
+    content.items().iter().filter(|part| holds_any(&part.span, &results)).collect()
+}
+
+/// Whether one of `sorted`, which begin in this order and do not overlap, lies in `span`.
+fn holds_any(span: &Range<usize>, sorted: &[Range<usize>]) -> bool {
+    let first = sorted.partition_point(|own| own.start < span.start);
+    sorted.get(first).is_some_and(|own| own.end <= span.end)
 }
 
 /// `body` with `messages` behind its conversation.
@@ -356,6 +363,20 @@ pub fn session_name(wire: &str, space: &str, claim: Option<&str>, request: &Seen
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_found_among_very_many_parts() {
+        // Each beside each would be 10^10 looks.
+        let of = |number: usize, bytes: usize| number * 10..number * 10 + bytes;
+        let results: Vec<Range<usize>> = (0..100_000).map(|number| of(number * 2, 5)).collect();
+        let found = (0..200_000).filter(|number| holds_any(&of(*number, 9), &results));
+        assert!(found.eq((0..100_000).map(|number| number * 2)));
+        for (span, expected) in
+            [(0..5, true), (0..4, false), (1..30, true), (5..20, false), (2_000_000..9_000_000, false)]
+        {
+            assert_eq!(holds_any(&span, &results), expected, "{span:?}");
+        }
+    }
 
     #[test]
     fn whoever_begins_many_sessions_forgets_their_own() {

@@ -50,6 +50,7 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
         .route("/door/gemini/v1beta/models/{action}", post(generate))
         .route("/door/gemini/v1/models/{action}", post(generate))
         .fallback(nothing_here)
+        .method_not_allowed_fallback(wrong_method)
         .with_state(door)
 }
 
@@ -71,6 +72,12 @@ pub fn local(door: Arc<ModelDoor>, host: Arc<dyn DoorHost>) -> Router {
 
 async fn nothing_here(request: Request) -> Response {
     nothing_at(request.uri().path())
+}
+
+/// The router names in `Allow` what the path takes.
+async fn wrong_method(request: Request) -> Response {
+    let why = "the path takes other methods; `Allow` names them";
+    turned_away(request.uri().path(), StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 async fn messages(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
@@ -202,7 +209,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Ok(session) => session,
         Err(refused) => return *refused,
     };
-    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent() {
+    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent().await {
         // Libraries send again what they are told 429 of.
         let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
         return refusal(wire, status, &why);

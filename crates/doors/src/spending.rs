@@ -62,6 +62,11 @@ impl SpendingBudget {
         self.prices.get(best).copied()
     }
 
+    /// Whether a day has a limit.
+    pub(crate) const fn has_day(&self) -> bool {
+        self.day.tokens.is_some() || self.day.milli_dollars.is_some()
+    }
+
     const fn is_in_dollars(&self) -> bool {
         self.session.milli_dollars.is_some() || self.day.milli_dollars.is_some()
     }
@@ -131,6 +136,11 @@ impl Purse {
     }
 }
 
+/// The day of UTC that `now` is on.
+pub(crate) fn day_of(now: Timestamp) -> Date {
+    now.to_zoned(TimeZone::UTC).date()
+}
+
 /// What keys spent today.
 #[derive(Debug, Default)]
 pub struct SpendingLedger {
@@ -139,12 +149,19 @@ pub struct SpendingLedger {
 }
 
 impl SpendingLedger {
-    /// Why no request leaves for now: what `session` or its payer may spend is spent.
-    pub fn refusal(&mut self, Purse { budget, payer }: &Purse, session: Spent, now: Timestamp) -> Option<String> {
+    /// Why no request leaves for now: what `session` or its payer may spend is spent. Of the payer more may be known
+    /// elsewhere, `everywhere`.
+    pub fn refusal(
+        &mut self,
+        Purse { budget, payer }: &Purse,
+        (session, everywhere): (Spent, Option<Spent>),
+        now: Timestamp,
+    ) -> Option<String> {
         self.turn_over(now);
-        let today = self.keys.get(payer).copied().unwrap_or_default();
+        let here = self.keys.get(payer).copied().unwrap_or_default();
         let spent = session.beyond(budget.session, "this session");
-        spent.or_else(|| today.beyond(budget.day, "this key").map(|why| format!("{why} today, until midnight UTC")))
+        let today = || everywhere.into_iter().chain([here]).find_map(|spent| spent.beyond(budget.day, "this key"));
+        spent.or_else(|| today().map(|why| format!("{why} today, until midnight UTC")))
     }
 
     /// Notes what an answer of `model` came to: that with its price.
@@ -157,7 +174,7 @@ impl SpendingLedger {
     }
 
     fn turn_over(&mut self, now: Timestamp) {
-        let day = now.to_zoned(TimeZone::UTC).date();
+        let day = day_of(now);
         if day != self.day {
             self.day = day;
             self.keys.clear();
@@ -210,13 +227,17 @@ mod tests {
         let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
         let mut ledger = SpendingLedger::default();
         let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
-        let refusal = |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), Spent::default(), now);
+        let refusal =
+            |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), (Spent::default(), None), now);
         ledger.spend(&of("a"), ("m", tokens(60, 39)), today);
         assert_eq!(refusal(&mut ledger, "a", today), None);
         ledger.spend(&of("a"), ("m", tokens(1, 0)), today);
         let why = "this key has spent 100 of 100 tokens today, until midnight UTC";
         assert_eq!(refusal(&mut ledger, "a", today).as_deref(), Some(why));
         assert_eq!(refusal(&mut ledger, "b", today), None);
+        let everywhere = Spent { tokens: tokens(99, 2), nano_dollars: 0 };
+        let refused = ledger.refusal(&of("b"), (Spent::default(), Some(everywhere)), today);
+        assert!(refused.unwrap().contains("101 of 100 tokens"), "what others spent of it counts");
         assert_eq!(refusal(&mut ledger, "a", tomorrow), None);
     }
 
@@ -230,9 +251,9 @@ mod tests {
         let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
         let mut spent = Spent::default();
         assert!(purse.unpriced("other").unwrap().contains("no price"));
-        assert_eq!((purse.unpriced("m"), ledger.refusal(&purse, spent, now)), (None, None));
+        assert_eq!((purse.unpriced("m"), ledger.refusal(&purse, (spent, None), now)), (None, None));
         spent.add(ledger.spend(&purse, ("m", tokens(3000, 1000)), now));
-        let why = ledger.refusal(&purse, spent, now);
+        let why = ledger.refusal(&purse, (spent, None), now);
         assert_eq!(why.as_deref(), Some("this session has spent $0.005 of $0.005"));
     }
 }

@@ -199,7 +199,7 @@ impl Talk {
 
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
-        if let Some(over) = self.session.overspent() {
+        if let Some(over) = self.session.overspent().await {
             return Err(over.why);
         }
         let request = self.session.read(self.asked.body.clone())?;

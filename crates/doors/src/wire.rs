@@ -136,6 +136,7 @@ impl Wire {
             (Self::OpenAi | Self::Responses, 429) => openai::error("rate_limit_exceeded", message),
             (Self::OpenAi | Self::Responses, 403) => openai::error("hook_blocked", message),
             (Self::OpenAi | Self::Responses, 404) => openai::error("not_found", message),
+            (Self::OpenAi | Self::Responses, 405) => openai::error("method_not_allowed", message),
             (Self::OpenAi | Self::Responses, 400..500) => openai::error("invalid_request_error", message),
             (Self::OpenAi | Self::Responses, _) => openai::error("door_error", message),
         }

@@ -58,6 +58,7 @@ mod push;
 mod pushed;
 mod queue;
 mod quotas;
+mod rare_line;
 mod rates;
 pub mod reference;
 mod ready;

@@ -1,6 +1,7 @@
 //! From what a client says of itself to who it is: the gateway token, an API key, a console session, nobody.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use domain::id::TenantId;
 use domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
@@ -12,6 +13,7 @@ use crate::claim::Claim;
 use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
 use crate::principal::{Credential, Principal, Rights};
+use crate::rare_line::RareLine;
 use crate::rates::Attempt;
 use crate::secret;
 
@@ -32,6 +34,9 @@ pub(crate) const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// How late it is noted that a console session was used: a row is not written for every request.
 const NOTED_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// Told of a door whose tenant there is not.
+static NO_TENANT: RareLine = RareLine::new();
 
 /// What there is to be known by beside the store.
 #[derive(Clone, Debug, Default)]
@@ -266,7 +271,10 @@ impl<'a> Registry<'a> {
     /// Whoever sits at this machine and brings a key of a vendor's, in the tenant called `slug`.
     pub(crate) fn passing(&self, slug: &str) -> Result<Principal, ApiError> {
         let Some((tenant, _)) = self.tenants.values().find(|(tenant, _)| tenant.slug == slug) else {
-            tracing::warn!("a door to a model names the tenant `{slug}`, and there is none");
+            // Whoever has a vendor's key, or says so, may try as often as they like.
+            if let Some(more) = NO_TENANT.due(Instant::now()) {
+                tracing::warn!(more, "a door to a model names the tenant `{slug}`, and there is none");
+            }
             let why = format!("there is no tenant `{slug}`, which `tenant` of `[doors.model.NAME]` names");
             return Err(ApiError::new(ErrorCode::TenantAccessRevoked, why));
         };

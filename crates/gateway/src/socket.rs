@@ -20,6 +20,7 @@ use crate::frame::{self, BadFrame, Request};
 use crate::hub::Connection;
 use crate::principal::Principal;
 use crate::quotas::Place;
+use crate::rare_line::RareLine;
 use crate::rates::Attempt;
 use crate::sign_in::Registry;
 
@@ -56,6 +57,9 @@ const NO_TEXT: Ending = Ending { code: close_code::UNSUPPORTED, why: "frames are
 const REVOKED: Ending = Ending { code: close_code::POLICY, why: "access was revoked" };
 const UNKNOWN: Ending = Ending { code: close_code::POLICY, why: "nobody signed in within 10 seconds" };
 const NOBODY: Ending = Ending { code: close_code::POLICY, why: "too many failed sign-ins" };
+
+/// Told of failed sign-ins beyond those that count: whoever tries with a made-up key is not kept from it.
+static TOO_MANY: RareLine = RareLine::new();
 
 /// Serves one connection to its end.
 pub(crate) async fn serve(shared: Arc<Shared>, mut socket: WebSocket, arrival: Arrival) {
@@ -274,8 +278,16 @@ impl Shared {
     /// Notes that somebody could not say who they are; what they are told if it was too often.
     pub(crate) fn sign_in_failed(&self, visit: Visit, attempt: Attempt, error: &ApiError) -> Result<(), ApiError> {
         let from = visit.from.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
-        tracing::warn!(%from, "security.sign_in_failed: {error}");
-        self.guests.rates.sign_in_failed(visit.from, attempt)
+        let noted = self.guests.rates.sign_in_failed(visit.from, attempt);
+        match &noted {
+            Ok(()) => tracing::warn!(%from, "security.sign_in_failed: {error}"),
+            Err(too_many) => {
+                if let Some(more) = TOO_MANY.due(Instant::now().into_std()) {
+                    tracing::warn!(%from, more, "security.sign_in_failed: {}", too_many.message);
+                }
+            }
+        }
+        noted
     }
 
     /// What somebody is told who is let in.

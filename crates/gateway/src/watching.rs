@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::id::TenantId;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Shared;
@@ -156,6 +157,8 @@ impl Shared {
                     shared.store.console_session_seen(&who.tenant, session, now)?;
                 }
             }
+            // Another node's clock may still be in the day before.
+            shared.store.forget_spending((now - IDLE).to_zoned(TimeZone::UTC).date())?;
             Ok(shared.store.forget_identities(now, (now - IDLE, now - LONGEST))?)
         });
         if let Err(error) = swept.await {

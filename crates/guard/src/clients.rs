@@ -33,6 +33,10 @@ const AGENTS: [(&str, &str); 9] = [
 /// The member of arguments in which tools that nobody knows have a shell text.
 pub const COMMAND: &str = "command";
 
+/// Stands for the folder of a client that works nobody knows where: nothing is found in it, and what leads out of it is
+/// seen to.
+const NOWHERE: &str = "/the/folder/of/the/client";
+
 /// What a call of the tool `row` with `arguments` would do in a folder of a workspace: by its shell texts, or by the files
 /// that it writes.
 pub fn facts_of_call(row: &ToolRow, arguments: &Object, around: (&Path, &Path)) -> Arc<ShellFacts> {
@@ -63,6 +67,38 @@ fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts>
     // Several run one after another, each in a shell of its own.
     let text = texts.join("\n");
     Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
+}
+
+/// Of what a call does those `facts` that hold wherever its folder is: a whole path may lie inside of it, unless nobody
+/// works there. What would be deleted stays outside.
+fn from_afar(facts: Arc<ShellFacts>) -> Arc<ShellFacts> {
+    let mut facts = Arc::unwrap_or_clone(facts);
+    let ShellFacts { deletes, outside, .. } = &mut facts;
+    outside.retain(|path| deletes.contains(path) || is_nobodys_folder(path));
+    Arc::new(facts)
+}
+
+/// Whether `path` leads out of [`NOWHERE`] or lies where nobody has a folder to work in: one of the system, or a hidden one
+/// of a home folder. The guard `starter-outside` has the same list.
+fn is_nobodys_folder(path: &str) -> bool {
+    let Some(rooted) = path.strip_prefix('/') else { return true };
+    let mut parts = rooted.split('/');
+    let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let is_hidden = |name: Option<&str>| name.is_some_and(|name| name.len() > 1 && name.starts_with('.'));
+    match first {
+        "" | "the" | "etc" | "bin" | "sbin" | "boot" | "dev" | "proc" | "sys" | "run" | "System" | "Library" => true,
+        "usr" => match (second, third) {
+            (Some("src"), Some(_)) => false,
+            (Some("local"), Some("src")) => parts.next().is_none(),
+            (Some(_) | None, Some(_) | None) => true,
+        },
+        "var" => second.is_some_and(|name| ["lib", "spool", "cache", "log", "run", "mail"].contains(&name)),
+        "root" => is_hidden(second),
+        "home" | "Users" => is_hidden(third),
+        name => {
+            name.strip_prefix("lib").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+        }
+    }
 }
 
 /// Why `call` of `client` in `folder` must not run, whatever hooks say: it is about what guards.
@@ -129,13 +165,14 @@ fn takes_command(row: &ToolRow) -> bool {
 /// What hooks may know of calls of a client: its tools, as far as it is known, and the folder that it works in.
 pub struct ClientKnowledge {
     client: Option<&'static GuardHost>,
-    folder: PathBuf,
+    /// Where it works; nothing where nobody knows.
+    folder: Option<PathBuf>,
     agent_uuid: String,
 }
 
 impl ClientKnowledge {
-    /// What is known of `client`, if anybody knows it, which works in `folder`.
-    pub fn new(client: Option<&'static GuardHost>, folder: PathBuf, agent_uuid: String) -> Self {
+    /// What is known of `client`, if anybody knows it, which works in `folder`, if anybody knows that.
+    pub fn new(client: Option<&'static GuardHost>, folder: Option<PathBuf>, agent_uuid: String) -> Self {
         Self { client, folder, agent_uuid }
     }
 
@@ -143,6 +180,20 @@ impl ClientKnowledge {
     fn rows<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'static ToolRow> + 'a {
         let hosts = self.client.into_iter().chain(HOSTS.iter().copied());
         hosts.flat_map(|host| host.tools.iter()).filter(move |row| row.canonical == name)
+    }
+
+    /// What a call of the tool that rules know as `name` would do in `folder`.
+    fn facts(&self, name: &str, arguments: &Object, folder: &Path) -> Arc<ShellFacts> {
+        // Which of the names its tool reads is not known for sure: each may be the one.
+        let writing = self.rows(name).filter(|row| row.class == ToolClass::FileWrite);
+        let holds: Vec<Holds> = writing.flat_map(|row| row.holds.iter().copied()).collect();
+        let files = paths_in(&holds, arguments);
+        if !files.is_empty() {
+            return facts_of_files(&files, (folder, folder));
+        }
+        let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
+        let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
+        facts_of(&texts, (folder, folder))
     }
 }
 
@@ -168,20 +219,14 @@ impl AgentInfo for ClientKnowledge {
     }
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        // Which of the names its tool reads is not known for sure: each may be the one.
-        let writing = self.rows(name).filter(|row| row.class == ToolClass::FileWrite);
-        let holds: Vec<Holds> = writing.flat_map(|row| row.holds.iter().copied()).collect();
-        let files = paths_in(&holds, arguments);
-        if !files.is_empty() {
-            return facts_of_files(&files, (&self.folder, &self.folder));
+        match &self.folder {
+            Some(folder) => self.facts(name, arguments, folder),
+            None => from_afar(self.facts(name, arguments, Path::new(NOWHERE))),
         }
-        let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
-        let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
-        facts_of(&texts, (&self.folder, &self.folder))
     }
 
     fn place(&self, _name: &str) -> CallPlace {
-        CallPlace::in_folder(self.folder.display())
+        self.folder.as_ref().map_or_else(CallPlace::default, |folder| CallPlace::in_folder(folder.display()))
     }
 }
 
@@ -193,7 +238,7 @@ mod tests {
 
     #[test]
     fn tools_are_known_by_the_names_that_rules_have() {
-        let known = |agent: &str| ClientKnowledge::new(client_of(agent), "/w".into(), String::new());
+        let known = |agent: &str| ClientKnowledge::new(client_of(agent), Some("/w".into()), String::new());
         for (agent, native, canonical) in [
             ("claude-cli/2.1.330 (external, cli)", "Bash", "exec"),
             ("python-requests/2", "Bash", "exec"),
@@ -235,13 +280,50 @@ mod tests {
                 assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
                 assert_eq!(written("../.git/hooks/pre-commit"), (path("/code/app/.git/hooks/pre-commit"), vec![]));
                 assert_eq!(written("/dev/null"), (vec![], vec![]));
-                let client = ClientKnowledge::new(None, "/code/app".into(), String::new());
+                let client = ClientKnowledge::new(None, Some("/code/app".into()), String::new());
                 let facts = client.shell(row.canonical, &arguments(holds, "/etc/passwd"));
                 assert_eq!(facts.outside, ["/etc/passwd"], "{} {}", host.id, row.native);
                 seen += 1;
             }
         }
         assert!(seen > HOSTS.len(), "{seen}");
+    }
+
+    #[test]
+    fn where_nobody_knows_the_folder_what_lies_elsewhere_for_sure_is_outside() {
+        let known = ClientKnowledge::new(None, None, String::new());
+        assert!(known.place("exec").is_anywhere());
+        let outside = |name: &str, arguments: Value| known.shell(name, arguments.as_object().unwrap()).outside.clone();
+        for (file, is_outside) in [
+            ("src/main.rs", false),
+            ("./notes.txt", false),
+            ("a/../b", false),
+            ("/code/app/src/main.rs", false),
+            (concat!("/", "Users", "/ann/app/notes.txt"), false),
+            ("/usr/local/src/app/x", false),
+            ("/usr/src/app/x", false),
+            ("/lib-of-ann/x", false),
+            ("/lib64/x", true),
+            ("../x", true),
+            ("../../../x", true),
+            ("~/app/x", true),
+            ("/etc/passwd", true),
+            ("../../../../../etc/passwd", true),
+            ("/usr/local/bin/x", true),
+            ("/var/spool/cron/x", true),
+            (concat!("/", "Users", "/ann/.ssh/config"), true),
+        ] {
+            let write = json!({ "file_path": file, "content": "x" });
+            assert_eq!(!outside("write_file", write).is_empty(), is_outside, "{file}");
+            let text = format!("echo x > {file}");
+            assert_eq!(!outside("exec", json!({ "command": text })).is_empty(), is_outside, "{text}");
+        }
+        assert_eq!(
+            outside("exec", json!({"command": "rm -rf /code/app"})),
+            ["/code/app"],
+            "deleting is not given back"
+        );
+        assert_eq!(outside("exec", json!({"command": "rm -rf build"})), [""; 0]);
     }
 
     #[test]

@@ -61,7 +61,9 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
 }
 
 /// Seals the rows of those who may ask once, where a host that seals opens a store for the first time, and what an older
-/// key sealed with the one of now. `are_sealed` says that it was done here; so does what is returned.
+/// key that is given sealed with the one of now. What the home has a key of its own for stays under that one: a single
+/// command with a key in a variable must not take away what all others know. `are_sealed` says that it was done here; so
+/// does what is returned.
 fn has_row_seals<D: Database>(database: &D, are_sealed: bool) -> bool {
     let keys = database.sealing();
     // Whoever only tells what hosts sealed writes nothing.
@@ -70,8 +72,16 @@ fn has_row_seals<D: Database>(database: &D, are_sealed: bool) -> bool {
     if file.has_swept.swap(true, Ordering::Relaxed) && are_sealed {
         return true;
     }
-    let which = if are_sealed { Sweep::Older } else { Sweep::First };
-    match database.write(|db| seals::sweep(db, &key, which)) {
+    let swept = if are_sealed {
+        match keys.keyring.as_ref().and_then(|keyring| keyring.given_change_key()) {
+            Some(given) => database.write(|db| seals::sweep(db, &given, Sweep::Older)),
+            None => Ok(()),
+        }
+    } else {
+        let own = keys.keyring.as_ref().and_then(|keyring| keyring.kept_change_key()).unwrap_or(&key);
+        database.write(|db| seals::sweep(db, own, Sweep::First))
+    };
+    match swept {
         Ok(()) => true,
         Err(why) => {
             tracing::warn!("store.rows_not_sealed: members and keys of {} could not be sealed: {why}", file.shown());

@@ -55,6 +55,8 @@ impl SealedPlace {
 pub struct Keyring {
     current: Option<Key>,
     old: Vec<Key>,
+    /// That of the home's file, where a variable holds the one that seals: it opens, and stays the home's.
+    kept: Option<Key>,
 }
 
 /// The plain bytes of what was sealed. It is overwritten when it is dropped, and `Debug` shows its length only.
@@ -169,7 +171,8 @@ impl Keyring {
     /// A key has none of the forms, or the file cannot be used.
     pub fn open(source: &KeySource) -> Result<Self, KeyError> {
         let (current, old) = source.keys()?;
-        Ok(Self { current, old })
+        let kept = source.kept().filter(|kept| current.as_ref().is_none_or(|key| key.kid() != kept.kid()));
+        Ok(Self { current, old, kept })
     }
 
     /// Whether values can be sealed.
@@ -185,7 +188,7 @@ impl Keyring {
     /// The key that signs what front ends keep; what older keys signed holds as well. None where nothing is sealed.
     pub fn history_key(&self) -> Option<HistoryKey> {
         let current = self.current.as_ref()?.history().clone();
-        Some(self.old.iter().fold(current, |key, old| key.and_older(old.history())))
+        Some(self.keys().skip(1).fold(current, |key, old| key.and_older(old.history())))
     }
 
     /// The key that seals what persons are asked and say; what older keys sealed holds as well.
@@ -200,6 +203,19 @@ impl Keyring {
         let mut keys = self.keys().map(Key::changes);
         let first = keys.next()?.clone();
         Some(keys.fold(first, |key, old| key.and_older(old)))
+    }
+
+    /// As [`Self::change_key`], without the key that the home keeps by itself: of what is sealed with that one, nothing
+    /// has to be sealed anew for this host to know it, now and without the variable.
+    pub(crate) fn given_change_key(&self) -> Option<ChangeKey> {
+        let mut keys = self.current.iter().chain(&self.old).map(Key::changes);
+        let first = keys.next()?.clone();
+        Some(keys.fold(first, |key, old| key.and_older(old)))
+    }
+
+    /// The key of the home's file, where another one seals.
+    pub(crate) fn kept_change_key(&self) -> Option<&ChangeKey> {
+        self.kept.as_ref().map(Key::changes)
     }
 
     /// Seals `plain` for `place`, under a fresh random nonce.
@@ -291,7 +307,7 @@ impl Keyring {
     }
 
     fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.current.iter().chain(&self.old)
+        self.current.iter().chain(&self.old).chain(&self.kept)
     }
 
     /// The plain bytes that the first of `keys` that fits makes of `sealed`.
@@ -315,7 +331,7 @@ fn opened(plain: Zeroizing<Vec<u8>>, form: Form) -> Opened {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let old: Vec<&str> = self.old.iter().map(Key::kid).collect();
+        let old: Vec<&str> = self.old.iter().chain(&self.kept).map(Key::kid).collect();
         f.debug_struct("Keyring").field("seals", &self.kid()).field("opens", &old).finish()
     }
 }

@@ -40,8 +40,8 @@ use domain::rule::Rule;
 use domain::shown_url::shown_url;
 use domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, NodeStore, OutboxStore, RecordStore,
-    RepeatStore, RuleStore, SessionKey, SessionStore, StoreError, StoredTurn, TurnPage, TurnQuery, UploadStore,
-    WebhookStore,
+    RepeatStore, RuleStore, SessionKey, SessionStore, SpendingStore, StoreError, StoredTurn, TurnPage, TurnQuery,
+    UploadStore, WebhookStore,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -83,6 +83,7 @@ pub trait Store:
     + IdentityStore
     + UploadStore
     + RepeatStore
+    + SpendingStore
     + WebhookStore
     + NodeStore
     + fmt::Debug
@@ -175,7 +176,8 @@ pub trait Store:
     /// The store cannot be read.
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one of it did. Blocks.
+    /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one
+    /// of it did, or that of this machine. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.

@@ -6,9 +6,11 @@ mod executions;
 mod history;
 mod hooks;
 mod identity;
+mod spending;
 mod turns;
 mod webhooks;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
@@ -21,8 +23,8 @@ use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
-    SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, StoreError, StoredEvent,
-    StoredTurn, TenantScope, TurnPage, TurnQuery,
+    SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, SpendingAccount, SpentSum,
+    StoreError, StoredEvent, StoredTurn, TenantScope, TurnPage, TurnQuery,
 };
 
 use jiff::Timestamp;
@@ -61,6 +63,7 @@ pub struct Memory {
     tables: Mutex<RuleTables>,
     identities: Mutex<IdentityTables>,
     exchange: Mutex<Exchange>,
+    spending: Mutex<BTreeMap<SpendingAccount, SpentSum>>,
     webhooks: Mutex<WebhookTables>,
 }
 
@@ -87,6 +90,11 @@ impl Memory {
     fn exchange(&self) -> MutexGuard<'_, Exchange> {
         // Each change is one step.
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn spending(&self) -> MutexGuard<'_, BTreeMap<SpendingAccount, SpentSum>> {
+        // As above.
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, records: Vec<EventRecord>) {

@@ -3,6 +3,7 @@
 
 mod identity;
 mod own;
+mod spending;
 mod webhooks;
 
 use std::collections::BTreeSet;

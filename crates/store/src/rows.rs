@@ -21,6 +21,7 @@ pub(crate) mod outbox;
 pub(crate) mod records;
 pub(crate) mod rotation;
 pub(crate) mod sessions;
+pub(crate) mod spending;
 pub(crate) mod strangers;
 pub(crate) mod tenants;
 pub(crate) mod webhooks;

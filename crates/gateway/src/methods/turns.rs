@@ -158,16 +158,19 @@ impl Shared {
         row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
     }
 
-    /// The turn that the one of `row` works for, where it is a sub-agent's: the last one above that began before it.
+    /// The turn that the one of `row` works for, where it is a sub-agent's: the last one that [`is_above`] it.
     fn turn_above(&self, who: &Principal, row: &TurnRow) -> Result<Option<String>, ApiError> {
         let Some((above, _)) = row.turn.session_id.rsplit_once('/') else { return Ok(None) };
         let query = TurnQuery {
             which: Some(WhichTurns::Session(above.to_owned())),
-            until: row.turn.began.parse().ok(),
+            // Up to that very moment, where two began at once.
+            until: began(row).and_then(|at| at.checked_add(SignedDuration::from_nanos(1)).ok()),
+            after: Some(row.place),
             limit: 1,
             ..TurnQuery::of(TenantScope::from(&who.tenant))
         };
-        Ok(self.store.turn_page(&query)?.turns.pop().map(|row| row.turn.turn_id))
+        let found = self.store.turn_page(&query)?.turns.pop();
+        Ok(found.filter(|found| is_above(found, row)).map(|found| found.turn.turn_id))
     }
 
     /// The turns of sub-agents that worked for the turn of `row`, theirs included.
@@ -236,16 +239,24 @@ struct Detail {
     handed: Vec<(f64, String)>,
 }
 
+fn began(row: &TurnRow) -> Option<Timestamp> {
+    row.turn.began.parse().ok()
+}
+
+/// Whether the turn of `below` may work for that of `row`: one of the session above, which stands before it and began no
+/// later. Of several it works for the last.
+fn is_above(row: &TurnRow, below: &TurnRow) -> bool {
+    let above = below.turn.session_id.rsplit_once('/').map(|(above, _)| above);
+    above == Some(row.turn.session_id.as_str()) && row.place < below.place && began(row) <= began(below)
+}
+
 /// `turns.get`: the first of `shown`, and the others with the turns that they work for.
 fn nested(rows: &[TurnRow], shown: Vec<Detail>) -> Value {
     let mut shown = shown;
     let mut taken = vec![BTreeSet::new(); shown.len()];
     for at in 1..shown.len() {
         let turn = &rows[at].turn;
-        let above = turn.session_id.rsplit_once('/').map(|(above, _)| above).unwrap_or_default();
-        let began = |row: &TurnRow| row.turn.began.parse::<Timestamp>().ok();
-        let is_above = |row: &TurnRow| row.turn.session_id == above && began(row) <= began(&rows[at]);
-        let parent = rows[..at].iter().rposition(is_above).unwrap_or(0);
+        let Some(parent) = rows[..at].iter().rposition(|row| is_above(row, &rows[at])) else { continue };
         let Detail { events, handed, .. } = &shown[parent];
         let span = parent_of(events, &turn.began).or_else(|| handed_to(handed, &turn.began, &taken[parent]));
         taken[parent].extend(span.clone());

@@ -1,7 +1,6 @@
 //! Who comes in by the model door, and whose hooks are asked for them.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,13 +11,17 @@ use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::{TurnId, agent_uuid};
 use domain::identity::Identity;
+use domain::store::{SpendingAccount, SpentSum};
 use domain::tool::ToolCall;
 use doors::reply::{turned_away, vendor_at};
+use doors::spending::{Payer, Spent};
+use doors::tokens::Tokens;
 use doors::{DoorGuest, DoorHost, DoorKey, DoorVisit};
 use engine::{Approvals, Asker, Dispatcher};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use guard::clients::{ClientKnowledge, client_of, client_protects};
+use jiff::civil::Date;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Service as _;
 use url::form_urlencoded;
@@ -241,16 +244,17 @@ struct GuestHooks {
 }
 
 impl GuestHooks {
-    /// The folder that the server was started in: where the client works nobody says.
-    async fn folder(&self) -> PathBuf {
-        self.shared.host.read().await.env().cwd.clone()
+    /// What this guest spends at a vendor on a day is counted here, by all nodes.
+    fn account(&self, payer: &Payer, day: Date) -> SpendingAccount {
+        let (tenant, vendor) = (self.who.tenant.clone(), payer.vendor.to_owned());
+        SpendingAccount { tenant, vendor, payer: self.who.credential.counted_for().unwrap_or_default(), day }
     }
 }
 
 #[async_trait]
 impl DoorHost for GuestHooks {
     async fn hooks(&self, visit: &DoorVisit) -> Result<Dispatcher, String> {
-        let (folder, host) = (self.folder().await, self.shared.host.read().await);
+        let host = self.shared.host.read().await;
         let agent = host.loaded.config.agent(None).map_or_else(|_| AGENT.to_owned(), |agent| agent.name.clone());
         let (user, conversation) = (self.who.user.clone(), visit.session.clone());
         let name = SessionName { agent: agent.clone(), channel: Channel::Door, user, conversation };
@@ -261,7 +265,8 @@ impl DoorHost for GuestHooks {
         let tenant_id = self.who.tenant.clone();
         let who = Identity { tenant_id, ..Identity::top(&agent, name.id().as_str(), turn) };
         let uuid = agent_uuid(&self.who.tenant, &agent);
-        let known = ClientKnowledge::new(client_of(&visit.user_agent), folder, uuid);
+        // Where the client works nobody says.
+        let known = ClientKnowledge::new(client_of(&visit.user_agent), None, uuid);
         let elsewhere = Elsewhere(self.shared.clone());
         let approvals = Approvals::for_host(host.store.clone(), Some(Arc::new(elsewhere)));
         let hooks = host.engine.dispatcher(who).with_origin(CHANNEL, visit.wire.name(), &self.who.user);
@@ -279,6 +284,25 @@ impl DoorHost for GuestHooks {
 
     fn guessed(&self, user_agent: &str) -> String {
         client_of(user_agent).map_or_else(|| "an unknown client".to_owned(), |host| host.name.to_owned())
+    }
+
+    async fn spent(&self, payer: &Payer, day: Date) -> Result<Option<Spent>, String> {
+        let account = self.account(payer, day);
+        let found = self.shared.blocking(move |shared| Ok(shared.store.spent_at_doors(&account)?)).await;
+        let SpentSum { tokens, nano_dollars } = found.map_err(|error| error.message)?;
+        // Which of them were read does not matter to a limit.
+        Ok(Some(Spent { tokens: Tokens { read: tokens, ..Tokens::default() }, nano_dollars }))
+    }
+
+    fn spends(&self, payer: &Payer, day: Date, more: Spent) {
+        let (account, shared) = (self.account(payer, day), self.shared.clone());
+        let more = SpentSum { tokens: more.tokens.all(), nano_dollars: more.nano_dollars };
+        // Nobody waits for it, but nothing ends before it: the next request may come to another node.
+        self.shared.life.doors.spawn(async move {
+            if let Err(error) = shared.blocking(move |shared| Ok(shared.store.spend_at_doors(&account, more)?)).await {
+                tracing::warn!("what an answer cost could not be counted for other nodes: {}", error.message);
+            }
+        });
     }
 }
 

@@ -4,7 +4,9 @@ use clap::{Args, Subcommand};
 use domain::json::json;
 use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish, shown_key};
+use store::keyring::ENV_KEYS;
 
+use super::audit::failed;
 use super::identity::{Identities, lasting, open, print_json, refused};
 use super::{Global, terminal};
 use crate::clean::clean;
@@ -101,16 +103,35 @@ fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
 
 fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     let mut keys = at.admin.keys(&at.by).map_err(refused)?;
+    let (void, all) = (void(at, &keys)?, keys.len());
     keys.retain(|key| args.all || key.is_good(at.now));
+    if void > 0 {
+        terminal::note(&format!(
+            "{void} of {all} keys grant nothing: another encryption key sealed them, or something other than Pintle \
+             changed them; set `{}`, or put the file with the key back, as it was when they were made; `pintle audit \
+             verify` names each",
+            ENV_KEYS[0]
+        ));
+    }
     if args.json {
         return print_json(&json!({ "apiKeys": keys.iter().map(shown_key).collect::<Vec<_>>() }));
     }
-    if keys.is_empty() {
+    if keys.is_empty() && void == 0 {
         terminal::note("there are no keys");
     }
     let lines: String = keys.iter().map(|key| line(at, key)).collect();
     terminal::say(&folded(&lines, out_columns(), 2))?;
     Ok(0)
+}
+
+/// How many of `keys` grant nothing since their rows are in doubt.
+fn void(at: &Identities, keys: &[ApiKey]) -> Result<usize, CliError> {
+    let doubts = at.store.identity_doubts().map_err(failed)?;
+    let is_in_doubt = |key: &&ApiKey| {
+        let called = format!("the API key `{}` ", key.id);
+        doubts.iter().any(|line| line.starts_with(&called))
+    };
+    Ok(keys.iter().filter(is_in_doubt).count())
 }
 
 fn line(at: &Identities, key: &ApiKey) -> String {

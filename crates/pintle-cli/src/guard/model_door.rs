@@ -218,7 +218,7 @@ impl DoorHost for GuardedDoor {
         })?;
         let who = Identity::top(&in_force.agent, &visit.session, TurnId::new(visit.turn.as_str()));
         let client = client_of(&visit.user_agent);
-        let known = ClientKnowledge::new(client, self.folder.clone(), in_force.agent_uuid.clone());
+        let known = ClientKnowledge::new(client, Some(self.folder.clone()), in_force.agent_uuid.clone());
         let approvals = Approvals::for_host(in_force.store.clone(), Some(Arc::new(Elsewhere)));
         let hooks = in_force
             .engine

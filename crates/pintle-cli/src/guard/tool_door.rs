@@ -157,7 +157,7 @@ impl ToolDoorHost for GuardedTools {
             format!("the configuration of {} does not load: {}", self.folder.display(), error.message)
         })?;
         let who = Identity::top(&in_force.agent, &visit.session, TurnId::new(visit.turn.as_str()));
-        let known = ClientKnowledge::new(None, self.folder.clone(), in_force.agent_uuid.clone());
+        let known = ClientKnowledge::new(None, Some(self.folder.clone()), in_force.agent_uuid.clone());
         let approvals = Approvals::for_host(in_force.store.clone(), Some(Arc::new(Bell(visit.asked.clone()))));
         let hooks = in_force
             .engine

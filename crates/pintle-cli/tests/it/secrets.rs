@@ -97,3 +97,24 @@ fn a_url_is_shown_without_its_secrets_and_written_back_whole() {
     let whole = on_terminal(&env, &vars, &["hooks", "show", "web", "--json"]);
     assert!(whole.out.contains(url) && !whole.out.contains("Bearer secret"), "{whole}");
 }
+
+#[test]
+fn keys_that_another_encryption_key_sealed_are_told_of_and_one_that_appears_voids_none() {
+    let env = TestEnv::new();
+    let create = ["keys", "create", "k", "--owner", "ann", "--scope", "operator.read"];
+    assert_eq!(on_terminal(&env, &[], &create).code, Some(0));
+    let listed = |vars: &[(&str, &str)]| on_terminal(&env, vars, &["keys", "list"]).out;
+    for vars in [&[][..], &[("PINTLE_ENCRYPTION_KEY", NEW)], &[]] {
+        let out = listed(vars);
+        assert!(out.contains("operator.read") && !out.contains("grants nothing"), "{vars:?}: {out}");
+    }
+    // A home whose only key is that of the variable.
+    let env = TestEnv::new();
+    assert_eq!(on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], &create).code, Some(0));
+    for vars in [&[("PINTLE_ENCRYPTION_KEY", NEW)][..], &[]] {
+        let out = on_terminal(&env, vars, &["keys", "list"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("1 of 1 keys grant nothing: another encryption key"), "{vars:?}: {out}");
+        assert!(!out.contains("there are no keys"), "{vars:?}: {out}");
+    }
+    assert!(on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], &["keys", "list"]).out.contains("operator.read"));
+}

@@ -16,6 +16,7 @@ mod http;
 mod identity;
 mod large;
 mod people;
+mod http2;
 mod http_client;
 mod described;
 mod front_end;

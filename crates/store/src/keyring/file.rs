@@ -61,7 +61,7 @@ pub(super) fn read_or_create(
 }
 
 /// The content of `path`; nothing if it does not exist.
-fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, FileError> {
+pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, FileError> {
     // Without waiting, a pipe that stands in the file's place cannot hold the boot up.
     let opened = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path);
     let file = match opened {

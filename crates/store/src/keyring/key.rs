@@ -40,7 +40,8 @@ pub struct KeySource {
     pub primary: Option<(&'static str, OsString)>,
     /// The keys that only open, separated by commas.
     pub old: Option<OsString>,
-    /// The file that holds the key where none is given; it is created if need be. None in the standard edition.
+    /// The file that holds the key where none is given; it is created if need be. None in the standard edition. Where one
+    /// is given, what the key of a file that is there sealed holds as well.
     pub file: Option<PathBuf>,
 }
 
@@ -66,6 +67,14 @@ impl KeySource {
             (None, None) => None,
         };
         Ok((current, self.old_keys()?))
+    }
+
+    /// The key of the file, where another one is given and seals: without it, what the home sealed so far would be
+    /// nothing as soon as a variable appears. A file that cannot be used is not needed then.
+    pub(super) fn kept(&self) -> Option<Key> {
+        let path = self.file.as_ref().filter(|_| self.primary.is_some())?;
+        let text = file::read(path).ok()??;
+        parse(OsStr::from_bytes(text.strip_suffix(b"\n").unwrap_or(&text))).ok()
     }
 
     fn old_keys(&self) -> Result<Vec<Key>, KeyError> {

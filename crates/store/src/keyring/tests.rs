@@ -234,7 +234,10 @@ fn a_key_file_is_made_once_for_its_owner_only() {
     // It can be handed over as a variable, and a variable goes first.
     assert!(keyring(text.trim_end(), None).open_value(&place(), &sealed).is_ok());
     let both = KeySource { file: Some(path.clone()), ..source(Some(HEX), None) };
-    assert_eq!(Keyring::open(&both).unwrap().kid(), Some("630dcd29"));
+    let ring = Keyring::open(&both).unwrap();
+    assert_eq!(ring.kid(), Some("630dcd29"));
+    // What the file's key sealed is the home's all the same.
+    assert_eq!(forms(ring.open_value(&place(), &sealed)), Ok((PLAIN.into(), Form::OldKey)));
     // Nothing is left beside it.
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }

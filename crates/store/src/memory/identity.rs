@@ -34,7 +34,7 @@ impl Memory {
     }
 
     /// The id of a tenant that there is.
-    fn known_tenant(&self, id: &TenantId) -> Result<TenantId, StoreError> {
+    pub(super) fn known_tenant(&self, id: &TenantId) -> Result<TenantId, StoreError> {
         let spelled = rules::uuid(id.as_str()).map(TenantId::new).ok_or_else(|| rules::no_tenant(id))?;
         let known = self.tenants()?.iter().any(|tenant| tenant.id == spelled);
         if known { Ok(spelled) } else { Err(rules::no_tenant(id)) }

@@ -83,6 +83,8 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
 
     fn reseal_identities(&self, keyring: &Keyring) -> Result<(), StoreError> {
         let Some(key) = keyring.change_key() else { return Ok(()) };
+        // What this machine sealed by itself, other nodes do not know.
+        let key = self.0.sealing().signing.iter().fold(key, |key, own| key.and_older(own.change_key()));
         self.0.write(|db| seals::sweep(db, &key, Sweep::Older))
     }
 

@@ -1,6 +1,7 @@
 //! Members, keys and sessions of the console that somebody else writes into the database: without the key of a host
 //! nothing comes of it, and everybody else goes on.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::caller_role::CallerRole;
@@ -9,7 +10,9 @@ use domain::store::{
     Actor, ApiKey, ConsoleSession, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink, Tenant,
 };
 use jiff::Timestamp;
-use pintle_store::{AnchorFile, Durability, Store};
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_store::{AnchorFile, Durability, Store, StoreKeys};
 
 use super::anchors::{World, by, in_both};
 
@@ -314,5 +317,67 @@ fn rows_of_before_are_sealed_once() {
         let store = world.open().unwrap();
         store.rules().unwrap();
         assert_eq!(role(&*store, "ben"), None);
+    });
+}
+
+/// The store of `world` with a key that encrypts: that of a variable, or that of a file.
+fn with_keys(world: &World<'_>, variable: Option<&str>, file: Option<PathBuf>) -> (Arc<dyn Store>, Arc<Keyring>) {
+    let primary = variable.map(|key| ("PINTLE_ENCRYPTION_KEY", key.into()));
+    let keyring = Arc::new(Keyring::open(&KeySource { primary, old: None, file }).unwrap());
+    let keys = StoreKeys {
+        keyring: Some(keyring.clone()),
+        signing: Some(Arc::new(SigningKey::open_or_create(world.home.path()).unwrap())),
+        anchor: Some(Arc::new(AnchorFile::beside(world.home.path(), &world.url))),
+        ..StoreKeys::default()
+    };
+    let store = pintle_store::open_with(&world.url, world.home.path(), Durability::Commit, keys).unwrap();
+    assert_eq!(store.rules().unwrap().shut, None);
+    (store, keyring)
+}
+
+#[test]
+fn a_key_that_appears_once_takes_nothing_away_until_somebody_seals_with_it() {
+    let variable = "0123456789abcdef".repeat(4);
+    for has_file in [false, true] {
+        in_both(|world| {
+            drop(filled(&world));
+            let file = has_file.then(|| world.home.path().join(KEY_FILE));
+            let without = || with_keys(&world, None, file.clone()).0;
+            let with = || with_keys(&world, Some(&variable), file.clone());
+            let holds = |store: &dyn Store| {
+                assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new(), "a file: {has_file}");
+                assert_eq!(role(store, "ben"), Some(CallerRole::Viewer));
+                assert!(is_good(store, "one") && is_good(store, "two"), "a file: {has_file}");
+            };
+            without().add_key(&key(SECOND, "ben"), &digest("two")).unwrap();
+            holds(&*with().0);
+            holds(&*without());
+            let (store, keyring) = with();
+            store.reseal_identities(&keyring).unwrap();
+            holds(&*store);
+            drop(store);
+            // A host that has that key alone.
+            let keys = StoreKeys { keyring: Some(keyring), ..StoreKeys::default() };
+            holds(&*pintle_store::open_with(&world.url, world.home.path(), Durability::Commit, keys).unwrap());
+            let doubts = without().identity_doubts().unwrap();
+            assert!(doubts.len() == 4 && doubts[0].contains("`PINTLE_ENCRYPTION_KEY`"), "{doubts:?}");
+        });
+    }
+}
+
+#[test]
+fn rows_of_before_are_sealed_with_the_key_that_the_home_keeps() {
+    let variable = "0123456789abcdef".repeat(4);
+    in_both(|world| {
+        drop(filled(&world));
+        world.tell("UPDATE members SET seal = NULL");
+        world.tell("UPDATE api_keys SET seal = NULL");
+        AnchorFile::beside(world.home.path(), &world.url).forget().unwrap();
+        let file = || Some(world.home.path().join(KEY_FILE));
+        Keyring::open(&KeySource { file: file(), ..KeySource::default() }).unwrap();
+        drop(with_keys(&world, Some(&variable), file()));
+        let (store, _) = with_keys(&world, None, file());
+        assert_eq!(store.identity_doubts().unwrap(), Vec::<String>::new());
+        assert!(is_good(&*store, "one") && role(&*store, "zoe") == Some(CallerRole::Admin));
     });
 }

@@ -1,7 +1,9 @@
 //! What every store has to do with uploads, and with requests that may come a second time.
 
 use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
-use domain::store::{Repeat, RepeatName, RepeatStore, SessionStore, Upload, UploadStore};
+use domain::store::{
+    Repeat, RepeatName, RepeatStore, SessionStore, SpendingAccount, SpendingStore, SpentSum, Upload, UploadStore,
+};
 use jiff::Timestamp;
 
 use super::approvals;
@@ -22,7 +24,7 @@ fn moment(seconds: i64) -> Timestamp {
 ///
 /// # Panics
 /// The store does not do what it has to.
-pub fn exchange<S: UploadStore + RepeatStore + SessionStore + ?Sized>(store: &S) {
+pub fn exchange<S: UploadStore + RepeatStore + SessionStore + SpendingStore + ?Sized>(store: &S) {
     an_upload_comes_back_whole(store);
     a_tenant_has_no_more_than_its_quota(store);
     an_upload_is_its_users_until_a_session_takes_it(store);
@@ -31,6 +33,34 @@ pub fn exchange<S: UploadStore + RepeatStore + SessionStore + ?Sized>(store: &S)
     a_request_begins_once(store);
     the_end_of_a_turn_ends_its_requests(store);
     texts_that_passed_are_remembered_for_a_while(store);
+    what_is_spent_adds_up(store);
+}
+
+fn what_is_spent_adds_up<S: SpendingStore + ?Sized>(store: &S) {
+    let day = |day: i8| jiff::civil::date(2026, 11, day);
+    let account = |payer: &str, on: i8| SpendingAccount {
+        tenant: TenantId::default_tenant(),
+        vendor: "openai".into(),
+        payer: payer.into(),
+        day: day(on),
+    };
+    let sum = |tokens, nano_dollars| SpentSum { tokens, nano_dollars };
+    let own = account("key:a", 26);
+    assert_eq!(store.spent_at_doors(&own), Ok(SpentSum::default()));
+    for (tokens, nano_dollars) in [(7, 1 << 40), (5, 3)] {
+        store.spend_at_doors(&own, sum(tokens, nano_dollars)).expect("done");
+    }
+    let other_vendor = SpendingAccount { vendor: "gemini".into(), ..own.clone() };
+    for other in [account("key:b", 26), account("key:a", 27), other_vendor] {
+        assert_eq!(store.spent_at_doors(&other), Ok(SpentSum::default()), "{other:?}");
+        store.spend_at_doors(&other, sum(1, 1)).expect("done");
+    }
+    assert_eq!(store.spent_at_doors(&own), Ok(sum(12, (1 << 40) + 3)));
+    let nobody = TenantId::from("0193a5b0-7000-7000-8000-00000000ffff");
+    assert!(store.spend_at_doors(&SpendingAccount { tenant: nobody, ..own.clone() }, sum(1, 1)).is_err());
+    store.forget_spending(day(27)).expect("done");
+    assert_eq!(store.spent_at_doors(&own), Ok(SpentSum::default()));
+    assert_eq!(store.spent_at_doors(&account("key:a", 27)), Ok(sum(1, 1)));
 }
 
 fn upload(id: &str, tenant: &str, content: &[u8]) -> Upload {

@@ -412,6 +412,10 @@ fn what_has_no_business_at_the_door_is_turned_away() {
             "served of this vendor is POST /door/openai/v1/chat/completions",
         ),
         ("GET /door/gemini/v1/files", "", "", 404, "GET /door/gemini/v1beta/models and POST"),
+        ("GET /door/openai/v1/chat/completions", "", "", 405, "\"method_not_allowed\""),
+        ("DELETE /door/openai/v1/models", "", "", 405, "the path takes other methods"),
+        ("PUT /door/anthropic/v1/messages", "", body, 405, "invalid_request_error"),
+        ("GET /door/gemini/v1/models/m:generateContent", "", "", 405, "the path takes other methods"),
         ("GET /door/other", "", "", 404, "a base URL that ends with"),
     ] {
         let (found, _, answer) = guarded.send(line, headers, body);

@@ -160,7 +160,12 @@ const ARGUMENTS: &str = r#"{ "amount": 1.50 }"#;
 
 /// The arguments of a call, as the text that they are on some wires.
 fn written(name: &str) -> &'static str {
-    if name == "unreadable" { "[1, 2, 3, 4]" } else { ARGUMENTS }
+    match name {
+        "unreadable" => "[1, 2, 3, 4]",
+        "Write" => r#"{ "file_path": "/code/app/src/main.rs", "content": "x" }"#,
+        "Edit" => r#"{ "file_path": "/etc/passwd", "old_string": "x", "new_string": "y" }"#,
+        _ => ARGUMENTS,
+    }
 }
 
 fn anthropic(text: &str, calls: &[(String, &str)]) -> String {

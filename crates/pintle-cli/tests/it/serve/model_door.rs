@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::http_client::{Answer, get, post, sent};
-use super::people::{ACME, People};
-use super::server::{TOKEN, WITH_TOKEN};
+use super::people::{ACME, People, operator};
+use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::guard_door::upstream::{Came, Vendor, said};
 use crate::run::DONE;
 
@@ -116,6 +116,42 @@ fn with_a_key_of_ours_the_vendor_is_told_the_operators_and_the_rules_of_its_tena
         let found = Command::new("grep").args(["-rlaF", secret]).arg(people.server.env.path("data")).output().unwrap();
         assert_eq!(found.status.code(), Some(1), "{secret}: {}", String::from_utf8_lossy(&found.stdout));
     }
+}
+
+#[test]
+fn where_a_client_works_nobody_knows_so_its_ordinary_writes_pass_the_starter_guards() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'");
+    let (key, _) = key(&people, "a-operator", &["operator.write"]);
+    let headers = format!("X-Pintle-Key: {key}\n");
+    operator(&people.server.env, &["hooks", "add", "--starter", "--tenant", ACME]);
+    let until = Instant::now() + Duration::from_secs(20);
+    // The server hears of them from another process.
+    while ask(&people, OPENAI, &headers, "call Edit").text().contains(r#""Edit""#) {
+        assert!(Instant::now() < until, "a file of the system may be changed");
+    }
+    let answer = ask(&people, OPENAI, &headers, "call Write").text();
+    assert!(answer.contains(r#""Write""#) && answer.contains("/code/app/src/main.rs"), "{answer}");
+}
+
+#[test]
+fn what_a_key_spent_today_is_known_after_a_restart() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'\nbudget = { day_tokens = 20 }");
+    let (mine, _) = key(&people, "a-operator", &["operator.write"]);
+    let (other, _) = key(&people, "a-operator", &["operator.write"]);
+    let ask =
+        |server: &Server, key: &str| post(server, OPENAI, &format!("X-Pintle-Key: {key}\n"), &asks(OPENAI, "hello"));
+    let mut server = people.server;
+    // Each is 10 tokens read and 5 written.
+    assert_eq!([(); 2].map(|()| ask(&server, &mine).status), [200, 200]);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.ended().0, Some(0));
+    let server = Server::start_with(server.into_env(), &[("DOOR_KEY", OURS)]);
+    let refused = ask(&server, &mine);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.text().contains("this key has spent 30 of 20 tokens today"), "{}", refused.text());
+    assert_eq!(ask(&server, &other).status, 200, "another key");
 }
 
 #[test]

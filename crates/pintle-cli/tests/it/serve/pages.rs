@@ -123,6 +123,38 @@ fn nobody_sees_the_turns_of_others_below_admin_nor_of_another_tenant() {
 }
 
 #[test]
+fn a_turn_of_a_sub_agent_names_the_turn_that_it_works_for_from_both_sides() {
+    let replies = [
+        r#"{"when": {"anywhere": "you are the helper"}, "text": "three", "repeat": true}"#,
+        r#"{"when": {"tool_result": "three"}, "text": "It is three.", "repeat": true}"#,
+        r#"{"tool_calls": [{"name": "delegate", "arguments": {"agent": "helper", "task": "count"}}], "repeat": true}"#,
+    ];
+    let team = "tools = ['delegate']\ndefault = true\n[agents.helper]\nmodel = 'scripted/test'\n\
+                description = 'helps'\nsystem = 'you are the helper'\n";
+    let server = Server::start(scripted(&replies.join(","), &format!("{team}{WITH_TOKEN}")));
+    let mut client = server.admin("anna");
+    let mut seen = Vec::new();
+    // Two turns of one session, each with a sub-agent of its own.
+    for _ in 0..2 {
+        let said =
+            client.done("chat.send", json!({ "sessionKey": "agent:main:ws:direct:one", "message": "how many?" }));
+        assert_eq!(said["content"], "It is three.");
+        let of = |client: &mut Client, agent: &str| turns(client, json!({ "agentId": agent }))[0]["turnId"].clone();
+        let (turn, below) = (of(&mut client, "main"), of(&mut client, "helper"));
+        assert!(turn.is_string() && below.is_string() && !seen.contains(&below), "{turn} {below}");
+        seen.push(below.clone());
+        let got = client.done("turns.get", json!({ "turnId": turn }));
+        assert_eq!(got["turn"]["parentTurnId"], Value::Null, "{got}");
+        let subs = got["subAgents"].as_array().unwrap();
+        assert_eq!(subs.len(), 1, "{got}");
+        assert_eq!((&subs[0]["turn"]["turnId"], &subs[0]["parentTurnId"]), (&below, &turn));
+        assert!(subs[0]["parentSpanId"].as_str().unwrap().starts_with("call:"), "{got}");
+        let got = client.done("turns.get", json!({ "turnId": below }));
+        assert_eq!(got["turn"]["parentTurnId"], turn, "the same by itself");
+    }
+}
+
+#[test]
 fn a_turn_of_five_hundred_events_is_shown_at_once() {
     let mut replies = [LISTS].repeat(84);
     replies.push(DONE);

@@ -7,6 +7,7 @@ use domain::approval::Approval;
 use domain::id::{SessionId, TurnId};
 use domain::store::{ApprovalQuery, TenantScope};
 use serde_json::{Value, json};
+use store::keyring::{KEY_FILE, KeySource, Keyring};
 
 use super::http_client::{Answer, CHAT, content, post, says, sent};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
@@ -56,6 +57,34 @@ fn a_request_is_left_and_the_same_prompt_joins_or_gets_the_answer() {
     assert_eq!(content(&asks(&server, "trip")), "All done.");
     // It was told; the same prompt is another turn by now.
     assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+}
+
+/// Plays that the time in which `id` could be answered is over.
+fn runs_out(env: &TestEnv, id: &str) {
+    let found = env.store().approval(&TenantScope::All, id).unwrap().unwrap();
+    let over = Approval { expires_at: found.asked_at, flaw: None, ..found };
+    let file = Some(env.path("data/pintle").join(KEY_FILE));
+    let keyring = Keyring::open(&KeySource { file, ..KeySource::default() }).unwrap();
+    let (seal, body) = (keyring.approval_key().unwrap().seal(&over), serde_json::to_string(&over).unwrap());
+    let script = "import sqlite3, sys\nstore = sqlite3.connect(sys.argv[1], timeout=30)\n\
+                  store.execute('UPDATE approvals SET body = ?, seal = ? WHERE id = ?', sys.argv[2:])\nstore.commit()";
+    let mut python = env.command("python3");
+    python.args(["-c", script]).arg(env.path("data/pintle/pintle.db")).args([body.as_str(), seal.as_str(), id]);
+    let output = TestEnv::output(&mut python, "");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn whoever_may_answer_hears_that_nobody_did_in_time() {
+    let server = Server::start(asking(0, ""));
+    let mut boss = server.admin("boss");
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    let id = waiting(&mut boss);
+    runs_out(&server.env, &id);
+    let told = boss.event("approvals.expired", |it| it["id"] == id);
+    assert_eq!((&told["state"], &told["tool"]), (&json!("expired"), &json!("list_dir")), "{told}");
+    let (code, message) = boss.refused("approvals.approve", json!({ "id": id }));
+    assert!(code == "FAILED_PRECONDITION" && message.contains("expired"), "{code}: {message}");
 }
 
 #[test]
