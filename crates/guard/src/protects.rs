@@ -6,7 +6,7 @@ use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
-use crate::filled::{is_harmless, named, put_at};
+use crate::filled::{is_harmless, named};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -176,7 +176,6 @@ impl Look<'_> {
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
-            .or_else(|| facts.commands.iter().find_map(|command| self.put(command)))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
@@ -220,16 +219,6 @@ impl Look<'_> {
         is_hidden && patterns.any(|pattern| holds(pattern, self.files.home, names))
     }
 
-    /// Whether `command` puts something that is guarded into a folder, or a whole folder of settings.
-    fn put(&self, command: &ShellCommand) -> Option<String> {
-        put_at(command).iter().find_map(|path| {
-            let names = self.names_at(path, command);
-            let whole = format!("/{}", names.join("/"));
-            let filled = || self.is_of_settings(&names) && !is_harmless(command);
-            self.written(&whole).or_else(|| filled().then(|| of_settings(path)))
-        })
-    }
-
     /// Whether something other than a file whose name is known is put into a folder of settings, or in its place.
     fn filled(&self, facts: &ShellFacts) -> Option<String> {
         let path = facts.writes.iter().find(|path| {
@@ -239,7 +228,7 @@ impl Look<'_> {
                 is_at(command, ".") || named(command).any(|path| !path.is_empty() && is_at(command, path))
             };
             let mut about = facts.commands.iter().filter(is_about).peekable();
-            self.is_of_settings(&names) && (about.peek().is_none() || !about.all(is_harmless))
+            self.is_of_settings(&names) && (about.peek().is_none() || !about.all(|command| is_harmless(command, facts)))
         })?;
         Some(of_settings(path))
     }
