@@ -293,6 +293,24 @@ impl Session {
     }
 }
 
+/// `clearance` of the call `asked`; a refusal where hooks made of it a call that `protects` does not let pass, as it would
+/// not have been asked about had the agent made it.
+pub(crate) async fn looked_at_again<F>(
+    clearance: Clearance,
+    asked: &ToolCall,
+    hooks: &Dispatcher,
+    protects: impl FnOnce(ToolCall) -> F,
+) -> Clearance
+where
+    F: Future<Output = Option<String>>,
+{
+    let changed = if let Clearance::Run(permit, _) = &clearance { Some(permit.call().clone()) } else { None };
+    let Some(call) = changed.filter(|call| call != asked) else { return clearance };
+    let Some(text) = protects(call.clone()).await else { return clearance };
+    hooks.refused(CheckpointKind::PreToolUse, &text);
+    Clearance::Refused { call, text, by: None, rewritten: true }
+}
+
 /// What the client is told of a call that was cleared.
 pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
     let ruled = |ruling| Ruled { ruling, note: None, degraded: None };

@@ -22,7 +22,7 @@ use super::door::{ToolDoor, ToolVisit};
 use super::pins::{PinChange, PinFinding};
 use super::proxy::{PinnedTools, ProxiedCall, ProxyRuling};
 use super::tools::ToolDefinition;
-use crate::door::stopped_text;
+use crate::door::{looked_at_again, stopped_text};
 
 /// How often a client that wants to hear of progress does while a person thinks: well within the patience of clients,
 /// which begins at a minute.
@@ -136,6 +136,9 @@ impl ToolSession {
         };
         // What goes on has a token that nobody set.
         let hooks = hooks.with_cancel(context.cancel);
+        let host = &self.door.host;
+        let protects = |call: ToolCall| async move { host.protects(&call).await };
+        let clearance = looked_at_again(clearance, &asked_call, &hooks, protects).await;
         self.ruled(hooks, clearance).await
     }
 
