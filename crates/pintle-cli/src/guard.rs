@@ -23,6 +23,7 @@ pub(crate) mod host_files;
 pub(crate) mod host_program;
 pub(crate) mod installs;
 pub(crate) mod known;
+mod links;
 pub(crate) mod listening;
 pub(crate) mod looking_after;
 pub(crate) mod model_door;
