@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use domain::approval::told_meanwhile;
 use domain::checkpoint::CheckpointKind;
 use domain::id::CallId;
 use domain::json::Object;
@@ -334,11 +335,7 @@ pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
             let reason = format!("hook \"{by}\" answered in its place: {}", output.for_llm);
             Ruled { degraded: Some("respond→deny"), ..ruled(CallRuling::Denied(reason)) }
         }
-        Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(format!(
-            "this call needs a person's approval with the id {}; nobody has answered yet. Once they have approved it, \
-             exactly the same call runs",
-            approval.id
-        ))),
+        Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(told_meanwhile(&asked.raw_tool, &approval.id))),
         Clearance::Refused { text, .. } => ruled(CallRuling::Denied(text)),
         Clearance::Abort { aborted, .. } => ruled(CallRuling::Aborted(abort_text(&aborted))),
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::approval::told_meanwhile;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{AgentInfo, BeforeLlm, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent};
 use domain::id::{AgentId, CallId, HookName};
@@ -160,11 +161,7 @@ impl ToolSession {
                 (ProxyRuling::Answered(output), None)
             }
             Clearance::Waiting { approval, .. } => {
-                let reason = format!(
-                    "this call needs a person's approval with the id {}; nobody has answered yet. Once they have \
-                     approved it, exactly the same call runs",
-                    approval.id
-                );
+                let reason = told_meanwhile(&approval.tool, &approval.id);
                 skipped(&hooks, &approval.call(), &reason, None)
             }
             Clearance::Refused { call, text, by, .. } => skipped(&hooks, &call, &text, by.as_ref()),
