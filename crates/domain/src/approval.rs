@@ -97,6 +97,24 @@ pub enum ApprovalState {
     Expired,
 }
 
+/// What is told in the place of a call of `tool` while nobody has answered its question `id`. A model reads it, so that how a
+/// person answers does not stand there.
+pub fn told_meanwhile(tool: &str, id: &str) -> String {
+    format!(
+        "this call of `{tool}` needs a person's approval with the id {id}; nobody has answered yet. Once they have \
+         approved it, exactly the same call runs"
+    )
+}
+
+/// What the person is told of it, whose call of `tool` it is, why they are asked, and how they answer: never for the model.
+pub fn how_to_answer(tool: &str, id: &str, reason: &str) -> String {
+    let why = if reason.trim().is_empty() { String::new() } else { format!(" ({})", reason.trim()) };
+    format!(
+        "A call of `{tool}` waits for you as approval {id}{why}: `pintle approvals approve {id}` in a terminal of your own \
+         lets the agent make it again, once; `pintle approvals refuse {id}` does not."
+    )
+}
+
 impl ApprovalState {
     /// The word in listings and in the store.
     pub fn word(self) -> &'static str {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use domain::approval::told_meanwhile;
 use domain::checkpoint::CheckpointKind;
 use domain::id::CallId;
 use domain::json::Object;
@@ -319,6 +320,24 @@ impl Session {
     }
 }
 
+/// `clearance` of the call `asked`; a refusal where hooks made of it a call that `protects` does not let pass, as it would
+/// not have been asked about had the agent made it.
+pub(crate) async fn looked_at_again<F>(
+    clearance: Clearance,
+    asked: &ToolCall,
+    hooks: &Dispatcher,
+    protects: impl FnOnce(ToolCall) -> F,
+) -> Clearance
+where
+    F: Future<Output = Option<String>>,
+{
+    let changed = if let Clearance::Run(permit, _) = &clearance { Some(permit.call().clone()) } else { None };
+    let Some(call) = changed.filter(|call| call != asked) else { return clearance };
+    let Some(text) = protects(call.clone()).await else { return clearance };
+    hooks.refused(CheckpointKind::PreToolUse, &text);
+    Clearance::Refused { call, text, by: None, rewritten: true }
+}
+
 /// What the client is told of a call that was cleared.
 pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
     let ruled = |ruling| Ruled { ruling, note: None, degraded: None };
@@ -342,11 +361,7 @@ pub(crate) fn ruling_of(clearance: Clearance, asked: &ToolCall) -> Ruled {
             let reason = format!("hook \"{by}\" answered in its place: {}", output.for_llm);
             Ruled { degraded: Some("respond→deny"), ..ruled(CallRuling::Denied(reason)) }
         }
-        Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(format!(
-            "this call needs a person's approval with the id {}; nobody has answered yet. Once they have approved it, \
-             exactly the same call runs",
-            approval.id
-        ))),
+        Clearance::Waiting { approval, .. } => ruled(CallRuling::Denied(told_meanwhile(&asked.raw_tool, &approval.id))),
         Clearance::Refused { text, .. } => ruled(CallRuling::Denied(text)),
         Clearance::Abort { aborted, .. } => ruled(CallRuling::Aborted(abort_text(&aborted))),
     }

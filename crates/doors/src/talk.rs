@@ -12,12 +12,13 @@ use domain::id::CallId;
 use domain::json::Value;
 use domain::llm::{LlmReply, Usage};
 use domain::message::{CallPart, FunctionPart};
+use domain::tool::ToolCall;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
-use crate::door::{ModelDoor, Ruled, Session, ruling_of, stopped_text};
+use crate::door::{ModelDoor, Ruled, Session, looked_at_again, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
 use crate::room::Room;
@@ -295,5 +296,8 @@ async fn clear(session: Session, call: WantedCall) -> Ruled {
             clearing.await
         }
     };
+    let session = &session;
+    let protects = |call: ToolCall| async move { session.protects(&call).await };
+    let clearance = looked_at_again(clearance, &asked, &hooks, protects).await;
     ruling_of(clearance, &asked)
 }

@@ -107,8 +107,13 @@ pub fn client_protects(
     call: &ToolCall,
     (folder, home, own): (&Path, &str, &[String]),
 ) -> Option<String> {
+    protects(&client_event(client, call, folder), &GuardedFiles { home, own, lifted: false })
+}
+
+/// `call` of `client` in `folder`, as its hooks would tell it if it had any.
+pub fn client_event(client: Option<&'static GuardHost>, call: &ToolCall, folder: &Path) -> HostEvent {
     let (host, row) = tool_of(client, &call.raw_tool, &call.arguments);
-    let event = HostEvent {
+    HostEvent {
         host: host.id,
         event: String::new(),
         session: String::new(),
@@ -125,8 +130,7 @@ pub fn client_protects(
             arguments: call.arguments.clone(),
         }),
         host_raw: Object::new(),
-    };
-    protects(&event, &GuardedFiles { home, own, lifted: false })
+    }
 }
 
 /// The host that calls itself `user_agent`, as far as that can be guessed.

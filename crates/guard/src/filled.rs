@@ -1,12 +1,8 @@
-//! What commands put into folders under names that the text does not write out: what is copied keeps its name, and what
-//! comes out of an archive has one of its own.
+//! Which commands put nothing into a folder that they name but what the facts tell of them.
 
-use domain::shell::ShellCommand;
+use domain::shell::{ShellCommand, ShellFacts};
 
-/// Programs that put what they are given into their last operand, under its own name.
-const COPYING: [&str; 6] = ["cp", "mv", "install", "ln", "rsync", "scp"];
-
-/// Those of them that copy files alone, unless an option says otherwise.
+/// Programs that copy files alone, unless an option says otherwise.
 const OF_FILES: [&str; 2] = ["cp", "install"];
 
 /// Programs that fill no folder which they name, and those around another command, which is looked at by itself.
@@ -18,106 +14,36 @@ const HARMLESS: [&str; 29] = [
 /// Commands of git that change no file of the folder.
 const GIT_LOOKS: [&str; 9] = ["add", "status", "diff", "log", "show", "commit", "ls-files", "check-ignore", "grep"];
 
-/// The options that name the folder in which the rest is meant.
-const INTO: [&str; 5] = ["-t", "--target-directory", "-C", "--directory", "-d"];
-
-/// Whether `command` is sure to put nothing into a folder that it names or stands in, but for what [`put_at`] tells.
-pub(crate) fn is_harmless(command: &ShellCommand) -> bool {
+/// Whether `command`, of whose text `facts` tell, is sure to put nothing into a folder that it names or stands in, but for
+/// what they say that it writes.
+pub(crate) fn is_harmless(command: &ShellCommand, facts: &ShellFacts) -> bool {
     let name = command.name.as_str();
     match name {
-        "git" => git_verb(command).is_some_and(|(verb, _)| GIT_LOOKS.contains(&verb)),
-        _ if OF_FILES.contains(&name) => copies_files(command),
+        "git" => git_verb(command).is_some_and(|verb| GIT_LOOKS.contains(&verb)),
+        // Of a file whose name is not known nobody can tell where it would lie.
+        _ if OF_FILES.contains(&name) => copies_files(command) && !facts.unknown,
         _ => HARMLESS.contains(&name),
     }
 }
 
-/// Whether `command`, which copies, copies files whose names are known, and no folder.
+/// Whether `command`, which copies, copies files and no folder, each under its own name alone.
 fn copies_files(command: &ShellCommand) -> bool {
     let is_deep = |word: &String| match word.strip_prefix("--") {
-        Some(long) => long.starts_with("rec") || long.starts_with("arc") || long.starts_with("par"),
+        Some(long) => ["rec", "ar", "pa"].iter().any(|deep| long.starts_with(deep)),
         None => word.starts_with('-') && word.contains(['r', 'R', 'a']),
     };
-    let words = command.argv.get(1..).unwrap_or_default();
-    let (_, sources) = target_of(words);
-    !words.iter().any(is_deep) && sources.iter().all(|source| !base(source).is_empty())
+    !command.argv.iter().skip(1).any(is_deep)
 }
 
-/// The command of git, and the words behind it.
-fn git_verb(command: &ShellCommand) -> Option<(&str, &[String])> {
+/// The command of git.
+fn git_verb(command: &ShellCommand) -> Option<&str> {
     let mut at = 1;
     loop {
         match command.argv.get(at)?.as_str() {
             "-C" | "-c" | "--git-dir" | "--work-tree" => at += 2,
             option if option.starts_with('-') => at += 1,
-            verb => return Some((verb, &command.argv[at + 1..])),
+            verb => return Some(verb),
         }
-    }
-}
-
-/// The value of one of the options `names` among `words`, behind it or in one word with it.
-fn value_of<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
-    words.iter().enumerate().find_map(|(at, word)| {
-        names.iter().find_map(|name| match word.strip_prefix(*name)? {
-            "" => words.get(at + 1).map(String::as_str),
-            rest if name.starts_with("--") => rest.strip_prefix('='),
-            rest => Some(rest),
-        })
-    })
-}
-
-/// Where `words` copy to, and what.
-fn target_of(words: &[String]) -> (&str, Vec<&str>) {
-    let mut operands: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
-    if let Some(target) = value_of(words, &INTO[..2]) {
-        operands.retain(|operand| *operand != target);
-        return (target, operands);
-    }
-    let target = if operands.len() > 1 { operands.pop() } else { None };
-    (target.unwrap_or("."), operands)
-}
-
-fn base(path: &str) -> &str {
-    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
-}
-
-/// The paths at which `command` may put something although the text names their folder alone, each from the root or from
-/// where the command runs.
-pub(crate) fn put_at(command: &ShellCommand) -> Vec<String> {
-    let words = command.argv.get(1..).unwrap_or_default();
-    let copied = match command.name.as_str() {
-        "git" => git_verb(command).filter(|(verb, _)| *verb == "mv").map(|(_, words)| words),
-        name => COPYING.contains(&name).then_some(words),
-    };
-    if let Some(words) = copied {
-        let (target, sources) = target_of(words);
-        return sources.iter().map(|source| format!("{}/{}", target.trim_end_matches('/'), base(source))).collect();
-    }
-    if !takes_out(&command.name, words) {
-        return Vec::new();
-    }
-    let folder = value_of(words, &INTO[2..]).unwrap_or(".");
-    let members = words.iter().filter(|word| !word.starts_with('-') && word.as_str() != folder);
-    members.map(|member| format!("{}/{}", folder.trim_end_matches('/'), member.trim_start_matches('/'))).collect()
-}
-
-/// Whether the program `name` takes files out of an archive with `words`.
-fn takes_out(name: &str, words: &[String]) -> bool {
-    let first = words.first().map(String::as_str).unwrap_or_default();
-    match name {
-        "tar" | "gtar" | "bsdtar" => {
-            let is_short = |word: &str| !word.starts_with("--") && word.contains('x');
-            let letters = first.chars().all(|letter| letter.is_ascii_alphabetic()) && is_short(first);
-            let asks = |word: &String| {
-                (word.starts_with('-') && is_short(word)) || ["--extract", "--get"].contains(&word.as_str())
-            };
-            letters || words.iter().any(asks)
-        }
-        "unzip" => {
-            let looks = |word: &String| word.starts_with('-') && word.contains(['l', 'p', 't', 'v', 'Z']);
-            !words.iter().any(looks)
-        }
-        "7z" | "7za" | "7zr" | "unrar" => ["x", "e"].contains(&first),
-        _ => false,
     }
 }
 
@@ -140,26 +66,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_keeps_its_name() {
-        for (text, at) in [
-            ("cp foo/settings.json .claude/", ".claude/settings.json"),
-            ("install -m 644 -t d a/b", "d/644 d/b"),
-            ("cp --target-directory=d a", "d/a"),
-            ("ln -s ../x/y", "./y"),
-            ("git -C r mv a/b c", "c/b"),
-            ("git status", ""),
-            ("tar xf a.tar .claude/settings.json", "./xf ./a.tar ./.claude/settings.json"),
-            ("tar --extract -C d a", "d/a"),
-            ("tar cf a.tar .claude", ""),
-            ("unzip a.zip x/y -d d", "d/a.zip d/x/y"),
-            ("unzip -p a.zip x", ""),
-            ("cat a b", ""),
-        ] {
-            assert_eq!(put_at(&command(text)).join(" "), at, "{text}");
-        }
-    }
-
-    #[test]
     fn only_what_is_known_fills_no_folder() {
         for (text, harmless) in [
             ("mkdir -p .claude", true),
@@ -170,8 +76,11 @@ mod tests {
             ("git add .claude", true),
             ("git clone u .claude", false),
             ("rsync -a a/ .claude/", false),
+            ("cp --ar a .claude", false),
         ] {
-            assert_eq!(is_harmless(&command(text)), harmless, "{text}");
+            assert_eq!(is_harmless(&command(text), &ShellFacts::default()), harmless, "{text}");
         }
+        let unknown = ShellFacts { unknown: true, ..ShellFacts::default() };
+        assert!(!is_harmless(&command("cp $x .claude/"), &unknown) && is_harmless(&command("ls .claude"), &unknown));
     }
 }

@@ -1,12 +1,13 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
-use crate::filled::{is_harmless, named, put_at};
+use crate::filled::{is_harmless, named};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -68,8 +69,12 @@ const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
 /// The longest path. Source: `PATH_MAX` of Linux.
 pub const MAX_PATH_BYTES: usize = 4096;
 
-/// How many folders of settings are put together with how many names that may be in them.
+/// How many folders of settings are put together with how many names that may be in them; a call with more is refused.
 const MAX_PARTS: usize = 64;
+
+/// How many paths of one call are looked at; a call with more is refused. Each takes some microseconds where it is looked up
+/// what it leads to, and calls of people have a few.
+const MAX_PATHS: usize = 16_384;
 
 /// Programs that change who may do what with a file.
 const ACCESS: [&str; 5] = ["chmod", "chown", "chgrp", "chattr", "setfacl"];
@@ -86,10 +91,19 @@ pub struct GuardedFiles<'a> {
     pub lifted: bool,
 }
 
-/// Why the call that `event` is about must not run, whatever rules say; none if nothing is to be said against it.
+/// Where a path leads to, if that is elsewhere: links have any names.
+pub type Leads<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
+/// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
+    protects_behind(event, files, &|_| None)
+}
+
+/// The same, where every path counts as what it leads to, too.
+pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, leads: &Leads<'_>) -> Option<String> {
     match &event.what {
-        HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call(event, tool, files),
+        HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call((event, tool), files, leads),
         HostWhat::ConfigChange { path, source } => {
             let path = path.as_deref().unwrap_or(source);
             Some(format!("the settings in `{path}` changed; they are taken over when the agent is started anew"))
@@ -108,28 +122,31 @@ pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
     }
 }
 
-fn of_call(event: &HostEvent, tool: &HostCall, files: &GuardedFiles<'_>) -> Option<String> {
+fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, leads: &Leads<'_>) -> Option<String> {
     let row = host(event.host)?.tool(&tool.native);
     if let Some(row) = row.filter(|row| row.class == ToolClass::Shell)
         && !tools::has_command(row, &tool.arguments)
     {
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
-    let look = Look { files, cwd: &event.cwd };
-    let Some(row) = row else { return look.unknown_tool(&tool.arguments) };
+    let look = Look { files, cwd: &event.cwd, leads, left: Cell::new(MAX_PATHS) };
+    let Some(row) = row else { return look.unknown_tool(&tool.arguments).or_else(|| look.too_many()) };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
     let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let by_path = paths.into_iter().find_map(|path| if writes { look.written(path) } else { look.read(path) });
-    by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text)))
+    by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
 /// Looks at one call.
 struct Look<'a> {
     files: &'a GuardedFiles<'a>,
     cwd: &'a str,
+    leads: &'a Leads<'a>,
+    /// How many paths may still be looked at.
+    left: Cell<usize>,
 }
 
 impl Look<'_> {
@@ -143,28 +160,44 @@ impl Look<'_> {
         names(path, self.files.home, self.cwd)
     }
 
+    /// The names of `path`, and of what it leads to.
+    fn all_names(&self, path: &str) -> Vec<Vec<String>> {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        let behind = if left > 0 { (self.leads)(path) } else { None };
+        std::iter::once(self.names(path)).chain(behind.map(|behind| self.names(&behind))).collect()
+    }
+
+    /// Why a call is refused that has more paths than are looked at.
+    fn too_many(&self) -> Option<String> {
+        (self.left.get() == 0).then(|| format!("it names more paths than the {MAX_PATHS} that are looked at"))
+    }
+
     fn written(&self, path: &str) -> Option<String> {
-        let names = self.names(path);
-        let own = self.files.own.iter().any(|own| names.starts_with(&self.names(own)));
-        let is_guarded = own || self.patterns().any(|pattern| is_meant(pattern, self.files.home, &names));
+        let is_guarded = self.all_names(path).iter().any(|names| {
+            let own = self.files.own.iter().any(|own| names.starts_with(&self.names(own)));
+            own || self.patterns().any(|pattern| is_meant(pattern, self.files.home, names))
+        });
         is_guarded.then(|| {
             format!("`{path}` belongs to the guard of this agent or decides over it: only a person may change it")
         })
     }
 
     fn deleted(&self, path: &str) -> Option<String> {
-        let names = self.names(path);
-        let own = self.files.own.iter().map(|own| self.names(own));
-        let holds_own = own.into_iter().any(|own| own.starts_with(&names) || names.starts_with(&own));
-        let is_guarded = holds_own || self.patterns().any(|pattern| holds(pattern, self.files.home, &names));
+        let is_guarded = self.all_names(path).iter().any(|names| {
+            let mut own = self.files.own.iter().map(|own| self.names(own));
+            let holds_own = own.any(|own| own.starts_with(names) || names.starts_with(&own));
+            holds_own || self.patterns().any(|pattern| holds(pattern, self.files.home, names))
+        });
         is_guarded.then(|| {
             format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
         })
     }
 
     fn read(&self, path: &str) -> Option<String> {
-        let names = self.names(path);
-        let is_secret = SECRET.iter().any(|pattern| is_meant(pattern, self.files.home, &names));
+        let all = self.all_names(path);
+        let means = |pattern: &str| all.iter().any(|names| is_meant(pattern, self.files.home, names));
+        let is_secret = SECRET.iter().any(|pattern| means(pattern));
         is_secret.then(|| format!("`{path}` is how the guard of this agent is spoken to"))
     }
 
@@ -176,7 +209,6 @@ impl Look<'_> {
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
-            .or_else(|| facts.commands.iter().find_map(|command| self.put(command)))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
@@ -195,8 +227,14 @@ impl Look<'_> {
         };
         let named = tools::paths_in(&PATH_MEMBERS, arguments);
         let paths: Vec<&str> = named.into_iter().chain(texts.into_iter().filter(is_path)).collect();
-        let folders = paths.iter().filter(|path| self.is_of_settings(&self.names(path))).take(MAX_PARTS);
-        let parts = folders.flat_map(|folder| paths.iter().take(MAX_PARTS).map(move |name| format!("{folder}/{name}")));
+        let folders: Vec<&str> = paths.iter().copied().filter(|path| self.is_folder_of_settings(path)).collect();
+        if !folders.is_empty() && folders.len().max(paths.len()) > MAX_PARTS {
+            return Some(format!(
+                "it names `{}`, a folder with settings of agents, and more than the {MAX_PARTS} names that are looked for in it",
+                folders[0]
+            ));
+        }
+        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
         let run = arguments.iter().filter(|(name, _)| RUN_MEMBERS.contains(&name.as_str()));
         let run = run.flat_map(|(_, value)| tools::all_strings(value));
         paths
@@ -220,14 +258,9 @@ impl Look<'_> {
         is_hidden && patterns.any(|pattern| holds(pattern, self.files.home, names))
     }
 
-    /// Whether `command` puts something that is guarded into a folder, or a whole folder of settings.
-    fn put(&self, command: &ShellCommand) -> Option<String> {
-        put_at(command).iter().find_map(|path| {
-            let names = self.names_at(path, command);
-            let whole = format!("/{}", names.join("/"));
-            let filled = || self.is_of_settings(&names) && !is_harmless(command);
-            self.written(&whole).or_else(|| filled().then(|| of_settings(path)))
-        })
+    /// The same of `path` and what it leads to.
+    fn is_folder_of_settings(&self, path: &str) -> bool {
+        self.all_names(path).iter().any(|names| self.is_of_settings(names))
     }
 
     /// Whether something other than a file whose name is known is put into a folder of settings, or in its place.
@@ -239,7 +272,8 @@ impl Look<'_> {
                 is_at(command, ".") || named(command).any(|path| !path.is_empty() && is_at(command, path))
             };
             let mut about = facts.commands.iter().filter(is_about).peekable();
-            self.is_of_settings(&names) && (about.peek().is_none() || !about.all(is_harmless))
+            self.is_folder_of_settings(path)
+                && (about.peek().is_none() || !about.all(|command| is_harmless(command, facts)))
         })?;
         Some(of_settings(path))
     }

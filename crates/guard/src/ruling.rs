@@ -17,7 +17,9 @@ pub enum GuardRuling {
     },
     /// A person must say. Where the host cannot ask, or nobody is there, it is refused in the name of the approval.
     Ask {
-        /// The number of the approval: all that the model learns.
+        /// The tool that is called, by the name that the model knows.
+        tool: String,
+        /// The number of the approval: all that the model learns beside the tool.
         approval: String,
         /// Why, for the person before the host.
         reason: String,

@@ -1,5 +1,6 @@
 //! Writes what hosts take: one JSON document, reasons that are never empty and never too long.
 
+use domain::approval::{how_to_answer, told_meanwhile};
 use domain::json::{Object, Value};
 
 use crate::answer::{Answer, Degraded};
@@ -14,6 +15,9 @@ pub(crate) const MAX_CONTEXT_BYTES: usize = 8_000;
 
 /// The longest reason where the host takes all of it: longer ones cost the model more than they tell it.
 pub(crate) const MAX_REASON_BYTES: usize = 16_000;
+
+/// How long the reason may be that stands beside a refusal for the person: it is one line of their screen or two.
+const MAX_WHY_BYTES: usize = 300;
 
 /// What stands where a text was cut.
 const CUT: &str = " […]";
@@ -41,12 +45,7 @@ pub(crate) fn refusal(ruling: &GuardRuling) -> String {
         GuardRuling::Deny { reason } | GuardRuling::AbortTurn { reason } | GuardRuling::AbortRun { reason } => {
             reason.clone()
         }
-        GuardRuling::Ask { approval, .. } => {
-            format!(
-                "this call needs a person's approval with the id {approval}; nobody has answered yet. Once they have \
-                 approved it, exactly the same call runs"
-            )
-        }
+        GuardRuling::Ask { tool, approval, .. } => told_meanwhile(tool, approval),
         GuardRuling::Respond { by, text } => format!("answered by hook \"{by}\" in place of the tool: {text}"),
         GuardRuling::ModifyInput { arguments, .. } => format!(
             "a hook changed the arguments, which this agent does not let hooks do; call the tool with these: {}",
@@ -63,14 +62,6 @@ pub(crate) fn refusal(ruling: &GuardRuling) -> String {
         }
         GuardRuling::Inject { .. } | GuardRuling::Allow | GuardRuling::NoObjection => String::new(),
     }
-}
-
-/// How a person gives the approval that a call waits for: never for the model.
-fn how_to_answer(approval: &str) -> String {
-    format!(
-        "A call waits for you as approval {approval}: `pintle approvals approve {approval}` in a terminal of your own lets \
-         the agent make it again, once; `pintle approvals refuse {approval}` does not."
-    )
 }
 
 impl Answer {
@@ -177,7 +168,7 @@ pub(crate) fn answer<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRul
             None => return nothing().told(ruling, RulingWord::NoObjection),
         },
         GuardRuling::Inject { text } => speech.context(&cut(text, MAX_CONTEXT_BYTES)),
-        GuardRuling::Ask { approval, reason: why, attended: true } => {
+        GuardRuling::Ask { approval, reason: why, attended: true, .. } => {
             let why = reason(why, S::MAX_REASON.saturating_sub(approval.len() + 32));
             speech.ask(&format!("{why} (approval {approval})"))
         }
@@ -215,7 +206,9 @@ fn refused<S: Speech>(event: &HostEvent, speech: &S, ruling: &GuardRuling) -> An
     let why = reason(&refusal(ruling), S::MAX_REASON);
     if let Some(document) = speech.deny(&why) {
         let document = match ruling {
-            GuardRuling::Ask { approval, .. } => speech.with_note(document, &how_to_answer(approval)),
+            GuardRuling::Ask { tool, approval, reason, .. } => {
+                speech.with_note(document, &how_to_answer(tool, approval, &cut(reason, MAX_WHY_BYTES)))
+            }
             GuardRuling::Allow
             | GuardRuling::NoObjection
             | GuardRuling::Deny { .. }

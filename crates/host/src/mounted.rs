@@ -33,7 +33,8 @@ impl LoadedHook {
             HookKind::Process(entry) => &entry.argv,
             HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => return Vec::new(),
         };
-        self.seal.as_ref().map(|_| unread(&argv.join(" "))).unwrap_or_default()
+        let folder = self.content.as_ref().and_then(|entry| Some(entry.command.as_ref()?.dir.as_path()));
+        self.seal.as_ref().map(|_| unread(&argv.join(" "), folder)).unwrap_or_default()
     }
 
     /// How its child is started, where it has one that lives as long as it does, and is in force.

@@ -24,6 +24,7 @@ pub(crate) mod host_program;
 pub(crate) mod installs;
 pub(crate) mod kept_sessions;
 pub(crate) mod known;
+mod links;
 pub(crate) mod listening;
 pub(crate) mod looking_after;
 pub(crate) mod model_door;

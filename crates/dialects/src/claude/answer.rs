@@ -116,6 +116,13 @@ const REFUSALS: [&str; 13] = [
     "defer",
 ];
 
+/// The words that object to nothing in the wire that is read here.
+const OWN_PERMITS: [&str; 2] = ["allow", "approve"];
+
+/// The words that object to nothing in wires that nobody here knows.
+const PERMITS: [&str; 9] =
+    ["allow", "allowed", "approve", "approved", "accept", "accepted", "continue", "proceed", "pass"];
+
 /// The words for a reason, the most exact first.
 const REASONS: [&str; 5] = ["permissionDecisionReason", "reason", "stopReason", "message", "errorMessage"];
 
@@ -223,16 +230,26 @@ impl CommandAnswer {
         if document.get("async") == Some(&Value::Bool(true)) {
             return Err(wrong("it answers later, when nobody waits for it".to_owned()));
         }
-        match document.get("continue") {
-            None | Some(Value::Null | Value::Bool(true)) => {}
-            Some(_) => return Err(wrong("`continue` is neither true nor false".to_owned())),
+        if specific.contains_key(OF_EVENT) {
+            return Err(wrong(format!("`{OF_EVENT}` stands in itself")));
+        }
+        for members in [document, specific] {
+            match members.get("continue") {
+                None | Some(Value::Null | Value::Bool(true)) => {}
+                Some(_) => return Err(wrong("`continue` is neither true nor false".to_owned())),
+            }
         }
         let about = specific.get("hookEventName").and_then(Value::as_str).unwrap_or(event.name());
         if about != event.name() {
             return Err(wrong(format!("it answers `{about}`, and was asked at `{}`", event.name())));
         }
-        let asks = asks(document.get("decision"), &["approve", "allow"], "decision")?
-            | asks(specific.get("permissionDecision"), &["allow"], "permissionDecision")?;
+        let mut asks =
+            held(document).any(|members| DECIDING.iter().any(|name| word_of(members, name).is_some_and(is_ask)));
+        for members in [document, specific] {
+            for name in DECIDING {
+                asks |= wants_person(members, name)?;
+            }
+        }
         let mut answer = Self { message: message(document), ..Self::default() };
         if asks {
             answer.decision = CommandDecision::Ask(reason(document).unwrap_or_default());
@@ -271,15 +288,37 @@ impl CommandAnswer {
     }
 }
 
-/// Whether the word of a decision wants a person; words of refusal were seen before.
-fn asks(word: Option<&Value>, allowing: &[&str], member: &str) -> Result<bool, Fault> {
-    match word {
+/// What `name` decides among `members`: itself, or its `behavior`.
+fn word_of<'a>(members: &'a Object, name: &str) -> Option<&'a Value> {
+    let said = members.get(name)?;
+    Some(said.get("behavior").unwrap_or(said))
+}
+
+fn is_ask(said: &Value) -> bool {
+    said.as_str().is_some_and(|word| word.trim().eq_ignore_ascii_case("ask"))
+}
+
+/// Whether what `name` decides among `members` wants a person; words of refusal were seen before.
+fn wants_person(members: &Object, name: &str) -> Result<bool, Fault> {
+    let is_own = matches!(name, "decision" | "permissionDecision");
+    let permits: &[&str] = if is_own { &OWN_PERMITS } else { &PERMITS };
+    match word_of(members, name) {
         None | Some(Value::Null) => Ok(false),
-        Some(Value::String(word)) if word == "ask" => Ok(true),
-        Some(Value::String(word)) if allowing.contains(&word.as_str()) => Ok(false),
-        Some(Value::String(word)) => Err(wrong(format!("`{member}` is `{word}`, which nobody knows"))),
-        Some(_) => Err(wrong(format!("`{member}` is no text"))),
+        Some(said) if is_ask(said) => Ok(true),
+        Some(Value::String(word)) if permits.contains(&word.as_str()) => Ok(false),
+        Some(Value::String(word)) => Err(wrong(format!("`{name}` is `{word}`, which nobody knows"))),
+        Some(_) => Err(wrong(format!("`{name}` is no text"))),
     }
+}
+
+/// The objects of `document` that may be a whole answer in another wire.
+fn held(document: &Object) -> impl Iterator<Item = &Object> {
+    HOLDING.into_iter().filter_map(move |name| document.get(name)).filter_map(Value::as_object).flat_map(nested)
+}
+
+/// `members`, what of them is about one event, and what of that is, however deep.
+fn nested(members: &Object) -> impl Iterator<Item = &Object> {
+    std::iter::successors(Some(members), |members| members.get(OF_EVENT)?.as_object())
 }
 
 /// Refuses members that look like a slip of the pen for one that decides or changes something.
@@ -308,11 +347,9 @@ fn misplaced(document: &Object) -> Result<(), Fault> {
 
 /// The refusal that a document is, in whatever spelling.
 fn refusal(document: &Object) -> Option<CommandDecision> {
-    let specific = document.get(OF_EVENT).and_then(Value::as_object);
     let stops = ends_turn(document);
-    let held = HOLDING.iter().filter_map(|name| document.get(name)).filter_map(Value::as_object);
     let says_no = |name: &&str| document.get(name).and_then(Value::as_str).is_some_and(is_refusal);
-    let refuses = std::iter::once(document).chain(specific).chain(held).any(refuses) || HOLDING.iter().any(says_no);
+    let refuses = nested(document).chain(held(document)).any(refuses) || HOLDING.iter().any(says_no);
     if !stops && !refuses {
         return None;
     }
@@ -340,16 +377,15 @@ fn is_refusal(word: &str) -> bool {
 }
 
 fn ends_turn(document: &Object) -> bool {
-    document.get("continue") == Some(&Value::Bool(false))
+    nested(document).chain(held(document)).any(|members| members.get("continue") == Some(&Value::Bool(false)))
 }
 
 /// The reason that stands in a document.
 fn reason(document: &Object) -> Option<String> {
     let specific = document.get(OF_EVENT).and_then(Value::as_object);
     let inner = specific.and_then(|specific| specific.get("decision")).and_then(Value::as_object);
-    let places = || specific.into_iter().chain(inner).chain([document]);
-    let held = || HOLDING.iter().filter_map(|name| document.get(name)).filter_map(Value::as_object);
-    REASONS.iter().find_map(|name| places().chain(held()).find_map(|place| text_at(place, name)))
+    let places = || specific.into_iter().chain(inner).chain(nested(document)).chain(held(document));
+    REASONS.iter().find_map(|name| places().find_map(|place| text_at(place, name)))
 }
 
 fn message(document: &Object) -> Option<String> {

@@ -103,6 +103,37 @@ fn a_refusal_is_one_in_every_spelling() {
 }
 
 #[test]
+fn what_decides_counts_wherever_it_stands() {
+    for (stdout, expected) in [
+        (r#"{"hookSpecificOutput":{"continue":false,"stopReason":"end"}}"#, "stop: end"),
+        (r#"{"response":{"continue":false,"stopReason":"end"}}"#, "stop: end"),
+        (r#"{"hookSpecificOutput":{"hookSpecificOutput":{"permissionDecision":"deny"}}}"#, "deny: it gave no reason"),
+        (r#"{"response":{"hookSpecificOutput":{"permissionDecision":"deny"}}}"#, "deny: it gave no reason"),
+        (r#"{"response":{"hookSpecificOutput":{"permissionDecision":"ask"}}}"#, "ask: "),
+        (r#"{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"why"}}"#, "ask: why"),
+        (r#"{"hookSpecificOutput":{"decision":"ask"}}"#, "ask: "),
+        (r#"{"hookSpecificOutput":{"decision":{"behavior":"ask","message":"why"}}}"#, "ask: why"),
+        (r#"{"permission":"ask","reason":"why"}"#, "ask: why"),
+        (r#"{"permission":"Ask"}"#, "ask: "),
+        (r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"ask"}}"#, "ask: "),
+        (r#"{"hookSpecificOutput":{"permissionDecision":"perhaps"}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"permissionDecision":{"allow":true}}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"decision":"perhaps"}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"decision":{"behavior":"perhaps"}}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"permission":"perhaps"}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"continue":"no"}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"hookSpecificOutput":{}}}"#, "protocol_error"),
+        (r#"{"verdict":"perhaps"}"#, "protocol_error"),
+        (r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"perhaps"}}"#, "protocol_error"),
+        (r#"{"hookSpecificOutput":{"decision":{"behavior":"allow"}}}"#, "allow"),
+        (r#"{"action":"continue","result":"created"}"#, "allow"),
+        (r#"{"result":{"action":"created"}}"#, "allow"),
+    ] {
+        assert_eq!(at_pre_tool_use(Exit(0), stdout, ""), expected, "{stdout}");
+    }
+}
+
+#[test]
 fn what_nobody_can_be_sure_of_is_a_fault() {
     for (stdout, expected) in [
         (r#"{"decision":"perhaps"}"#, "`decision` is `perhaps`"),

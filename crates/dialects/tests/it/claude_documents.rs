@@ -150,8 +150,7 @@ fn guarded(host: &str, payload: &Object, text: &str) -> Identity {
         result: payload.get("tool_response").map(|value| ForeignResult { text: text.into(), value: value.clone() }),
         ..ForeignEvent::default()
     };
-    let turn = TurnId::from(said("prompt_id").unwrap().as_str());
-    Identity { foreign: Some(Arc::new(foreign)), ..Identity::top("main", "claude:s1", turn) }
+    Identity { foreign: Some(Arc::new(foreign)), ..Identity::top("main", "claude:s1", TurnId::from("turn-of-ours")) }
 }
 
 /// What a command is told after `payload`, of which hooks read the result as `text` and left `left`.
@@ -176,11 +175,17 @@ fn under_guard_a_command_hears_what_its_own_agent_said() {
         let payload = recorded(file);
         let who = guarded("claude", &payload, "ran");
         let told = told_under_guard(&who, (tool, &payload), "ran");
-        for name in
-            ["session_id", "transcript_path", "prompt_id", "permission_mode", "agent_id", "agent_type", "tool_response"]
-        {
+        for name in ["session_id", "transcript_path", "permission_mode", "agent_id", "agent_type", "tool_response"] {
             assert_eq!(told.get(name), payload.get(name), "{file}: {name}");
         }
+        // The turn is the one that records have: the door takes it over from the agent where it says one.
+        assert_eq!(told["prompt_id"], "turn-of-ours", "{file}");
+        assert_ne!(told.get("prompt_id"), payload.get("prompt_id"), "{file}");
+        // The mode is what was said, whichever it is.
+        let mut other = payload.clone();
+        other.insert("permission_mode".into(), "plan".into());
+        let told = told_under_guard(&guarded("claude", &other, "ran"), (tool, &other), "ran");
+        assert_eq!(told["permission_mode"], "plan", "{file}");
         // A result that a hook has changed is what it left of it, and that of another agent has Claude's shape.
         let changed = told_under_guard(&who, (tool, &payload), "[gone]");
         assert!(changed["tool_response"].to_string().contains("[gone]"), "{changed}");

@@ -201,3 +201,16 @@ fn the_table_cell_by_cell() {
         }
     }
 }
+
+#[test]
+fn the_model_learns_the_tool_and_the_number_and_the_person_how_to_answer() {
+    let model = told_meanwhile("Bash", "0190-7");
+    assert!(model.starts_with("this call of `Bash` needs a person's approval with the id 0190-7; "), "{model}");
+    assert!(!model.contains("pintle"), "{model}");
+    let person = how_to_answer("Bash", "0190-7", " it pushes ");
+    assert!(person.starts_with("A call of `Bash` waits for you as approval 0190-7 (it pushes): "), "{person}");
+    for answer in ["approve", "refuse"] {
+        assert!(person.contains(&format!("`pintle approvals {answer} 0190-7`")), "{person}");
+    }
+    assert!(how_to_answer("Bash", "0190-7", "").contains("approval 0190-7: "));
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::approval::told_meanwhile;
 use domain::checkpoint::runtime::TurnStatus;
 use domain::checkpoint::{AgentInfo, BeforeLlm, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent};
 use domain::id::{AgentId, CallId, HookName};
@@ -22,7 +23,7 @@ use super::door::{ToolDoor, ToolVisit};
 use super::pins::{PinChange, PinFinding};
 use super::proxy::{PinnedTools, ProxiedCall, ProxyRuling};
 use super::tools::ToolDefinition;
-use crate::door::stopped_text;
+use crate::door::{looked_at_again, stopped_text};
 
 /// How often a client that wants to hear of progress does while a person thinks: well within the patience of clients,
 /// which begins at a minute.
@@ -136,6 +137,9 @@ impl ToolSession {
         };
         // What goes on has a token that nobody set.
         let hooks = hooks.with_cancel(context.cancel);
+        let host = &self.door.host;
+        let protects = |call: ToolCall| async move { host.protects(&call).await };
+        let clearance = looked_at_again(clearance, &asked_call, &hooks, protects).await;
         self.ruled(hooks, clearance).await
     }
 
@@ -157,11 +161,7 @@ impl ToolSession {
                 (ProxyRuling::Answered(output), None)
             }
             Clearance::Waiting { approval, .. } => {
-                let reason = format!(
-                    "this call needs a person's approval with the id {}; nobody has answered yet. Once they have \
-                     approved it, exactly the same call runs",
-                    approval.id
-                );
+                let reason = told_meanwhile(&approval.tool, &approval.id);
                 skipped(&hooks, &approval.call(), &reason, None)
             }
             Clearance::Refused { call, text, by, .. } => skipped(&hooks, &call, &text, by.as_ref()),

@@ -262,9 +262,15 @@ fn a_question_is_asked_only_where_it_cannot_let_a_call_run() {
         if !matches!(event.what, HostWhat::Tool(_)) {
             continue;
         }
-        let ask = |attended| GuardRuling::Ask { approval: "0190-3".to_owned(), reason: "why".to_owned(), attended };
+        let ask = |attended| GuardRuling::Ask {
+            tool: "exec".to_owned(),
+            approval: "0190-3".to_owned(),
+            reason: "why".to_owned(),
+            attended,
+        };
         let unattended = (record.host.adapter.encode)(&event, &ask(false));
-        assert!(unattended.stdout.contains("with the id 0190-3"), "{}: {unattended:?}", record.host.id);
+        let says = "this call of `exec` needs a person's approval with the id 0190-3";
+        assert!(unattended.stdout.contains(says), "{}: {unattended:?}", record.host.id);
         let asked = (record.host.adapter.encode)(&event, &ask(true));
         let asks = record.host.asks != pintle_guard::host::AskSupport::Never;
         assert_eq!(asked.degraded.is_none(), asks, "{}: {asked:?}", record.host.id);

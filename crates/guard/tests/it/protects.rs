@@ -193,6 +193,83 @@ fn no_shell_text_of_any_host_takes_the_guard_away() {
     }
 }
 
+/// All the ways to say into which folder something is put: each into one of settings, and into another.
+const INTO: &[&str] = &[
+    "cp -vt FOLDER foo/settings.json",
+    "cp -t FOLDER foo/settings.json",
+    "cp -tFOLDER foo/settings.json",
+    "cp -fvtFOLDER foo/settings.json",
+    "cp --target-directory=FOLDER foo/settings.json",
+    "cp --target-directory FOLDER foo/settings.json",
+    "cp --target-dir=FOLDER foo/settings.json",
+    "cp --target-dir FOLDER foo/settings.json",
+    "cp --t=FOLDER foo/settings.json",
+    "cp --t FOLDER foo/settings.json",
+    "cp foo/settings.json FOLDER -S x",
+    "cp foo/settings.json FOLDER --suffix x",
+    "cp foo/settings.json FOLDER --suff x",
+    "cp foo/settings.json FOLDER --su x",
+    "cp -S x foo/settings.json FOLDER",
+    "cp foo/settings.json a.md FOLDER",
+    "cp -- foo/settings.json FOLDER",
+    "mv -vt FOLDER foo/settings.json",
+    "mv --target-dir=FOLDER foo/settings.json",
+    "mv foo/settings.json FOLDER -S x",
+    "mv --backup foo/settings.json FOLDER",
+    "mv -b foo/settings.json FOLDER",
+    "ln -t FOLDER /srv/settings.json",
+    "ln -svt FOLDER /srv/settings.json",
+    "ln -s --target-dir=FOLDER /srv/settings.json",
+    "ln /srv/settings.json FOLDER -S x",
+    "cd FOLDER && ln -s /srv/settings.json",
+    "install -Dt FOLDER foo/settings.json",
+    "install -Dm644 -t FOLDER foo/settings.json",
+    "install --target-dir=FOLDER foo/settings.json",
+    "install foo/settings.json FOLDER -m 644",
+    "install foo/settings.json FOLDER --m 644",
+    "install foo/settings.json FOLDER --owner ann",
+    "install --strip foo/settings.json FOLDER",
+    "install foo/settings.json FOLDER --strip-program x",
+    "rsync foo/settings.json FOLDER",
+    "rsync -av foo/settings.json FOLDER --out-format x",
+    "rsync host:foo/settings.json FOLDER/",
+    "scp host:foo/settings.json FOLDER",
+    "git mv foo/settings.json FOLDER",
+    "git mv -f foo/settings.json FOLDER",
+    "tar -xf a.tar -C FOLDER settings.json",
+    "tar -xC FOLDER -f a.tar settings.json",
+    "tar xfC a.tar FOLDER settings.json",
+    "tar xCf FOLDER a.tar settings.json",
+    "tar --extract --file=a.tar --directory=FOLDER settings.json",
+    "tar --ext -f a.tar --dir=FOLDER settings.json",
+    "tar xf a.tar FOLDER/settings.json",
+    "tar xf a.tar foo/settings.json -C FOLDER --strip-components 1",
+    "unzip a.zip settings.json -d FOLDER",
+    "unzip -d FOLDER a.zip settings.json",
+    "unzip -od FOLDER a.zip settings.json",
+    "unzip -o a.zip FOLDER/settings.json",
+    "unzip -oj a.zip foo/settings.json -dFOLDER",
+    "7z x a.7z -oFOLDER settings.json",
+    "7z x a.7z FOLDER/settings.json",
+    "unrar x a.rar settings.json FOLDER/",
+    "unrar x a.rar FOLDER/settings.json",
+];
+
+#[test]
+fn no_spelling_of_a_folder_gets_past() {
+    for text in INTO {
+        for folder in [".claude", "/u/ann/repo/.gemini", "~/.claude", "sub/../.qwen"] {
+            let text = text.replace("FOLDER", folder);
+            assert!(shell("claude", &text).is_some(), "{text}");
+        }
+        let text = text.replace("FOLDER", "src");
+        assert_eq!(shell("claude", &text), None, "{text}");
+    }
+    for text in ["cp \"$x\" .claude/", "ls foo | xargs cp -t .claude", "cp -t .claude $(ls foo)"] {
+        assert!(shell("claude", text).is_some(), "{text}");
+    }
+}
+
 #[test]
 fn codex_opens_nothing_that_can_be_typed_into() {
     for (text, refused) in [

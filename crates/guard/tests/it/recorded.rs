@@ -72,12 +72,18 @@ fn changed(event: &HostEvent) -> Object {
 /// Every ruling, with `reason` where it has one.
 pub(crate) fn rulings(event: &HostEvent, reason: &str) -> Vec<GuardRuling> {
     let reason = || reason.to_owned();
+    let ask = |attended| GuardRuling::Ask {
+        tool: "exec".to_owned(),
+        approval: "0190-7".to_owned(),
+        reason: reason(),
+        attended,
+    };
     vec![
         GuardRuling::NoObjection,
         GuardRuling::Allow,
         GuardRuling::Deny { reason: reason() },
-        GuardRuling::Ask { approval: "0190-7".to_owned(), reason: reason(), attended: true },
-        GuardRuling::Ask { approval: "0190-7".to_owned(), reason: reason(), attended: false },
+        ask(true),
+        ask(false),
         GuardRuling::ModifyInput { arguments: changed(event), context: None },
         GuardRuling::ModifyInput { arguments: Object::new(), context: Some(reason()) },
         GuardRuling::Respond { by: "answers".to_owned(), text: reason() },

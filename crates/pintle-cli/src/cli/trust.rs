@@ -141,7 +141,7 @@ fn run_line(entry: &TrustEntry) -> String {
     let Some(command) = &entry.command else { return String::new() };
     let words: Vec<String> = command.argv.iter().map(|word| quoted(word)).collect();
     let real = command.dir.canonicalize().unwrap_or_else(|_| command.dir.clone());
-    let parts: Vec<String> = command.texts.iter().flat_map(|text| unread(text)).collect();
+    let parts: Vec<String> = command.texts.iter().flat_map(|text| unread(text, Some(&command.dir))).collect();
     let unwatched = not_watched(&parts).map(|why| line("note", &why)).unwrap_or_default();
     line("runs", &words.join(" ")) + &line("in", &real.display().to_string()) + &unwatched
 }

@@ -1,12 +1,13 @@
 //! What hooks may know of an event of a host, and where it stands in records.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use domain::checkpoint::{AgentInfo, CheckpointKind};
 use domain::id::{AgentId, HookName};
 use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult};
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::shell::ShellFacts;
 use domain::tool::CallPlace;
 use guard::clients::facts_of_call;
@@ -121,17 +122,20 @@ pub(crate) fn foreign(event: &HostEvent, version: Option<&str>) -> ForeignEvent 
 /// Most bytes of what a host said besides that rules are sent: more is a conversation, and no fact about one event.
 const MAX_RAW_BYTES: usize = 64 << 10;
 
-/// The members of `raw` that fit, in their order.
+/// The members of `raw` that fit, in their order: the shortest ones, so that nothing long takes the room of what is said
+/// behind it, such as the mode that the host works in.
 fn bounded(raw: &Object) -> Object {
-    let (mut room, mut kept) = (MAX_RAW_BYTES, Object::new());
-    for (name, value) in raw {
-        let bytes = name.len() + value.to_string().len();
-        if let Some(left) = room.checked_sub(bytes) {
-            room = left;
-            kept.insert(name.clone(), value.clone());
-        }
-    }
-    kept
+    let bytes = |(name, value): (&String, &Value)| name.len() + value.to_string().len();
+    let mut sizes: Vec<(usize, &str)> = raw.iter().map(|member| (bytes(member), member.0.as_str())).collect();
+    sizes.sort_unstable();
+    let mut room = MAX_RAW_BYTES;
+    let fits = |(bytes, name): (usize, &'_ str)| {
+        room = room.checked_sub(bytes)?;
+        Some(name.to_owned())
+    };
+    let fitting: BTreeSet<String> = sizes.into_iter().map_while(fits).collect();
+    let kept = raw.iter().filter(|(name, _)| fitting.contains(name.as_str()));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 #[cfg(test)]
@@ -143,6 +147,11 @@ mod tests {
         let long = "x".repeat(MAX_RAW_BYTES);
         let raw = domain::json::json!({"a": 1, "long": long, "b": {"c": [true]}});
         let kept = domain::json::json!({"a": 1, "b": {"c": [true]}});
+        assert_eq!(Some(&bounded(raw.as_object().unwrap())), kept.as_object());
+        // Nothing long hides what is said behind it.
+        let nearly = "x".repeat(MAX_RAW_BYTES - 8);
+        let raw = domain::json::json!({"long": nearly, "permission_mode": "plan", "is_interrupt": true});
+        let kept = domain::json::json!({"permission_mode": "plan", "is_interrupt": true});
         assert_eq!(Some(&bounded(raw.as_object().unwrap())), kept.as_object());
     }
 }

@@ -20,13 +20,14 @@ use doors::reply::turned_away;
 use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
 use engine::{Approvals, Asker, Dispatcher};
 use gateway::vendor_settings;
-use guard::clients::{ClientKnowledge, client_of, client_protects};
+use guard::clients::{ClientKnowledge, client_event, client_of};
 use host::config::ModelDoorConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use super::folders::{Folders, InForce};
+use super::links::KeptFiles;
 use crate::error::CliError;
 
 /// The door that events come in by, as their identity says it.
@@ -234,7 +235,8 @@ impl DoorHost for GuardedDoor {
         let Ok(in_force) = self.folders.of(&self.folder, false).await else {
             return Some("the configuration of the guard does not load".into());
         };
-        client_protects(client_of(&visit.user_agent), call, (&self.folder, &self.home, &in_force.own))
+        let event = client_event(client_of(&visit.user_agent), call, &self.folder);
+        KeptFiles::of_door(&self.home, &in_force).held(&event).await
     }
 
     fn guessed(&self, user_agent: &str) -> String {

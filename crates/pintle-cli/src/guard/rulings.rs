@@ -33,7 +33,8 @@ pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall, host_asks: bo
         }
         Clearance::Substituted { output, by, .. } => GuardRuling::Respond { by: by.to_string(), text: output.for_llm },
         Clearance::Waiting { approval, .. } => {
-            GuardRuling::Ask { approval: approval.id, reason: approval.reason, attended: host_asks }
+            let tool = asked.native.clone();
+            GuardRuling::Ask { tool, approval: approval.id, reason: approval.reason, attended: host_asks }
         }
         Clearance::Refused { text, .. } => GuardRuling::Deny { reason: text },
         Clearance::Abort { aborted, .. } => of_abort(&aborted),

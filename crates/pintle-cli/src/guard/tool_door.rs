@@ -16,13 +16,14 @@ use doors::mcp::proxy::ProxyRules;
 use doors::mcp::stdio::ServerWay;
 use doors::mcp::{OnChange, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
 use engine::{Approvals, Asker, Dispatcher};
-use guard::clients::{COMMAND, ClientKnowledge, client_protects};
+use guard::clients::{COMMAND, ClientKnowledge, client_event};
 use host::config::{Env, ToolDoorConfig};
 use process::child::Launch;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use super::folders::Folders;
+use super::links::KeptFiles;
 use super::model_door::CHANNEL;
 use super::places::GuardPlaces;
 use super::tool_pins::PinFile;
@@ -173,13 +174,16 @@ impl ToolDoorHost for GuardedTools {
         let Ok(in_force) = self.folders.of(&self.folder, false).await else {
             return Some("the configuration of the guard does not load".into());
         };
-        let place = (self.folder.as_path(), self.home.as_str(), in_force.own.as_slice());
+        let kept = KeptFiles::of_door(&self.home, &in_force);
         // A server's tool is not that of a host which has the same name: what it does is not known. Its paths are looked
         // at by themselves, beside what it hands to a shell.
         let named = ToolCall { raw_tool: call.tool.clone(), ..call.clone() };
         let mut paths = named.clone();
         paths.arguments.shift_remove(COMMAND);
-        client_protects(None, &paths, place).or_else(|| client_protects(None, &named, place))
+        match kept.clone().held(&client_event(None, &paths, &self.folder)).await {
+            Some(reason) => Some(reason),
+            None => kept.held(&client_event(None, &named, &self.folder)).await,
+        }
     }
 
     async fn pin(&self, _server: &str, definitions: Vec<ToolDefinition>) -> Result<Vec<PinFinding>, String> {

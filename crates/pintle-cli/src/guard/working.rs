@@ -36,7 +36,6 @@ use super::sessions::{Place, Sessions};
 
 mod arming;
 mod asked;
-mod links;
 mod model;
 mod subagent;
 mod turns;
@@ -306,7 +305,10 @@ impl WorkedEvent<'_> {
         }
         let hooks = self.hooks(&in_force, news);
         // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
-        let reason = canary.or_else(|| self.protects(self.event, &in_force, &hooks));
+        let reason = match canary {
+            Some(reason) => Some(reason),
+            None => self.protects(self.event, &in_force, &hooks).await,
+        };
         if let Some(reason) = reason {
             hooks.refused(CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
@@ -411,7 +413,7 @@ impl WorkedEvent<'_> {
             return GuardRuling::Deny { reason: LOST_PROMPT.into() };
         }
         let call = self.call(tool);
-        let ruling = self.told(in_force, hooks, (hooks.clear(call.clone()).await, tool));
+        let ruling = self.told(in_force, hooks, (hooks.clear(call.clone()).await, tool)).await;
         if tool.class != ToolClass::Subagent || ruling.stops() {
             return ruling;
         }

@@ -16,7 +16,7 @@ const fn place(names: &'static str, written: &'static str, read: &'static str) -
 
 const PLACES: &[Place] = &[
     place("unzip", "-d", ""),
-    place("7z 7za 7zz", "-o", ""),
+    place("7z 7za 7zr 7zz", "-o", ""),
     place("cpio", "-D --directory -O", "-I"),
     place("ar", "--output", ""),
     place("strip", "-o", ""),

@@ -196,7 +196,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     row(
         "wc tac rev unexpand comm cmp md5sum sha1sum sha256sum sha512sum sha224sum sha384sum b2sum cksum md5 readlink realpath \
          zcat bzcat xzcat zstdcat lzcat tsort dir vdir eza lsd namei getfacl lsattr zgrep zless zmore dirname numfmt size nm ldd lsof \
-         fuser plutil sdiff colordiff bat batcat hd",
+         fuser plutil sdiff colordiff bat batcat hd unrar",
         "",
         Role::Reads(0),
     ),
@@ -273,10 +273,10 @@ pub(crate) const PROGRAMS: &[Program] = &[
         "-n --iterations -s --size --random-source",
         Role::Deletes,
     ),
-    row("mv", "-t --target-directory -S --suffix --backup", Role::Moves),
-    row("cp install ditto", "-t --target-directory -S --suffix -m --mode -o --owner -g --group", Role::Copies),
-    row("ln", "-t --target-directory -S --suffix", Role::Copies),
-    row("link rename.ul objcopy", "", Role::Copies),
+    row("mv", "-t --target-directory -S --suffix", Role::Moves),
+    row("install", "-t --target-directory -S --suffix -m --mode -o --owner -g --group --strip-program", Role::Copies),
+    row("cp ln", "-t --target-directory -S --suffix", Role::Copies),
+    row("link rename.ul objcopy ditto", "", Role::Copies),
     row("scp sftp", "-i -P -F -o -c -J -l -S -D -X", Role::Fetches(Fetches::Remote)),
     row("mkdir mkfifo mknod", "-m --mode", Role::Writes(0)),
     row("touch", "-d --date -r --reference -t", Role::Writes(0)),
@@ -300,8 +300,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
         Role::Archives(Archives::Tar),
     ),
     row("zip", "-x -i -P -b -t -n -TT", Role::Archives(Archives::Zip)),
-    row("unzip unrar", "-d -x -P -o", Role::Reads(0)),
-    row("7z 7za 7zz cpio ar pax", "-D --directory -F -O -I -H --file -f -s -x", Role::Archives(Archives::Packs)),
+    row("unzip", "-d -x -P", Role::Reads(0)),
+    row("7z 7za 7zr 7zz cpio ar pax", "-D --directory -F -O -I -H --file -f -s -x", Role::Archives(Archives::Packs)),
     row(
         "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress pigz unpigz pbzip2 lzma brotli ranlib strip",
         "-S --suffix -T",
@@ -309,7 +309,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ),
     row(
         "rsync",
-        "-e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from --max-size --min-size --bwlimit --port --timeout --backup-dir --suffix --rsync-path --log-file --chmod --chown -B -T",
+        "-e --rsh -f --filter --exclude --include --exclude-from --include-from --files-from --max-size --min-size --bwlimit --port --timeout --backup-dir --suffix --rsync-path --log-file --chmod --chown -B -T -M -@ --remote-option --out-format --log-file-format --partial-dir --temp-dir --compare-dest --copy-dest --link-dest --skip-compress --compress-choice --compress-level --checksum-choice --checksum-seed --address --sockopts --outbuf --protocol --iconv --modify-window --stop-after --stop-at --contimeout --password-file --usermap --groupmap --block-size --max-delete --max-alloc --write-batch --only-write-batch --read-batch --debug --info --copy-as",
         Role::Archives(Archives::Rsync),
     ),
     row("patch", "-p -i -d -o -D -F -B -V -r --strip --input --directory --output --reject-file", Role::Writes(0)),

@@ -3,7 +3,7 @@
 use crate::programs::Archives;
 use crate::read::{Content, Reading};
 use crate::run::Run;
-use crate::run::options::Arguments;
+use crate::run::options::{self, Arguments, Opt};
 use crate::state::{Certainty, Field, Folders, Output, State};
 
 impl Reading<'_> {
@@ -41,15 +41,7 @@ impl Reading<'_> {
     }
 
     fn tar(&mut self, run: &Run<'_>, state: &mut State) {
-        // The first word may be letters without a dash.
-        let mut argv = run.argv.to_vec();
-        if let Some(first) = argv.get_mut(1)
-            && !first.text.starts_with('-')
-            && first.is_exact()
-            && first.text.chars().all(|letter| letter.is_ascii_alphabetic())
-        {
-            first.text.insert(0, '-');
-        }
+        let argv = dashed(run);
         let run = Run { argv: &argv, name: run.name, valued: run.valued };
         let arguments = run.arguments();
         if argv.iter().any(|field| field.certainty == Certainty::Many) {
@@ -92,7 +84,7 @@ impl Reading<'_> {
             if arguments.has(&["--remove-files"]) {
                 arguments.operands.iter().for_each(|field| self.deletes(field, run.name, &there));
             }
-        } else if arguments.has(&["-x", "--extract", "--get"]) {
+        } else if arguments.options.iter().any(takes_out) {
             if arguments.has(&["-O", "--to-stdout"]) {
                 packed.iter().for_each(|archive| self.shown(archive, run.name, state));
                 arguments.operands.iter().for_each(|member| self.reads(member, state));
@@ -144,6 +136,7 @@ impl Reading<'_> {
             self.unknown(format!("`{who}` may unpack anywhere"));
         }
         self.touches(folder, who, state);
+        self.members(&arguments.operands, folder, who, state);
     }
 
     fn zip(&mut self, run: &Run<'_>, state: &mut State) {
@@ -188,10 +181,41 @@ impl Reading<'_> {
                 self.copied(&local, target, run.name, state);
             } else {
                 self.writes(target, run.name, state);
+                let targets = self.target(target, run.name, state);
+                for source in sources {
+                    let path = source.text.rsplit(':').next().unwrap_or_default();
+                    let path = Field { text: path.to_owned(), certainty: source.certainty };
+                    self.written_below(&path, &targets, run.name);
+                }
             }
             if arguments.options.iter().any(|option| option.name.starts_with("--del")) {
                 self.deletes(target, run.name, state);
             }
         }
     }
+}
+
+/// Whether `option` of `tar` has it take files out of an archive.
+fn takes_out(option: &Opt) -> bool {
+    option.name == "-x" || options::begun(&option.name, &["--extract", "--get"]).is_some()
+}
+
+/// The words of `tar` with a dash before each letter of the first one, which may be letters without any: the values of these
+/// are the next words, in their order.
+fn dashed(run: &Run<'_>) -> Vec<Field> {
+    let is_row = |first: &&Field| {
+        let text = first.text.as_str();
+        first.is_exact() && !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphabetic())
+    };
+    let Some(first) = run.argv.get(1).filter(is_row) else { return run.argv.to_vec() };
+    let mut argv = vec![run.argv[0].clone()];
+    let mut rest = run.argv[2..].iter();
+    for letter in first.text.chars() {
+        let option = format!("-{letter}");
+        let takes = run.valued.split(' ').any(|valued| valued == option);
+        argv.push(Field::known(option));
+        argv.extend(rest.by_ref().take(usize::from(takes)).cloned());
+    }
+    argv.extend(rest.cloned());
+    argv
 }

@@ -246,6 +246,8 @@ impl Reading<'_> {
                 if let Some((target, sources)) = list.split_last() {
                     sources.iter().for_each(|field| self.deletes(field, run.name, state));
                     self.writes(target, run.name, state);
+                    let targets = self.target(target, run.name, state);
+                    sources.iter().for_each(|field| self.written_below(field, &targets, "git"));
                 }
             }
             "restore" => operands().for_each(|field| self.touches(field, run.name, state)),

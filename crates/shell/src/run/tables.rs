@@ -3,7 +3,7 @@
 use crate::paths;
 use crate::read::{Content, Reading};
 use crate::run::Run;
-use crate::run::options::Arguments;
+use crate::run::options::{self, Arguments, Opt};
 use crate::state::{Certainty, Field, Output, State};
 
 /// Options with which `ls` prints more than names.
@@ -22,6 +22,9 @@ const NAMES_ALONE: &[&str] = &[
     "--silent",
     "--files",
 ];
+
+/// Programs that put what they are given under its own name into a folder.
+const KEEPING: &[&str] = &["cp", "mv", "install", "ln", "ditto", "rsync", "git"];
 
 /// Options with which `rg`, `ag` and `fd` look at hidden files too.
 pub(super) const HIDDEN_TOO: &[&str] = &["--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted"];
@@ -55,6 +58,7 @@ impl Reading<'_> {
         {
             self.touches(folder, run.name, state);
         }
+        self.taken_out(run, &arguments, state);
         if run.name == "unzip" && arguments.has(&["-p", "-c"]) {
             arguments.operands.iter().for_each(|field| self.shown(field, run.name, state));
         } else if run.name == "unzip"
@@ -79,6 +83,33 @@ impl Reading<'_> {
             self.note(crate::read::List::Reads, "/proc/self/environ");
         }
         self.listed(run, &arguments, skip, state)
+    }
+
+    /// What `unzip` and `unrar` are told to take out of an archive by its name.
+    fn taken_out(&mut self, run: &Run<'_>, arguments: &Arguments, state: &State) {
+        let here = Field::known(".");
+        match (run.name, arguments.operands.as_slice()) {
+            ("unzip", [_, members @ ..]) if !arguments.has(&["-p", "-c", "-l", "-t", "-v", "-Z", "-z"]) => {
+                self.members(members, arguments.value(&["-d"]).unwrap_or(&here), run.name, state);
+            }
+            ("unrar", [verb, _, members @ ..]) if matches!(verb.text.as_str(), "x" | "e") => {
+                let folder = members.last().filter(|last| last.text.ends_with('/')).unwrap_or(&here);
+                self.members(members, folder, run.name, state);
+                self.touches(folder, run.name, state);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that `members` of an archive come to lie in `folder`, with their folders or without them.
+    pub(super) fn members(&mut self, members: &[Field], folder: &Field, who: &str, state: &State) {
+        for member in members.iter().filter(|member| member.is_known() && folder.is_known()) {
+            let bare = paths::base_name(member.text.trim_end_matches('/'));
+            for name in [member.text.trim_start_matches('/'), bare] {
+                let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
+                self.touches(&Field { text, certainty: folder.certainty.max(member.certainty) }, who, state);
+            }
+        }
     }
 
     /// Files that a search looks into by their names.
@@ -228,6 +259,8 @@ impl Reading<'_> {
     }
 
     pub(super) fn copying(&mut self, run: &Run<'_>, moves: bool, state: &mut State) -> Output {
+        let argv = spelled_out(run);
+        let run = &Run { argv: &argv, name: run.name, valued: run.valued };
         let arguments = run.arguments();
         self.refuse_unsure(run, &arguments);
         let folder = arguments.value(&["-t", "--target-directory"]);
@@ -238,7 +271,8 @@ impl Reading<'_> {
             (None, [only]) => (&[][..], Some(only)),
             (None, [sources @ .., target]) => (sources, Some(target)),
         };
-        if arguments.has(&["-d", "--directory"]) && run.name == "install" {
+        let makes = |option: &Opt| option.name == "-d" || options::begun(&option.name, &["--directory"]).is_some();
+        if run.name == "install" && arguments.options.iter().any(makes) {
             for field in &arguments.operands {
                 self.writes(field, run.name, state);
             }
@@ -286,6 +320,9 @@ impl Reading<'_> {
             self.note(crate::read::List::Writes, path);
         }
         for source in sources {
+            if !(who == "rsync" && source.text.ends_with('/')) {
+                self.written_below(source, &paths, who);
+            }
             self.copied_folder(source, &paths, state);
             // A copy of a file that the text did not make is run like that file.
             let program = !source.text.contains('/') && crate::programs::find(&source.text).is_some();
@@ -301,6 +338,19 @@ impl Reading<'_> {
                 let inside = format!("{}/{}", path.trim_end_matches('/'), paths::base_name(&source.text));
                 self.made(path, content.clone());
                 self.made(&inside, content.clone());
+            }
+        }
+    }
+
+    /// Notes where `source` comes to lie if `targets` are folders: under its own name.
+    pub(super) fn written_below(&mut self, source: &Field, targets: &[String], who: &str) {
+        let base = paths::base_name(source.text.trim_end_matches('/'));
+        if !KEEPING.contains(&who) || !source.is_known() || matches!(base, "" | "." | "..") {
+            return;
+        }
+        for target in targets {
+            if let Some(inside) = paths::resolve(&format!("{}/{base}", target.trim_end_matches('/')), None) {
+                self.note(crate::read::List::Writes, &inside);
             }
         }
     }
@@ -325,6 +375,25 @@ impl Reading<'_> {
             self.unknown(format!("the arguments of `{}` cannot be known", run.name));
         }
     }
+}
+
+/// The words of `run`, which copies, with the options whose value is the next word under their whole names: the programs
+/// take any beginning of one.
+fn spelled_out(run: &Run<'_>) -> Vec<Field> {
+    let own: &[&str] = match run.name {
+        "install" => &["--target-directory", "--suffix", "--mode", "--owner", "--group", "--strip-program"],
+        "cp" | "mv" | "ln" => &["--target-directory", "--suffix"],
+        _ => &[],
+    };
+    let mut argv = run.argv.to_vec();
+    for field in argv.iter_mut().skip(1) {
+        let name = field.text.split('=').next().unwrap_or_default();
+        let meant = |option: &&&str| name.len() > 2 && name != "--strip" && option.starts_with(name);
+        if let Some(whole) = own.iter().find(meant) {
+            field.text = format!("{whole}{}", &field.text[name.len()..]);
+        }
+    }
+    argv
 }
 
 /// Whether `field` is a pattern for files of one kind, such as `logs/*.log`.

@@ -198,6 +198,10 @@ impl Reading<'_> {
         self.reads(archive, state);
         files.iter().for_each(|field| self.reads(field, state));
         let to_output = run.argv.iter().any(|field| field.text == "-so");
+        if !to_output && matches!(verb.text.as_str(), "x" | "e") {
+            let told = super::option_values(&run.argv[1..], "-o");
+            self.members(files, told.first().unwrap_or(&Field::known(".")), run.name, state);
+        }
         match verb.text.as_str() {
             "x" | "e" if to_output => self.shown(archive, run.name, state),
             "x" | "e" if self.content(archive, state).is_some() => {

@@ -185,3 +185,24 @@ fn the_command_of_git_is_found_behind_options_that_take_a_word() {
         assert!(!facts.unknown && facts.commands.len() == 1, "{text}: {facts:?}");
     }
 }
+
+#[test]
+fn what_is_put_into_a_folder_is_written_under_its_name() {
+    for (text, writes) in [
+        ("cp a/b c", "c c/b"),
+        ("cp -vt c a/b x", "c c/b c/x"),
+        ("mv --backup a/b c", "c c/b"),
+        ("install -Dt c a", "c c/a"),
+        ("rsync -a a/ c", "c"),
+        ("rsync h:a/b c", "c c/b"),
+        ("cp -r a/. c", "c"),
+        ("git mv a/b c", "c c/b"),
+        ("tar xfC a.tar c b/d", "c c/b/d c/d"),
+        ("unzip -od c a.zip b", "c c/b"),
+        ("7z x a.7z -oc b", "c c/b"),
+    ] {
+        let found = facts(text).writes;
+        let found: Vec<&str> = found.iter().map(|path| path.trim_start_matches("/code/app/")).collect();
+        assert_eq!(found.join(" "), writes, "{text}");
+    }
+}

@@ -87,7 +87,7 @@ const MAX_NAMED: usize = 5;
 pub(super) fn files(text: &str, folder: &Path) -> BTreeSet<PathBuf> {
     let words = words(text);
     let ends: BTreeSet<&str> = words.iter().filter_map(|word| end(word, folder)).collect();
-    let folders = folders(&words, folder);
+    let (folders, _) = folders(&words, folder);
     let mut found = BTreeSet::new();
     for base in &folders {
         let mut add = |name: &str| {
@@ -122,9 +122,10 @@ pub(super) fn files(text: &str, folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-/// What of the command `text` cannot be read: what it runs in turn is not known.
-pub fn unread(text: &str) -> Vec<String> {
-    let mut named: Vec<String> = Vec::new();
+/// What of the command `text` cannot be read, or is more than is looked at, also in the folder where it runs, if that is
+/// known: what it runs in turn is not known.
+pub fn unread(text: &str, folder: Option<&Path>) -> Vec<String> {
+    let mut named = left_out(text, folder);
     let mut add = |what: &str| {
         let what = format!("`{what}`");
         if named.len() < MAX_NAMED && !named.contains(&what) {
@@ -153,8 +154,38 @@ pub fn unread(text: &str) -> Vec<String> {
     named
 }
 
-/// The words of `text` on any reading: no quotes, each variable as a `*`, parted at everything that may part words.
+/// Why not everything is looked at that the command `text` may mean.
+fn left_out(text: &str, folder: Option<&Path>) -> Vec<String> {
+    let (all, words) = (all_words(text).len(), words(text));
+    let mut why = Vec::new();
+    if all > MAX_WORDS {
+        why.push(format!("more than {MAX_WORDS} words"));
+    }
+    let Some(folder) = folder else { return why };
+    let (folders, more) = folders(&words, folder);
+    if more {
+        why.push(format!("more than {MAX_FOLDERS} folders"));
+    }
+    let searches = |word: &String| SEARCHES.contains(&word.as_str()) || end(word, folder).is_some_and(is_pattern);
+    let is_too_full = |base: &&PathBuf| below(&folder.join(base), !base.as_os_str().is_empty()).is_none();
+    if words.iter().any(searches)
+        && let Some(full) = folders.iter().find(is_too_full)
+    {
+        let name = if full.as_os_str().is_empty() { ".".to_owned() } else { full.display().to_string() };
+        why.push(format!("more than {MAX_FILES} files in `{name}`"));
+    }
+    why
+}
+
+/// The first words of `text` on any reading.
 fn words(text: &str) -> Vec<String> {
+    let mut words = all_words(text);
+    words.truncate(MAX_WORDS);
+    words
+}
+
+/// The words of `text` on any reading: no quotes, each variable as a `*`, parted at everything that may part words.
+fn all_words(text: &str) -> Vec<String> {
     let (plain, _) = without_variables(text);
     let plain = without_targets(&plain);
     let parts = plain.split(|c: char| c.is_whitespace() || ";|&()<>=:,`{}".contains(c));
@@ -162,8 +193,7 @@ fn words(text: &str) -> Vec<String> {
     let quoted = text.split(['"', '\'']).filter(|part| part.contains(' ') && part.contains('/'));
     let quoted = quoted.map(|part| without_variables(part).0);
     let bare = |word: &str| word.trim_start_matches(['-', '@', '+']).to_owned();
-    let words = parts.map(bare).chain(quoted).filter(|word| !word.is_empty());
-    words.take(MAX_WORDS).collect()
+    parts.map(bare).chain(quoted).filter(|word| !word.is_empty()).collect()
 }
 
 /// `text` without the files that it writes by `>`: what a hook logs changes with every run.
@@ -226,9 +256,10 @@ fn end<'a>(word: &'a str, folder: &Path) -> Option<&'a str> {
     (!leads).then_some(end)
 }
 
-/// The folders below `folder` that `words` name, each with those above it; first `folder` itself, as an empty path.
-fn folders(words: &[String], folder: &Path) -> Vec<PathBuf> {
-    let mut all = vec![PathBuf::new()];
+/// The folders below `folder` that `words` name, each with those above it; first `folder` itself, as an empty path. Also
+/// whether there are more.
+fn folders(words: &[String], folder: &Path) -> (Vec<PathBuf>, bool) {
+    let (mut all, mut more) = (vec![PathBuf::new()], false);
     for word in words {
         // Of a pattern, what stands before it.
         let own = folder.to_str().and_then(|folder| word.strip_prefix(folder)).unwrap_or(word);
@@ -243,13 +274,16 @@ fn folders(words: &[String], folder: &Path) -> Vec<PathBuf> {
                 continue;
             }
             for above in named.ancestors().filter(|above| !above.as_os_str().is_empty()) {
-                if all.len() < MAX_FOLDERS && !all.iter().any(|known| known == above) {
+                let is_new = !all.iter().any(|known| known == above);
+                let has_room = all.len() < MAX_FOLDERS;
+                more |= is_new && !has_room;
+                if is_new && has_room {
                     all.push(above.to_owned());
                 }
             }
         }
     }
-    all
+    (all, more)
 }
 
 /// The files that a search of the `folders` below `folder` may find and run: those that `words` name or have a pattern for.
@@ -416,7 +450,26 @@ mod tests {
             ("find . -exec sh {} +", &["`find`"]),
         ];
         for (text, expected) in texts {
-            assert_eq!(unread(text), expected, "{text}");
+            assert_eq!(unread(text, None), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_more_than_is_looked_at_is_named() {
+        let dir = project();
+        let many = format!("sh real/g.sh {}", "x ".repeat(MAX_WORDS));
+        assert_eq!(unread(&many, None), ["more than 200 words"]);
+        let plain = "sh \"$CLAUDE_PROJECT_DIR/real/g.sh\"";
+        for number in 0..=MAX_FILES {
+            fs::write(dir.path().join(format!("real/sub/{number}.sh")), "").unwrap();
+        }
+        assert_eq!(unread("sh real/sub/*.sh", Some(dir.path())), ["more than 200 files in `real/sub`"]);
+        assert_eq!(unread("find src -name '*.js' -exec sh {} +", Some(dir.path())), ["`find`"]);
+        assert_eq!(unread(plain, Some(dir.path())), Vec::<String>::new());
+        let folders: Vec<String> = (0..=MAX_FOLDERS).map(|number| format!("f{number}")).collect();
+        for folder in &folders {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        assert_eq!(unread(&format!("sh {}", folders.join(" ")), Some(dir.path())), ["more than 16 folders"]);
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn installed(
     let AdoptedFile { edited, taken: all, left } = edited.map_err(|why| not_edited(file, &why))?;
     let folder = project(wanted.scope, file);
     if wanted.adopts {
-        say(host, (taken, &all), (left.as_slice(), folder.is_some()))?;
+        say(host, (taken, &all), (left.as_slice(), folder.as_deref()))?;
     } else {
         warn_of(host, &edited.others);
     }
@@ -188,7 +188,7 @@ fn adoptable(host: &GuardHost, found: &FoundHook) -> Result<(), String> {
 fn say(
     host: &GuardHost,
     (before, all): (&Object, &Object),
-    (left, is_project): (&[LeftHook], bool),
+    (left, project): (&[LeftHook], Option<&Path>),
 ) -> Result<(), CliError> {
     for (event, list) in all {
         let known = before.get(event).and_then(Value::as_array).map_or(0, Vec::len);
@@ -196,7 +196,8 @@ fn say(
         for hook in new.filter_map(|group| group.get("hooks")?.as_array()).flatten() {
             let runs = hook.get("command").and_then(Value::as_str).unwrap_or_default();
             terminal::say(&format!("{}  takes over at {}: {}\n", host.id, clean(event), clean(runs)))?;
-            if let Some(why) = not_watched(&unread(&command_text(hook))).filter(|_| is_project) {
+            let unread = project.map(|_| unread(&command_text(hook), project)).unwrap_or_default();
+            if let Some(why) = not_watched(&unread) {
                 terminal::warn(&format!("{}: {why}", clean(runs)));
             }
         }

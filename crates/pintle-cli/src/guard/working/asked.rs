@@ -8,48 +8,39 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::TenantId;
 use domain::store::TenantScope;
 use engine::{Clearance, Dispatcher};
-use guard::{AskWay, AskWishes, GuardRuling, GuardedFiles, HostCall, HostEvent, HostWhat, ask_way};
+use guard::{AskWay, AskWishes, GuardRuling, HostCall, HostEvent, HostWhat, ask_way};
 use host::config::GuardedAsk;
 use jiff::Timestamp;
 use store::Store;
 
 use super::WorkedEvent;
-use super::links::{followed, real_of};
 use crate::guard::folders::InForce;
+use crate::guard::links::{KeptFiles, Looked};
 use crate::guard::open_matters::{CallStanding, ClearedCall};
 use crate::guard::rulings::of_clearance;
 
 impl WorkedEvent<'_> {
     /// Why `event` may not go on, whatever rules say: this one, or it with the call that hooks made of it. What is let pass
     /// only because a person lifted it is noted.
-    pub(super) fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
-        self.named(event, &in_force.own, hooks).or_else(|| {
-            // By its name it may be anything: a link counts as what it leads to.
-            let event = followed(event, &self.desk.home)?;
-            let real = in_force.own.iter().map(|path| real_of(path));
-            let own: Vec<String> = in_force.own.iter().cloned().chain(real).collect();
-            self.named(&event, &own, hooks)
-        })
-    }
-
-    /// The same, by the names that stand in `event` alone, where `used` are our files.
-    fn named(&self, event: &HostEvent, used: &[String], hooks: &Dispatcher) -> Option<String> {
-        let own = [used, &self.desk.moved].concat();
-        let files = GuardedFiles { home: &self.desk.home, own: &own, lifted: false };
-        let reason = guard::protects(event, &files)?;
-        if self.desk.self_edit {
-            let lifted = GuardedFiles { own: used, lifted: true, ..files };
-            let still = guard::protects(event, &lifted);
-            if still.is_none() {
+    pub(super) async fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
+        let kept = KeptFiles {
+            home: self.desk.home.clone(),
+            used: in_force.own.clone(),
+            moved: self.desk.moved.clone(),
+            self_edit: self.desk.self_edit,
+        };
+        match kept.look_at(event).await {
+            Looked::Free => None,
+            Looked::Held(reason) => Some(reason),
+            Looked::Lifted(reason) => {
                 hooks.noted(CheckpointKind::PreToolUse, &format!("allowed by --allow-self-edit: {reason}"));
+                None
             }
-            return still;
         }
-        Some(reason)
     }
 
     /// What is told of `tool`, which hooks let run with other arguments: with those, too, it may not take the guard away.
-    fn looked_at_again(
+    async fn looked_at_again(
         &self,
         in_force: &InForce,
         hooks: &Dispatcher,
@@ -58,7 +49,7 @@ impl WorkedEvent<'_> {
         let GuardRuling::ModifyInput { arguments, .. } = &ruling else { return ruling };
         let changed = HostCall { arguments: arguments.clone(), ..tool.clone() };
         let event = HostEvent { what: HostWhat::Tool(changed), ..self.event.clone() };
-        match self.protects(&event, in_force, hooks) {
+        match self.protects(&event, in_force, hooks).await {
             Some(reason) => {
                 hooks.refused(CheckpointKind::PreToolUse, &reason);
                 GuardRuling::Deny { reason }
@@ -83,7 +74,7 @@ impl WorkedEvent<'_> {
     }
 
     /// What the host is told of a call that was cleared, which is open from now on.
-    pub(super) fn told(
+    pub(super) async fn told(
         &self,
         in_force: &InForce,
         hooks: &Dispatcher,
@@ -91,7 +82,7 @@ impl WorkedEvent<'_> {
     ) -> GuardRuling {
         let is_approved = matches!(&clearance, Clearance::Run(permit, _) if permit.approval().is_some());
         let ruling = of_clearance(clearance, tool, self.way == AskWay::Host);
-        let ruling = self.looked_at_again(in_force, hooks, (tool, ruling));
+        let ruling = self.looked_at_again(in_force, hooks, (tool, ruling)).await;
         if let GuardRuling::Ask { approval, attended: true, .. } = &ruling {
             let text = format!("asked: approval {approval} is put to the person before {}", self.host.name);
             hooks.noted(CheckpointKind::PreToolUse, &text);

@@ -318,6 +318,17 @@ fn a_result_after_which_a_hook_stops_the_turn_does_not_leave() {
 }
 
 #[test]
+fn no_hook_makes_of_a_call_of_a_model_one_that_takes_the_guard_away() {
+    let away = r#"{"action":"modify","call":{"tool":"lookup","arguments":{"path":".claude/settings.json"}}}"#;
+    let script = answering(&format!("{BEFORE_TOOL}'\"lookup\"'*"), away);
+    let guarded = guarded_with("", &[("bad", "before_tool", script)]);
+    let (status, _, answer) = guarded.send(ANTHROPIC, "", &asked_of(ANTHROPIC, "call lookup").to_string());
+    assert!(status == 200 && !answer.contains("\"tool_use\""), "{status} {answer}");
+    let came = guarded.vendor.came();
+    assert!(came.len() == 2 && came[1].body.contains("belongs to the guard"), "{came:?}");
+}
+
+#[test]
 fn an_answer_that_cannot_be_read_is_refused_and_the_record_says_so() {
     let guarded = guarded("");
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "in another form"}]});

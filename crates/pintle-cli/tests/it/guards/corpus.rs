@@ -255,6 +255,40 @@ fn reason(text: &str) -> String {
 }
 
 #[test]
+fn nothing_takes_the_history_away() {
+    for text in [
+        "rm -rf .git",
+        "rm -rf ./.git/",
+        "rm -r .git/refs",
+        "cd .git && rm -rf *",
+        "find .git -delete",
+        "find .git -type f -delete",
+        "find . -name .git -exec rm -rf {} +",
+        "mv .git ../x",
+        "mv .git /tmp/x",
+        "mv -t /tmp .git",
+        "mv .git old",
+        "rsync -a --remove-source-files .git/ /tmp/x",
+        "cp x .git/config",
+        "cp config .git",
+    ] {
+        let said = reason(text);
+        assert!(said.starts_with("starter-destroy: block: "), "{text}: {said}");
+    }
+}
+
+#[test]
+fn a_device_that_only_takes_bytes_is_no_place_outside() {
+    let texts = ["null", "stdout", "stderr", "tty", "fd/1", "fd/2", "fd/9"].map(|name| format!("echo x > /dev/{name}"));
+    let more = ["echo x > /proc/self/fd/2", "ls | tee /dev/stderr", "cp a /dev/stdout", "cp -r .git /tmp/x"];
+    let texts = texts.iter().map(String::as_str).chain(more);
+    check_harmless(&texts.map(|text| Entry::new("", WORKSPACE, text)).collect::<Vec<_>>());
+    for text in ["echo x > /dev/sda", "echo x > /dev/shm/../sda", "echo x > /proc/1/fd/1"] {
+        assert!(reason(text).contains(": block: "), "{text}");
+    }
+}
+
+#[test]
 fn reasons_name_the_fact() {
     let check = |text: &str, expected: &str| assert_eq!(reason(text), expected, "{text}");
     check("cd / && rm -rf home", "starter-destroy: block: deletes /home, which lies outside of the workspace");

@@ -17,14 +17,6 @@ function holds(path, folder) {
   return bare === "" || folder === bare || folder.startsWith(`${bare}/`);
 }
 
-// The files that a tool which runs no text may change, where `event.shell` does not have them.
-function named(event) {
-  const { commands = [], writes = [] } = event.shell || {};
-  const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
-  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
-  return keys.flatMap((key) => input[key]).map(String);
-}
-
 function danger(event) {
   const outside = paths(event, "outside");
   const all = commands(event);
@@ -36,13 +28,15 @@ function danger(event) {
     if (path.split("/").some((part) => may(part, ".git"))) return `deletes the history of the workspace (${path})`;
   }
   for (const path of paths(event, "writes")) {
+    // A copy of it elsewhere is nobody's history.
+    if (outside.includes(path) && inScratch(path)) continue;
     if (!OWN_NOTES.test(path) && path.split("/").some((part) => part === ".git")) return `changes ${path} past git`;
   }
   for (const command of all) {
     const why = wipes(command);
     if (why) return `${why}: ${line(command)}`;
   }
-  const file = named(event).find((file) => /(^|\/)\.git\//.test(file) && !OWN_NOTES.test(`/${file}`));
+  const file = namedFiles(event).find((file) => /(^|\/)\.git\//.test(file) && !OWN_NOTES.test(`/${file}`));
   return file === undefined ? "" : `changes ${file} past git`;
 }
 

@@ -4,6 +4,9 @@
 // Below these folders anybody may write.
 const SCRATCH = ["/tmp/", "/var/tmp/", "/dev/shm/"];
 
+// What only takes or gives bytes.
+const DEVICES = /^\/(dev\/(null|stdin|stdout|stderr|tty|fd\/\d+)|proc\/(self|thread-self)\/fd\/[0-2])$/;
+
 // Programs that change the system, wherever they are run, and with what they only tell something.
 const SYSTEM = {
   useradd: [], userdel: [], usermod: [], adduser: [], deluser: [], groupadd: [], groupdel: [], groupmod: [], chsh: [],
@@ -117,14 +120,6 @@ function isGlobal(command) {
 
 const OTHERS = /^(sudo|doas|su|pkexec|runuser|gosu|su-exec)$/;
 
-// The files that a tool which runs no text may change, where `event.shell` does not have them.
-function named(event) {
-  const { commands = [], writes = [] } = event.shell || {};
-  const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
-  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
-  return keys.flatMap((key) => input[key]).map(String);
-}
-
 // Where nobody has a workspace: folders of the system, and hidden ones of a home folder.
 const PLACES = /^\/((etc|bin|sbin|lib\w*|boot|dev|proc|sys|run|System|Library)(\/|$)|usr(?!\/(local\/)?src\/)|var\/(lib|spool|cache|log|run|mail)(\/|$)|(root|(home|Users)\/[^/]+)\/\.[^/])/;
 
@@ -138,12 +133,12 @@ function leaves(file) {
     else if (names.pop() === undefined && !rooted) return true;
   }
   const path = `/${names.join("/")}`;
-  return rooted && path !== "/dev/null" && PLACES.test(path) && !SCRATCH.some((own) => path.startsWith(own));
+  return rooted && !DEVICES.test(path) && PLACES.test(path) && !SCRATCH.some((own) => path.startsWith(own));
 }
 
 function danger(event) {
   const outside = paths(event, "outside");
-  const path = paths(event, "writes").find((path) => outside.includes(path) && !SCRATCH.some((own) => path.startsWith(own)));
+  const path = paths(event, "writes").find((path) => outside.includes(path) && !DEVICES.test(path) && !SCRATCH.some((own) => path.startsWith(own)));
   if (path !== undefined) return `changes ${path}, which lies outside of the workspace`;
   for (const command of commands(event).filter((command) => !helps(command, Object.hasOwn(INSTALLS, command.name)))) {
     if (serves(command) === "block") return `has another program of yours run something: ${line(command)}`;
@@ -154,7 +149,7 @@ function danger(event) {
     if (changes || installs || isGlobal(command)) return `changes the system: ${line(command)}`;
   }
   // Other tools name the file that they change.
-  const file = named(event).find(leaves);
+  const file = namedFiles(event).find(leaves);
   return file === undefined ? "" : `changes ${file}, which lies outside of the workspace`;
 }
 

@@ -24,6 +24,14 @@ function row(table, command, other) {
   return Object.hasOwn(table, command.name) ? table[command.name] : other;
 }
 
+// The files that a tool which runs no text may change, where `event.shell` does not have them.
+function namedFiles(event) {
+  const { commands = [], writes = [] } = event.shell || {};
+  const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
+  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
+  return keys.flatMap((key) => input[key]).map(String);
+}
+
 // A command as somebody would read it, not too long.
 function line(command) {
   const text = command.argv.join(" ");

@@ -1,0 +1,259 @@
+//! Where the paths of a call lead to: a link to what is protected may have any name.
+
+use std::path::{Path, PathBuf};
+
+use guard::protects::MAX_PATH_BYTES;
+use guard::{GuardedFiles, HostEvent, HostWhat, protects_behind};
+
+use super::folders::InForce;
+
+/// How many links are followed one after another. Source: path_resolution(7).
+const MAX_LINKS: u8 = 40;
+
+/// The working directory of whoever asks: that of the agent, not of this process.
+const OWN_FOLDERS: [&str; 2] = ["/proc/self/cwd", "/proc/thread-self/cwd"];
+
+/// Where paths begin.
+struct Begin<'a> {
+    cwd: &'a str,
+    home: &'a str,
+    real_home: PathBuf,
+}
+
+/// What is kept from agents on this machine, and for whom.
+#[derive(Clone, Debug)]
+pub(super) struct KeptFiles {
+    /// The home folder of the person.
+    pub(super) home: String,
+    /// Our own files that are in use.
+    pub(super) used: Vec<String>,
+    /// The folders of agents that are elsewhere than the table says.
+    pub(super) moved: Vec<String>,
+    /// Whether a person lets agents change their own settings.
+    pub(super) self_edit: bool,
+}
+
+/// What is to be said of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// Nothing.
+    Free,
+    /// Why it must not run, whatever rules say.
+    Held(String),
+    /// Why it must not run but for a person who lets agents change their own settings.
+    Lifted(String),
+}
+
+impl KeptFiles {
+    /// What is kept from the clients of a door, for the person whose home folder is `home`.
+    pub(super) fn of_door(home: &str, in_force: &InForce) -> Self {
+        Self { home: home.to_owned(), used: in_force.own.clone(), moved: Vec::new(), self_edit: false }
+    }
+
+    /// Why the call of `event` must not run, whatever rules say.
+    pub(super) async fn held(self, event: &HostEvent) -> Option<String> {
+        match self.look_at(event).await {
+            Looked::Held(reason) | Looked::Lifted(reason) => Some(reason),
+            Looked::Free => None,
+        }
+    }
+
+    /// What is to be said of the call of `event`, by the names of all paths that it touches, and by what they lead to. Takes
+    /// no time of whoever else runs: the file system may be slow.
+    pub(super) async fn look_at(self, event: &HostEvent) -> Looked {
+        let is_of_call =
+            matches!(event.what, HostWhat::Tool(_) | HostWhat::Permission { .. } | HostWhat::ConfigChange { .. });
+        if !is_of_call {
+            return Looked::Free;
+        }
+        let event = event.clone();
+        match tokio::task::spawn_blocking(move || self.look(&event)).await {
+            Ok(looked) => looked,
+            Err(error) => Looked::Held(format!("what it touches cannot be looked at: {error}")),
+        }
+    }
+
+    fn look(&self, event: &HostEvent) -> Looked {
+        let begin = Begin { cwd: &event.cwd, home: &self.home, real_home: real(Path::new(&self.home), MAX_LINKS) };
+        let leads = |path: &str| begin.leads_to(path);
+        let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
+        let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
+        let own = [used.as_slice(), &self.moved].concat();
+        let files = GuardedFiles { home: &self.home, own: &own, lifted: false };
+        let Some(reason) = protects_behind(event, &files, &leads) else { return Looked::Free };
+        if !self.self_edit {
+            return Looked::Held(reason);
+        }
+        let lifted = GuardedFiles { own: &used, lifted: true, ..files };
+        protects_behind(event, &lifted, &leads).map_or(Looked::Lifted(reason), Looked::Held)
+    }
+}
+
+impl Begin<'_> {
+    /// Where `text` leads to, absolute, if that is elsewhere; what lies in the home folder is told by the name that this
+    /// has.
+    fn leads_to(&self, text: &str) -> Option<String> {
+        let path = text.strip_prefix("file://").unwrap_or(text);
+        if path.len() > MAX_PATH_BYTES {
+            return None;
+        }
+        let asked = match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Path::new(self.home).join(rest.trim_start_matches('/'))
+            }
+            Some(_) | None => Path::new(self.cwd).join(path),
+        };
+        let own = OWN_FOLDERS.iter().find_map(|folder| asked.strip_prefix(folder).ok());
+        let found = match own {
+            Some(rest) => real(&Path::new(self.cwd).join(rest), MAX_LINKS),
+            None => real(&asked, MAX_LINKS),
+        };
+        if found == asked {
+            return None;
+        }
+        let told = match found.strip_prefix(&self.real_home) {
+            Ok(rest) => Path::new(self.home).join(rest),
+            Err(_) => found,
+        };
+        Some(told.to_string_lossy().into_owned())
+    }
+}
+
+/// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
+/// it.
+fn real(path: &Path, links: u8) -> PathBuf {
+    for above in path.ancestors() {
+        let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+        if let Ok(found) = above.canonicalize() {
+            return found.join(rest);
+        }
+        if links > 0
+            && let Ok(target) = above.read_link()
+        {
+            let folder = above.parent().unwrap_or(Path::new("/"));
+            return real(&folder.join(target).join(rest), links - 1);
+        }
+    }
+    path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_followed_wherever_they_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["home/.claude", "work"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(root.join("home/.claude"), root.join("work/lnk")).unwrap();
+        symlink("../home/.claude/settings.json", root.join("work/s.json")).unwrap();
+        symlink(root.join("home"), root.join("person")).unwrap();
+        let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let (cwd, home) = (text("work"), text("person"));
+        let begin = Begin { cwd: &cwd, home: &home, real_home: real(Path::new(&home), MAX_LINKS) };
+        let settings = text("person/.claude/settings.json");
+        let ways = ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json", "~/.claude/settings.json"];
+        for path in ways {
+            assert_eq!(begin.leads_to(path).as_deref(), Some(settings.as_str()), "{path}");
+        }
+        assert!(
+            begin.leads_to("lnk/x/../settings.json").is_some_and(|found| found.starts_with(&text("person/.claude")))
+        );
+        assert_eq!(begin.leads_to("new/a.rs"), None);
+        symlink("loop", root.join("work/loop")).unwrap();
+        assert_eq!(begin.leads_to("loop/x"), None);
+    }
+
+    /// A folder of work, the home folder of its person and links from the one into the other, each with its name.
+    fn linked() -> (tempfile::TempDir, KeptFiles, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["home/.claude", "home/.codex", "work/sub", "store"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(root.join("home/.claude"), root.join("work/lnk")).unwrap();
+        symlink("lnk", root.join("work/a b")).unwrap();
+        symlink("../a b/settings.json", root.join("work/sub/s.json")).unwrap();
+        symlink(root.join("home/.codex/new.toml"), root.join("work/c.toml")).unwrap();
+        symlink(root.join("store"), root.join("work/kept")).unwrap();
+        let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let kept =
+            KeptFiles { home: text("home"), used: vec![text("store/x.db")], moved: Vec::new(), self_edit: false };
+        (dir, kept, text("work"))
+    }
+
+    fn event(host: &'static str, tool: &str, (arguments, cwd): (domain::json::Value, &str)) -> HostEvent {
+        let domain::json::Value::Object(arguments) = arguments else { panic!("{arguments}") };
+        let call =
+            domain::tool::ToolCall { id: "1".into(), tool: tool.to_owned(), raw_tool: tool.to_owned(), arguments };
+        guard::clients::client_event(guard::host(host), &call, Path::new(cwd))
+    }
+
+    #[test]
+    fn every_path_of_a_call_is_followed() {
+        use domain::json::json;
+        let (_dir, kept, cwd) = linked();
+        let patch = "*** Begin Patch\n*** Update File: a b/settings.json\n+x\n*** End Patch\n";
+        let held = [
+            ("claude", "Write", json!({"file_path": "a b/settings.json", "content": ""})),
+            ("claude", "Write", json!({"file_path": "sub/s.json", "content": ""})),
+            ("claude", "Write", json!({"file_path": "c.toml", "content": ""})),
+            ("claude", "Write", json!({"file_path": "kept/x.db", "content": ""})),
+            ("claude", "Bash", json!({"command": "echo {} > 'a b/settings.json'"})),
+            ("claude", "Bash", json!({"command": "cd sub && tee s.json < /tmp/x"})),
+            ("claude", "Bash", json!({"command": "cp foo/settings.json lnk"})),
+            ("claude", "Bash", json!({"command": "cp -r foo/. lnk"})),
+            ("claude", "Bash", json!({"command": "rm -rf lnk/"})),
+            ("claude", "Bash", json!({"command": "chmod 000 'a b/settings.json'"})),
+            ("codex", "apply_patch", json!({"command": patch})),
+            ("claude", "mcp__fs__put", json!({"to": {"deep": ["x", {"dest": "sub/s.json"}]}})),
+            ("claude", "mcp__fs__put", json!({"path": "a b/settings.json"})),
+            ("claude", "mcp__fs__run", json!({"script": "echo {} > sub/s.json"})),
+        ];
+        for (host, tool, arguments) in held {
+            let looked = kept.look(&event(host, tool, (arguments.clone(), &cwd)));
+            assert!(matches!(looked, Looked::Held(_)), "{tool} {arguments}: {looked:?}");
+        }
+        for (tool, arguments) in [
+            ("Write", json!({"file_path": "sub/t.json", "content": "see sub/s.json"})),
+            ("Bash", json!({"command": "cat sub/s.json > sub/copy && ls lnk"})),
+            ("mcp__fs__put", json!({"path": "sub/t.json", "content": "a b/settings.json of mine"})),
+        ] {
+            assert_eq!(
+                kept.look(&event("claude", tool, (arguments.clone(), &cwd))),
+                Looked::Free,
+                "{tool} {arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn more_paths_than_can_be_looked_at_are_refused() {
+        use domain::json::{Value, json};
+        let (_dir, kept, cwd) = linked();
+        let list = |count: usize| Value::Array((0..count).map(|at| Value::from(format!("x{at}"))).collect());
+        let many = |paths: Value, dir: &str| {
+            let arguments = json!({"dir": dir, "ids": paths});
+            kept.look(&event("claude", "mcp__fs__put", (arguments, &cwd)))
+        };
+        assert_eq!(many(list(1000), "src"), Looked::Free);
+        assert!(matches!(many(list(20_000), "src"), Looked::Held(why) if why.contains("more paths")));
+        assert!(matches!(many(list(70), "lnk"), Looked::Held(why) if why.contains("more than the 64")));
+    }
+
+    #[test]
+    fn what_a_person_lifts_is_said() {
+        let (_dir, kept, cwd) = linked();
+        let lifting = KeptFiles { self_edit: true, ..kept };
+        let write = |path: &str| {
+            lifting.look(&event("claude", "Write", (domain::json::json!({"file_path": path, "content": ""}), &cwd)))
+        };
+        assert!(matches!(write("lnk/settings.json"), Looked::Lifted(_)));
+        assert!(matches!(write("kept/x.db"), Looked::Held(_)));
+    }
+}
