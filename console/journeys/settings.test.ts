@@ -145,6 +145,29 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await expect.poll(() => page.getByLabel("Tenant").inputValue()).toBe("all");
   await page.getByLabel("Tenant").selectOption("");
   await expect.poll(() => page.url()).not.toContain("tenant");
+  // Turns and approvals are, too: one of another tenant is looked at, and acted on there.
+  expect((await ask(page, "system", "chat.send", { message: "look in acme" }, TOKEN, "acme")).ok).toBe(true);
+  await go(page, "/turns");
+  const turn = page.locator("[data-row]").filter({ hasText: "look in acme" });
+  await page.getByLabel("Tenant").waitFor();
+  await expect.poll(() => turn.count()).toBe(0);
+  await page.getByLabel("Tenant").selectOption("all");
+  await expect.poll(() => turn.innerText()).toContain("Acme");
+  await turn.click();
+  await page.getByTestId("elsewhere").getByText("This is of the tenant Acme.").waitFor();
+  await expect.poll(() => page.getByRole("link", { name: "Open the conversation" }).count()).toBe(0);
+  expect(await findings(page)).toEqual([]);
+  for (const [path, ready] of [["/?tenant=all", page.getByTestId("tiles")], ["/approvals?tenant=all", page.getByRole("heading", { name: "Approvals" })]] as const) {
+    await go(page, path);
+    await ready.waitFor();
+    await expect.poll(() => page.getByLabel("Tenant").inputValue()).toBe("all");
+  }
+  await go(page, "/");
+  await page.getByTestId("tiles").waitFor();
+  await page.getByLabel("Tenant").selectOption("all");
+  await page.getByTestId("tiles").getByRole("link", { name: /armed/ }).click();
+  await page.getByRole("heading", { name: "Hooks" }).waitFor();
+  await expect.poll(() => page.getByLabel("Tenant").inputValue()).toBe("all");
   await go(page, "/settings/tenants");
   await page.getByRole("button", { name: "Close Acme" }).click();
   const sure = page.getByRole("dialog");
