@@ -656,7 +656,7 @@ export type TurnDetail = {
   readonly truncated: boolean;
 };
 
-/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them. */
+/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost, where its provider tells. */
 export type TurnSpan = {
   readonly id: string;
   readonly parentId: string | null;
@@ -677,6 +677,7 @@ export type TurnSpan = {
   readonly digest?: string;
   readonly model?: string;
   readonly content?: string;
+  readonly usage?: Usage;
   readonly result?: string;
   readonly isError?: boolean;
   readonly hooks?: readonly TurnHook[];

@@ -19,7 +19,7 @@ import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
 import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
-import { all, counts, type Family, happened, judgeTokens, length, type Row, rowOf, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
 
 export function TurnPage() {
   const words = useWords().turns;
@@ -74,6 +74,7 @@ function One({ family }: { family: Family }) {
   const many = useMemo(() => counts(family), [family]);
   const sign = signOfLine(turn);
   const tokens = useMemo(() => judgeTokens(family), [family]);
+  const own = useMemo(() => modelTokens(family), [family]);
   const isElsewhere = useIsElsewhere(turn.tenantId);
   return (
     <Page wide>
@@ -95,6 +96,7 @@ function One({ family }: { family: Family }) {
         <When at={turn.startedAt} />
         <span>{took(family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
+        {own.read + own.written > 0 && <span>{words.turns.modelsCost(own.read, own.written)}</span>}
         {tokens > 0 && <span>{words.turns.judgesCost(tokens)}</span>}
         {family.turn.parentTurnId !== null && (
           <Link to="/turns/$id" params={{ id: family.turn.parentTurnId }} className="text-accent underline">

@@ -199,9 +199,10 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ id: string, parentId: string | null, kind: TurnSpanKind, name: string, round: integer, startMs: number, \
          durationMs: number | null, eventId?: string, at?: string, tool?: string, toolCallId?: string, ruling?: string, \
          answeredByHook?: true, text?: string, call?: TurnCall, permit?: string, digest?: string, model?: string, \
-         content?: string, result?: string, isError?: boolean, hooks?: TurnHook[] }",
+         content?: string, usage?: Usage, result?: string, isError?: boolean, hooks?: TurnHook[] }",
         "A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are \
-         milliseconds from the start of the turn; `call` are the arguments as the hooks left them.",
+         milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model \
+         call cost, where its provider tells.",
     ),
     row(
         "SeenCall",

@@ -81,6 +81,19 @@ fn a_turn_is_found_by_what_it_came_to_and_shown_as_a_waterfall() {
 }
 
 #[test]
+fn a_model_call_says_what_it_cost() {
+    let reply = r#"{"text": "All done.", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}"#;
+    let server = Server::start(scripted(reply, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    say(&mut client, "one");
+    let turn = turns(&mut client, json!({}))[0]["turnId"].clone();
+    let got = client.done("turns.get", json!({ "turnId": turn }));
+    let spans = got["turn"]["spans"].as_array().unwrap();
+    let model = spans.iter().find(|span| span["kind"] == "model").unwrap();
+    assert_eq!(model["usage"], json!({ "prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13 }));
+}
+
+#[test]
 fn pages_of_turns_follow_each_other_and_a_cursor_is_of_one_question() {
     let server = Server::start(scripted(&[DONE].repeat(5).join(","), WITH_TOKEN));
     let mut client = server.admin("anna");
