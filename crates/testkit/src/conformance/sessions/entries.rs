@@ -6,6 +6,7 @@ use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
 use domain::kept_result::KeptResult;
 use domain::ledger::MsgId;
+use domain::llm::Usage;
 use domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
 use domain::planning::StepPrompts;
 use domain::session::{JournalEntry, ReleaseReason, Session};
@@ -87,7 +88,7 @@ fn every_entry() -> Vec<JournalEntry> {
             terminal: true,
             owners: [("exec".into(), HookName::from("guard"))].into(),
             cut: false,
-            usage: None,
+            usage: Some(Usage::told(9, 2, None)),
         },
         Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
         Fact::Rewritten { place: 0, arguments: "{}".into() },
