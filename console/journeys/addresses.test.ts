@@ -39,7 +39,7 @@ test("what a deleted hook was is known by its address", async () => {
   await go(page, "/hooks/changes");
   await page.locator("[data-row]").filter({ hasText: "short-lived" }).filter({ hasText: "deleted" }).click();
   await expect.poll(() => page.locator("[data-row]").count()).toBe(2);
-  expect(page.url()).toContain(gone);
+  await expect.poll(() => page.url()).toContain(gone);
   await page.getByText("Because: it was a test").waitFor();
   // What it was before leads there, too: its own page is gone.
   await page.locator("[data-row]").filter({ hasText: "created" }).click();
@@ -74,7 +74,7 @@ test("executions are filtered by what failed", async () => {
   await go(page, "/executions");
   await page.getByLabel("Fault").selectOption({ label: "protocol broken" });
   await expect.poll(() => page.locator("[data-row]").allInnerTexts()).toEqual([expect.stringContaining("throws")]);
-  expect(page.url()).toContain("fault=protocol_error");
+  await expect.poll(() => page.url()).toContain("fault=protocol_error");
   await page.getByLabel("Fault").selectOption({ label: "killed" });
   await page.getByText("No hook answered anything here").waitFor();
 });

@@ -252,7 +252,7 @@ test("files are attached, go with a message, come back with it, and what is not 
 });
 
 test("files are dropped and pasted, on a telephone too, and go with no message into a turn that runs", async () => {
-  const page = await talking({ replies: [{ ...LISTS, delay_ms: 1_500 }, DONE] }, 360);
+  const page = await talking({ replies: [{ ...LISTS, delay_ms: 4_000 }, DONE] }, 360);
   const dropped = await page.evaluateHandle(() => {
     const all = new DataTransfer();
     all.items.add(new File(["one"], "one.txt", { type: "text/plain" }));

@@ -62,7 +62,7 @@ test("hooks of the configuration stand in the list with where they come from, an
   await row.getByRole("link", { name: "freeze" }).click();
   await page.getByRole("heading", { name: /freeze/ }).waitFor();
   await page.getByRole("row").filter({ hasText: "before_tool" }).waitFor();
-  expect(page.url()).toMatch(/\/hooks\/configured\/process\/freeze$/);
+  await expect.poll(() => page.url()).toMatch(/\/hooks\/configured\/process\/freeze$/);
   await page.reload();
   await page.getByRole("heading", { name: /freeze/ }).waitFor();
   await go(page, "/hooks/configured/process/never");
@@ -186,7 +186,7 @@ test("the change log says who changed what, and leads to the versions", async ()
   await page.locator("[data-row]").filter({ hasText: "later" }).waitFor();
   await page.locator("[data-row]").filter({ hasText: "changed by anna" }).first().click();
   await page.getByRole("tabpanel").getByText(/^Version \d$/).first().waitFor();
-  expect(page.url()).toContain("tab=versions");
+  await expect.poll(() => page.url()).toContain("tab=versions");
 });
 
 test("a gate is deleted for a reason, which stays in the change log", async () => {

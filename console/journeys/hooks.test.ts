@@ -311,7 +311,7 @@ test("executions are paged by the cursor and filtered in the address", async () 
   await list.waitFor();
   await page.getByLabel("Decision").selectOption("ask");
   await page.getByText("No hook answered anything here").waitFor();
-  expect(page.url()).toContain("decision=ask");
+  await expect.poll(() => page.url()).toContain("decision=ask");
   await context.close();
   await own.close();
 });

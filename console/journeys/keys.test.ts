@@ -144,7 +144,7 @@ test("everything is found by its name: a turn, a hook of the configuration, an a
   await expect.poll(() => found(turn)).toEqual([expect.stringMatching(/look around\s+turn/)]);
   await page.keyboard.press("Enter");
   await page.getByTestId("answer").getByText("was refused by").waitFor();
-  expect(await found("freeze")).toEqual([expect.stringMatching(/freeze\s+hook/)]);
+  await expect.poll(() => found("freeze")).toEqual([expect.stringMatching(/freeze\s+hook/)]);
   await page.keyboard.press("Enter");
   await page.locator("[data-configured=freeze]").first().waitFor();
   await found("dark");
@@ -155,7 +155,7 @@ test("everything is found by its name: a turn, a hook of the configuration, an a
   await found("begin a conversation");
   await page.keyboard.press("Enter");
   await page.getByLabel("Message", { exact: true }).waitFor();
-  expect(await found("run doctor")).toHaveLength(1);
+  await expect.poll(() => found("run doctor")).toHaveLength(1);
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
 });

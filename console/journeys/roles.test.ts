@@ -139,7 +139,7 @@ test.each(ROLES)("%s: what the role may not do is absent in the page, and the se
     await deed.whole(page);
     if (may) {
       // What is allowed comes with the answers of the server.
-      await expect.poll(() => deed.seen(page), { timeout: 5_000, message: `${role} may ${deed.name}` }).toBe(true);
+      await expect.poll(() => deed.seen(page), { message: `${role} may ${deed.name}` }).toBe(true);
     } else if (await deed.seen(page)) {
       wrong.push(`${deed.name} is offered`);
     }
@@ -152,7 +152,7 @@ test.each(ROLES)("%s: what the role may not do is absent in the page, and the se
   }
   expect(wrong).toEqual([]);
   await context.close();
-});
+}, 120_000);
 
 test("an address of what another tenant, another user or another role has says that it is not there, as one of nothing does", async () => {
   const context = await rig.person();

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { DONE, Gateway, LISTS, type Reply, Rig, rule, say, scripted, signedIn } from "./rig.ts";
@@ -42,9 +42,11 @@ command = ["python3", "${name}.py"]
 intercept = ["${at}"]
 ${more}`;
 
-async function chosen(page: Page, text: string | RegExp): Promise<string> {
+/** Chooses the first row with this text, whose detail stands beside it then. */
+async function choose(page: Page, text: string | RegExp): Promise<Locator> {
   await page.getByRole("treeitem").filter({ hasText: text }).first().click();
-  return page.getByTestId("detail").innerText();
+  await page.locator("[role=treeitem][aria-selected=true]").filter({ hasText: text }).waitFor();
+  return page.getByTestId("detail");
 }
 
 async function openedTurn(page: Page): Promise<void> {
@@ -59,19 +61,16 @@ test("each model call shows what it was sent, what was new in it, and what a hoo
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
   await say(page, "the word is swordfish");
   await openedTurn(page);
-  await chosen(page, /^Model/);
-  const detail = page.getByTestId("detail");
+  const detail = await choose(page, /^Model/);
   await detail.getByText("Changed by masks before it was sent").waitFor();
-  const rows = await detail.getByRole("table", { name: /Changed by masks/ }).getByRole("row").allInnerTexts();
-  expect(rows.find((row) => row.includes("swordfish"))).toMatch(/the word is swordfish\s+.*the word is \[a word\]/s);
+  const changed = detail.getByRole("table", { name: /Changed by masks/ }).getByRole("row").filter({ hasText: "swordfish" });
+  await expect.poll(() => changed.first().innerText()).toMatch(/the word is swordfish\s+.*the word is \[a word\]/s);
   // The second call: what the first saw is folded, the call and its result are new.
   await page.getByRole("treeitem").filter({ hasText: /^Model/ }).nth(1).click();
   await detail.getByText("that an earlier call saw, too").waitFor();
-  const fresh = await detail.getByTestId("seen").innerText();
-  expect(fresh).toContain("→ list_dir(");
-  expect(fresh).toContain("[tool]");
+  await expect.poll(() => detail.getByTestId("seen").innerText()).toMatch(/→ list_dir\([^]*\[tool\]/);
   // The same beside the hook that changed it.
-  await chosen(page, /^masks/);
+  await choose(page, /^masks/);
   await detail.getByText("Changed by masks before it was sent").waitFor();
 });
 
@@ -81,10 +80,8 @@ test("what a hook changed of a call stands side by side, and what nobody keeps i
   await rule(page, scripted("elsewhere", "^list_dir$", { decision: "allow", updatedInput: { toolInput: { path: "./" } } }, { may_rewrite: true }));
   await say(page, "look around");
   await openedTurn(page);
-  const text = await chosen(page, /^elsewhere/);
-  expect(text).toContain("What stood in a changed place before is not kept");
-  const rows = await page.getByRole("table", { name: "What it changed" }).getByRole("row").allInnerTexts();
-  expect(rows.join("\n")).toMatch(/\(not kept\)[^]*\.\//);
+  await (await choose(page, /^elsewhere/)).getByText("What stood in a changed place before is not kept").waitFor();
+  await expect.poll(() => page.getByRole("table", { name: "What it changed" }).innerText()).toMatch(/\(not kept\)[^]*\.\//);
 });
 
 test("the chain has all families in running order, for an event that is made up and for one that happened", async () => {
@@ -93,7 +90,7 @@ test("the chain has all families in running order, for an event that is made up 
   await rule(page, scripted("looks", "^list_dir$", { decision: "allow" }));
   await say(page, "look around");
   await openedTurn(page);
-  await chosen(page, /list_dir/);
+  await choose(page, /list_dir/);
   await page.getByRole("link", { name: "What would run now?" }).click();
   const at = (name: string) => page.getByRole("region", { name, exact: true });
   await at("pre_tool_use").getByText("looks").waitFor();
@@ -108,7 +105,7 @@ test("the chain has all families in running order, for an event that is made up 
   await page.getByLabel("Event", { exact: true }).selectOption("result");
   await page.getByRole("button", { name: "Show the chain" }).click();
   await expect.poll(() => at("after_tool_call").innerText()).toMatch(/goes in\s+skill:careful\/reminder/);
-  expect(page.url()).toContain("moment=result");
+  await expect.poll(() => page.url()).toContain("moment=result");
   const there = await signedIn(await rig.person(), gateway, page.url().slice(gateway.url.length), "anna");
   await there.getByRole("region", { name: "after_tool_call", exact: true }).waitFor();
   // One of the newest is chosen where it is asked.
@@ -118,7 +115,7 @@ test("the chain has all families in running order, for an event that is made up 
   await past.selectOption((await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value")) ?? "");
   await at("pre_tool_use").getByText("looks").waitFor();
   await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: continue");
-  expect(page.url()).toContain("row=");
+  await expect.poll(() => page.url()).toContain("row=");
 });
 
 test("the text of a skill stands in the conversation where the model read it, marked as the skill's", async () => {
@@ -147,7 +144,7 @@ test("the turn of a sub-agent stands below the call that it works for, with its 
   const levels = [await level("delegate"), await level(en.turns.child("scout")), await level("list_dir"), await level("no-lists")];
   expect(levels).toEqual([...levels].sort((one, two) => one - two));
   expect(new Set(levels).size).toBe(levels.length);
-  expect(await chosen(page, "no-lists")).toContain("nobody looks");
+  await (await choose(page, "no-lists")).getByText("nobody looks").first().waitFor();
   // Its own turn, and the way back to the one that it works for.
   await page.getByRole("link", { name: "Turns", exact: true }).first().click();
   await page.locator("[data-row]").filter({ hasText: "look into it" }).click();

@@ -81,7 +81,7 @@ test("an approval says who may answer, where the call would run, and leads to it
   await expect.poll(() => ben.getByRole("button", { name: "Approve once" }).count()).toBe(0);
   await ben.getByRole("link", { name: "Open the turn" }).click();
   await ben.getByTestId("detail").getByRole("heading", { name: /list_dir/ }).waitFor();
-  expect(ben.url()).toContain("call=");
+  await expect.poll(() => ben.url()).toContain("call=");
   await go(page, "/approvals");
   await page.locator("[data-row]").first().click();
   await expect.poll(() => page.getByTestId("approvers").innerText()).toBe("Users or roles named for this agent: system.");
@@ -96,7 +96,7 @@ test("each number of the overview leads to its list, and the budget to where it 
   await go(page, "/");
   await page.getByRole("link", { name: /^asked \d/ }).click();
   await page.getByRole("heading", { name: "Turns" }).waitFor();
-  expect(page.url()).toMatch(/decision=asked.*span=day|span=day.*decision=asked/);
+  await expect.poll(() => page.url()).toMatch(/decision=asked.*span=day|span=day.*decision=asked/);
 });
 
 test("a breaker that fills says how full it is", async () => {

@@ -147,7 +147,8 @@ test("a message that a gate stops says which one and why, and nothing of it stay
 });
 
 test("an answer streams, is steered, and is stopped", async () => {
-  const slow: Reply = { text: ["one ", "two ", "three ", "four ", "five ", "six "], delay_ms: 700 };
+  // Longer than it takes to stop it, however busy the machine is.
+  const slow: Reply = { text: ["one ", "two ", ...Array.from({ length: 60 }, () => "more ")], delay_ms: 700 };
   await serve({ replies: [slow, DONE] });
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
   await page.getByRole("button", { name: "New" }).click();
@@ -285,7 +286,7 @@ test("everything is reached with keys alone", async () => {
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("/");
   await page.keyboard.type("pii");
-  expect(page.url()).toContain("q=pii");
+  await expect.poll(() => page.url()).toContain("q=pii");
   await page.keyboard.press("Tab");
   await page.locator(":focus").evaluate((focused) => (focused as HTMLElement).blur());
   await page.keyboard.press("j");
@@ -294,6 +295,7 @@ test("everything is reached with keys alone", async () => {
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /pii-redactor/ }).waitFor();
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
   await page.keyboard.type("chain");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Chain" }).waitFor();

@@ -80,7 +80,7 @@ test("turns are found by what happened in them, and the address keeps it", async
   const only = async (set: () => Promise<unknown>, text: string, part: string): Promise<void> => {
     await set();
     await expect.poll(() => rows.allInnerTexts().then((all) => all.map((one) => one.includes(text)))).toEqual([true]);
-    expect(page.url()).toContain(part);
+    await expect.poll(() => page.url()).toContain(part);
   };
   await only(() => page.getByLabel("Decision").selectOption("blocked"), "push my branch", "decision=blocked");
   await only(() => page.getByLabel("Decision").selectOption("allowed"), "look around", "decision=allowed");
@@ -118,6 +118,7 @@ test("a refused call is understood and let through once in four clicks", async (
 test("a turn is read with keys alone", async () => {
   const page = await refused();
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
   await page.keyboard.type("turns");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Turns" }).waitFor();
@@ -138,7 +139,7 @@ test("a turn is read with keys alone", async () => {
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("j");
   await expect.poll(() => page.locator("[aria-selected=true]").getAttribute("aria-level")).toBe("2");
-  expect(page.url()).toContain("row=");
+  await expect.poll(() => page.url()).toContain("row=");
 });
 
 test("the overview says what stands well, and each number leads to its list", async () => {
@@ -153,7 +154,7 @@ test("the overview says what stands well, and each number leads to its list", as
   await rule(other, scripted("unsure", "^list_dir$", { decision: "ask", reason: "who knows" }));
   // A row that comes while somebody reads waits until they want it: of the rule that nobody asked yet, and of its change.
   const more = page.getByRole("button", { name: "Show 1 new" });
-  await expect.poll(() => more.count(), { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => more.count(), { timeout: 30_000 }).toBe(2);
   expect(await page.getByText("unsure").count()).toBe(0);
   await more.first().click();
   await expect.poll(() => more.count()).toBe(1);
@@ -166,7 +167,7 @@ test("the overview says what stands well, and each number leads to its list", as
   await page.goBack();
   await page.getByText("Block most").waitFor();
   await page.locator("main").getByRole("link", { name: /no-force-push.*1 of 1/ }).click();
-  expect(page.url()).toContain("hook=no-force-push");
+  await expect.poll(() => page.url()).toContain("hook=no-force-push");
   await page.locator("[data-row]").filter({ hasText: "push my branch" }).waitFor();
 });
 

@@ -137,7 +137,7 @@ export type CallPlace = {
   readonly server?: { readonly name: string; readonly runs: string; readonly digest: string };
 };
 
-/** A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes with `approvals.get`. */
+/** A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes with `approvals.get`; `tenantId` is for owners. */
 export type Approval = {
   readonly id: string;
   readonly agent_id: string;
@@ -162,6 +162,7 @@ export type Approval = {
   readonly subAgent: boolean;
   readonly approvers: Approvers;
   readonly shell?: ShellFacts;
+  readonly tenantId?: string;
 };
 
 /** Who may answer: users and roles, whoever sees it where none are named, and not the user who asked where somebody else has to. `you` says whether you may. */
@@ -625,7 +626,7 @@ export type BreakerHealth = {
   readonly windowSeconds: number;
 };
 
-/** A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed. */
+/** A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed; `tenantId` is for owners. */
 export type TurnLine = {
   readonly turnId: string;
   readonly sessionKey: string;
@@ -643,6 +644,7 @@ export type TurnLine = {
   readonly asked: number;
   readonly waiting: number;
   readonly faults: number;
+  readonly tenantId?: string;
 };
 
 /** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out. */
@@ -655,7 +657,7 @@ export type TurnDetail = {
   readonly truncated: boolean;
 };
 
-/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them. */
+/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost, where its provider tells. */
 export type TurnSpan = {
   readonly id: string;
   readonly parentId: string | null;
@@ -676,6 +678,7 @@ export type TurnSpan = {
   readonly digest?: string;
   readonly model?: string;
   readonly content?: string;
+  readonly usage?: Usage;
   readonly result?: string;
   readonly isError?: boolean;
   readonly hooks?: readonly TurnHook[];
@@ -843,9 +846,9 @@ export type Methods = {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
   };
-  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons. */
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants` is for owners, who find what is in other tenants by its id, too. */
   readonly "turns.list": {
-    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean };
     readonly payload: { readonly turns: readonly TurnLine[]; readonly nextCursor: string };
   };
   /** Least role: viewer; all that records and the journal tell of one turn, with the turns of its sub-agents, oldest first. */
@@ -858,9 +861,9 @@ export type Methods = {
     readonly params: { readonly turnId: string; readonly round: number };
     readonly payload: { readonly call: SeenCall };
   };
-  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer. */
+  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer; `allTenants` is for owners, and `budget` that of your tenant all the same. */
   readonly "overview.get": {
-    readonly params: { readonly since?: string };
+    readonly params: { readonly since?: string; readonly allTenants?: boolean };
     readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
   };
   /** Least role: viewer; only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners. */
@@ -878,9 +881,9 @@ export type Methods = {
     readonly params: { readonly [member: string]: never };
     readonly payload: { readonly nodes: readonly Node[] };
   };
-  /** Least role: operator; those that wait, unless `all`. */
+  /** Least role: operator; those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself. */
   readonly "approvals.list": {
-    readonly params: { readonly all?: boolean };
+    readonly params: { readonly all?: boolean; readonly allTenants?: boolean };
     readonly payload: { readonly approvals: readonly Approval[] };
   };
   /** Least role: operator. */

@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 
+import { ChooseTenants, EVERY_TENANT, useEverywhere } from "../ui/choose.tsx";
 import { Check } from "../ui/field.tsx";
 import { useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
@@ -8,7 +9,7 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
-import { useApprovals } from "../wire/queries.ts";
+import { useApprovals, useTenantNames } from "../wire/queries.ts";
 import type { Approval } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { StateWord } from "./answer.tsx";
@@ -22,20 +23,20 @@ export function ApprovalsPage() {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const navigate = useNavigate();
   const all = search["all"] === "yes";
-  const found = useApprovals(all);
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
+  const found = useApprovals(all, everywhere);
   const rows = found.data ?? NONE;
   const list = useHeld(rows, idOf);
   const waiting = rows.filter(({ state }) => state === "waiting").length;
   useListKeys();
+  const set = (name: string, value: string | undefined): void => void navigate({ to: "/approvals", search: (before: Record<string, unknown>) => ({ ...before, [name]: value }) as never, replace: true });
   return (
     <Page>
       <PageHead title={words.title} answer={found.data === undefined ? words.loading : words.answer(waiting)} />
-      <div className="mb-3">
-        <Check
-          label={words.showAll}
-          checked={all}
-          onChange={(event) => void navigate({ to: "/approvals", search: { all: event.target.checked ? "yes" : undefined } as never, replace: true })}
-        />
+      <div className="mb-3 flex flex-wrap items-center gap-3">
+        <Check label={words.showAll} checked={all} onChange={(event) => set("all", event.target.checked ? "yes" : undefined)} />
+        <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to === "" ? undefined : to)} />
       </div>
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.data !== undefined && rows.length === 0 && <Empty title={words.empty}>{words.emptyAbout}</Empty>}
@@ -44,7 +45,7 @@ export function ApprovalsPage() {
         <Card className="overflow-hidden">
           <ul>
             {list.shown.map((approval) => (
-              <Row key={approval.id} approval={approval} />
+              <Row key={approval.id} approval={approval} tenant={everywhere ? tenants.get(approval.tenantId ?? "") : undefined} />
             ))}
           </ul>
         </Card>
@@ -53,7 +54,7 @@ export function ApprovalsPage() {
   );
 }
 
-function Row({ approval }: { approval: Approval }) {
+function Row({ approval, tenant }: { approval: Approval; tenant: string | undefined }) {
   const words = useWords().approvals;
   const command = approval.arguments["cmd"] ?? approval.arguments["command"];
   return (
@@ -76,6 +77,7 @@ function Row({ approval }: { approval: Approval }) {
         </span>
         <span className="text-small text-muted">
           {words.asked} <When at={approval.asked_at} />
+          {tenant !== undefined && ` · ${tenant}`}
         </span>
       </Link>
     </li>

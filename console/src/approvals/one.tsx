@@ -2,13 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 
 import { JsonDiff } from "../ui/diff.tsx";
+import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import type { Approval } from "../wire/types.ts";
-import { useWire } from "../wire/use-wire.ts";
+import { useIsElsewhere, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
@@ -67,6 +68,7 @@ function One({ approval }: { approval: Approval }) {
   const words = useWords().approvals;
   const label = "mt-4 mb-1 font-medium";
   const who = whoMay(approval.approvers, words);
+  const isElsewhere = useIsElsewhere(approval.tenantId);
   return (
     <Page>
       <PageHead
@@ -116,9 +118,11 @@ function One({ approval }: { approval: Approval }) {
         <Place approval={approval} />
         {approval.sessionKey !== undefined && (
           <>
-            <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
-              {words.openConversation}
-            </Link>{" "}
+            {!isElsewhere && (
+              <Link to="/chat/$key" params={{ key: approval.sessionKey }} className="text-accent underline">
+                {words.openConversation}
+              </Link>
+            )}{" "}
             <Link to="/turns/$id" params={{ id: approval.turn_id }} search={{ call: approval.tool_call_id } as never} className="text-accent underline">
               {words.openTurn}
             </Link>
@@ -130,6 +134,7 @@ function One({ approval }: { approval: Approval }) {
             <p data-testid="approvers">{approval.approvers.you ? who : words.both(who, words.notYou)}</p>
           </>
         )}
+        {isElsewhere && approval.tenantId !== undefined && <OtherTenant id={approval.tenantId} />}
         <Answer approval={approval} />
       </Card>
     </Page>

@@ -1,5 +1,6 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 
+import { ofTenants, useEverywhere } from "../ui/choose.tsx";
 import type { Span } from "../ui/span.tsx";
 import type { DecisionsOverTime } from "../wire/types.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -18,12 +19,13 @@ export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTim
   const words = useWords().overview;
   const language = useLanguage();
   const navigate = useNavigate();
+  const everywhere = useEverywhere();
   const { bars, top } = stacked(decisions.buckets);
   const step = WIDTH / Math.max(1, bars.length);
   const { bucketMs } = decisions;
   const clock = new Intl.DateTimeFormat(language, bucketMs >= 86_400_000 ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" });
   const go = (at: string): void => {
-    void navigate({ to: "/turns", search: { since: at, until: new Date(Date.parse(at) + bucketMs).toISOString() } as never });
+    void navigate({ to: "/turns", search: { since: at, until: new Date(Date.parse(at) + bucketMs).toISOString(), ...ofTenants(everywhere) } as never });
   };
   const [first] = bars;
   return (
@@ -34,7 +36,7 @@ export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTim
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" rx="2" className={FILLS[kind]} />
             </svg>
-            <Link to="/turns" search={{ decision: OUTCOMES[kind], span } as never} className="hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center max-sm:gap-1">
+            <Link to="/turns" search={{ decision: OUTCOMES[kind], span, ...ofTenants(everywhere) } as never} className="hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center max-sm:gap-1">
               {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
             </Link>
           </li>

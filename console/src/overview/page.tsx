@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
 import { wordOf } from "../hooks/changed.ts";
 import { TurnRow } from "../turns/row.tsx";
+import { ChooseTenants, EVERY_TENANT, ofTenants, useEverywhere } from "../ui/choose.tsx";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
 import { Newer } from "../ui/newer.tsx";
@@ -15,7 +16,7 @@ import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
 import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
-import { useConfigured, useHooks, useIsGone } from "../wire/queries.ts";
+import { useConfigured, useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { DecisionChart } from "./chart.tsx";
@@ -36,26 +37,32 @@ export function OverviewPage() {
   const navigate = useNavigate();
   const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["span"];
   const span = isSpan(asked) ? asked : "day";
+  const everywhere = useEverywhere();
+  const whose = everywhere ? { allTenants: true } : {};
   const found = useQuery({
-    queryKey: ["overview", span],
-    queryFn: () => connection.request("overview.get", { since: beginOf(span) }),
+    queryKey: ["overview", span, everywhere],
+    queryFn: () => connection.request("overview.get", { since: beginOf(span), ...whose }),
     refetchInterval: LOOK_EVERY_MS,
     placeholderData: keepPreviousData,
   });
   const blocked = useQuery({
-    queryKey: ["turns", "blocked", BLOCKED],
-    queryFn: async () => (await connection.request("turns.list", { decision: "blocked", limit: BLOCKED })).turns,
+    queryKey: ["turns", "blocked", BLOCKED, everywhere],
+    queryFn: async () => (await connection.request("turns.list", { decision: "blocked", limit: BLOCKED, ...whose })).turns,
     refetchInterval: LOOK_EVERY_MS,
   });
   const overview = found.data;
-  const many = useCounted();
+  const many = useCounted(everywhere);
+  const set = (name: string, value: string): void => void navigate({ to: "/", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
   return (
     <Page>
       <PageHead
         title={words.overview.title}
         answer={overview === undefined || many === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), many.on, many.all, overview.approvalsWaiting ?? 0)}
         actions={
-          <SpanSelect span={span} choose={(to) => void navigate({ to: "/", search: { span: to } as never, replace: true })} />
+          <>
+            <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
+            <SpanSelect span={span} choose={(to) => set("span", to)} />
+          </>
         }
       />
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
@@ -64,12 +71,12 @@ export function OverviewPage() {
   );
 }
 
-/** The hooks that are here, as the page of hooks counts them. */
-function useCounted(): Counted | undefined {
+/** The hooks that are here or everywhere, as the page of hooks counts them. */
+function useCounted(everywhere: boolean): Counted | undefined {
   const { me } = useWire();
   const hooks = useHooks().data;
   const configured = useConfigured().data;
-  return hooks === undefined || configured === undefined ? undefined : counted(ofTenant(hooks, me.tenant_id), configured);
+  return hooks === undefined || configured === undefined ? undefined : counted(everywhere ? hooks : ofTenant(hooks, me.tenant_id), configured);
 }
 
 const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.broken + counts.tripped;
@@ -77,6 +84,8 @@ const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.brok
 function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
   const stopped = useHeld(blocked, turnId, true);
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
   return (
     <div className="flex flex-col gap-4">
       <Tiles overview={overview} span={span} />
@@ -86,13 +95,13 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
       </Part>
       {stopped.shown.length > 0 && (
         <section>
-          <Head title={words.overview.lastBlocked} more={<Link to="/turns" search={{ decision: "blocked" } as never} className="text-accent underline">{words.overview.all}</Link>} />
+          <Head title={words.overview.lastBlocked} more={<Link to="/turns" search={{ decision: "blocked", ...ofTenants(everywhere) } as never} className="text-accent underline">{words.overview.all}</Link>} />
           <Newer list={stopped} />
           <Card className="overflow-hidden">
             <ul>
               {stopped.shown.map((turn) => (
                 <li key={turn.turnId} className="border-b border-line last:border-b-0">
-                  <TurnRow turn={turn} />
+                  <TurnRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />
                 </li>
               ))}
             </ul>
@@ -104,7 +113,8 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
         <HookTable title={words.overview.slowest} none={words.overview.noHooks} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
       </div>
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
-        <BudgetPart overview={overview} />
+        {/* Each tenant has a budget of its own. */}
+        {!everywhere && <BudgetPart overview={overview} />}
         <Changes overview={overview} />
       </div>
     </div>
@@ -150,8 +160,9 @@ function Tiles({ overview, span }: { overview: Overview; span: Span }) {
 
 function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: SignKind; count: number; isQuiet: boolean; to: string; search: object }) {
   const language = useLanguage();
+  const everywhere = useEverywhere();
   return (
-    <Link to={to} search={search as never} className="flex min-h-17 flex-col justify-between rounded-md border border-line bg-surface px-3 py-2 hover:bg-tint">
+    <Link to={to} search={{ ...search, ...ofTenants(everywhere) } as never} className="flex min-h-17 flex-col justify-between rounded-md border border-line bg-surface px-3 py-2 hover:bg-tint">
       <span className={`text-[24px] leading-7 font-semibold ${isQuiet ? "text-muted" : ""}`}>{count.toLocaleString(language)}</span>
       <span>
         <Sign kind={isQuiet ? "off" : sign} word={name} />
@@ -208,6 +219,7 @@ const mostBlocked = (rows: readonly HookCounts[]): readonly HookCounts[] => rows
 /** Hooks by what they did: each leads to the turns that it was in. */
 function HookTable({ title, none, rows, decision, value }: { title: string; none: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
   const words = useWords().overview;
+  const everywhere = useEverywhere();
   const top = rows.slice(0, 5);
   return (
     <section className="min-w-0">
@@ -217,7 +229,7 @@ function HookTable({ title, none, rows, decision, value }: { title: string; none
         <ul>
           {top.map((row) => (
             <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
-              <Link to="/turns" search={{ hook: row.name, ...(decision === undefined ? {} : { decision }) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
+              <Link to="/turns" search={{ hook: row.name, ...(decision === undefined ? {} : { decision }), ...ofTenants(everywhere) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
                 <span className="min-w-0 flex-1 truncate font-medium">{row.name}</span>
                 <span className="text-muted">{words.runs(row.runs)}</span>
                 <span className="w-20 text-right">{value(row)}</span>
@@ -250,7 +262,7 @@ function BudgetPart({ overview }: { overview: Overview }) {
 
 const CHANGE = "flex items-center gap-3 px-3 py-1.5 max-sm:min-h-11";
 
-function Change({ change }: { change: HookChange }) {
+function Change({ change, tenant }: { change: HookChange; tenant: string | undefined }) {
   const all = useWords();
   const words = all.overview;
   const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
@@ -264,7 +276,10 @@ function Change({ change }: { change: HookChange }) {
             <code className="text-small text-muted">{event}</code>{" "}
           </>
         )}
-        <span className="text-muted">{words.did(wordOf(change, words.actions), change.actor)}</span>
+        <span className="text-muted">
+          {words.did(wordOf(change, words.actions), change.actor)}
+          {tenant !== undefined && ` · ${tenant}`}
+        </span>
       </span>
       <span className="text-small text-muted">
         <When at={change.at} />
@@ -288,17 +303,19 @@ function Change({ change }: { change: HookChange }) {
 
 function Changes({ overview }: { overview: Overview }) {
   const words = useWords().overview;
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
   const list = useHeld(overview.changes.slice(0, CHANGES), changeId, true);
   return (
     <section className="min-w-0">
-      <Head title={words.changes} more={<Link to="/hooks/changes" className="text-accent underline">{words.all}</Link>} />
+      <Head title={words.changes} more={<Link to="/hooks/changes" search={ofTenants(everywhere) as never} className="text-accent underline">{words.all}</Link>} />
       <Newer list={list} />
       <Card className="overflow-hidden">
         {list.shown.length === 0 && <p className="px-3 py-2 text-muted">{words.noChanges}</p>}
         <ul>
           {list.shown.map((change) => (
             <li key={change.id} className="border-b border-line last:border-b-0">
-              <Change change={change} />
+              <Change change={change} tenant={everywhere ? tenants.get(change.tenant_id) : undefined} />
             </li>
           ))}
         </ul>

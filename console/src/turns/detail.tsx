@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { JsonDiff } from "../ui/diff.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
+import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { SaidText } from "../ui/said-text.tsx";
 import { Box, type Fact, Facts } from "./box.tsx";
@@ -33,6 +34,8 @@ export function Detail({ row, turn }: { row: Row; turn: TurnLine }) {
 function Of({ row, turn }: { row: Row; turn: TurnLine }) {
   const words = useWords().turns;
   const { of } = row;
+  // What would run now is asked in the tenant itself.
+  const isElsewhere = useIsElsewhere(turn.tenantId);
   switch (of.kind) {
     case "round":
     case "tool":
@@ -40,7 +43,7 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
     case "model":
       return (
         <>
-          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)]]} />
+          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)], [words.cost, of.span.usage === undefined ? undefined : words.modelsCost(of.span.usage.prompt_tokens, of.span.usage.completion_tokens)]]} />
           <Box title={words.answerText} value={of.span.content} />
           <Seen turnId={row.turnId} round={of.span.round} />
         </>
@@ -49,14 +52,14 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
       return (
         <>
           <Call span={of.span} decided={of.decided} ms={row.took} />
-          <NowQuestion turnId={row.turnId} span={of.span} />
+          {!isElsewhere && <NowQuestion turnId={row.turnId} span={of.span} />}
         </>
       );
     case "checkpoint":
       return (
         <>
           <Checkpoint span={of.span} />
-          <NowQuestion turnId={row.turnId} span={of.span} />
+          {!isElsewhere && <NowQuestion turnId={row.turnId} span={of.span} />}
         </>
       );
     case "hook":
@@ -163,6 +166,7 @@ interface HookAt {
 
 function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const words = useWords().turns;
+  const isElsewhere = useIsElsewhere(turn.tenantId);
   const both = sides(beside, hook, words.notKept);
   const isRequest = span.name === "before_llm";
   const places = both === undefined && !isRequest ? changedPlaces(hook.change) : [];
@@ -198,11 +202,13 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
             {words.openExecution}
           </Link>
         )}
-        <Link to="/chain" search={{ turn: turnId, row: span.id } as never} className="text-accent underline">
-          {words.nowQuestion}
-        </Link>
+        {!isElsewhere && (
+          <Link to="/chain" search={{ turn: turnId, row: span.id } as never} className="text-accent underline">
+            {words.nowQuestion}
+          </Link>
+        )}
       </p>
-      <LetThrough hook={hook} span={span} turn={turn} />
+      {!isElsewhere && <LetThrough hook={hook} span={span} turn={turn} />}
       {both !== undefined && (
         <div className="mt-3">
           <p className="mb-1 font-medium">{words.changed}</p>

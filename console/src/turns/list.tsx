@@ -2,14 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
-import { ChooseAgent, ChooseSession } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseSession, ChooseTenants, EVERY_TENANT, useEverywhere } from "../ui/choose.tsx";
 import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { usePaged } from "../wire/paged.ts";
-import { useHooks } from "../wire/queries.ts";
+import { useHooks, useTenantNames } from "../wire/queries.ts";
 import type { Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -59,7 +59,9 @@ export function TurnsPage() {
   useListKeys();
   const { since, until } = address;
   const range = useMemo(() => ({ ...(since !== undefined ? { since } : isSpan(span) ? { since: beginOf(span) } : {}), ...(until === undefined ? {} : { until }) }), [span, since, until]);
-  const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range }), [filter, range]);
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
+  const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range, ...(everywhere ? { allTenants: true } : {}) }), [filter, range, everywhere]);
   const list = usePaged(["turns", "list", query], (cursor) => connection.request("turns.list", { ...query, limit: A_PAGE, ...(cursor === undefined ? {} : { cursor }) }), rowsOf);
   const newer = useNewer(query, list.rows[0]);
   const isFiltered = asked !== "{}" || span !== "" || since !== undefined;
@@ -68,7 +70,7 @@ export function TurnsPage() {
       <PageHead title={words.title} answer={seesAll ? words.answer : words.answerOwn} />
       <Filters address={address} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}>
-        {(turn) => <TurnRow turn={turn} />}
+        {(turn) => <TurnRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />}
       </PagedList>
     </Page>
   );
@@ -117,6 +119,7 @@ function Filters({ address }: { address: Address }) {
         ))}
       </datalist>
       <Input className={`${FILTER} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
+      <ChooseTenants className={FILTER} value={address["tenant"] === EVERY_TENANT ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
       <SpanSelect className={FILTER} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
     </div>
   );

@@ -3,6 +3,7 @@ import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react"
 
 import { Button } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
+import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -11,13 +12,14 @@ import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
 import { RequestError } from "../wire/client.ts";
 import { useApprovals } from "../wire/queries.ts";
+import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
 import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
-import { all, counts, type Family, happened, judgeTokens, length, type Row, rowOf, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
 
 export function TurnPage() {
   const words = useWords().turns;
@@ -72,6 +74,8 @@ function One({ family }: { family: Family }) {
   const many = useMemo(() => counts(family), [family]);
   const sign = signOfLine(turn);
   const tokens = useMemo(() => judgeTokens(family), [family]);
+  const own = useMemo(() => modelTokens(family), [family]);
+  const isElsewhere = useIsElsewhere(turn.tenantId);
   return (
     <Page wide>
       <PageHead
@@ -92,6 +96,7 @@ function One({ family }: { family: Family }) {
         <When at={turn.startedAt} />
         <span>{took(family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
+        {own.read + own.written > 0 && <span>{words.turns.modelsCost(own.read, own.written)}</span>}
         {tokens > 0 && <span>{words.turns.judgesCost(tokens)}</span>}
         {family.turn.parentTurnId !== null && (
           <Link to="/turns/$id" params={{ id: family.turn.parentTurnId }} className="text-accent underline">
@@ -100,6 +105,7 @@ function One({ family }: { family: Family }) {
         )}
         <Actions family={family} />
       </div>
+      {isElsewhere && turn.tenantId !== undefined && <OtherTenant id={turn.tenantId} />}
       {turn.prompt !== null && <p className="mb-3 max-w-200 border-l-3 border-line pl-3 text-muted">{turn.prompt}</p>}
       {family.turn.truncated && <p className="mb-3 text-ask">{words.turns.truncated}</p>}
       {rows.length === 0 ? (
@@ -154,9 +160,10 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
 function Actions({ family }: { family: Family }) {
   const words = useWords().turns;
   const { turn } = family.turn;
+  const isElsewhere = useIsElsewhere(turn.tenantId);
   return (
     <>
-      {!turn.subAgent && (
+      {!turn.subAgent && !isElsewhere && (
         <Link to="/chat/$key" params={{ key: turn.sessionKey }} className="text-accent underline">
           {words.openConversation}
         </Link>

@@ -8,7 +8,7 @@ import { useWords } from "../words/use-words.ts";
 import { signOfLine, tookOf } from "./line.ts";
 
 /** A turn in a list. */
-export function TurnRow({ turn }: { turn: TurnLine }) {
+export function TurnRow({ turn, tenant }: { turn: TurnLine; tenant?: string | undefined }) {
   const words = useWords().turns;
   const { kind, word } = signOfLine(turn);
   const ms = tookOf(turn);
@@ -29,6 +29,7 @@ export function TurnRow({ turn }: { turn: TurnLine }) {
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
         {turn.agentId}
         {turn.userId !== null && ` · ${turn.userId}`} · {words.calls(turn.calls)}
+        {tenant !== undefined && ` · ${tenant}`}
       </span>
       <span className="text-right text-muted max-sm:hidden">{ms === undefined ? "" : took(ms)}</span>
     </Link>

@@ -6,7 +6,7 @@ import { quoted, testOf } from "./as-test.ts";
 import { changedPlaces } from "./change.ts";
 import { signOfLine } from "./line.ts";
 import { oneLine } from "./said.ts";
-import { all, counts, type Family, happened, judgeTokens, length, type Row, rowOf, shown, tree } from "./view.ts";
+import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
 
 const LINE: TurnLine = { turnId: "t", sessionKey: "k", agentId: "main", userId: "anna", subAgent: false, prompt: "hi", startedAt: "2026-01-01T00:00:00Z", endedAt: "2026-01-01T00:00:01Z", ending: "completed", calls: 1, blocked: 0, asked: 0, waiting: 0, faults: 0 };
 const SKIPPED: TurnHook = { name: "other", family: "agent", checkpoint: "pre_tool_use", ran: false, startMs: null, durationMs: null };
@@ -61,6 +61,13 @@ test("what judges cost counts once, and nothing where the answer was known", () 
   const judged = (tokens: number, more: object = {}) => ({ ...HOOK, execution: { id: "x", hookId: "h", version: 1, handlerType: "prompt", decision: "allow", retry: 0, tokens, ...more } as const });
   const child = detail([span("e:9", "checkpoint", { hooks: [judged(5)] })], { turn: { ...LINE, turnId: "u" }, parentTurnId: "t" });
   expect(judgeTokens(family([span("e:0", "checkpoint", { hooks: [judged(100), judged(40, { cached: true }), HOOK] })], [child]))).toBe(105);
+});
+
+test("what the agent's own model calls cost is a sum, also over sub-agents; what no provider told is nothing", () => {
+  const model = (id: string, read?: number): TurnSpan => span(id, "model", read === undefined ? {} : { usage: { prompt_tokens: read, completion_tokens: 2, total_tokens: read + 2 } });
+  const child = detail([model("model:1", 30)], { turn: { ...LINE, turnId: "u" }, parentTurnId: "t" });
+  expect(modelTokens(family([model("model:1", 100), model("model:2"), span("call:1", "call")], [child]))).toEqual({ read: 130, written: 4 });
+  expect(modelTokens(family([model("model:1")]))).toEqual({ read: 0, written: 0 });
 });
 
 test("a row is meant by the execution of a rule, or by a call", () => {

@@ -278,5 +278,11 @@ export function judgeTokens(family: Family): number {
   return hooks.reduce((sum, { execution }) => sum + (execution?.cached === true ? 0 : (execution?.tokens ?? 0)), 0);
 }
 
+/** What the agent's own model calls cost in a turn and those of its sub-agents, in tokens, as far as providers tell. */
+export function modelTokens(family: Family): { readonly read: number; readonly written: number } {
+  const told = [family.turn, ...family.subAgents].flatMap(({ spans }) => spans).flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+  return told.reduce((sum, usage) => ({ read: sum.read + usage.prompt_tokens, written: sum.written + usage.completion_tokens }), { read: 0, written: 0 });
+}
+
 /** How long the bars are together, in milliseconds. */
 export const length = (rows: readonly Row[]): number => all(rows).reduce((end, { start, took }) => Math.max(end, start + took), 1);

@@ -65,13 +65,17 @@ export function useSessions(): UseQueryResult<readonly SessionLine[]> {
   });
 }
 
-/** The approvals: those that wait, or all. */
-export function useApprovals(all: boolean): UseQueryResult<readonly Approval[]> {
+/** How often approvals of other tenants are looked for, in milliseconds: of those the server tells nobody here. */
+const ELSEWHERE_EVERY_MS = 5_000;
+
+/** The approvals: those that wait, or all; of this tenant, or of every one. */
+export function useApprovals(all: boolean, everywhere = false): UseQueryResult<readonly Approval[]> {
   const { connection } = useWire();
   return useQuery({
-    queryKey: ["approvals", "list", all],
-    queryFn: async () => (await connection.request("approvals.list", { all })).approvals,
+    queryKey: ["approvals", "list", all, everywhere],
+    queryFn: async () => (await connection.request("approvals.list", { all, ...(everywhere ? { allTenants: true } : {}) })).approvals,
     enabled: useMay("operator"),
+    refetchInterval: everywhere ? ELSEWHERE_EVERY_MS : false,
     // Whoever did not sign in answers no approvals: the server says so, and it stays that way.
     retry: false,
   });

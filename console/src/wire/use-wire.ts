@@ -27,6 +27,12 @@ export function useMay(least: CallerRole): boolean {
   return ROLES.indexOf(useWire().me.role) >= ROLES.indexOf(least);
 }
 
+/** Whether something is another tenant's: owners see it here, and act on it there. */
+export function useIsElsewhere(tenantId: string | undefined): boolean {
+  const { me } = useWire();
+  return tenantId !== undefined && tenantId !== me.tenant_id;
+}
+
 /** Hears an event for as long as the component is there. */
 export function useEvent<Name extends keyof Told>(name: Name, listener: (payload: Told[Name]) => void): void {
   const { connection } = useWire();

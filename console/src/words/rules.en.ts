@@ -120,6 +120,7 @@ export const rulesEn = {
   tenant: "Tenant",
   thisTenant: "This tenant",
   allTenants: "All tenants",
+  otherTenant: (name: string) => `This is of the tenant ${name}. Whoever acts on it goes there.`,
   live: {
     paused: (n: number) => `${count(n, "new row", "new rows")}`,
     title: "Live",

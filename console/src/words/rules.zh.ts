@@ -118,6 +118,7 @@ export const rulesZh = {
   tenant: "租户",
   thisTenant: "本租户",
   allTenants: "所有租户",
+  otherTenant: (name: string) => `此项属于租户“${name}”，需前往该租户操作。`,
   live: {
     paused: (n: number) => `${n} 条新记录`,
     title: "实时",

@@ -24,6 +24,8 @@ export const turns = {
   notFoundAbout: "It is older than what is kept, or it is not yours to see.",
   heading: (agent: string) => `Turn by ${agent}`,
   counted: (calls: number, hooks: number) => `${count(calls, "call", "calls")}, ${count(hooks, "hook answer", "hook answers")}`,
+  cost: "Cost",
+  modelsCost: (read: number, written: number) => `${count(read, "token", "tokens")} read, ${written.toLocaleString("en")} written`,
   judgesCost: (tokens: number) => `judges used ${count(tokens, "token", "tokens")}`,
   nothing: "Nothing is kept of what happened in it",
   nothingAbout: "Its records are older than what is kept.",

@@ -24,6 +24,8 @@ export const turns: Words["turns"] = {
   notFoundAbout: "它已超过保留期，或者您无权查看。",
   heading: (agent) => `${agent} 的轮次`,
   counted: (calls, hooks) => `${calls} 次调用，钩子回答 ${hooks} 次`,
+  cost: "用量",
+  modelsCost: (read: number, written: number) => `读取 ${read.toLocaleString("zh-CN")} 个 token，生成 ${written.toLocaleString("zh-CN")} 个`,
   judgesCost: (tokens: number) => `评判模型用了 ${tokens} 个 token`,
   nothing: "没有保留其中发生的内容",
   nothingAbout: "记录已超过保留期。",

@@ -406,6 +406,7 @@ impl Turn {
     /// [`apply`](Self::apply). `read_only` tells which tools change nothing.
     pub fn reply_fact(&self, reply: LlmReply, model: &str, read_only: impl Fn(&str) -> bool) -> Fact {
         let cut = OddEnd::of(&reply).is_some_and(|odd| odd.cuts_last_call(&reply));
+        let usage = reply.usage;
         let mut message = reply.into_message(model);
         // Records, approvals and results of a turn are found by the ids of its calls.
         let earlier = self.messages.iter().skip(self.base).flat_map(|message| &message.get().tool_calls);
@@ -417,7 +418,7 @@ impl Turn {
         let read_only = message.tool_calls.iter().map(|part| read_only(&part.function.name)).collect();
         let terminal = self.phase == Phase::Calling { terminal: true };
         let (iteration, message) = (self.iteration, message.into());
-        Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut }
+        Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut, usage }
     }
 
     /// The model answered, and the answer passed its checkpoint. `read_only` tells which tools change nothing.

@@ -164,6 +164,17 @@ impl Principal {
         self.role >= CallerRole::Admin
     }
 
+    /// Whether they may look at every tenant.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.role == CallerRole::Owner
+    }
+
+    /// The same, looking at what `tenant` has.
+    #[must_use]
+    pub(crate) fn looking_at(&self, tenant: &str) -> Self {
+        Self { tenant: TenantId::from(tenant), ..self.clone() }
+    }
+
     /// Whether they may no more and no less than `other`.
     pub(crate) fn may_as(&self, other: &Self) -> bool {
         (self.role, self.rights) == (other.role, other.rights)

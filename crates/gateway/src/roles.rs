@@ -1,11 +1,13 @@
 //! The one table of who may do what. A method that is not in it nobody may call.
 
-use domain::store::KeyScope;
+use domain::store::{KeyScope, TenantScope};
 use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 
 use host::config::ApproversConfig;
+use rules::record::NO_MASTER;
 
 use crate::error::ApiError;
+use crate::params::Params;
 use crate::principal::{Credential, Principal, Right};
 
 /// A method of the protocol.
@@ -133,7 +135,7 @@ pub(crate) fn allow_over_http(who: &Principal, name: &str) -> Result<Method, Api
 fn pass(who: &Principal, method: Method) -> Result<Method, ApiError> {
     let name = method.name;
     if method.least == CallerRole::Owner && who.role != CallerRole::Owner {
-        return Err(ApiError::unauthorized("this action requires master tenant scope"));
+        return Err(ApiError::unauthorized(NO_MASTER));
     }
     if who.role < method.least {
         let role = method.least.word();
@@ -158,6 +160,20 @@ fn scope_of_key(who: &Principal, right: Right) -> Option<&'static str> {
         Credential::Key(_) | Credential::Console { key: Some(_), .. } => right.scope(),
         Credential::Token | Credential::Console { key: None, .. } | Credential::Anonymous => None,
     }
+}
+
+/// The tenants whose things somebody asks for: their own, or every one for owners who say so.
+pub(crate) fn looks_at(who: &Principal, params: &Params<'_>) -> Result<TenantScope, ApiError> {
+    match params.flag("allTenants")? {
+        Some(true) if who.is_owner() => Ok(TenantScope::All),
+        Some(true) => Err(ApiError::unauthorized(NO_MASTER)),
+        Some(false) | None => Ok(TenantScope::from(&who.tenant)),
+    }
+}
+
+/// The tenants in which somebody finds a thing by its id.
+pub(crate) fn finds_in(who: &Principal) -> TenantScope {
+    if who.is_owner() { TenantScope::All } else { TenantScope::from(&who.tenant) }
 }
 
 /// The roles that an agent's approvers may be.
@@ -189,6 +205,22 @@ pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &Appro
 mod tests {
     use super::*;
     use crate::principal::somebody;
+    use domain::json::json;
+
+    #[test]
+    fn only_owners_look_at_every_tenant() {
+        let every = json!({ "allTenants": true });
+        for (role, sees) in [(CallerRole::Viewer, false), (CallerRole::Admin, false), (CallerRole::Owner, true)] {
+            let who = somebody("anna", role);
+            let own = TenantScope::from(&who.tenant);
+            for params in [json!({}), json!({ "allTenants": false })] {
+                assert_eq!(looks_at(&who, &Params::of(&params, &["allTenants"]).unwrap()), Ok(own.clone()));
+            }
+            let asked = looks_at(&who, &Params::of(&every, &["allTenants"]).unwrap());
+            assert_eq!(asked.ok(), sees.then_some(TenantScope::All));
+            assert_eq!(finds_in(&who), if sees { TenantScope::All } else { own });
+        }
+    }
 
     #[test]
     fn approvers_are_users_and_roles_and_may_be_somebody_else() {

@@ -130,6 +130,7 @@ mod tests {
             terminal: false,
             owners: BTreeMap::new(),
             cut: false,
+            usage: None,
         })
     }
 

@@ -102,6 +102,9 @@ pub(crate) fn line(row: &TurnRow, ending: TurnEnding, who: &Principal) -> Value 
         "waiting": turn.waiting,
         "faults": row.faults,
     });
+    if who.is_owner() {
+        line["tenantId"] = json!(turn.tenant_id);
+    }
     if let Some(error) = &row.error {
         line["error"] = json!(masked(error));
     }

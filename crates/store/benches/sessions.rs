@@ -142,6 +142,7 @@ fn turn(session: usize, number: usize) -> JournalAppend {
         terminal: false,
         owners: Default::default(),
         cut: false,
+        usage: None,
     };
     let facts = [
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },

@@ -107,5 +107,5 @@ pub(super) fn plan(settings: &AgentSettings, reply: &LlmReply, model: &str, need
     // Without its thoughts: they belong to a call that is not gone on with.
     let dropped = need_tool && settings.planning.as_ref().is_some_and(|planning| !planning.record);
     let plan = LlmReply::text(if dropped { String::new() } else { content });
-    Fact::Planned { message: plan.into_message(model).into(), need_tool }
+    Fact::Planned { message: plan.into_message(model).into(), need_tool, usage: reply.usage }
 }

@@ -40,6 +40,7 @@ fn text(iteration: u32, text: &str) -> JournalEntry {
         terminal: false,
         owners: BTreeMap::new(),
         cut: false,
+        usage: None,
     })
 }
 
@@ -54,6 +55,7 @@ fn asks(iteration: u32, tools: &[&str]) -> JournalEntry {
         terminal: false,
         owners: BTreeMap::new(),
         cut: false,
+        usage: None,
     })
 }
 

@@ -19,7 +19,7 @@ impl Turn {
             Fact::Queued(waiting) => self.inbox.push_back(waiting),
             Fact::Injected { count } => self.inject(count),
             Fact::Interrupted => self.interrupted = true,
-            Fact::Replied { iteration, message, read_only, terminal, owners, cut } => {
+            Fact::Replied { iteration, message, read_only, terminal, owners, cut, usage: _ } => {
                 self.close_if_answered();
                 if !matches!(self.phase, Phase::Calling { .. } | Phase::Round) {
                     return;
@@ -39,7 +39,7 @@ impl Turn {
                 }
             }
             Fact::Stopped { iteration, message } => self.take_stopped(iteration, message.into()),
-            Fact::Planned { message, need_tool } => self.take_plan(message, need_tool),
+            Fact::Planned { message, need_tool, usage: _ } => self.take_plan(message, need_tool),
             Fact::Announced { upto } => self.take_announced(upto),
             Fact::Used { place, read_only, rewritten, .. } => {
                 self.take_use(place, read_only);

@@ -10,6 +10,7 @@ use crate::history::RecalledHistory;
 use crate::id::{HookName, TurnId};
 use crate::kept_message::KeptMessage;
 use crate::ledger::MsgId;
+use crate::llm::Usage;
 use crate::message::CallPart;
 
 /// Something that happened in a turn. Its JSON is what a session's journal keeps.
@@ -39,6 +40,9 @@ pub enum Fact {
         message: KeptMessage,
         /// Whether the loop follows; else it was the answer.
         need_tool: bool,
+        /// What it cost, where the provider tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// Whoever keeps the conversation was told of every persistent text up to this one.
     Announced {
@@ -71,6 +75,9 @@ pub enum Fact {
         /// Whether the answer ended before its last call was complete: that one is passed over.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
+        /// What it cost, where the provider tells.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// The model's answer was stopped in the middle, and with it the turn: what there was stands.
     Stopped {

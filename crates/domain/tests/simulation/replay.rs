@@ -174,7 +174,7 @@ impl Kept<'_> {
             let text = if self.dice.once_in(4) { "" } else { "plan" };
             let message = Message::text(Role::Assistant, text).into();
             let need_tool = !self.dice.once_in(4);
-            self.tell(Fact::Planned { message, need_tool });
+            self.tell(Fact::Planned { message, need_tool, usage: None });
         }
     }
 
@@ -238,7 +238,7 @@ fn earlier(turns: u32) -> impl Iterator<Item = JournalEntry> {
         let (status, error, reply) = (TurnStatus::Completed, None, String::new());
         [
             Fact::Begun { turn_id, prompts, max_iterations: 1 },
-            Fact::Replied { iteration: 1, message, read_only, terminal: false, owners, cut: false },
+            Fact::Replied { iteration: 1, message, read_only, terminal: false, owners, cut: false, usage: None },
             Fact::Ended { status, roll_back: false, error, reply },
         ]
         .map(JournalEntry::Turn)
@@ -257,7 +257,7 @@ fn go_on(session: &mut Session, used: &BTreeSet<(u32, usize)>) {
             TurnStep::Inject { waiting } => turn.apply(Fact::Injected { count: waiting.len() }),
             TurnStep::Plan => {
                 let message = Message::text(Role::Assistant, "plan").into();
-                turn.apply(Fact::Planned { message, need_tool: true });
+                turn.apply(Fact::Planned { message, need_tool: true, usage: None });
             }
             TurnStep::CallModel { .. } => turn.replied(LlmReply::text("the end"), "m", |_| false),
             TurnStep::Skip { call, why, .. } => turn.answered(call, ModelAnswer::not_run(why.text())),

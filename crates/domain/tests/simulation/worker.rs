@@ -276,7 +276,10 @@ impl Worker {
                     panic!("a reply is a reply")
                 };
                 let owners = self.agent.owners.clone();
-                self.tell(world, Fact::Replied { iteration, message, read_only, terminal, owners, cut: false });
+                self.tell(
+                    world,
+                    Fact::Replied { iteration, message, read_only, terminal, owners, cut: false, usage: None },
+                );
             }
             Ruling::Abort(aborted) => self.end(TurnEnd::stopped(aborted)),
             Ruling::Deny(denied) => panic!("after_llm cannot deny: {denied:?}"),

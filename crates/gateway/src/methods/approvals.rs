@@ -28,11 +28,11 @@ const MAX_REASON_BYTES: usize = 4096;
 
 impl Shared {
     pub(super) async fn approvals_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["all"])?;
+        let params = Params::of(params, &["all", "allTenants"])?;
+        let tenant = roles::looks_at(who, &params)?;
         let waiting_only = !params.flag("all")?.unwrap_or(false);
         let (who, desk) = (who.clone(), self.approvers().await);
         self.blocking(move |shared| {
-            let tenant = TenantScope::from(&who.tenant);
             let query = ApprovalQuery { waiting_only, ..ApprovalQuery::newest(tenant, most_read(&who)) };
             let now = jiff::Timestamp::now();
             let mut found = shared.store.approvals(&query)?;
@@ -45,11 +45,15 @@ impl Shared {
         .await
     }
 
-    /// How many approvals wait that `who` may see.
-    pub(super) async fn approvals_waiting(self: &Arc<Self>, who: &Principal) -> Result<usize, ApiError> {
+    /// How many approvals wait in the tenants of `scope` that `who` may see.
+    pub(super) async fn approvals_waiting(
+        self: &Arc<Self>,
+        who: &Principal,
+        scope: TenantScope,
+    ) -> Result<usize, ApiError> {
         let (who, desk) = (who.clone(), self.approvers().await);
         self.blocking(move |shared| {
-            let query = ApprovalQuery::waiting(TenantScope::from(&who.tenant), most_read(&who));
+            let query = ApprovalQuery::waiting(scope, most_read(&who));
             let now = jiff::Timestamp::now();
             let found = shared.store.approvals(&query)?;
             let waits = |it: &&Approval| desk.may_see(&who, it) && it.state_at(now) == ApprovalState::Waiting;
@@ -62,7 +66,7 @@ impl Shared {
         let params = Params::of(params, &["id"])?;
         let (id, who, desk) = (params.needed("id")?.to_owned(), who.clone(), self.approvers().await);
         self.blocking(move |shared| {
-            let approval = shared.approval_of((&who, &desk), &id)?;
+            let approval = shared.approval_of(&roles::finds_in(&who), (&who, &desk), &id)?;
             let mut shown = desk.shown(&approval, &who);
             let agent = (&approval.tenant_id, &approval.agent_id);
             if let Some(facts) = shared.rule_admin.shell_facts(agent, &approval.tool, &approval.arguments) {
@@ -87,7 +91,8 @@ impl Shared {
         let (who, desk) = (who.clone(), self.approvers().await);
         let answered = self
             .blocking(move |shared| {
-                let approval = shared.approval_of((&who, &desk), &id)?;
+                // One name in two tenants is two users: whoever answers goes to the tenant, and is known there.
+                let approval = shared.approval_of(&TenantScope::from(&who.tenant), (&who, &desk), &id)?;
                 let asker = user_of(approval.session_id.as_str());
                 roles::may_answer(&who, asker.as_deref(), desk.of(&approval))?;
                 let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
@@ -116,11 +121,16 @@ impl Shared {
         Approvers(agents.map(|(name, agent)| (name.clone(), agent.approvers.clone())).collect())
     }
 
-    /// The approval `id`, if it is one that `who` may see.
-    fn approval_of(&self, (who, desk): (&Principal, &Approvers), id: &str) -> Result<Approval, ApiError> {
+    /// The approval `id`, if it is one of a tenant in `scope` that `who` may see.
+    fn approval_of(
+        &self,
+        scope: &TenantScope,
+        (who, desk): (&Principal, &Approvers),
+        id: &str,
+    ) -> Result<Approval, ApiError> {
         let not_found = || ApiError::new(ErrorCode::NotFound, format!("approval not found: {id}"));
         // One of another tenant takes no longer than one that is nowhere.
-        let found = self.store.approval(&TenantScope::from(&who.tenant), id)?;
+        let found = self.store.approval(scope, id)?;
         let mut found = found.filter(|it| desk.may_see(who, it)).ok_or_else(not_found)?;
         found.state = found.state_at(jiff::Timestamp::now());
         Ok(found)
@@ -204,7 +214,7 @@ impl Approvers {
     fn may_see(&self, who: &Principal, approval: &Approval) -> bool {
         let own = || user_of(approval.session_id.as_str()).is_some_and(|user| user == who.user);
         let may = || who.sees_others() || own() || roles::is_named(who, self.of(approval));
-        approval.tenant_id == who.tenant && may()
+        (approval.tenant_id == who.tenant || who.is_owner()) && may()
     }
 
     /// An approval as `who` is shown it: everything that a person has to know before they answer.
@@ -216,7 +226,7 @@ impl Approvers {
             "named": approvers.named,
             "otherThanAsker": approvers.other_than_asker,
             "asker": asker,
-            "you": roles::may_answer(who, asker.as_deref(), approvers).is_ok(),
+            "you": approval.tenant_id == who.tenant && roles::may_answer(who, asker.as_deref(), approvers).is_ok(),
         });
         shown
     }
@@ -233,6 +243,9 @@ fn shown(approval: &Approval, who: &Principal) -> Value {
     if let Value::Object(members) = &mut shown {
         members.shift_remove("tenant_id");
     }
+    if who.is_owner() {
+        shown["tenantId"] = json!(approval.tenant_id);
+    }
     shown
 }
 
@@ -242,15 +255,35 @@ mod tests {
     use crate::principal::somebody;
     use rules::admin::CallerRole;
 
-    #[test]
-    fn an_approval_says_who_may_answer_it() {
-        let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
-        let approval: Approval = domain::json::from_value(json!({
-            "id": "1", "tenant_id": anna.tenant, "agent_id": "main", "session_id": "agent:main:ws:anna:x/helper",
+    /// One that anna's agent asked for.
+    fn asked() -> Approval {
+        let tenant = somebody("anna", CallerRole::Operator).tenant;
+        domain::json::from_value(json!({
+            "id": "1", "tenant_id": tenant, "agent_id": "main", "session_id": "agent:main:ws:anna:x/helper",
             "turn_id": "t", "tool_call_id": "c", "tool": "exec", "arguments": {}, "digest": "", "by": "gate",
             "reason": "", "asked_at": "2026-11-25T00:00:00Z", "expires_at": "2026-11-26T00:00:00Z", "state": "waiting",
         }))
-        .unwrap();
+        .unwrap()
+    }
+
+    #[test]
+    fn owners_see_an_approval_of_another_tenant_and_answer_it_there() {
+        let (approval, desk) = (asked(), Approvers(BTreeMap::new()));
+        for (role, sees) in [(CallerRole::Admin, false), (CallerRole::Owner, true)] {
+            let here = somebody("system", role);
+            assert_eq!(desk.shown(&approval, &here)["approvers"]["you"], true);
+            let elsewhere = here.looking_at("somewhere-else");
+            assert_eq!(desk.may_see(&elsewhere, &approval), sees, "{role:?}");
+            let shown = desk.shown(&approval, &elsewhere);
+            assert_eq!((&shown["approvers"]["you"], &shown["tenant_id"]), (&json!(false), &Value::Null));
+            assert_eq!(shown.get("tenantId").is_some(), sees, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn an_approval_says_who_may_answer_it() {
+        let (anna, ben) = (somebody("anna", CallerRole::Operator), somebody("ben", CallerRole::Admin));
+        let approval = asked();
         let named = |named: &[&str]| Some(named.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>());
         for (named, other_than_asker, who, you) in [
             (None, false, &anna, true),

@@ -10,6 +10,7 @@ use domain::execution::masked;
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, json};
 use domain::shown_url::shown_url;
+use domain::store::TenantScope;
 use host::Host;
 use host::config::ProviderConfig;
 use rules::admin::ListFilter;
@@ -30,7 +31,7 @@ impl Shared {
         let caller = who.caller();
         // What a child of the host wrote may be about any tenant.
         let whole = caller.is_master();
-        let guards = self.guard_lines(who).await?;
+        let guards = self.guard_lines(who, &TenantScope::from(&who.tenant)).await?;
         let rules = self.rule_admin.list(&caller, &ListFilter::default()).await?;
         let budget = self.rule_admin.budget(&caller).await?;
         let nodes = if whole { self.nodes_list(&Value::Null).await? } else { json!({ "nodes": [] }) };

@@ -31,20 +31,21 @@ const MAX_CHANGES: usize = 10;
 
 impl Shared {
     pub(super) async fn overview_get(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["since"])?;
+        let params = Params::of(params, &["since", "allTenants"])?;
+        let scope = roles::looks_at(who, &params)?;
         let until = Timestamp::now();
         let usual = until.checked_sub(USUAL).unwrap_or(Timestamp::MIN);
         let since = params.moment("since")?.unwrap_or(usual).min(until);
-        let guards = self.guard_lines(who).await?;
+        let guards = self.guard_lines(who, &scope).await?;
         let caller = who.caller();
         let budget = self.rule_admin.budget(&caller).await?;
-        let changes = self.rule_admin.change_log(&caller, Some(&caller.tenant), None, MAX_CHANGES).await?;
+        let changes = self.rule_admin.change_log(&caller, scope.one(), None, MAX_CHANGES).await?;
         let may_answer = roles::allow(who, "approvals.list").is_ok();
-        let waiting = if may_answer { Some(self.approvals_waiting(who).await?) } else { None };
+        let waiting = if may_answer { Some(self.approvals_waiting(who, scope.clone()).await?) } else { None };
         let who = who.clone();
         let decisions = self
             .blocking(move |shared| {
-                let every = RecordQuery::of(TenantScope::from(&who.tenant));
+                let every = RecordQuery::of(scope);
                 let query = RecordQuery { since: Some(since), limit: MAX_EVENTS + 1, ..every };
                 let mut events = shared.store.find(&query)?;
                 let partial = events.len() > MAX_EVENTS;
@@ -90,10 +91,14 @@ impl Shared {
         .await
     }
 
-    /// How every hook stands that holds in the tenant of `who`: an owner sees the rules of all.
-    pub(super) async fn guard_lines(self: &Arc<Self>, who: &Principal) -> Result<Vec<GuardLine>, ApiError> {
+    /// How every hook stands that holds in one of the tenants in `scope`: an owner sees the rules of all.
+    pub(super) async fn guard_lines(
+        self: &Arc<Self>,
+        who: &Principal,
+        scope: &TenantScope,
+    ) -> Result<Vec<GuardLine>, ApiError> {
         let mut rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
-        rules.retain(|rule| guards::holds_for(&who.tenant, rule));
+        rules.retain(|rule| scope.one().is_none_or(|tenant| guards::holds_for(tenant, rule)));
         self.lines_of(rules).await
     }
 

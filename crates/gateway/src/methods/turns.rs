@@ -1,13 +1,13 @@
 //! `turns.*`: which turns there were, and what happened in one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agent::AgentSettings;
 use agent::driver::rehearsal::{RecordedTurn, Rehearsal};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::id::{SessionId, TurnId};
+use domain::id::{SessionId, TenantId, TurnId};
 use domain::json::{Value, json};
 use domain::skill::Skills;
 use domain::store::{
@@ -21,6 +21,7 @@ use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::roles;
 use crate::session_name::own_part;
 use crate::turns::{Kept, TurnEnding, handed_over, handed_to, line, may_see, parent_of, seen, waterfall};
 
@@ -65,7 +66,19 @@ fn place_in(cursor: &str, bound: &str) -> Result<i64, ApiError> {
 
 impl Shared {
     pub(super) async fn turns_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let names = ["agentId", "sessionKey", "tool", "decision", "hook", "text", "since", "until", "limit", "cursor"];
+        let names = [
+            "agentId",
+            "sessionKey",
+            "tool",
+            "decision",
+            "hook",
+            "text",
+            "since",
+            "until",
+            "allTenants",
+            "limit",
+            "cursor",
+        ];
         let params = Params::of(params, &names)?;
         let text = |name: &str| Ok::<_, ApiError>(params.text(name)?.map(str::to_owned));
         let which = match params.text("sessionKey")? {
@@ -73,7 +86,7 @@ impl Shared {
             None => (!who.sees_others()).then(|| WhichTurns::Part(own_part(&who.user))),
         };
         let query = TurnQuery {
-            tenant: TenantScope::from(&who.tenant),
+            tenant: roles::looks_at(who, &params)?,
             agent: text("agentId")?,
             which,
             tool: text("tool")?,
@@ -91,9 +104,8 @@ impl Shared {
         self.blocking(move |shared| {
             let mut page = shared.store.turn_page(&TurnQuery { after, ..query })?;
             page.turns.retain(|row| may_see(&who, &row.turn.session_id));
-            let sessions = shared.sessions_of_open(&who, &page.turns)?;
-            let turns: Vec<Value> =
-                page.turns.iter().map(|row| line(row, TurnEnding::of(row, &sessions), &who)).collect();
+            let sessions = shared.sessions_of_open(&page.turns)?;
+            let turns: Vec<Value> = page.turns.iter().map(|row| line(row, ending(row, &sessions), &who)).collect();
             let next = page.next.map(|place| cursor(&bound, place)).unwrap_or_default();
             Ok(json!({ "turns": turns, "nextCursor": next }))
         })
@@ -105,10 +117,11 @@ impl Shared {
         let (id, who) = (params.needed("turnId")?.to_lowercase(), who.clone());
         self.blocking(move |shared| {
             let row = shared.turn_row(&who, &id)?;
+            let who = who.looking_at(&row.turn.tenant_id);
             let below = shared.sub_turns(&who, &row)?;
             let above = shared.turn_above(&who, &row)?;
             let all: Vec<TurnRow> = std::iter::once(row).chain(below).collect();
-            let sessions = shared.sessions_of_open(&who, &all)?;
+            let sessions = shared.sessions_of_open(&all)?;
             let mut shown: Vec<Detail> = Vec::new();
             for row in &all {
                 shown.push(shared.detail(&who, row, &sessions)?);
@@ -127,7 +140,7 @@ impl Shared {
         let round = u32::try_from(round).unwrap_or(u32::MAX);
         let (reader, wanted) = (who.clone(), id.clone());
         let row = self.blocking(move |shared| shared.turn_row(&reader, &wanted)).await?;
-        let tenant = who.tenant.clone();
+        let tenant = TenantId::from(row.turn.tenant_id.as_str());
         let key = SessionKey { tenant: tenant.clone(), session: SessionId::new(row.turn.session_id.clone()) };
         // The system text and the tools are those of now; of an agent that is gone there are none.
         let agent = self.ready(&key, &row.turn.agent_id, None).await.ok();
@@ -151,9 +164,9 @@ impl Shared {
 
     /// The turn `id`, if `who` may see it. Blocks.
     fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
-        let own = TurnQuery::of(TenantScope::from(&who.tenant));
+        let theirs = TurnQuery::of(roles::finds_in(who));
         let which = Some(WhichTurns::Turn(id.to_owned()));
-        let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..own })?;
+        let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..theirs })?;
         let row = found.turns.into_iter().next().filter(|row| may_see(who, &row.turn.session_id));
         row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
     }
@@ -187,15 +200,18 @@ impl Shared {
         Ok(self.store.turn_page(&query)?.turns)
     }
 
-    /// The sessions of those of `rows` whose end nobody saw.
-    fn sessions_of_open(&self, who: &Principal, rows: &[TurnRow]) -> Result<Vec<SessionRow>, ApiError> {
-        if rows.iter().all(|row| row.ended.is_some()) {
-            return Ok(Vec::new());
+    /// The sessions of the tenants of those of `rows` whose end nobody saw.
+    fn sessions_of_open(&self, rows: &[TurnRow]) -> Result<Sessions, ApiError> {
+        let open = rows.iter().filter(|row| row.ended.is_none());
+        let tenants: BTreeSet<&String> = open.map(|row| &row.turn.tenant_id).collect();
+        let mut found = Sessions::new();
+        for tenant in tenants {
+            found.insert(tenant.clone(), self.sessions.sessions(&TenantId::from(tenant.as_str()))?);
         }
-        Ok(self.sessions.sessions(&who.tenant)?)
+        Ok(found)
     }
 
-    fn detail(&self, who: &Principal, row: &TurnRow, sessions: &[SessionRow]) -> Result<Detail, ApiError> {
+    fn detail(&self, who: &Principal, row: &TurnRow, sessions: &Sessions) -> Result<Detail, ApiError> {
         let turn = &row.turn;
         let mut events = self.store.find(&RecordQuery {
             turn: Some(turn.turn_id.clone()),
@@ -219,7 +235,7 @@ impl Shared {
         let kept =
             Kept { events: &events, journal: &journal, executions: &executions, whole: who.caller().is_master() };
         let (spans, took) = waterfall(&kept);
-        let line = line(row, TurnEnding::of(row, sessions), who);
+        let line = line(row, ending(row, sessions), who);
         let shown = json!({
             "turn": line,
             "parentTurnId": null,
@@ -230,6 +246,14 @@ impl Shared {
         });
         Ok(Detail { shown, events, handed: handed_over(&journal) })
     }
+}
+
+/// Sessions by their tenants.
+type Sessions = BTreeMap<String, Vec<SessionRow>>;
+
+/// How `row` stands, of whose sessions are those in `sessions` that are known.
+fn ending(row: &TurnRow, sessions: &Sessions) -> TurnEnding {
+    TurnEnding::of(row, sessions.get(&row.turn.tenant_id).map(Vec::as_slice).unwrap_or_default())
 }
 
 /// A turn as it is shown, its events, and its calls that began sub-agents.

@@ -88,7 +88,12 @@ const METHODS: &[MethodRow] = &[
         "one of both is needed",
     ),
     method("nodes.list", "{}", "{ nodes: Node[] }", "the processes that share one database"),
-    method("approvals.list", "{ all?: boolean }", "{ approvals: Approval[] }", "those that wait, unless `all`"),
+    method(
+        "approvals.list",
+        "{ all?: boolean, allTenants?: boolean }",
+        "{ approvals: Approval[] }",
+        "those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself",
+    ),
     method("approvals.get", "{ id: string }", "{ approval: Approval }", ""),
     method("approvals.approve", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
     method("approvals.refuse", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
@@ -279,9 +284,9 @@ const SHAPES: &[Row] = &[
          arguments: object, digest: string, by: string, reason: string, changed_from?: object, \
          again_because?: string, place?: CallPlace, asked_at: string, expires_at: string, usable_seconds?: integer, \
          state: ApprovalState, answered_by?: string, note?: string, sessionKey?: string, subAgent: boolean, \
-         approvers: Approvers, shell?: ShellFacts }",
+         approvers: Approvers, shell?: ShellFacts, tenantId?: string }",
         "A call that waits for a person, and what they said; `subAgent` says whether a sub-agent wants it. `shell` comes \
-         with `approvals.get`.",
+         with `approvals.get`; `tenantId` is for owners.",
     ),
     row(
         "Approvers",

@@ -37,7 +37,9 @@ fn entry(ms: i64, fact: Value) -> (Timestamp, JournalEntry) {
 
 fn replied(ms: i64, round: u32, calls: Value) -> (Timestamp, JournalEntry) {
     let message = json!({ "role": "assistant", "content": "text", "model_name": "m", "tool_calls": calls });
-    entry(ms, json!({ "replied": { "iteration": round, "message": { "message": message }, "read_only": [] } }))
+    let usage = json!({ "prompt_tokens": 9 * round, "completion_tokens": 2, "total_tokens": 9 * round + 2 });
+    let replied = json!({ "iteration": round, "message": { "message": message }, "read_only": [], "usage": usage });
+    entry(ms, json!({ "replied": replied }))
 }
 
 /// A turn of one call: a hook before the model, the model, a gate, the tool.
@@ -88,6 +90,8 @@ fn the_model_and_the_tool_stand_between_what_hooks_did() {
     assert_eq!((lines, took), (expected, 250.0));
     let call = spans.iter().find(|span| span["kind"] == "call").unwrap();
     assert_eq!((&call["result"], &call["isError"], &call["digest"]), (&json!("done"), &json!(false), &json!("d")));
+    let tokens = |id: &str| spans.iter().find(|span| span["id"] == id).unwrap()["usage"]["total_tokens"].clone();
+    assert_eq!((tokens("model:1"), tokens("model:2"), tokens("round:1")), (json!(11), json!(20), Value::Null));
     let gate = spans.iter().find(|span| span["name"] == "before_tool").unwrap();
     assert_eq!((&gate["hooks"][0]["startMs"], &gate["hooks"][0]["durationMs"]), (&json!(100.0), &json!(30.0)));
 }

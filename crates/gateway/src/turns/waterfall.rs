@@ -9,6 +9,7 @@ use agent::tools::{DELEGATE, SPAWN};
 use domain::execution::{Execution, masked};
 use domain::fault::FaultKind;
 use domain::json::{Object, Value, json};
+use domain::llm::Usage;
 use domain::message::{CallPart, Message};
 use domain::session::JournalEntry;
 use domain::store::{StoredEvent, StoredRecord};
@@ -168,9 +169,15 @@ impl Spans {
         match fact {
             Fact::Replied { iteration, message, .. } | Fact::Stopped { iteration, message } => {
                 self.model(now, (*iteration, at), &message.message);
+                if let Fact::Replied { usage, .. } = fact {
+                    self.cost(*usage);
+                }
                 (now.round, now.calls) = (*iteration, message.message.tool_calls.clone());
             }
-            Fact::Planned { message, .. } => self.model(now, (0, at), &message.message),
+            Fact::Planned { message, usage, .. } => {
+                self.model(now, (0, at), &message.message);
+                self.cost(*usage);
+            }
             Fact::Used { place, tool, digest, .. } => {
                 if let Some(call) = now.calls.get(*place) {
                     let id = call.id.to_string();
@@ -228,6 +235,13 @@ impl Spans {
         span.put("content", Some(cut(&message.content)).filter(|text| !text.is_empty()));
         self.others.push(span);
         now.last = at;
+    }
+
+    /// What the model call cost that was told of last.
+    fn cost(&mut self, usage: Option<Usage>) {
+        if let Some(model) = self.others.last_mut() {
+            model.put("usage", usage.map(|usage| json!(usage)));
+        }
     }
 
     /// All bars, those that hold others before these.

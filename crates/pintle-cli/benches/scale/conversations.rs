@@ -128,6 +128,7 @@ fn whole_turn(session: usize, turn: usize) -> JournalAppend {
             terminal: false,
             owners: Default::default(),
             cut: false,
+            usage: None,
         },
         Fact::Ended {
             status: TurnStatus::Completed,

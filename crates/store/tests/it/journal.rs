@@ -87,6 +87,7 @@ fn asked(command: &str) -> JournalEntry {
         terminal: false,
         owners: [].into(),
         cut: false,
+        usage: None,
     })
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::checkpoint::runtime::TurnStatus;
 use crate::history::{ChangedMessage, RecalledHistory, RecalledMessage, WithheldReason};
 use crate::kept_result::KeptResult;
+use crate::llm::Usage;
 use crate::planning::StepPrompts;
 use crate::session::{JournalEntry, ReleaseReason, Session, settle};
 
@@ -82,7 +83,7 @@ fn entries() -> Vec<JournalEntry> {
         Fact::Equipped {
             with: Box::new(TurnSetup { tools: ToolUse::Off, ..equipment(TurnFlow::Planned(StepPrompts::default())) }),
         },
-        Fact::Planned { message: rich(), need_tool: true },
+        Fact::Planned { message: rich(), need_tool: true, usage: Some(Usage::told(9, 2, None)) },
         Fact::Announced { upto: last_of(&equipment(TurnFlow::Direct)) },
         Fact::Queued(WaitingMessage { message: rich(), from: MessageSender::Person, notes: Vec::new() }),
         Fact::Queued(WaitingMessage { message: rich(), from, notes: Vec::new() }),
@@ -95,6 +96,7 @@ fn entries() -> Vec<JournalEntry> {
             terminal: false,
             owners: BTreeMap::new(),
             cut: false,
+            usage: None,
         },
         Fact::Replied {
             iteration: 3,
@@ -103,6 +105,7 @@ fn entries() -> Vec<JournalEntry> {
             terminal: true,
             owners: [("web".to_owned(), "h".into())].into(),
             cut: false,
+            usage: Some(Usage::told(9, 2, None)),
         },
         used(1),
         Fact::Answered { place: 0, answer: rich_answer() },
@@ -146,6 +149,14 @@ fn every_entry_comes_back_from_its_json_digit_for_digit() {
 }
 
 #[test]
+fn what_an_answer_cost_stands_with_it() {
+    let usage = Some(Usage::told(9, 2, None));
+    let reply = LlmReply { usage, ..LlmReply::text("hi") };
+    let fact = turn(2).reply_fact(reply, "m", |_| false);
+    assert!(matches!(fact, Fact::Replied { usage: kept, .. } if kept == usage));
+}
+
+#[test]
 fn what_is_absent_is_left_out_and_may_be_missing() {
     let json = |fact: &Fact| serde_json::to_string(fact).unwrap();
     assert_eq!(json(&ended(TurnStatus::Completed, false, "")), r#"{"ended":{"status":"completed","roll_back":false}}"#);
@@ -180,7 +191,7 @@ fn folded(facts: Vec<Fact>) -> Turn {
 fn replied(iteration: u32, tools: &[&str], terminal: bool) -> Fact {
     let message = calls(tools).into_message("m").into();
     let read_only = tools.iter().map(|tool| tool.starts_with("read")).collect();
-    Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut: false }
+    Fact::Replied { iteration, message, read_only, terminal, owners: BTreeMap::new(), cut: false, usage: None }
 }
 
 fn answered(place: usize, answer: ModelAnswer) -> Fact {
@@ -259,7 +270,15 @@ fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_sett
         let tool_calls = parts.into_iter().map(|part| CallPart { id: "c".into(), ..part }).collect();
         let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "") }.into();
         let (read_only, owners) = (vec![false; 2], BTreeMap::new());
-        JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false })
+        JournalEntry::Turn(Fact::Replied {
+            iteration,
+            message,
+            read_only,
+            terminal: false,
+            owners,
+            cut: false,
+            usage: None,
+        })
     };
     let used = |place, rewritten: Option<&str>| {
         let Fact::Used { read_only, tool, digest, .. } = used(place) else { unreachable!() };
@@ -364,7 +383,7 @@ fn who_brought_which_tool_is_known_as_long_as_its_calls_are_worked() {
     let by = |hook: &str| BTreeMap::from([("web".to_owned(), crate::id::HookName::from(hook))]);
     let reply = |iteration, owners| {
         let message = calls(&["web"]).into_message("m").into();
-        Fact::Replied { iteration, message, read_only: vec![false], terminal: false, owners, cut: false }
+        Fact::Replied { iteration, message, read_only: vec![false], terminal: false, owners, cut: false, usage: None }
     };
     let mut turn = folded(vec![reply(1, by("first"))]);
     assert_eq!(turn.owners(), &by("first"));

@@ -25,7 +25,7 @@ fn equipped(skills: Skills, flow: TurnFlow, tools: ToolUse) -> Turn {
 
 /// The model plans, and says what it needs.
 fn plans(text: &str, need_tool: bool) -> Fact {
-    Fact::Planned { message: Message::text(Role::Assistant, text).into(), need_tool }
+    Fact::Planned { message: Message::text(Role::Assistant, text).into(), need_tool, usage: None }
 }
 
 /// The model asks for `tools` in its `n`th answer; calls are named `c1`, `c2`….
@@ -40,6 +40,7 @@ fn asks(n: u32, tools: &[&str]) -> Fact {
         terminal: false,
         owners: BTreeMap::new(),
         cut: false,
+        usage: None,
     }
 }
 

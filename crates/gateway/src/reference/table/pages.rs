@@ -7,10 +7,11 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     method(
         "turns.list",
         "{ agentId?: string, sessionKey?: string, tool?: string, decision?: TurnOutcome, hook?: string, text?: string, \
-         since?: string, until?: string, limit?: integer, cursor?: string }",
+         since?: string, until?: string, limit?: integer, cursor?: string, allTenants?: boolean }",
         "{ turns: TurnLine[], nextCursor: string }",
         "newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at \
-         the end; `text` is looked for in reasons",
+         the end; `text` is looked for in reasons; `allTenants` is for owners, who find what is in other tenants by its id, \
+         too",
     ),
     method(
         "turns.get",
@@ -32,12 +33,13 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     ),
     method(
         "overview.get",
-        "{ since?: string }",
+        "{ since?: string, allTenants?: boolean }",
         "{ since: string, until: string, guards: GuardsSummary, approvalsWaiting: integer | null, \
          decisions: DecisionsOverTime, slowest: HookCounts[], blocking: HookCounts[], budget: Budget, \
          changes: HookChange[] }",
         "the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; \
-         `approvalsWaiting` is null for those who may not answer",
+         `approvalsWaiting` is null for those who may not answer; `allTenants` is for owners, and `budget` that of your \
+         tenant all the same",
     ),
     method(
         "health.get",
@@ -181,9 +183,9 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "TurnLine",
         "{ turnId: string, sessionKey: string, agentId: string, userId: string | null, subAgent: boolean, \
          prompt: string | null, startedAt: string, endedAt: string | null, ending: TurnEnding, error?: string, reason?: string, \
-         calls: integer, blocked: integer, asked: integer, waiting: integer, faults: integer }",
+         calls: integer, blocked: integer, asked: integer, waiting: integer, faults: integer, tenantId?: string }",
         "A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, \
-         `faults` the events at which a hook failed.",
+         `faults` the events at which a hook failed; `tenantId` is for owners.",
     ),
     row(
         "TurnDetail",
@@ -197,9 +199,10 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ id: string, parentId: string | null, kind: TurnSpanKind, name: string, round: integer, startMs: number, \
          durationMs: number | null, eventId?: string, at?: string, tool?: string, toolCallId?: string, ruling?: string, \
          answeredByHook?: true, text?: string, call?: TurnCall, permit?: string, digest?: string, model?: string, \
-         content?: string, result?: string, isError?: boolean, hooks?: TurnHook[] }",
+         content?: string, usage?: Usage, result?: string, isError?: boolean, hooks?: TurnHook[] }",
         "A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are \
-         milliseconds from the start of the turn; `call` are the arguments as the hooks left them.",
+         milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model \
+         call cost, where its provider tells.",
     ),
     row(
         "SeenCall",

@@ -81,6 +81,19 @@ fn a_turn_is_found_by_what_it_came_to_and_shown_as_a_waterfall() {
 }
 
 #[test]
+fn a_model_call_says_what_it_cost() {
+    let reply = r#"{"text": "All done.", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}"#;
+    let server = Server::start(scripted(reply, WITH_TOKEN));
+    let mut client = server.admin("anna");
+    say(&mut client, "one");
+    let turn = turns(&mut client, json!({}))[0]["turnId"].clone();
+    let got = client.done("turns.get", json!({ "turnId": turn }));
+    let spans = got["turn"]["spans"].as_array().unwrap();
+    let model = spans.iter().find(|span| span["kind"] == "model").unwrap();
+    assert_eq!(model["usage"], json!({ "prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13 }));
+}
+
+#[test]
 fn pages_of_turns_follow_each_other_and_a_cursor_is_of_one_question() {
     let server = Server::start(scripted(&[DONE].repeat(5).join(","), WITH_TOKEN));
     let mut client = server.admin("anna");
@@ -249,4 +262,35 @@ fn a_matcher_and_a_condition_are_checked_and_nothing_runs() {
     let said = client.done("hooks.check", json!({ "matcher": "(", "agentId": "main" }));
     assert_eq!((&said["matcher"]["ok"], &said["condition"]), (&json!(false), &Value::Null));
     assert_eq!(client.refused("hooks.check", json!({ "agentId": "nobody" })).0, "NOT_FOUND");
+}
+
+#[test]
+fn owners_look_at_every_tenant_and_answer_in_each() {
+    let people = People::start_with(&[DONE, LISTS, DONE].join(","), &format!("ask = ['list_dir']\n{WITH_TOKEN}"));
+    let far = |user: &str| people.server.connected(json!({ "token": TOKEN, "user_id": user, "tenant_hint": ACME }));
+    let (mut user, mut owner) = (far("a-operator"), people.server.admin("system"));
+    let every = json!({ "allTenants": true });
+    say(&mut user, "far");
+    assert!(turns(&mut owner, json!({})).is_empty(), "their own tenant has none");
+    let found = turns(&mut owner, every.clone());
+    assert_eq!((found.len(), &found[0]["prompt"]), (1, &json!("look around")));
+    assert_ne!(found[0]["tenantId"], json!("default"));
+    let shown = owner.done("turns.get", json!({ "turnId": found[0]["turnId"] }));
+    assert_eq!(shown["turn"]["turn"], found[0]);
+    owner.done("turns.seen", json!({ "turnId": found[0]["turnId"], "round": 1 }));
+    user.ask("chat.send", json!({ "sessionKey": "agent:main:ws:direct:asks", "message": "look" }));
+    let waiting = user.event("agent", |event| event["type"] == "approval.waiting");
+    let id = json!({ "id": waiting["payload"]["approvalId"] });
+    assert_eq!(owner.done("approvals.list", json!({}))["approvals"], json!([]));
+    let listed = owner.done("approvals.list", every.clone())["approvals"].clone();
+    assert_eq!((&listed[0]["id"], &listed[0]["approvers"]["you"]), (&id["id"], &json!(false)));
+    assert_eq!(owner.done("approvals.get", id.clone())["approval"]["tenantId"], found[0]["tenantId"]);
+    let count = |owner: &mut Client, params: Value| owner.done("overview.get", params)["approvalsWaiting"].clone();
+    assert_eq!((count(&mut owner, json!({})), count(&mut owner, every.clone())), (json!(0), json!(1)));
+    for method in ["turns.list", "approvals.list", "overview.get"] {
+        let refused = people.admin_of("default").refused(method, every.clone());
+        assert_eq!(refused, ("UNAUTHORIZED".into(), "this action requires master tenant scope".into()), "{method}");
+    }
+    assert_eq!(owner.refused("approvals.refuse", id.clone()).0, "NOT_FOUND");
+    assert_eq!(far("system").done("approvals.refuse", id)["approval"]["state"], "refused");
 }

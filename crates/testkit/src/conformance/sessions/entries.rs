@@ -6,6 +6,7 @@ use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
 use domain::json;
 use domain::kept_result::KeptResult;
 use domain::ledger::MsgId;
+use domain::llm::Usage;
 use domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
 use domain::planning::StepPrompts;
 use domain::session::{JournalEntry, ReleaseReason, Session};
@@ -73,7 +74,7 @@ fn every_entry() -> Vec<JournalEntry> {
         Fact::Recalled(RecalledHistory { keep: 2, messages: vec![full.clone().into()], withheld }),
         Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
         Fact::Equipped { with: Box::new(equipment()) },
-        Fact::Planned { message: full.clone().into(), need_tool: true },
+        Fact::Planned { message: full.clone().into(), need_tool: true, usage: None },
         Fact::Announced { upto: MsgId::default() },
         Fact::Stopped { iteration: 2, message: full.clone().into() },
         Fact::TakenBack,
@@ -87,6 +88,7 @@ fn every_entry() -> Vec<JournalEntry> {
             terminal: true,
             owners: [("exec".into(), HookName::from("guard"))].into(),
             cut: false,
+            usage: Some(Usage::told(9, 2, None)),
         },
         Fact::Used { place: 0, read_only: true, tool: "exec".into(), digest: "00ff".into(), rewritten: None },
         Fact::Rewritten { place: 0, arguments: "{}".into() },
@@ -138,7 +140,15 @@ fn asked(iteration: u32) -> JournalEntry {
     let private = ProviderData::of(vec!["secret-0 secret-1".into()]);
     let message = Message { tool_calls, private, ..Message::text(Role::Assistant, "I will") }.into();
     let (read_only, owners) = (vec![false; 2], [].into());
-    JournalEntry::Turn(Fact::Replied { iteration, message, read_only, terminal: false, owners, cut: false })
+    JournalEntry::Turn(Fact::Replied {
+        iteration,
+        message,
+        read_only,
+        terminal: false,
+        owners,
+        cut: false,
+        usage: None,
+    })
 }
 
 /// The call at `place` is used, with other arguments than the model's.

@@ -270,7 +270,7 @@ impl Played<'_> {
             TurnStep::Plan => {
                 self.call();
                 let message = Message::text(Role::Assistant, self.script.plan).into();
-                self.note_or_die(Fact::Planned { message, need_tool: self.script.need_tool });
+                self.note_or_die(Fact::Planned { message, need_tool: self.script.need_tool, usage: None });
             }
             TurnStep::CallModel { iteration, terminal } => self.model(iteration, terminal),
             TurnStep::Inject { waiting } => drop(self.note_or_die(Fact::Injected { count: waiting.len() })),
@@ -308,7 +308,7 @@ impl Played<'_> {
             self.note(brings(&format!("B{iteration}")));
         }
         let (message, read_only, owners) = (message.into(), Vec::new(), BTreeMap::new());
-        let replied = Fact::Replied { iteration, message, read_only, terminal, owners, cut: false };
+        let replied = Fact::Replied { iteration, message, read_only, terminal, owners, cut: false, usage: None };
         if asked.is_some_and(|asked| asked.steered_after == Some(0)) {
             self.note(replied);
             self.note_or_die(says(&format!("W{iteration}")));

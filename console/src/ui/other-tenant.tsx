@@ -1,0 +1,29 @@
+import { useMutation } from "@tanstack/react-query";
+
+import { useTenantNames } from "../wire/queries.ts";
+import { hasSession } from "../wire/session.ts";
+import { useWire } from "../wire/use-wire.ts";
+import { useWords } from "../words/use-words.ts";
+import { Button } from "./button.tsx";
+import { Problem } from "./problem.tsx";
+
+/** Says that something is another tenant's, and leads there: whoever acts on it does so in that tenant. */
+export function OtherTenant({ id }: { id: string }) {
+  const words = useWords();
+  const { goTo } = useWire();
+  const name = useTenantNames().get(id) ?? id;
+  const go = useMutation({ mutationFn: goTo });
+  return (
+    <div className="my-3" data-testid="elsewhere">
+      <p className="mb-2 flex flex-wrap items-center gap-3">
+        {words.rules.otherTenant(name)}
+        {hasSession() && (
+          <Button disabled={go.isPending} onClick={() => go.mutate(id)}>
+            {words.settings.tenants.goWhich(name)}
+          </Button>
+        )}
+      </p>
+      {go.error !== null && <Problem error={go.error} />}
+    </div>
+  );
+}
