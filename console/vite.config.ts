@@ -38,7 +38,7 @@ function needed(): Plugin {
 }
 
 /** What begins before anything is there: it needs nothing of the rest. */
-const FIRST = /clients\/typescript\/|src\/(early|wire\/(client|session)|shell\/(dial|pages)|words\/(language|speak))\.ts$|preload-helper/;
+const FIRST = /clients\/typescript\/|src\/(early|wire\/(client|session)|shell\/(dial|first-look|pages|scheme)|words\/(language|speak))\.ts$|preload-helper/;
 /** What every page is made of: one file, since each one costs a slow machine more than what is in it. */
 const BASE = /node_modules\/(react|react-dom|scheduler|use-sync-external-store|@tanstack\/(react-query|query-core|react-router|router-core|history|react-store|store))\/|src\/(shell\/(app|frame|later|me|routes|preferences)|words\/(use-words|count)|wire\/(paged|queries|types|use-watch|use-wire)|ui\/(button|clsx|field|list-keys|page|problem|sign|span|table|took|when))\.tsx?$/;
 

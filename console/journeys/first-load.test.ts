@@ -54,9 +54,9 @@ afterAll(async () => {
 /** When what was there, in milliseconds since somebody asked for the page; on a machine that is as fast as it is, also what it worked. */
 type Moments = Readonly<Record<string, number>>;
 
-const isInteractive = (page: Page): Promise<unknown> => page.waitForFunction(() => performance.getEntriesByName("interactive").length > 0);
+const isWhole = (page: Page): Promise<unknown> => page.waitForFunction(() => performance.getEntriesByName("whole").length > 0);
 
-/** A new page that marks when it can be used. */
+/** A new page that marks when one can go somewhere in it, and when all of it is there. */
 async function fresh(context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
   await page.addInitScript(() => {
@@ -68,10 +68,22 @@ async function fresh(context: BrowserContext): Promise<Page> {
         this.addEventListener("message", () => performance.mark("is let in"), { once: true });
       }
     };
+    const known = new Set<string>();
+    const note = (name: string): void => {
+      if (!known.has(name)) {
+        known.add(name);
+        requestAnimationFrame(() => setTimeout(() => performance.mark(name)));
+      }
+    };
     const seen = new MutationObserver(() => {
-      if (document.querySelector("nav a") !== null) {
+      if (document.querySelector("nav a") === null) {
+        return;
+      }
+      note("interactive");
+      // The list of pages is there before the pages are, and acts.
+      if (document.getElementById("first-look") === null) {
         seen.disconnect();
-        requestAnimationFrame(() => setTimeout(() => performance.mark("interactive")));
+        note("whole");
       }
     });
     seen.observe(document, { childList: true, subtree: true });
@@ -85,7 +97,7 @@ async function opened(context: BrowserContext, url: string): Promise<Moments> {
   const session = await context.newCDPSession(page);
   await session.send("Emulation.setCPUThrottlingRate", { rate: SLOWER });
   await page.goto(url);
-  await isInteractive(page);
+  await isWhole(page);
   const found = await page.evaluate(() => {
     const [script] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith(".js")) as PerformanceResourceTiming[];
     const [html] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
@@ -96,12 +108,12 @@ async function opened(context: BrowserContext, url: string): Promise<Moments> {
   return found;
 }
 
-/** Opens a page, and says what it worked until it could be used, in milliseconds of a processor that is slower. */
+/** Opens a page, and says what it worked until all of it was there, in milliseconds of a processor that is slower. */
 async function worked(context: BrowserContext, url: string): Promise<number> {
   const page = await fresh(context);
-  const work = await workUntil(page, "interactive", async () => {
+  const work = await workUntil(page, "whole", async () => {
     await page.goto(url);
-    await isInteractive(page);
+    await isWhole(page);
   });
   await page.close();
   return work * SLOWER;
@@ -111,7 +123,8 @@ const list = (all: readonly number[]): string => all.map((ms) => Math.round(ms))
 
 test("the first load is interactive within a second on a slow machine", async () => {
   const context = await rig.person();
-  await signedIn(context, gateway, "/", "anna");
+  const page = await signedIn(context, gateway, "/", "anna");
+  await expect.poll(() => page.evaluate(() => localStorage.getItem("pintle.pages"))).not.toBeNull();
   const known = await context.storageState();
   await context.close();
   /** With a browser that was never here. */
@@ -139,4 +152,7 @@ test("the first load is interactive within a second on a slow machine", async ()
   }
   // By the clock it also takes what others do on this machine meanwhile; the work is the page's own.
   expect(median(of(ours, "work"))).toBeLessThanOrEqual(INTERACTIVE_MS);
+  if (process.env["PINTLE_LONG"] === "1") {
+    expect(median(of(ours, "interactive"))).toBeLessThanOrEqual(INTERACTIVE_MS);
+  }
 }, 120_000);

@@ -242,6 +242,35 @@ test("a session stays over a reload, and signing out ends it", async () => {
   await page.getByLabel("Gateway token or API key").waitFor();
 });
 
+test("the list of pages is there before the pages are, and a link that is followed by then leads where it says", async () => {
+  await serve({ replies: [DONE] });
+  const page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
+  await page.getByText("pii-redactor").first().waitFor();
+  let come = (): void => undefined;
+  const held = new Promise<void>((done) => {
+    come = done;
+  });
+  await page.route(/\/assets\/main-[^/]*\.js$/, async (route) => {
+    await held;
+    await route.fallback();
+  });
+  await page.reload({ waitUntil: "commit" });
+  const first = page.locator("#first-look");
+  await first.getByRole("link", { name: "Turns", exact: true }).click();
+  await first.locator('a[aria-current="page"]').getByText("Turns").waitFor();
+  expect(await page.getByTestId("role").count()).toBe(0);
+  come();
+  await page.getByRole("heading", { name: "Turns" }).waitFor();
+  await first.waitFor({ state: "detached" });
+  // Whoever signs out leaves none of it.
+  await page.getByRole("button", { name: /anna/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.locator("input[name=token]").waitFor();
+  await page.reload();
+  await page.locator("input[name=token]").waitFor();
+  await expect.poll(() => first.count()).toBe(0);
+});
+
 test("a link signs in once, with its role and without its code in the address; a second time, or a wrong one, says why", async () => {
   await serve({ replies: [DONE] });
   // People make links: at a terminal. Its address is that of the configuration, and this server listens elsewhere.

@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "react";
 
 import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts";
 import { forget, hasSession, signOut, switchTenant } from "../wire/session.ts";
@@ -9,8 +9,10 @@ import { keepLanguage } from "../words/language.ts";
 import { speak, type Spoken } from "../words/speak.ts";
 import { SpokenContext, useWords } from "../words/use-words.ts";
 import { dial, type Opened } from "./dial.ts";
-import { keepScheme, type Preferences, PreferencesContext, readScheme, show } from "./preferences.ts";
+import { dropList, forgetList } from "./first-look.ts";
+import { type Preferences, PreferencesContext } from "./preferences.ts";
 import type { Pages } from "./routes.tsx";
+import { keepScheme, readScheme, show } from "./scheme.ts";
 
 const SignIn = lazy(async () => ({ default: (await import("./sign-in.tsx")).SignIn }));
 
@@ -101,7 +103,18 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
       forget();
     }
   }, [state]);
-  if (wantsIn || isRefused) {
+  const isOutside = wantsIn || isRefused;
+  const isAway = isLost(state);
+  // Where the pages do not come, what was there before them goes.
+  useLayoutEffect(() => {
+    if (isOutside) {
+      forgetList();
+    }
+    if (isOutside || isAway) {
+      dropList();
+    }
+  }, [isOutside, isAway]);
+  if (isOutside) {
     return (
       <Suspense fallback={null}>
         <SignIn why={bad ?? ended} onDone={again} />
@@ -109,7 +122,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
     );
   }
   if (wire === undefined) {
-    return <p className="p-6 text-muted">{isLost(state) ? words.frame.lost : words.frame.connecting}</p>;
+    return <p className="p-6 text-muted">{isAway ? words.frame.lost : words.frame.connecting}</p>;
   }
   return (
     <PreferencesContext value={preferences}>

@@ -1,13 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
 import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
-import { clsx } from "../ui/clsx.ts";
 import { isTyping } from "../ui/list-keys.ts";
 import { useWords } from "../words/use-words.ts";
+import { dropList, keepList, type Listed, LOOK } from "./first-look.ts";
 import { useLater } from "./later.ts";
 import { Me } from "./me.tsx";
 
@@ -35,8 +35,9 @@ export function Frame() {
     return () => document.removeEventListener("keydown", heard);
   }, []);
   const main = useRef<HTMLElement>(null);
+  useLayoutEffect(dropList, []);
   return (
-    <div className="grid min-h-dvh grid-cols-[184px_minmax(0,1fr)] max-sm:block">
+    <div className={LOOK.frame}>
       <a
         href="#main"
         className="sr-only focus:not-sr-only"
@@ -66,13 +67,6 @@ export function Frame() {
   );
 }
 
-/** A page in the list of pages. On a telephone there is room for some; the others stand behind *More*. */
-interface Listed {
-  readonly to: string;
-  readonly name: string;
-  readonly phone?: boolean;
-}
-
 function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const words = useWords();
   const mayApprove = useMay("operator");
@@ -87,25 +81,16 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
     { to: "/health", name: words.pages.health },
     { to: "/settings", name: words.pages.settings },
   ];
+  // The next time it is there before the pages are.
+  const list = JSON.stringify({ label: words.frame.pages, pages });
+  useEffect(() => keepList(list), [list]);
   return (
-    <nav
-      aria-label={words.frame.pages}
-      className="sticky top-0 flex h-dvh flex-col gap-0.5 border-r border-line px-2 py-3 max-sm:fixed max-sm:inset-x-0 max-sm:top-auto max-sm:bottom-0 max-sm:z-5 max-sm:h-auto max-sm:flex-row max-sm:border-t max-sm:border-r-0 max-sm:bg-surface max-sm:p-1"
-    >
-      <p className="px-2 pt-1 pb-3 text-large font-semibold max-sm:hidden">Pintle</p>
-      {pages.map(({ to, name, phone }) => (
-        <Link
-          key={to}
-          to={to}
-          activeOptions={{ exact: to === "/" }}
-          className={clsx(
-            phone !== true && "max-sm:hidden",
-            "flex min-w-0 items-center justify-between rounded px-2 py-1 text-muted hover:bg-raised max-sm:min-h-11 max-sm:flex-auto max-sm:justify-center max-sm:gap-0.5 max-sm:px-1 max-sm:text-[11px] max-sm:whitespace-nowrap",
-          )}
-          activeProps={{ className: "bg-tint! text-accent! font-semibold" }}
-        >
-          {name}
-          {to === "/approvals" && <WaitingCount />}
+    <nav aria-label={words.frame.pages} className={LOOK.list}>
+      <p className={LOOK.name}>Pintle</p>
+      {pages.map((page) => (
+        <Link key={page.to} to={page.to} activeOptions={{ exact: page.to === "/" }} className={LOOK.link(page)} activeProps={{ className: LOOK.chosen }}>
+          {page.name}
+          {page.to === "/approvals" && <WaitingCount />}
         </Link>
       ))}
       <Me more={pages.filter(({ phone }) => phone !== true)} onFind={onFind} onKeys={onKeys} />

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+
+import { isChosen, listOf } from "./first-look.ts";
+
+const HOOKS = { to: "/hooks", name: "Hooks" };
+
+test.each([
+  [null, undefined],
+  ["", undefined],
+  ["[", undefined],
+  ["null", undefined],
+  ["{}", undefined],
+  [JSON.stringify({ label: "Pages", pages: [] }), undefined],
+  [JSON.stringify({ label: "Pages", pages: [null] }), undefined],
+  [JSON.stringify({ label: "Pages", pages: [{ to: "javascript:alert(1)", name: "x" }] }), undefined],
+  [JSON.stringify({ label: "Pages", pages: [{ to: "//elsewhere.example", name: "x" }] }), undefined],
+  [JSON.stringify({ label: "Pages", pages: [HOOKS] }), { label: "Pages", pages: [HOOKS] }],
+])("the list of pages that was kept as %j", (text, list) => {
+  expect(listOf(text)).toEqual(list);
+});
+
+test.each([
+  ["/", "/", true],
+  ["/", "/hooks", false],
+  ["/hooks", "/hooks/changes", true],
+  ["/hooks", "/hooksy", false],
+])("the link to %s at %s", (to, path, is) => {
+  expect(isChosen(to, path)).toBe(is);
+});
