@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::clearing::{CallContext, ClearedCall, ToolSession};
 use super::ends::{ClientEnd, FromClient, FromServer, QUEUE, ServerEnd};
 use super::message::RequestKey;
-use super::proxy::{ClientBound, McpProxy, PinnedTools, ProxyRuling, ProxyStep, ServerBound, Ticket};
+use super::proxy::{ClientBound, McpProxy, PinnedTools, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
 
 /// How many messages may wait for one side before the other is not read any more.
 const MAX_WAITING: usize = 256;
@@ -71,6 +71,8 @@ pub(super) struct Hub {
     /// What ends the clearing of each call.
     clearing: BTreeMap<Ticket, CancellationToken>,
     cleared: BTreeMap<Ticket, ClearedCall>,
+    /// What the server wants before it answers these requests of the client.
+    wanted: BTreeMap<RequestKey, SignInWanted>,
     for_client: VecDeque<ClientBound>,
     for_server: VecDeque<ServerBound>,
     progress: (mpsc::Sender<String>, mpsc::Receiver<String>),
@@ -84,6 +86,7 @@ impl Hub {
             work: FuturesUnordered::new(),
             clearing: BTreeMap::new(),
             cleared: BTreeMap::new(),
+            wanted: BTreeMap::new(),
             for_client: VecDeque::new(),
             for_server: VecDeque::new(),
             progress: mpsc::channel(QUEUE),
@@ -135,12 +138,12 @@ impl Hub {
                 Came::Client(Some(FromClient::Left(key))) => self.left(&key),
                 Came::Client(None) => (is_left, end) = (true, Some(Instant::now() + LINGER)),
                 Came::Server(Some(FromServer::Message(text, about))) => self.machine.server(text, about.as_ref()),
-                Came::Server(Some(FromServer::Failed(key, why))) => self.machine.failed(&key, &why),
+                Came::Server(Some(FromServer::Failed(key, why, wants))) => self.failed(&key, &why, wants),
                 Came::Server(Some(FromServer::Gone(why))) => break ProxyEnd::ServerGone(why),
                 Came::Server(None) => break ProxyEnd::ServerGone("the server is gone".into()),
                 Came::Done(done) => self.done(done),
                 Came::Progress(text) => {
-                    self.for_client.push_back(ClientBound { text, about: None, is_answer: false });
+                    self.for_client.push_back(ClientBound { text, about: None, is_answer: false, wants: None });
                 }
                 Came::Late if to_server.is_none() => break ProxyEnd::ClientLeft,
                 Came::Late => self.for_server.clear(),
@@ -189,6 +192,16 @@ impl Hub {
         self.for_client.len() < MAX_WAITING && at_hooks < MAX_WAITING && self.for_server.len() < MAX_UNREAD
     }
 
+    /// The request `key` has no answer, for the reason `why`. What the server wants first is told with the answers of
+    /// all that fail with it.
+    fn failed(&mut self, key: &RequestKey, why: &str, wants: Option<SignInWanted>) {
+        if let Some(wants) = wants {
+            let waiting = self.machine.waiting_for(key);
+            self.wanted.extend(waiting.into_iter().map(|key| (key, wants.clone())));
+        }
+        self.machine.failed(key, why);
+    }
+
     /// A client does not wait for `key` any more.
     fn left(&mut self, key: &RequestKey) {
         if self.machine.withdraw(key) {
@@ -205,8 +218,18 @@ impl Hub {
     fn step(&mut self) {
         while let Some(step) = self.machine.next_step() {
             match step {
-                ProxyStep::ToServer(message) => self.for_server.push_back(message),
-                ProxyStep::ToClient(message) => self.for_client.push_back(message),
+                ProxyStep::ToServer(message) => {
+                    // Under the id of one that was withdrawn.
+                    if let Some(key) = &message.key {
+                        self.wanted.remove(key);
+                    }
+                    self.for_server.push_back(message);
+                }
+                ProxyStep::ToClient(message) => {
+                    let answered = message.about.as_ref().filter(|_| message.is_answer);
+                    let wants = answered.and_then(|key| self.wanted.remove(key));
+                    self.for_client.push_back(ClientBound { wants, ..message });
+                }
                 ProxyStep::Pin(ticket, definitions) => {
                     let pinned = self.session.clone().pin(definitions);
                     self.work.push(Box::pin(async move { Done::Pinned(ticket, pinned.await) }));

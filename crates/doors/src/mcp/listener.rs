@@ -1,7 +1,6 @@
 //! Clients that speak streamable HTTP, on this machine alone.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +32,13 @@ use super::stdio::{ServerLink, ServerWay};
 use crate::entrance::entered;
 use crate::upstream::going;
 
+mod oauth;
+mod sign_in;
+mod streams;
+
+use sign_in::SignIn;
+use streams::{MAX_KEPT, Streams};
+
 /// Where clients speak.
 pub const PATH: &str = "/mcp";
 
@@ -49,8 +55,9 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How often sessions are looked at.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Most messages that are kept for a client which listens to none.
-const MAX_KEPT: usize = 256;
+/// How long the head of an answer waits for its first message: a server over HTTP may say with it that whoever asks has to
+/// sign in first. What takes longer is a call that waits for a person, or works.
+const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// The code of an error: a method that is not there. Source: JSON-RPC 2.0.
 const METHOD_NOT_FOUND: i32 = -32601;
@@ -64,6 +71,8 @@ struct Listener {
     /// That of clients which have none of their own.
     common: Arc<ToolSession>,
     way: ServerWay,
+    /// How clients sign in, where a server over HTTP wants that.
+    sign_in: Option<SignIn>,
     sessions: Mutex<BTreeMap<String, ClientSession>>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -91,56 +100,6 @@ impl ClientSession {
     }
 }
 
-/// Where messages for a client go.
-#[derive(Default)]
-struct Streams {
-    /// The streams of requests that are open.
-    of: BTreeMap<RequestKey, mpsc::Sender<String>>,
-    /// The one that belongs to no request.
-    own: Option<mpsc::Sender<String>>,
-    kept: VecDeque<String>,
-}
-
-impl Streams {
-    /// Takes the stream of a request; not where another one has its id.
-    fn begin(&mut self, key: RequestKey, to: mpsc::Sender<String>) -> bool {
-        match self.of.entry(key) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(to);
-                true
-            }
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        !self.of.is_empty() || self.own.as_ref().is_some_and(|own| !own.is_closed())
-    }
-
-    /// The stream that `message` goes to, and its text; none where it is kept, or nobody wants it.
-    fn route(&mut self, message: ClientBound) -> Option<(mpsc::Sender<String>, String)> {
-        let ClientBound { text, about, is_answer } = message;
-        if let Some(stream) = about.as_ref().and_then(|key| self.of.get(key)).cloned() {
-            if let Some(key) = about.filter(|_| is_answer) {
-                self.of.remove(&key);
-            }
-            return Some((stream, text));
-        }
-        // Who asked does not listen any more.
-        if is_answer {
-            return None;
-        }
-        self.own.take_if(|own| own.is_closed());
-        let stream = self.own.as_ref().or_else(|| self.of.values().next()).cloned();
-        match stream {
-            Some(stream) => return Some((stream, text)),
-            None if self.kept.len() < MAX_KEPT => self.kept.push_back(text),
-            None => tracing::warn!("a client listens to nothing, and a message for it was dropped"),
-        }
-        None
-    }
-}
-
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -157,10 +116,12 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
     let common = Arc::new(ToolSession::new(door.clone()));
-    let clients = Arc::new(Listener { door, common, way, sessions, tasks: tasks.clone(), stop: stop.clone() });
+    let sign_in = SignIn::behind(&way);
+    let clients = Arc::new(Listener { door, common, way, sign_in, sessions, tasks: tasks.clone(), stop: stop.clone() });
     tasks.spawn(look_after(clients.clone()));
     let routes = post(posted).get(listened).delete(deleted);
-    let router = Router::new().route(PATH, routes).fallback(nowhere).with_state(clients.clone());
+    let router =
+        Router::new().route(PATH, routes).merge(sign_in::routes()).fallback(nowhere).with_state(clients.clone());
     // Streams end with the sessions that they belong to.
     let served = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await;
     stop.cancel();
@@ -204,9 +165,9 @@ impl Listener {
         self.tasks.spawn(async move {
             while let Some(message) = messages.recv().await {
                 let routed = lock(&streams).route(message);
-                if let Some((stream, text)) = routed {
+                if let Some((stream, message)) = routed {
                     // Who left does not want it any more.
-                    stream.send(text).await.ok();
+                    stream.send(message).await.ok();
                 }
             }
             *lock(&streams) = Streams::default();
@@ -307,19 +268,29 @@ async fn posted(State(listener): State<Arc<Listener>>, request: Request) -> Resp
         None => return refused(StatusCode::BAD_REQUEST, message.id(), "begin with `initialize`"),
     };
     *lock(&session.head) = head;
-    exchange(session, message, (id, passes)).await
+    exchange((&listener, session), message, AnswerHead { id, passes, own: sign_in::own(&parts.headers) }).await
 }
 
-/// Hands a message over, and answers with what comes of it. A session that `passes` is over with the answer.
-async fn exchange(session: ClientSession, message: McpMessage, (id, passes): (Option<String>, bool)) -> Response {
-    let McpKind::Request { key, .. } = message.kind.clone() else {
+/// How a message is answered.
+struct AnswerHead {
+    /// The session that the client goes on with.
+    id: Option<String>,
+    /// Whether its session is over with the answer.
+    passes: bool,
+    /// The door, as the client reaches it.
+    own: String,
+}
+
+/// Hands a message over, and answers with what comes of it.
+async fn exchange((listener, session): (&Listener, ClientSession), message: McpMessage, head: AnswerHead) -> Response {
+    let McpKind::Request { key, method } = message.kind.clone() else {
         let sent = session.to_hub.send(FromClient::Message(message.document.text)).await;
         return match sent {
             Ok(()) => bare(StatusCode::ACCEPTED),
             Err(_) => refused(StatusCode::NOT_FOUND, "null", GONE),
         };
     };
-    let (to, from) = mpsc::channel(MAX_KEPT);
+    let (to, mut from) = mpsc::channel(MAX_KEPT);
     let request = message.id().to_owned();
     let is_new = lock(&session.streams).begin(key.clone(), to);
     if !is_new {
@@ -328,8 +299,21 @@ async fn exchange(session: ClientSession, message: McpMessage, (id, passes): (Op
     if session.to_hub.send(FromClient::Message(message.document.text)).await.is_err() {
         return refused(StatusCode::NOT_FOUND, &request, GONE);
     }
+    let AnswerHead { id, passes, own } = head;
     let left = Leaving { key, session: session.clone(), passes };
-    let mut response = events(from, Some(left));
+    let first = match &listener.sign_in {
+        Some(_) => tokio::time::timeout(HEAD_TIME, from.recv()).await.ok().flatten(),
+        None => None,
+    };
+    let wanted =
+        first.as_ref().and_then(|first| Some((listener.sign_in.as_ref()?, first.wants.as_ref()?, &first.text)));
+    if let Some((sign_in, wants, text)) = wanted {
+        if let Some(id) = id.filter(|_| method == "initialize") {
+            lock(&listener.sessions).remove(&id);
+        }
+        return sign_in.wanted(wants, (&own, text.clone()));
+    }
+    let mut response = events(first, from, Some(left));
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         response.headers_mut().insert(SESSION, id);
     }
@@ -359,10 +343,13 @@ impl Drop for Leaving {
     }
 }
 
-fn events(from: mpsc::Receiver<String>, left: Option<Leaving>) -> Response {
-    let stream = stream::unfold((from, left), |(mut from, left)| async move {
-        let text = from.recv().await?;
-        Some((Ok::<Bytes, Infallible>(event(&text)), (from, left)))
+fn events(first: Option<ClientBound>, from: mpsc::Receiver<ClientBound>, left: Option<Leaving>) -> Response {
+    let stream = stream::unfold((first, from, left), |(first, mut from, left)| async move {
+        let message = match first {
+            Some(message) => message,
+            None => from.recv().await?,
+        };
+        Some((Ok::<Bytes, Infallible>(event(&message.text)), (None, from, left)))
     });
     let mut response = Response::new(Body::from_stream(stream));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -387,13 +374,13 @@ async fn listened(State(listener): State<Arc<Listener>>, request: Request) -> Re
     let (to, from) = mpsc::channel(MAX_KEPT);
     {
         let mut streams = lock(&session.streams);
-        for text in streams.kept.drain(..) {
+        for message in streams.kept.drain(..) {
             // There is room for all that is kept.
-            to.try_send(text).ok();
+            to.try_send(message).ok();
         }
         streams.own = Some(to);
     }
-    events(from, None)
+    events(None, from, None)
 }
 
 async fn deleted(State(listener): State<Arc<Listener>>, request: Request) -> Response {
@@ -444,18 +431,5 @@ mod tests {
         assert!(!session.is_idle(began + IDLE), "it listens");
         drop(from);
         assert!(!session.is_idle(began + IDLE * 2 - second) && session.is_idle(began + IDLE * 2));
-    }
-
-    #[test]
-    fn an_id_that_is_in_use_keeps_its_stream() {
-        let key = || RequestKey::of(&1.into()).unwrap();
-        let ((to, mut from), (other, _)) = (mpsc::channel(1), mpsc::channel(1));
-        let mut streams = Streams::default();
-        assert!(streams.begin(key(), to) && !streams.begin(key(), other));
-        let message = ClientBound { text: "a".into(), about: Some(key()), is_answer: true };
-        let (stream, text) = streams.route(message).unwrap();
-        stream.try_send(text).unwrap();
-        assert_eq!(from.try_recv().unwrap(), "a");
-        assert!(!streams.is_open());
     }
 }

@@ -18,7 +18,7 @@ mod held;
 mod lists;
 mod step;
 
-pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, ServerBound, Ticket};
+pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
 
 /// Most requests that are open at once: no client has as many.
 const MAX_OPEN: usize = 4096;
@@ -232,6 +232,21 @@ impl McpProxy {
         }
     }
 
+    /// The requests of the client that fail where `key` does, which is open at the server: calls wait for the door's own
+    /// list.
+    pub fn waiting_for(&self, key: &RequestKey) -> Vec<RequestKey> {
+        match self.open.get(key) {
+            Some(OpenRequest::OwnList) => {
+                let unlisted = self.held.calls.values().filter(|held| !held.is_admitted);
+                unlisted.map(|held| held.call.key.clone()).collect()
+            }
+            Some(OpenRequest::List { .. } | OpenRequest::Call { .. } | OpenRequest::Task(_) | OpenRequest::Other) => {
+                vec![key.clone()]
+            }
+            None => Vec::new(),
+        }
+    }
+
     /// The request `key` has no answer, for the reason `why`.
     pub fn failed(&mut self, key: &RequestKey, why: &str) {
         match self.open.remove(key) {
@@ -281,7 +296,7 @@ impl McpProxy {
         if is_answer {
             self.tokens.retain(|_, request| about.as_ref() != Some(request));
         }
-        self.steps.push_back(ProxyStep::ToClient(ClientBound { text, about, is_answer }));
+        self.steps.push_back(ProxyStep::ToClient(ClientBound { text, about, is_answer, wants: None }));
     }
 
     fn hand_on(&mut self, message: McpMessage, about: Option<RequestKey>) {

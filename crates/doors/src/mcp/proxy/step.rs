@@ -51,6 +51,17 @@ pub struct ClientBound {
     pub about: Option<RequestKey>,
     /// Whether it answers that.
     pub is_answer: bool,
+    /// What the server wants before it answers that; it says so over HTTP alone.
+    pub wants: Option<SignInWanted>,
+}
+
+/// A server over HTTP wants to know who asks, or that they may do more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInWanted {
+    /// The status of its answer: 401 or 403.
+    pub status: u16,
+    /// Its `WWW-Authenticate`.
+    pub says: String,
 }
 
 /// What is to be done next.

@@ -13,9 +13,9 @@ use super::stage::{by_hand, everything, guarded, reached, tools};
 use crate::env::{PINTLE, TestEnv};
 
 /// A program that listens; it ends when this is dropped.
-struct Listening {
+pub(super) struct Listening {
     child: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Drop for Listening {
@@ -45,7 +45,7 @@ impl Listening {
     }
 
     /// The door with `args`.
-    fn door(env: &TestEnv, args: &[String]) -> Self {
+    pub(super) fn door(env: &TestEnv, args: &[String]) -> Self {
         let mut command = env.command(PINTLE);
         command.args(["mcp", "proxy", "--listen", "127.0.0.1:0"]).args(args);
         Self::start(command, |line| Some(line.split_once("tool door at ")?.1.to_owned()))

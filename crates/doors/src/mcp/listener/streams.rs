@@ -1,0 +1,79 @@
+//! The streams of one client, and which of them a message goes to.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+
+use tokio::sync::mpsc;
+
+use crate::mcp::message::RequestKey;
+use crate::mcp::proxy::ClientBound;
+
+/// Most messages that are kept for a client which listens to none.
+pub(super) const MAX_KEPT: usize = 256;
+
+/// Where messages for a client go.
+#[derive(Default)]
+pub(super) struct Streams {
+    /// The streams of requests that are open.
+    pub(super) of: BTreeMap<RequestKey, mpsc::Sender<ClientBound>>,
+    /// The one that belongs to no request.
+    pub(super) own: Option<mpsc::Sender<ClientBound>>,
+    pub(super) kept: VecDeque<ClientBound>,
+}
+
+impl Streams {
+    /// Takes the stream of a request; not where another one has its id.
+    pub(super) fn begin(&mut self, key: RequestKey, to: mpsc::Sender<ClientBound>) -> bool {
+        match self.of.entry(key) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(to);
+                true
+            }
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.of.is_empty() || self.own.as_ref().is_some_and(|own| !own.is_closed())
+    }
+
+    /// The stream that `message` goes to, with it; none where it is kept, or nobody wants it.
+    pub(super) fn route(&mut self, message: ClientBound) -> Option<(mpsc::Sender<ClientBound>, ClientBound)> {
+        if let Some(stream) = message.about.as_ref().and_then(|key| self.of.get(key)).cloned() {
+            if let Some(key) = message.about.as_ref().filter(|_| message.is_answer) {
+                self.of.remove(key);
+            }
+            return Some((stream, message));
+        }
+        // Who asked does not listen any more.
+        if message.is_answer {
+            return None;
+        }
+        self.own.take_if(|own| own.is_closed());
+        let stream = self.own.as_ref().or_else(|| self.of.values().next()).cloned();
+        match stream {
+            Some(stream) => return Some((stream, message)),
+            None if self.kept.len() < MAX_KEPT => self.kept.push_back(message),
+            None => tracing::warn!("a client listens to nothing, and a message for it was dropped"),
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_in_use_keeps_its_stream() {
+        let key = || RequestKey::of(&1.into()).unwrap();
+        let ((to, mut from), (other, _)) = (mpsc::channel(1), mpsc::channel(1));
+        let mut streams = Streams::default();
+        assert!(streams.begin(key(), to) && !streams.begin(key(), other));
+        let message = ClientBound { text: "a".into(), about: Some(key()), is_answer: true, wants: None };
+        let (stream, message) = streams.route(message).unwrap();
+        stream.try_send(message).unwrap();
+        assert_eq!(from.try_recv().unwrap().text, "a");
+        assert!(!streams.is_open());
+    }
+}
