@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::door::{ToolDoor, ToolVisit};
+use super::message::RequestKey;
 use super::pins::{PinChange, PinFinding};
 use super::proxy::{PinnedTools, ProxiedCall, ProxyRuling};
 use super::tools::ToolDefinition;
@@ -54,8 +55,8 @@ pub(super) struct CallContext {
     pub(super) annotations: BTreeMap<String, Annotations>,
     /// Set when nobody waits any more.
     pub(super) cancel: CancellationToken,
-    /// Where words for a client go that wants to hear of progress.
-    pub(super) progress: mpsc::Sender<String>,
+    /// Where words for a client go that wants to hear of progress of a request.
+    pub(super) progress: mpsc::Sender<(RequestKey, String)>,
 }
 
 impl ToolSession {
@@ -203,7 +204,7 @@ impl ToolSession {
     async fn unknown(&self, call: Option<ProxiedCall>) -> Result<ClearedCall, String> {
         let server = &self.door.rules.server;
         let call = call.unwrap_or_else(|| ProxiedCall {
-            key: super::message::RequestKey::of(&Value::from("task")).expect("a text is a key"),
+            key: RequestKey::of(&Value::from("task")).expect("a text is a key"),
             own: "task".into(),
             tool: format!("mcp_{server}_task"),
             arguments: Object::new(),
@@ -323,7 +324,11 @@ fn ended(hooks: &Dispatcher, status: TurnStatus) {
 }
 
 /// Tells the client that a person is asked, until `end`.
-async fn hold(mut rung: mpsc::Receiver<String>, (call, progress): (&ProxiedCall, &mpsc::Sender<String>), end: Instant) {
+async fn hold(
+    mut rung: mpsc::Receiver<String>,
+    (call, progress): (&ProxiedCall, &mpsc::Sender<(RequestKey, String)>),
+    end: Instant,
+) {
     let Some(approval) = rung.recv().await else { return std::future::pending().await };
     let mut told = 0.0;
     loop {
@@ -334,7 +339,7 @@ async fn hold(mut rung: mpsc::Receiver<String>, (call, progress): (&ProxiedCall,
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{told:.6},"message":{message}}}}}"#
             );
             // One that the client has no room for is followed by another.
-            progress.try_send(text).ok();
+            progress.try_send((call.key.clone(), text)).ok();
         }
         let next = Instant::now() + PROGRESS_EVERY;
         sleep_until(next.min(end)).await;

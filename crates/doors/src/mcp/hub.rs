@@ -57,7 +57,7 @@ enum Came {
     Client(Option<FromClient>),
     Server(Option<FromServer>),
     Done(Done),
-    Progress(String),
+    Progress(RequestKey, String),
     /// What was waited for at the end did not come.
     Late,
     End(ProxyEnd),
@@ -75,7 +75,7 @@ pub(super) struct Hub {
     wanted: BTreeMap<RequestKey, SignInWanted>,
     for_client: VecDeque<ClientBound>,
     for_server: VecDeque<ServerBound>,
-    progress: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    progress: (mpsc::Sender<(RequestKey, String)>, mpsc::Receiver<(RequestKey, String)>),
 }
 
 impl Hub {
@@ -128,7 +128,7 @@ impl Hub {
                 came = from_client.recv(), if !is_left && self.for_server.len() < MAX_WAITING => Came::Client(came),
                 came = from_server.recv(), if hears_server => Came::Server(came),
                 Some(done) = self.work.next() => Came::Done(done),
-                Some(text) = self.progress.1.recv() => Came::Progress(text),
+                Some((key, text)) = self.progress.1.recv() => Came::Progress(key, text),
                 () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => Came::Late,
             };
             match came {
@@ -142,8 +142,8 @@ impl Hub {
                 Came::Server(Some(FromServer::Gone(why))) => break ProxyEnd::ServerGone(why),
                 Came::Server(None) => break ProxyEnd::ServerGone("the server is gone".into()),
                 Came::Done(done) => self.done(done),
-                Came::Progress(text) => {
-                    self.for_client.push_back(ClientBound { text, about: None, is_answer: false, wants: None });
+                Came::Progress(key, text) => {
+                    self.for_client.push_back(ClientBound { text, about: Some(key), is_answer: false, wants: None });
                 }
                 Came::Late if to_server.is_none() => break ProxyEnd::ClientLeft,
                 Came::Late => self.for_server.clear(),

@@ -23,6 +23,9 @@ pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, Se
 /// Most requests that are open at once: no client has as many.
 const MAX_OPEN: usize = 4096;
 
+/// Where what is told of a subscription names the request that began it. Source: MCP of 2026-07-28.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 /// What is set of a proxy.
 #[derive(Clone, Debug)]
 pub struct ProxyRules {
@@ -202,7 +205,7 @@ impl McpProxy {
     }
 
     fn noticed(&mut self, message: McpMessage, method: &str, about: Option<&RequestKey>) {
-        let mut about = about.cloned();
+        let mut about = about.cloned().or_else(|| self.subscribed(&message));
         match method {
             "notifications/tools/list_changed" => self.changes += 1,
             "notifications/progress" => {
@@ -217,6 +220,12 @@ impl McpProxy {
             _ => {}
         }
         self.hand_on(message, about);
+    }
+
+    /// The open request that began the subscription which `message` is of.
+    fn subscribed(&self, message: &McpMessage) -> Option<RequestKey> {
+        let id = message.params()?.at(&["_meta", SUBSCRIPTION])?;
+        RequestKey::of(&message.document.value(id)).filter(|key| self.open.contains_key(key))
     }
 
     fn answered(&mut self, message: McpMessage, key: RequestKey, open: OpenRequest) {

@@ -19,6 +19,8 @@ pub(super) struct Streams {
     /// The one that belongs to no request.
     pub(super) own: Option<mpsc::Sender<ClientBound>>,
     pub(super) kept: VecDeque<ClientBound>,
+    /// Whether they are of several clients: what belongs to no request is nobody's then.
+    pub(super) is_shared: bool,
 }
 
 impl Streams {
@@ -46,7 +48,7 @@ impl Streams {
             return Some((stream, message));
         }
         // Who asked does not listen any more.
-        if message.is_answer {
+        if message.is_answer || self.is_shared {
             return None;
         }
         self.own.take_if(|own| own.is_closed());
@@ -75,5 +77,16 @@ mod tests {
         stream.try_send(message).unwrap();
         assert_eq!(from.try_recv().unwrap().text, "a");
         assert!(!streams.is_open());
+    }
+
+    #[test]
+    fn what_belongs_to_no_request_goes_to_no_one_of_several_clients() {
+        let (to, _from) = mpsc::channel(1);
+        let mut streams = Streams { is_shared: true, ..Streams::default() };
+        assert!(streams.begin(RequestKey::of(&1.into()).unwrap(), to));
+        let told = || ClientBound { text: "a".into(), about: None, is_answer: false, wants: None };
+        assert!(streams.route(told()).is_none() && streams.kept.is_empty());
+        streams.is_shared = false;
+        assert!(streams.route(told()).is_some());
     }
 }
