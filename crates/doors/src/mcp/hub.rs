@@ -210,7 +210,7 @@ impl Hub {
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the client left"}}}}"#
             );
             let method = Some("notifications/cancelled".to_owned());
-            self.for_server.push_back(ServerBound { text, key: None, method, name: Some(id) });
+            self.for_server.push_back(ServerBound { text, key: None, method, name: Some(id), mirrored: Vec::new() });
         }
     }
 

@@ -294,11 +294,13 @@ impl McpProxy {
             McpKind::Request { method, .. } | McpKind::Notice { method } => Some(method),
             McpKind::Reply { .. } | McpKind::Complaint => None,
         };
-        self.steps.push_back(ProxyStep::ToServer(ServerBound { text: message.document.text, key, method, name }));
+        let (text, mirrored) = (message.document.text, Vec::new());
+        self.steps.push_back(ProxyStep::ToServer(ServerBound { text, key, method, name, mirrored }));
     }
 
     fn say_to_server(&mut self, text: String) {
-        self.steps.push_back(ProxyStep::ToServer(ServerBound { text, key: None, method: None, name: None }));
+        let bound = ServerBound { text, key: None, method: None, name: None, mirrored: Vec::new() };
+        self.steps.push_back(ProxyStep::ToServer(bound));
     }
 
     fn say_to_client(&mut self, text: String, about: Option<RequestKey>, is_answer: bool) {

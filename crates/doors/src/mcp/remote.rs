@@ -21,7 +21,7 @@ use crate::spans::JsonDocument;
 
 mod headers;
 
-use headers::{plain, sign_in_wanted};
+use headers::{mirrored, plain, sign_in_wanted};
 
 /// How long a connection may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -172,6 +172,9 @@ impl Exchange {
                     if let Some(value) = value.and_then(|value| HeaderValue::from_str(&plain(value)).ok()) {
                         request = request.header(name, value);
                     }
+                }
+                for (name, value) in mirrored(&message.mirrored) {
+                    request = request.header(name, value);
                 }
             }
             Some(_) | None => {
@@ -445,7 +448,7 @@ mod tests {
         let (server, end) = RemoteServer::start(&url, ClientHead::default()).unwrap();
         let text = r#"{"id":1,"method":"initialize"}"#.to_owned();
         let (key, method) = (RequestKey::of(&1.into()), Some("initialize".to_owned()));
-        end.to.send(ServerBound { text, key, method, name: None }).await.unwrap();
+        end.to.send(ServerBound { text, key, method, name: None, mirrored: Vec::new() }).await.unwrap();
         // It is reached, and says nothing.
         let reached = listener.accept().await.unwrap();
         server.end().await;

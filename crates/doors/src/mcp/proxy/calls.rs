@@ -86,11 +86,13 @@ impl McpProxy {
         let output = match ruling {
             ProxyRuling::Run(permit, note) => match self.rewritten(&held, permit.into_call()) {
                 Ok((text, call)) => {
+                    let known = self.tools.get(&call.own);
                     let bound = ServerBound {
                         text,
                         key: Some(key.clone()),
                         method: Some("tools/call".into()),
                         name: Some(call.own.clone()),
+                        mirrored: known.map_or_else(Vec::new, |known| known.definition.mirrored(&call.arguments)),
                     };
                     self.open.insert(key, OpenRequest::Call { ticket, call, note, id, modern });
                     return self.steps.push_back(ProxyStep::ToServer(bound));

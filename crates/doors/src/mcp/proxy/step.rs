@@ -40,6 +40,8 @@ pub struct ServerBound {
     pub method: Option<String>,
     /// What it is about: the tool, the prompt, the resource, the task.
     pub name: Option<String>,
+    /// What of its arguments a server over HTTP wants in headers, too, by their names.
+    pub mirrored: Vec<(String, String)>,
 }
 
 /// A message for the client.

@@ -1,6 +1,6 @@
 //! What headers of a server over HTTP say, and how they are written.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Response;
@@ -16,6 +16,15 @@ pub(super) fn plain(value: &str) -> String {
         return value.to_owned();
     }
     format!("=?base64?{}?=", STANDARD.encode(value))
+}
+
+/// The headers in which arguments stand, too. A name that is none has no header: the server says what it makes of that.
+/// Source: `Mcp-Param-{Name}` of the Model Context Protocol of 2026-07-28.
+pub(super) fn mirrored(arguments: &[(String, String)]) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    arguments.iter().filter_map(|(name, value)| {
+        let name = HeaderName::try_from(format!("mcp-param-{name}")).ok()?;
+        Some((name, HeaderValue::from_str(&plain(value)).ok()?))
+    })
 }
 
 /// What the server wants before it answers: to know who asks, or that they may do more.
@@ -40,5 +49,14 @@ mod tests {
         ] {
             assert_eq!(plain(name), expected);
         }
+    }
+
+    #[test]
+    fn an_argument_has_a_header_if_its_name_is_one() {
+        let said = [("Region", "größe"), ("no name", "x"), ("Host\r\nX", "x")];
+        let said = said.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let headers: Vec<_> = mirrored(&said).collect();
+        let shown: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        assert_eq!(shown, [("mcp-param-region", "=?base64?Z3LDtsOfZQ==?=")]);
     }
 }
