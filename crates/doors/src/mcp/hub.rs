@@ -8,11 +8,12 @@ use domain::llm::LlmRequest;
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::clearing::{CallContext, ClearedCall, ToolSession};
+use super::clearing::{CallContext, ClearedCall, ClientWord, ToolSession};
 use super::ends::{ClientEnd, FromClient, FromServer, QUEUE, ServerEnd};
 use super::message::RequestKey;
 use super::proxy::{ClientBound, McpProxy, PinnedTools, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
@@ -57,7 +58,7 @@ enum Came {
     Client(Option<FromClient>),
     Server(Option<FromServer>),
     Done(Done),
-    Progress(RequestKey, String),
+    Word(ClientWord),
     /// What was waited for at the end did not come.
     Late,
     End(ProxyEnd),
@@ -75,7 +76,9 @@ pub(super) struct Hub {
     wanted: BTreeMap<RequestKey, SignInWanted>,
     for_client: VecDeque<ClientBound>,
     for_server: VecDeque<ServerBound>,
-    progress: (mpsc::Sender<(RequestKey, String)>, mpsc::Receiver<(RequestKey, String)>),
+    words: (mpsc::Sender<ClientWord>, mpsc::Receiver<ClientWord>),
+    /// Where the client's answers to questions of the door go.
+    questions: BTreeMap<RequestKey, oneshot::Sender<bool>>,
 }
 
 impl Hub {
@@ -89,7 +92,8 @@ impl Hub {
             wanted: BTreeMap::new(),
             for_client: VecDeque::new(),
             for_server: VecDeque::new(),
-            progress: mpsc::channel(QUEUE),
+            words: mpsc::channel(QUEUE),
+            questions: BTreeMap::new(),
         }
     }
 
@@ -128,7 +132,7 @@ impl Hub {
                 came = from_client.recv(), if !is_left && self.for_server.len() < MAX_WAITING => Came::Client(came),
                 came = from_server.recv(), if hears_server => Came::Server(came),
                 Some(done) = self.work.next() => Came::Done(done),
-                Some((key, text)) = self.progress.1.recv() => Came::Progress(key, text),
+                Some(word) = self.words.1.recv() => Came::Word(word),
                 () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => Came::Late,
             };
             match came {
@@ -142,8 +146,14 @@ impl Hub {
                 Came::Server(Some(FromServer::Gone(why))) => break ProxyEnd::ServerGone(why),
                 Came::Server(None) => break ProxyEnd::ServerGone("the server is gone".into()),
                 Came::Done(done) => self.done(done),
-                Came::Progress(key, text) => {
+                Came::Word(ClientWord::Progress(key, text)) => {
                     self.for_client.push_back(ClientBound { text, about: Some(key), is_answer: false, wants: None });
+                }
+                Came::Word(ClientWord::Question(key, question, answer)) => {
+                    // Nobody else can answer it: its name is told to the client alone.
+                    if let Some(own) = self.machine.ask(&key, (&Uuid::new_v4().to_string(), &question)) {
+                        self.questions.insert(own, answer);
+                    }
                 }
                 Came::Late if to_server.is_none() => break ProxyEnd::ClientLeft,
                 Came::Late => self.for_server.clear(),
@@ -238,7 +248,7 @@ impl Hub {
                     let cancel = CancellationToken::new();
                     self.clearing.insert(ticket, cancel.clone());
                     let annotations = self.machine.annotations();
-                    let context = CallContext { annotations, cancel, progress: self.progress.0.clone() };
+                    let context = CallContext { annotations, cancel, words: self.words.0.clone() };
                     let cleared = self.session.clone().clear(call, context);
                     self.work.push(Box::pin(async move { Done::Ruled(ticket, Box::new(cleared.await)) }));
                 }
@@ -264,6 +274,13 @@ impl Hub {
                     }
                     if let Some(cleared) = self.cleared.remove(&ticket) {
                         cleared.leave();
+                    }
+                }
+                ProxyStep::Said(key, said) => {
+                    let answer = self.questions.remove(&key);
+                    // Who does not want to say leaves it to others.
+                    if let (Some(answer), Some(said)) = (answer, said) {
+                        answer.send(said).ok();
                     }
                 }
                 ProxyStep::Dropped(why) => {

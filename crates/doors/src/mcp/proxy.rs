@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use domain::tool::Annotations;
 
 use self::held::{AskedTask, HeldMessages, HeldReply, OpenRequest, OpenTasks, OwnListing};
+use self::questions::OpenQuestions;
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, McpKind, McpMessage, PARSE_ERROR, RequestKey, UnreadMessage, error_reply,
 };
@@ -16,6 +17,7 @@ use super::tools::{KnownTools, ToolFilter};
 mod calls;
 mod held;
 mod lists;
+mod questions;
 mod step;
 
 pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
@@ -53,6 +55,7 @@ pub struct McpProxy {
     /// How often it had when all of it was seen.
     listed_at: Option<u64>,
     tasks: OpenTasks,
+    questions: OpenQuestions,
     next: Ticket,
 }
 
@@ -70,6 +73,7 @@ impl McpProxy {
             changes: 0,
             listed_at: None,
             tasks: OpenTasks::default(),
+            questions: OpenQuestions::default(),
             next: 0,
         }
     }
@@ -102,6 +106,7 @@ impl McpProxy {
         match message.kind.clone() {
             McpKind::Request { key, method } => self.asked(message, key, &method),
             McpKind::Notice { method } => self.told(message, &method),
+            McpKind::Reply { key } if self.said(&message, &key) => {}
             McpKind::Reply { .. } | McpKind::Complaint => self.pass_to_server(message, None, None),
         }
     }
@@ -121,6 +126,9 @@ impl McpProxy {
             self.tokens.insert(token, key.clone());
         }
         let param = |name: &str| message.params().and_then(|params| message.document.text_at(params, name));
+        if method == "initialize" {
+            self.greeted(&message);
+        }
         let (open, name) = match method {
             "tools/call" => return self.called(message, key),
             "tools/list" => {
@@ -161,6 +169,7 @@ impl McpProxy {
         if let Some(ticket) = self.held.calls.iter().find(|(_, held)| held.call.key == *key).map(|(ticket, _)| *ticket)
         {
             self.held.calls.remove(&ticket);
+            self.unask(key);
             self.steps.push_back(ProxyStep::Withdrawn(ticket));
             return false;
         }

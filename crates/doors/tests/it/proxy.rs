@@ -84,6 +84,7 @@ impl Played {
                 }
                 ProxyStep::Sample(ticket, requests) => format!("sample {ticket} {}", requests.len()),
                 ProxyStep::Withdrawn(ticket) => format!("withdrawn {ticket}"),
+                ProxyStep::Said(key, said) => format!("said {key} {said:?}"),
                 ProxyStep::Dropped(why) => format!("dropped: {why}"),
             });
         }

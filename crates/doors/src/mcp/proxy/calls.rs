@@ -72,6 +72,7 @@ impl McpProxy {
     /// Refuses a held call by a rule of the door's own.
     pub(super) fn refuse(&mut self, ticket: Ticket, why: String) {
         let Some(held) = self.held.calls.remove(&ticket) else { return };
+        self.unask(&held.call.key);
         let text = result::answer(held.message.id(), &ToolOutput::error(why.as_str()), is_modern(&held.message));
         let key = held.call.key.clone();
         self.steps.push_back(ProxyStep::Refused(held.call, why));
@@ -81,6 +82,7 @@ impl McpProxy {
     /// Takes the ruling on the call that has `ticket`.
     pub fn ruled(&mut self, ticket: Ticket, ruling: ProxyRuling) {
         let Some(held) = self.held.calls.remove(&ticket) else { return };
+        self.unask(&held.call.key);
         let (id, modern) = (held.message.id().to_owned(), is_modern(&held.message));
         let key = held.call.key.clone();
         let output = match ruling {

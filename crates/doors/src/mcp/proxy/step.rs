@@ -86,6 +86,8 @@ pub enum ProxyStep {
     Sample(Ticket, Vec<LlmRequest>),
     /// Nobody waits any more for what has this ticket.
     Withdrawn(Ticket),
+    /// The client's person said this to the question of the door that has this id; none where they did not want to.
+    Said(RequestKey, Option<bool>),
     /// This was not handed on, for this reason.
     Dropped(String),
 }
