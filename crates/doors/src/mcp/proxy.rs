@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::tool::Annotations;
 
-use self::held::{AskedTask, HeldMessages, HeldReply, OpenRequest, OpenTasks, OwnListing};
-use self::questions::OpenQuestions;
+use self::held::{AskedTask, HeldMessages, HeldReply, OpenQuestions, OpenRequest, OpenTasks, OwnListing};
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, McpKind, McpMessage, PARSE_ERROR, RequestKey, UnreadMessage, error_reply,
 };

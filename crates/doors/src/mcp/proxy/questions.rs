@@ -1,7 +1,5 @@
 //! Questions of the door to the person before the client.
 
-use std::collections::BTreeMap;
-
 use domain::json::Value;
 
 use super::McpProxy;
@@ -11,15 +9,6 @@ use crate::spans::Kind;
 
 /// How the ids of such questions begin. Answers to them are never the server's.
 const OWN_ID: &str = "pintle-ask-";
-
-/// The questions that wait for an answer of the client.
-#[derive(Debug, Default)]
-pub(super) struct OpenQuestions {
-    /// Whether the client says that it can ask.
-    can_ask: bool,
-    /// The calls that they are about, by their ids.
-    about: BTreeMap<RequestKey, RequestKey>,
-}
 
 impl McpProxy {
     /// Puts `question` under `name`, which nobody can guess, to the person before the client, if the client can ask and the
