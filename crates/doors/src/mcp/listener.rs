@@ -38,7 +38,7 @@ mod streams;
 use exchange::{AnswerHead, Lasts, events, exchange};
 use renamed::Renamed;
 use sign_in::SignIn;
-use streams::{MAX_KEPT, Streams};
+use streams::{MAX_KEPT, Streams, hand_over};
 
 /// Where clients speak.
 pub const PATH: &str = "/mcp";
@@ -169,18 +169,7 @@ impl Listener {
         let streams = session.streams.clone();
         self.tasks.spawn(async move {
             while let Some(message) = messages.recv().await {
-                let routed = lock(&streams).route(message);
-                match routed {
-                    // Who does not read holds no other client up.
-                    Some((stream, message)) if is_shared => {
-                        if stream.try_send(message).is_err() {
-                            tracing::debug!("a client left or does not read, and a message for it was dropped");
-                        }
-                    }
-                    // Who left does not want it any more.
-                    Some((stream, message)) => drop(stream.send(message).await),
-                    None => {}
-                }
+                hand_over(&streams, message).await;
             }
             *lock(&streams) = Streams::default();
         });

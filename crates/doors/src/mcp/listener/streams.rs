@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
@@ -59,6 +60,22 @@ impl Streams {
             None => tracing::warn!("a client listens to nothing, and a message for it was dropped"),
         }
         None
+    }
+}
+
+/// Hands `message` to the stream that it belongs to. Of several clients none that does not read holds the others up.
+pub(super) async fn hand_over(streams: &Mutex<Streams>, message: ClientBound) {
+    let (routed, is_shared) = {
+        let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
+        (streams.route(message), streams.is_shared)
+    };
+    let Some((stream, message)) = routed else { return };
+    let is_taken = match is_shared {
+        true => stream.try_send(message).is_ok(),
+        false => stream.send(message).await.is_ok(),
+    };
+    if !is_taken {
+        tracing::debug!("a client left or does not read, and a message for it was dropped");
     }
 }
 
