@@ -22,6 +22,6 @@ pub mod sampling;
 pub mod stdio;
 pub mod tools;
 
-pub use door::{ToolDoor, ToolDoorHost, ToolVisit};
+pub use door::{PersonAsked, ToolDoor, ToolDoorHost, ToolVisit};
 pub use pins::{OnChange, PinFinding, ToolPins};
 pub use tools::{ToolDefinition, ToolFilter};

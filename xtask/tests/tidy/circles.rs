@@ -30,6 +30,7 @@ const WITH_THEIR_PARTS: &[&str] = &[
     "crates/domain/src/json.rs",
     "crates/domain/src/record.rs",
     "crates/domain/src/turn.rs",
+    "crates/doors/src/mcp/listener.rs",
     "crates/egress/src/lib.rs",
     "crates/guard/src/trial.rs",
     "crates/host/src/config.rs",

@@ -14,12 +14,13 @@ use domain::llm::LlmRequest;
 use domain::shell::ShellFacts;
 use domain::tool::{Annotations, CallPlace, ServerEntry, ToolCall, ToolOutput};
 use engine::{Clearance, Dispatcher, Stopped};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::door::{ToolDoor, ToolVisit};
+use super::door::{PersonAsked, ToolDoor, ToolVisit};
+use super::message::RequestKey;
 use super::pins::{PinChange, PinFinding};
 use super::proxy::{PinnedTools, ProxiedCall, ProxyRuling};
 use super::tools::ToolDefinition;
@@ -55,8 +56,16 @@ pub(super) struct CallContext {
     pub(super) annotations: BTreeMap<String, Annotations>,
     /// Set when nobody waits any more.
     pub(super) cancel: CancellationToken,
-    /// Where words for a client go that wants to hear of progress.
-    pub(super) progress: mpsc::Sender<String>,
+    /// Where words for the client go.
+    pub(super) words: mpsc::Sender<ClientWord>,
+}
+
+/// What a client is told while one of its calls waits for a person.
+pub(super) enum ClientWord {
+    /// That it does: a whole message, about the call.
+    Progress(RequestKey, String),
+    /// A question about the call for its own person, and where the answer goes.
+    Question(RequestKey, String, oneshot::Sender<bool>),
 }
 
 impl ToolSession {
@@ -66,7 +75,7 @@ impl ToolSession {
     }
 
     /// The hooks of a new turn.
-    async fn hooks(&self, asked: mpsc::Sender<String>) -> Result<Dispatcher, String> {
+    async fn hooks(&self, asked: mpsc::Sender<PersonAsked>) -> Result<Dispatcher, String> {
         let visit = ToolVisit {
             server: self.door.rules.server.clone(),
             session: self.name.clone(),
@@ -83,7 +92,7 @@ impl ToolSession {
     /// The same, for a call of which the tools are known.
     async fn hooks_for(
         &self,
-        asked: mpsc::Sender<String>,
+        asked: mpsc::Sender<PersonAsked>,
         call: &ProxiedCall,
         annotations: BTreeMap<String, Annotations>,
     ) -> Result<(Dispatcher, ToolCall), String> {
@@ -126,7 +135,7 @@ impl ToolSession {
         let clearance = {
             let clearing = hooks.clear(asked_call.clone());
             tokio::pin!(clearing);
-            let holding = hold(rung, (&call, &context.progress), Instant::now() + self.door.hold);
+            let holding = hold(rung, (&call, &context.words), (Instant::now() + self.door.hold, self.door.asks_client));
             tokio::select! {
                 clearance = &mut clearing => clearance,
                 () = holding => {
@@ -203,7 +212,7 @@ impl ToolSession {
     async fn unknown(&self, call: Option<ProxiedCall>) -> Result<ClearedCall, String> {
         let server = &self.door.rules.server;
         let call = call.unwrap_or_else(|| ProxiedCall {
-            key: super::message::RequestKey::of(&Value::from("task")).expect("a text is a key"),
+            key: RequestKey::of(&Value::from("task")).expect("a text is a key"),
             own: "task".into(),
             tool: format!("mcp_{server}_task"),
             arguments: Object::new(),
@@ -323,8 +332,18 @@ fn ended(hooks: &Dispatcher, status: TurnStatus) {
 }
 
 /// Tells the client that a person is asked, until `end`.
-async fn hold(mut rung: mpsc::Receiver<String>, (call, progress): (&ProxiedCall, &mpsc::Sender<String>), end: Instant) {
-    let Some(approval) = rung.recv().await else { return std::future::pending().await };
+async fn hold(
+    mut rung: mpsc::Receiver<PersonAsked>,
+    (call, words): (&ProxiedCall, &mpsc::Sender<ClientWord>),
+    (end, asks_client): (Instant, bool),
+) {
+    let Some(PersonAsked { approval, question, answer }) = rung.recv().await else {
+        return std::future::pending().await;
+    };
+    if let Some(question) = question.filter(|_| asks_client) {
+        // Where the client is gone, somebody else answers.
+        words.send(ClientWord::Question(call.key.clone(), question, answer)).await.ok();
+    }
     let mut told = 0.0;
     loop {
         told += PROGRESS_STEP;
@@ -334,7 +353,7 @@ async fn hold(mut rung: mpsc::Receiver<String>, (call, progress): (&ProxiedCall,
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{told:.6},"message":{message}}}}}"#
             );
             // One that the client has no room for is followed by another.
-            progress.try_send(text).ok();
+            words.try_send(ClientWord::Progress(call.key.clone(), text)).ok();
         }
         let next = Instant::now() + PROGRESS_EVERY;
         sleep_until(next.min(end)).await;

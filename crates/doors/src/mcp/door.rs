@@ -7,11 +7,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::tool::{ServerEntry, ToolCall};
 use engine::Dispatcher;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::pins::PinFinding;
 use super::proxy::ProxyRules;
 use super::tools::ToolDefinition;
+
+/// A person is asked about a call.
+#[derive(Debug)]
+pub struct PersonAsked {
+    /// The number of the approval.
+    pub approval: String,
+    /// What they are asked; none where it is too long for a dialogue.
+    pub question: Option<String>,
+    /// Where the answer goes, if the client asks its person.
+    pub answer: oneshot::Sender<bool>,
+}
 
 /// What is put to the hooks: one call, or one request to the client's model.
 #[derive(Clone, Debug)]
@@ -22,8 +33,8 @@ pub struct ToolVisit {
     pub session: String,
     /// The turn.
     pub turn: String,
-    /// Told the number of an approval when a person is asked.
-    pub asked: mpsc::Sender<String>,
+    /// Told when a person is asked.
+    pub asked: mpsc::Sender<PersonAsked>,
 }
 
 /// Whose hooks are asked, and who keeps what is pinned.
@@ -56,6 +67,8 @@ pub struct ToolDoor {
     pub entry: ServerEntry,
     /// How long a call waits for a person.
     pub hold: Duration,
+    /// Whether the client asks its person, too, where it can.
+    pub asks_client: bool,
 }
 
 impl fmt::Debug for ToolDoor {

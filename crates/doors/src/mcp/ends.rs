@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::mpsc;
 
 use super::message::{MAX_MESSAGE_BYTES, RequestKey};
-use super::proxy::{ClientBound, ServerBound};
+use super::proxy::{ClientBound, ServerBound, SignInWanted};
 
 /// How many messages wait between two tasks: more stay where they are written.
 pub(super) const QUEUE: usize = 32;
@@ -28,8 +28,8 @@ pub(super) enum FromClient {
 pub(super) enum FromServer {
     /// A message, and the request of the client that it came with, where that is known.
     Message(String, Option<RequestKey>),
-    /// This request will not be answered.
-    Failed(RequestKey, String),
+    /// This request will not be answered, for this reason; what the server wants first, if it said so.
+    Failed(RequestKey, String, Option<SignInWanted>),
     /// Nothing more comes.
     Gone(String),
 }

@@ -8,14 +8,15 @@ use domain::llm::LlmRequest;
 use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::clearing::{CallContext, ClearedCall, ToolSession};
+use super::clearing::{CallContext, ClearedCall, ClientWord, ToolSession};
 use super::ends::{ClientEnd, FromClient, FromServer, QUEUE, ServerEnd};
 use super::message::RequestKey;
-use super::proxy::{ClientBound, McpProxy, PinnedTools, ProxyRuling, ProxyStep, ServerBound, Ticket};
+use super::proxy::{ClientBound, McpProxy, PinnedTools, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
 
 /// How many messages may wait for one side before the other is not read any more.
 const MAX_WAITING: usize = 256;
@@ -57,7 +58,7 @@ enum Came {
     Client(Option<FromClient>),
     Server(Option<FromServer>),
     Done(Done),
-    Progress(String),
+    Word(ClientWord),
     /// What was waited for at the end did not come.
     Late,
     End(ProxyEnd),
@@ -71,9 +72,13 @@ pub(super) struct Hub {
     /// What ends the clearing of each call.
     clearing: BTreeMap<Ticket, CancellationToken>,
     cleared: BTreeMap<Ticket, ClearedCall>,
+    /// What the server wants before it answers these requests of the client.
+    wanted: BTreeMap<RequestKey, SignInWanted>,
     for_client: VecDeque<ClientBound>,
     for_server: VecDeque<ServerBound>,
-    progress: (mpsc::Sender<String>, mpsc::Receiver<String>),
+    words: (mpsc::Sender<ClientWord>, mpsc::Receiver<ClientWord>),
+    /// Where the client's answers to questions of the door go.
+    questions: BTreeMap<RequestKey, oneshot::Sender<bool>>,
 }
 
 impl Hub {
@@ -84,9 +89,11 @@ impl Hub {
             work: FuturesUnordered::new(),
             clearing: BTreeMap::new(),
             cleared: BTreeMap::new(),
+            wanted: BTreeMap::new(),
             for_client: VecDeque::new(),
             for_server: VecDeque::new(),
-            progress: mpsc::channel(QUEUE),
+            words: mpsc::channel(QUEUE),
+            questions: BTreeMap::new(),
         }
     }
 
@@ -125,7 +132,7 @@ impl Hub {
                 came = from_client.recv(), if !is_left && self.for_server.len() < MAX_WAITING => Came::Client(came),
                 came = from_server.recv(), if hears_server => Came::Server(came),
                 Some(done) = self.work.next() => Came::Done(done),
-                Some(text) = self.progress.1.recv() => Came::Progress(text),
+                Some(word) = self.words.1.recv() => Came::Word(word),
                 () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => Came::Late,
             };
             match came {
@@ -135,12 +142,18 @@ impl Hub {
                 Came::Client(Some(FromClient::Left(key))) => self.left(&key),
                 Came::Client(None) => (is_left, end) = (true, Some(Instant::now() + LINGER)),
                 Came::Server(Some(FromServer::Message(text, about))) => self.machine.server(text, about.as_ref()),
-                Came::Server(Some(FromServer::Failed(key, why))) => self.machine.failed(&key, &why),
+                Came::Server(Some(FromServer::Failed(key, why, wants))) => self.failed(&key, &why, wants),
                 Came::Server(Some(FromServer::Gone(why))) => break ProxyEnd::ServerGone(why),
                 Came::Server(None) => break ProxyEnd::ServerGone("the server is gone".into()),
                 Came::Done(done) => self.done(done),
-                Came::Progress(text) => {
-                    self.for_client.push_back(ClientBound { text, about: None, is_answer: false });
+                Came::Word(ClientWord::Progress(key, text)) => {
+                    self.for_client.push_back(ClientBound { text, about: Some(key), is_answer: false, wants: None });
+                }
+                Came::Word(ClientWord::Question(key, question, answer)) => {
+                    // Nobody else can answer it: its name is told to the client alone.
+                    if let Some(own) = self.machine.ask(&key, (&Uuid::new_v4().to_string(), &question)) {
+                        self.questions.insert(own, answer);
+                    }
                 }
                 Came::Late if to_server.is_none() => break ProxyEnd::ClientLeft,
                 Came::Late => self.for_server.clear(),
@@ -189,6 +202,16 @@ impl Hub {
         self.for_client.len() < MAX_WAITING && at_hooks < MAX_WAITING && self.for_server.len() < MAX_UNREAD
     }
 
+    /// The request `key` has no answer, for the reason `why`. What the server wants first is told with the answers of
+    /// all that fail with it.
+    fn failed(&mut self, key: &RequestKey, why: &str, wants: Option<SignInWanted>) {
+        if let Some(wants) = wants {
+            let waiting = self.machine.waiting_for(key);
+            self.wanted.extend(waiting.into_iter().map(|key| (key, wants.clone())));
+        }
+        self.machine.failed(key, why);
+    }
+
     /// A client does not wait for `key` any more.
     fn left(&mut self, key: &RequestKey) {
         if self.machine.withdraw(key) {
@@ -197,7 +220,7 @@ impl Hub {
                 r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the client left"}}}}"#
             );
             let method = Some("notifications/cancelled".to_owned());
-            self.for_server.push_back(ServerBound { text, key: None, method, name: Some(id) });
+            self.for_server.push_back(ServerBound { text, key: None, method, name: Some(id), mirrored: Vec::new() });
         }
     }
 
@@ -205,8 +228,18 @@ impl Hub {
     fn step(&mut self) {
         while let Some(step) = self.machine.next_step() {
             match step {
-                ProxyStep::ToServer(message) => self.for_server.push_back(message),
-                ProxyStep::ToClient(message) => self.for_client.push_back(message),
+                ProxyStep::ToServer(message) => {
+                    // Under the id of one that was withdrawn.
+                    if let Some(key) = &message.key {
+                        self.wanted.remove(key);
+                    }
+                    self.for_server.push_back(message);
+                }
+                ProxyStep::ToClient(message) => {
+                    let answered = message.about.as_ref().filter(|_| message.is_answer);
+                    let wants = answered.and_then(|key| self.wanted.remove(key));
+                    self.for_client.push_back(ClientBound { wants, ..message });
+                }
                 ProxyStep::Pin(ticket, definitions) => {
                     let pinned = self.session.clone().pin(definitions);
                     self.work.push(Box::pin(async move { Done::Pinned(ticket, pinned.await) }));
@@ -215,7 +248,7 @@ impl Hub {
                     let cancel = CancellationToken::new();
                     self.clearing.insert(ticket, cancel.clone());
                     let annotations = self.machine.annotations();
-                    let context = CallContext { annotations, cancel, progress: self.progress.0.clone() };
+                    let context = CallContext { annotations, cancel, words: self.words.0.clone() };
                     let cleared = self.session.clone().clear(call, context);
                     self.work.push(Box::pin(async move { Done::Ruled(ticket, Box::new(cleared.await)) }));
                 }
@@ -241,6 +274,13 @@ impl Hub {
                     }
                     if let Some(cleared) = self.cleared.remove(&ticket) {
                         cleared.leave();
+                    }
+                }
+                ProxyStep::Said(key, said) => {
+                    let answer = self.questions.remove(&key);
+                    // Who does not want to say leaves it to others.
+                    if let (Some(answer), Some(said)) = (answer, said) {
+                        answer.send(said).ok();
                     }
                 }
                 ProxyStep::Dropped(why) => {

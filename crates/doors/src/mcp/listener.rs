@@ -1,8 +1,7 @@
 //! Clients that speak streamable HTTP, on this machine alone.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,8 +11,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
-use bytes::Bytes;
-use futures_util::stream;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -25,13 +22,23 @@ use super::door::ToolDoor;
 use super::ends::{ClientEnd, FromClient, QUEUE};
 use super::hub::Hub;
 use super::message::{
-    INTERNAL_ERROR, INVALID_REQUEST, MAX_MESSAGE_BYTES, McpKind, McpMessage, PARSE_ERROR, RequestKey, error_reply,
+    INTERNAL_ERROR, INVALID_REQUEST, MAX_MESSAGE_BYTES, McpKind, McpMessage, PARSE_ERROR, error_reply,
 };
-use super::proxy::ClientBound;
 use super::remote::ClientHead;
 use super::stdio::{ServerLink, ServerWay};
 use crate::entrance::entered;
 use crate::upstream::going;
+
+mod exchange;
+mod oauth;
+mod renamed;
+mod sign_in;
+mod streams;
+
+use exchange::{AnswerHead, Lasts, events, exchange};
+use renamed::Renamed;
+use sign_in::SignIn;
+use streams::{MAX_KEPT, Streams, hand_over};
 
 /// Where clients speak.
 pub const PATH: &str = "/mcp";
@@ -49,11 +56,8 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How often sessions are looked at.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Most messages that are kept for a client which listens to none.
-const MAX_KEPT: usize = 256;
-
-/// The code of an error: a method that is not there. Source: JSON-RPC 2.0.
-const METHOD_NOT_FOUND: i32 = -32601;
+/// The session that all clients of the newest protocol share before a child: no header has this name.
+const SHARED: &str = "\n";
 
 /// Headers of a client that are between it and the door.
 const OWN: [&str; 4] = ["accept", "content-type", "last-event-id", SESSION];
@@ -64,6 +68,10 @@ struct Listener {
     /// That of clients which have none of their own.
     common: Arc<ToolSession>,
     way: ServerWay,
+    /// How clients sign in, where a server over HTTP wants that.
+    sign_in: Option<SignIn>,
+    /// How many requests have had ids of the door's own.
+    renamed: AtomicU64,
     sessions: Mutex<BTreeMap<String, ClientSession>>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -91,56 +99,6 @@ impl ClientSession {
     }
 }
 
-/// Where messages for a client go.
-#[derive(Default)]
-struct Streams {
-    /// The streams of requests that are open.
-    of: BTreeMap<RequestKey, mpsc::Sender<String>>,
-    /// The one that belongs to no request.
-    own: Option<mpsc::Sender<String>>,
-    kept: VecDeque<String>,
-}
-
-impl Streams {
-    /// Takes the stream of a request; not where another one has its id.
-    fn begin(&mut self, key: RequestKey, to: mpsc::Sender<String>) -> bool {
-        match self.of.entry(key) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(to);
-                true
-            }
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        !self.of.is_empty() || self.own.as_ref().is_some_and(|own| !own.is_closed())
-    }
-
-    /// The stream that `message` goes to, and its text; none where it is kept, or nobody wants it.
-    fn route(&mut self, message: ClientBound) -> Option<(mpsc::Sender<String>, String)> {
-        let ClientBound { text, about, is_answer } = message;
-        if let Some(stream) = about.as_ref().and_then(|key| self.of.get(key)).cloned() {
-            if let Some(key) = about.filter(|_| is_answer) {
-                self.of.remove(&key);
-            }
-            return Some((stream, text));
-        }
-        // Who asked does not listen any more.
-        if is_answer {
-            return None;
-        }
-        self.own.take_if(|own| own.is_closed());
-        let stream = self.own.as_ref().or_else(|| self.of.values().next()).cloned();
-        match stream {
-            Some(stream) => return Some((stream, text)),
-            None if self.kept.len() < MAX_KEPT => self.kept.push_back(text),
-            None => tracing::warn!("a client listens to nothing, and a message for it was dropped"),
-        }
-        None
-    }
-}
-
 fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -157,10 +115,13 @@ pub async fn serve(
 ) -> std::io::Result<()> {
     let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
     let common = Arc::new(ToolSession::new(door.clone()));
-    let clients = Arc::new(Listener { door, common, way, sessions, tasks: tasks.clone(), stop: stop.clone() });
+    let sign_in = SignIn::behind(&way);
+    let (renamed, all) = (AtomicU64::new(0), tasks.clone());
+    let clients = Arc::new(Listener { door, common, way, sign_in, renamed, sessions, tasks: all, stop: stop.clone() });
     tasks.spawn(look_after(clients.clone()));
     let routes = post(posted).get(listened).delete(deleted);
-    let router = Router::new().route(PATH, routes).fallback(nowhere).with_state(clients.clone());
+    let router =
+        Router::new().route(PATH, routes).merge(sign_in::routes()).fallback(nowhere).with_state(clients.clone());
     // Streams end with the sessions that they belong to.
     let served = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned()).await;
     stop.cancel();
@@ -188,8 +149,12 @@ async fn nowhere(request: Request) -> Response {
 }
 
 impl Listener {
-    /// Begins a session, with a server of its own.
-    async fn begin(&self, head: HeaderMap, visitor: Arc<ToolSession>) -> Result<ClientSession, String> {
+    /// Begins a session, with a server of its own; one that `is_shared` is of several clients.
+    async fn begin(
+        &self,
+        head: HeaderMap,
+        (visitor, is_shared): (Arc<ToolSession>, bool),
+    ) -> Result<ClientSession, String> {
         if lock(&self.sessions).len() >= MAX_SESSIONS {
             return Err(format!("there are {MAX_SESSIONS} sessions already"));
         }
@@ -198,16 +163,13 @@ impl Listener {
         let ((to_hub, from), (to, mut messages)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
         let stop = self.stop.child_token();
         let used = Arc::new(Mutex::new(Instant::now()));
-        let session = ClientSession { to_hub, streams: Arc::default(), head, stop: stop.clone(), used };
+        let streams = Arc::new(Mutex::new(Streams { is_shared, ..Streams::default() }));
+        let session = ClientSession { to_hub, streams, head, stop: stop.clone(), used };
         let hub = Hub::new(visitor);
         let streams = session.streams.clone();
         self.tasks.spawn(async move {
             while let Some(message) = messages.recv().await {
-                let routed = lock(&streams).route(message);
-                if let Some((stream, text)) = routed {
-                    // Who left does not want it any more.
-                    stream.send(text).await.ok();
-                }
+                hand_over(&streams, message).await;
             }
             *lock(&streams) = Streams::default();
         });
@@ -225,19 +187,34 @@ impl Listener {
     }
 
     async fn begin_own(&self, head: HeaderMap) -> Result<ClientSession, String> {
-        self.begin(head, Arc::new(ToolSession::new(self.door.clone()))).await
+        self.begin(head, (Arc::new(ToolSession::new(self.door.clone())), false)).await
+    }
+
+    /// The session before a child of all clients whose protocol has none.
+    async fn shared(&self, head: HeaderMap) -> Result<ClientSession, String> {
+        if let Some(session) = self.known(SHARED) {
+            return Ok(session);
+        }
+        let begun = self.begin(head, (self.common.clone(), true)).await?;
+        // Another one may have begun meanwhile; then this one is left, and ends.
+        Ok(lock(&self.sessions).entry(SHARED.to_owned()).or_insert(begun).clone())
     }
 
     fn session(&self, headers: &HeaderMap) -> Option<(String, Option<ClientSession>)> {
         let id = headers.get(SESSION)?.to_str().unwrap_or_default().to_owned();
+        let found = self.known(&id);
+        Some((id, found))
+    }
+
+    fn known(&self, id: &str) -> Option<ClientSession> {
         let mut sessions = lock(&self.sessions);
         // What is over is not there any more.
         sessions.retain(|_, session| !session.stop.is_cancelled());
-        let found = sessions.get(&id).cloned();
+        let found = sessions.get(id).cloned();
         if let Some(session) = &found {
             *lock(&session.used) = Instant::now();
         }
-        Some((id, found))
+        found
     }
 }
 
@@ -276,104 +253,56 @@ async fn posted(State(listener): State<Arc<Listener>>, request: Request) -> Resp
             return said(StatusCode::BAD_REQUEST, text);
         }
     };
-    let method = match &message.kind {
-        McpKind::Request { method, .. } => Some(method.as_str()),
-        McpKind::Notice { .. } | McpKind::Reply { .. } | McpKind::Complaint => None,
-    };
     let head = head_of(&parts.headers);
-    let (id, session, passes) = match listener.session(&parts.headers) {
-        Some((id, Some(session))) => (Some(id), session, false),
-        Some((_, None)) => {
-            return refused(StatusCode::NOT_FOUND, message.id(), "there is no such session; begin a new one");
-        }
-        None if method == Some("initialize") => match listener.begin_own(head.clone()).await {
-            Ok(session) => {
-                let id = Uuid::new_v4().to_string();
-                lock(&listener.sessions).insert(id.clone(), session.clone());
-                (Some(id), session, false)
-            }
-            Err(why) => return refused(StatusCode::BAD_GATEWAY, message.id(), &why),
-        },
-        None if is_modern(&message) => match (&listener.way, listener.begin(head.clone(), listener.common.clone())) {
-            (ServerWay::Url(_), begun) => match begun.await {
-                Ok(session) => (None, session, true),
-                Err(why) => return refused(StatusCode::BAD_GATEWAY, message.id(), &why),
-            },
-            (ServerWay::Command(_), _) => {
-                let why = "a server that is a child has sessions: begin with `initialize`";
-                return said(StatusCode::NOT_FOUND, error_reply(message.id(), METHOD_NOT_FOUND, why));
-            }
-        },
-        None => return refused(StatusCode::BAD_REQUEST, message.id(), "begin with `initialize`"),
+    let (session, told) = match session_of(&listener, (&parts.headers, &head), &message).await {
+        Ok(found) => found,
+        Err(response) => return *response,
     };
     *lock(&session.head) = head;
-    exchange(session, message, (id, passes)).await
-}
-
-/// Hands a message over, and answers with what comes of it. A session that `passes` is over with the answer.
-async fn exchange(session: ClientSession, message: McpMessage, (id, passes): (Option<String>, bool)) -> Response {
-    let McpKind::Request { key, .. } = message.kind.clone() else {
-        let sent = session.to_hub.send(FromClient::Message(message.document.text)).await;
-        return match sent {
-            Ok(()) => bare(StatusCode::ACCEPTED),
-            Err(_) => refused(StatusCode::NOT_FOUND, "null", GONE),
-        };
-    };
-    let (to, from) = mpsc::channel(MAX_KEPT);
-    let request = message.id().to_owned();
-    let is_new = lock(&session.streams).begin(key.clone(), to);
-    if !is_new {
-        return refused(StatusCode::BAD_REQUEST, &request, "the id is still in use by another request");
-    }
-    if session.to_hub.send(FromClient::Message(message.document.text)).await.is_err() {
-        return refused(StatusCode::NOT_FOUND, &request, GONE);
-    }
-    let left = Leaving { key, session: session.clone(), passes };
-    let mut response = events(from, Some(left));
-    if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
-        response.headers_mut().insert(SESSION, id);
-    }
-    response
-}
-
-/// What is said where a session's server is gone.
-const GONE: &str = "the server of this session is gone; begin a new one";
-
-/// Notices a client that closes the stream of its request.
-struct Leaving {
-    key: RequestKey,
-    session: ClientSession,
-    passes: bool,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        let was_open = lock(&self.session.streams).of.remove(&self.key).is_some();
-        // In a session that goes on, a client that lost its connection did not say that it does not wait.
-        if self.passes {
-            if was_open {
-                self.session.to_hub.try_send(FromClient::Left(self.key.clone())).ok();
+    let asks = matches!(&message.kind, McpKind::Request { .. });
+    match (told.lasts, asks) {
+        (Lasts::Request, true) => {
+            let (renamed, text) = Renamed::of(&message, listener.renamed.fetch_add(1, Ordering::Relaxed));
+            match McpMessage::read(text) {
+                Ok(message) => {
+                    exchange((&listener, session), message, AnswerHead { renamed: Some(renamed), ..told }).await
+                }
+                Err(unread) => refused(StatusCode::BAD_REQUEST, message.id(), &unread.why),
             }
-            self.session.stop.cancel();
         }
+        // Whatever it names has another name there, and may be another client's: who does not wait closes the stream.
+        (Lasts::Request, false) => bare(StatusCode::ACCEPTED),
+        (Lasts::Session | Lasts::Once, _) => exchange((&listener, session), message, told).await,
     }
 }
 
-fn events(from: mpsc::Receiver<String>, left: Option<Leaving>) -> Response {
-    let stream = stream::unfold((from, left), |(mut from, left)| async move {
-        let text = from.recv().await?;
-        Some((Ok::<Bytes, Infallible>(event(&text)), (from, left)))
-    });
-    let mut response = Response::new(Body::from_stream(stream));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
-}
-
-fn event(text: &str) -> Bytes {
-    // A line break stands between values only, where a blank says the same.
-    let text = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() };
-    format!("event: message\ndata: {text}\n\n").into()
+/// The session that `message` belongs to, or begins.
+async fn session_of(
+    listener: &Listener,
+    (headers, head): (&HeaderMap, &HeaderMap),
+    message: &McpMessage,
+) -> Result<(ClientSession, AnswerHead), Box<Response>> {
+    let refuse = |status: StatusCode, why: &str| Box::new(refused(status, message.id(), why));
+    let own = sign_in::own(headers);
+    let told = |id: Option<String>, lasts: Lasts| AnswerHead { id, lasts, renamed: None, own };
+    let begins = matches!(&message.kind, McpKind::Request { method, .. } if method == "initialize");
+    let (begun, lasts) = match listener.session(headers) {
+        Some((id, Some(session))) => return Ok((session, told(Some(id), Lasts::Session))),
+        Some((_, None)) => return Err(refuse(StatusCode::NOT_FOUND, "there is no such session; begin a new one")),
+        None if begins => (listener.begin_own(head.clone()).await, Lasts::Session),
+        None if is_modern(message) => match &listener.way {
+            ServerWay::Url(_) => (listener.begin(head.clone(), (listener.common.clone(), false)).await, Lasts::Once),
+            ServerWay::Command(_) => (listener.shared(head.clone()).await, Lasts::Request),
+        },
+        None => return Err(refuse(StatusCode::BAD_REQUEST, "begin with `initialize`")),
+    };
+    let session = begun.map_err(|why| refuse(StatusCode::BAD_GATEWAY, &why))?;
+    if !begins {
+        return Ok((session, told(None, lasts)));
+    }
+    let id = Uuid::new_v4().to_string();
+    lock(&listener.sessions).insert(id.clone(), session.clone());
+    Ok((session, told(Some(id), lasts)))
 }
 
 async fn listened(State(listener): State<Arc<Listener>>, request: Request) -> Response {
@@ -387,13 +316,13 @@ async fn listened(State(listener): State<Arc<Listener>>, request: Request) -> Re
     let (to, from) = mpsc::channel(MAX_KEPT);
     {
         let mut streams = lock(&session.streams);
-        for text in streams.kept.drain(..) {
+        for message in streams.kept.drain(..) {
             // There is room for all that is kept.
-            to.try_send(text).ok();
+            to.try_send(message).ok();
         }
         streams.own = Some(to);
     }
-    events(from, None)
+    events((None, None), from, None)
 }
 
 async fn deleted(State(listener): State<Arc<Listener>>, request: Request) -> Response {
@@ -444,18 +373,5 @@ mod tests {
         assert!(!session.is_idle(began + IDLE), "it listens");
         drop(from);
         assert!(!session.is_idle(began + IDLE * 2 - second) && session.is_idle(began + IDLE * 2));
-    }
-
-    #[test]
-    fn an_id_that_is_in_use_keeps_its_stream() {
-        let key = || RequestKey::of(&1.into()).unwrap();
-        let ((to, mut from), (other, _)) = (mpsc::channel(1), mpsc::channel(1));
-        let mut streams = Streams::default();
-        assert!(streams.begin(key(), to) && !streams.begin(key(), other));
-        let message = ClientBound { text: "a".into(), about: Some(key()), is_answer: true };
-        let (stream, text) = streams.route(message).unwrap();
-        stream.try_send(text).unwrap();
-        assert_eq!(from.try_recv().unwrap(), "a");
-        assert!(!streams.is_open());
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::tool::Annotations;
 
-use self::held::{AskedTask, HeldMessages, HeldReply, OpenRequest, OpenTasks, OwnListing};
+use self::held::{AskedTask, HeldMessages, HeldReply, OpenQuestions, OpenRequest, OpenTasks, OwnListing};
 use super::message::{
     INTERNAL_ERROR, INVALID_REQUEST, McpKind, McpMessage, PARSE_ERROR, RequestKey, UnreadMessage, error_reply,
 };
@@ -16,12 +16,16 @@ use super::tools::{KnownTools, ToolFilter};
 mod calls;
 mod held;
 mod lists;
+mod questions;
 mod step;
 
-pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, ServerBound, Ticket};
+pub use step::{ClientBound, PinnedTools, ProxiedCall, ProxyRuling, ProxyStep, ServerBound, SignInWanted, Ticket};
 
 /// Most requests that are open at once: no client has as many.
 const MAX_OPEN: usize = 4096;
+
+/// Where what is told of a subscription names the request that began it. Source: MCP of 2026-07-28.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What is set of a proxy.
 #[derive(Clone, Debug)]
@@ -50,6 +54,7 @@ pub struct McpProxy {
     /// How often it had when all of it was seen.
     listed_at: Option<u64>,
     tasks: OpenTasks,
+    questions: OpenQuestions,
     next: Ticket,
 }
 
@@ -67,6 +72,7 @@ impl McpProxy {
             changes: 0,
             listed_at: None,
             tasks: OpenTasks::default(),
+            questions: OpenQuestions::default(),
             next: 0,
         }
     }
@@ -99,6 +105,7 @@ impl McpProxy {
         match message.kind.clone() {
             McpKind::Request { key, method } => self.asked(message, key, &method),
             McpKind::Notice { method } => self.told(message, &method),
+            McpKind::Reply { key } if self.said(&message, &key) => {}
             McpKind::Reply { .. } | McpKind::Complaint => self.pass_to_server(message, None, None),
         }
     }
@@ -118,6 +125,9 @@ impl McpProxy {
             self.tokens.insert(token, key.clone());
         }
         let param = |name: &str| message.params().and_then(|params| message.document.text_at(params, name));
+        if method == "initialize" {
+            self.greeted(&message);
+        }
         let (open, name) = match method {
             "tools/call" => return self.called(message, key),
             "tools/list" => {
@@ -158,6 +168,7 @@ impl McpProxy {
         if let Some(ticket) = self.held.calls.iter().find(|(_, held)| held.call.key == *key).map(|(ticket, _)| *ticket)
         {
             self.held.calls.remove(&ticket);
+            self.unask(key);
             self.steps.push_back(ProxyStep::Withdrawn(ticket));
             return false;
         }
@@ -202,7 +213,7 @@ impl McpProxy {
     }
 
     fn noticed(&mut self, message: McpMessage, method: &str, about: Option<&RequestKey>) {
-        let mut about = about.cloned();
+        let mut about = about.cloned().or_else(|| self.subscribed(&message));
         match method {
             "notifications/tools/list_changed" => self.changes += 1,
             "notifications/progress" => {
@@ -219,6 +230,12 @@ impl McpProxy {
         self.hand_on(message, about);
     }
 
+    /// The open request that began the subscription which `message` is of.
+    fn subscribed(&self, message: &McpMessage) -> Option<RequestKey> {
+        let id = message.params()?.at(&["_meta", SUBSCRIPTION])?;
+        RequestKey::of(&message.document.value(id)).filter(|key| self.open.contains_key(key))
+    }
+
     fn answered(&mut self, message: McpMessage, key: RequestKey, open: OpenRequest) {
         match open {
             OpenRequest::Other => self.other_came(message, key),
@@ -229,6 +246,21 @@ impl McpProxy {
                 self.result_came(ticket, held);
             }
             OpenRequest::Task(asked) => self.task_came(message, key, asked),
+        }
+    }
+
+    /// The requests of the client that fail where `key` does, which is open at the server: calls wait for the door's own
+    /// list.
+    pub fn waiting_for(&self, key: &RequestKey) -> Vec<RequestKey> {
+        match self.open.get(key) {
+            Some(OpenRequest::OwnList) => {
+                let unlisted = self.held.calls.values().filter(|held| !held.is_admitted);
+                unlisted.map(|held| held.call.key.clone()).collect()
+            }
+            Some(OpenRequest::List { .. } | OpenRequest::Call { .. } | OpenRequest::Task(_) | OpenRequest::Other) => {
+                vec![key.clone()]
+            }
+            None => Vec::new(),
         }
     }
 
@@ -270,18 +302,20 @@ impl McpProxy {
             McpKind::Request { method, .. } | McpKind::Notice { method } => Some(method),
             McpKind::Reply { .. } | McpKind::Complaint => None,
         };
-        self.steps.push_back(ProxyStep::ToServer(ServerBound { text: message.document.text, key, method, name }));
+        let (text, mirrored) = (message.document.text, Vec::new());
+        self.steps.push_back(ProxyStep::ToServer(ServerBound { text, key, method, name, mirrored }));
     }
 
     fn say_to_server(&mut self, text: String) {
-        self.steps.push_back(ProxyStep::ToServer(ServerBound { text, key: None, method: None, name: None }));
+        let bound = ServerBound { text, key: None, method: None, name: None, mirrored: Vec::new() };
+        self.steps.push_back(ProxyStep::ToServer(bound));
     }
 
     fn say_to_client(&mut self, text: String, about: Option<RequestKey>, is_answer: bool) {
         if is_answer {
             self.tokens.retain(|_, request| about.as_ref() != Some(request));
         }
-        self.steps.push_back(ProxyStep::ToClient(ClientBound { text, about, is_answer }));
+        self.steps.push_back(ProxyStep::ToClient(ClientBound { text, about, is_answer, wants: None }));
     }
 
     fn hand_on(&mut self, message: McpMessage, about: Option<RequestKey>) {

@@ -6,8 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::StreamExt as _;
 use reqwest::{Client, RequestBuilder, Response};
 use sse_stream::SseStream;
@@ -18,8 +16,12 @@ use url::Url;
 
 use super::ends::{FromServer, QUEUE, ServerEnd};
 use super::message::{MAX_MESSAGE_BYTES, McpKind, McpMessage, RequestKey};
-use super::proxy::ServerBound;
+use super::proxy::{ServerBound, SignInWanted};
 use crate::spans::JsonDocument;
+
+mod headers;
+
+use headers::{mirrored, plain, sign_in_wanted};
 
 /// How long a connection may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -89,6 +91,9 @@ struct KnownSession {
     /// What ends each request that is under way, if the server hears of its end by that alone.
     under_way: BTreeMap<RequestKey, (CancellationToken, bool)>,
 }
+
+/// Why a request has no answer, and what the server wants first, if it said so.
+type Unanswered = (String, Option<SignInWanted>);
 
 /// All exchanges with one server.
 #[derive(Clone)]
@@ -168,6 +173,9 @@ impl Exchange {
                         request = request.header(name, value);
                     }
                 }
+                for (name, value) in mirrored(&message.mirrored) {
+                    request = request.header(name, value);
+                }
             }
             Some(_) | None => {
                 if let Some(version) = &known.version {
@@ -220,17 +228,24 @@ impl Exchange {
             () = end.cancelled() => None,
         };
         self.known().under_way.remove(&key);
-        if let Some(why) = failed {
-            self.heard.send(FromServer::Failed(key, why)).await.ok();
+        if let Some((why, wants)) = failed {
+            self.heard.send(FromServer::Failed(key, why, wants)).await.ok();
         }
     }
 
     /// Why a request has no answer; nothing if it has one.
-    async fn asked(&self, message: &ServerBound, key: &RequestKey, version: Option<&str>) -> Option<String> {
+    async fn asked(&self, message: &ServerBound, key: &RequestKey, version: Option<&str>) -> Option<Unanswered> {
         let response = match self.posted(message, (version, version.is_some())).send().await {
             Ok(response) => response,
-            Err(error) => return Some(format!("the server does not answer: {}", reason(&error))),
+            Err(error) => return Some((format!("the server does not answer: {}", reason(&error)), None)),
         };
+        match sign_in_wanted(&response) {
+            Some(wants) => Some((format!("the server answers {}", response.status()), Some(wants))),
+            None => self.heard_of(response, message, key).await.map(|why| (why, None)),
+        }
+    }
+
+    async fn heard_of(&self, response: Response, message: &ServerBound, key: &RequestKey) -> Option<String> {
         let status = response.status();
         if status.is_redirection() {
             return Some("the server answers with a redirect, and none is followed".into());
@@ -395,17 +410,6 @@ fn answers(text: &str, key: &RequestKey) -> bool {
     }
 }
 
-/// `value` as a header takes it. Source: `Mcp-Name` of the Model Context Protocol of 2026-07-28.
-fn plain(value: &str) -> String {
-    let is_plain = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    let is_edged = value.starts_with([' ', '\t']) || value.ends_with([' ', '\t']);
-    let looks_coded = value.starts_with("=?base64?") && value.ends_with("?=");
-    if is_plain && !is_edged && !looks_coded {
-        return value.to_owned();
-    }
-    format!("=?base64?{}?=", STANDARD.encode(value))
-}
-
 fn is_events(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with(EVENTS))
@@ -437,19 +441,6 @@ fn reason(error: &reqwest::Error) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_name_is_one_that_a_header_takes() {
-        for (name, expected) in [
-            ("echo", "echo"),
-            ("größe", "=?base64?Z3LDtsOfZQ==?="),
-            (" a", "=?base64?IGE=?="),
-            ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
-            ("\n\n\n", "=?base64?CgoK?="),
-        ] {
-            assert_eq!(plain(name), expected);
-        }
-    }
-
     #[tokio::test]
     async fn a_server_that_does_not_answer_does_not_hold_the_door() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -457,7 +448,7 @@ mod tests {
         let (server, end) = RemoteServer::start(&url, ClientHead::default()).unwrap();
         let text = r#"{"id":1,"method":"initialize"}"#.to_owned();
         let (key, method) = (RequestKey::of(&1.into()), Some("initialize".to_owned()));
-        end.to.send(ServerBound { text, key, method, name: None }).await.unwrap();
+        end.to.send(ServerBound { text, key, method, name: None, mirrored: Vec::new() }).await.unwrap();
         // It is reached, and says nothing.
         let reached = listener.accept().await.unwrap();
         server.end().await;

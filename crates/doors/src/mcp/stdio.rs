@@ -112,7 +112,7 @@ async fn listen<R: AsyncRead + Unpin>(
             Ok(Some(Line::Whole(text))) => to_hub.send(FromClient::Message(text)).await.is_ok(),
             Ok(Some(Line::TooLong)) => {
                 let text = error_reply("null", PARSE_ERROR, &format!("it is longer than {MAX_MESSAGE_BYTES} bytes"));
-                to_client.send(ClientBound { text, about: None, is_answer: true }).await.is_ok()
+                to_client.send(ClientBound { text, about: None, is_answer: true, wants: None }).await.is_ok()
             }
             Ok(None) | Err(_) => false,
         };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use domain::hex::hex;
-use domain::json::{Object, Value, canonical};
+use domain::json::{self, Object, Value, canonical};
 use domain::tool::{Annotations, mcp_tool_names};
 use sha2::{Digest as _, Sha256};
 
@@ -17,6 +17,9 @@ pub const MAX_TOOLS: usize = 4096;
 
 /// The members of a definition that say what a tool is: their digest is pinned.
 const PINNED: [&str; 7] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution"];
+
+/// The member of a schema by which an argument stands in a header, too. Source: MCP of 2026-07-28, custom headers.
+const MIRRORED: &str = "x-mcp-header";
 
 /// Which tools of a server are shown, by the server's own names. The others cannot be called.
 #[derive(Clone)]
@@ -51,6 +54,40 @@ pub struct ToolDefinition {
     pub shown: String,
     /// What it says of itself.
     pub annotations: Annotations,
+}
+
+impl ToolDefinition {
+    /// What of `arguments` a server over HTTP wants in headers, too, by what its schema calls them.
+    pub fn mirrored(&self, arguments: &Object) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        // Hardly any tool has the word, and the others need not be read.
+        if self.shown.contains(MIRRORED)
+            && let Ok(shown) = json::parse(&self.shown)
+            && let Some(schema) = shown.get("inputSchema")
+        {
+            mirror(schema, arguments, &mut found);
+        }
+        found
+    }
+}
+
+fn mirror(schema: &Value, arguments: &Object, found: &mut Vec<(String, String)>) {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    for (name, property) in properties {
+        let text = match arguments.get(name) {
+            Some(Value::Object(inner)) => {
+                mirror(property, inner, found);
+                continue;
+            }
+            Some(Value::Bool(value)) => value.to_string(),
+            Some(Value::Number(value)) => value.as_str().to_owned(),
+            Some(Value::String(value)) => value.clone(),
+            Some(Value::Null | Value::Array(_)) | None => continue,
+        };
+        if let Some(header) = property.get(MIRRORED).and_then(Value::as_str) {
+            found.push((header.to_owned(), text));
+        }
+    }
 }
 
 /// One page of a list.
@@ -236,6 +273,18 @@ mod tests {
         ] {
             assert_ne!(one, digest(other), "{other}");
         }
+    }
+
+    #[test]
+    fn arguments_are_mirrored_as_the_schema_says() {
+        let schema = r#"{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"},
+            "in":{"properties":{"b":{"x-mcp-header":"Deep"}}},"none":{"x-mcp-header":"None"},"plain":{}}}"#;
+        let page = page(&format!(r#"{{"tools":[{{"name":"a","inputSchema":{schema}}},{{"name":"b"}}]}}"#)).unwrap();
+        let arguments = json::parse(r#"{"r":"eu","n":1.50,"in":{"b":true},"none":null,"plain":"x"}"#).unwrap();
+        let mirrored = |tool: usize| page.tools[tool].1.mirrored(arguments.as_object().unwrap());
+        let expected = [("Region", "eu"), ("N", "1.50"), ("Deep", "true")];
+        assert_eq!(mirrored(0), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert!(mirrored(1).is_empty());
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl Played {
                 }
                 ProxyStep::Sample(ticket, requests) => format!("sample {ticket} {}", requests.len()),
                 ProxyStep::Withdrawn(ticket) => format!("withdrawn {ticket}"),
+                ProxyStep::Said(key, said) => format!("said {key} {said:?}"),
                 ProxyStep::Dropped(why) => format!("dropped: {why}"),
             });
         }
@@ -353,6 +354,20 @@ fn progress_belongs_to_its_request() {
     played.0.server(progress.into(), None);
     let Some(ProxyStep::ToClient(message)) = played.0.next_step() else { panic!() };
     assert_eq!((message.text.as_str(), message.about.unwrap().to_string()), (progress, "7".to_owned()));
+}
+
+#[test]
+fn what_is_told_of_a_subscription_belongs_to_the_request_that_began_it() {
+    let mut played = Played::new();
+    played.client(r#"{"id":"sub","method":"subscriptions/listen","params":{}}"#);
+    let told = r#"{"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"sub"}}}"#;
+    let about = |played: &mut Played, text: &str| {
+        played.0.server(text.into(), None);
+        let Some(ProxyStep::ToClient(message)) = played.0.next_step() else { panic!() };
+        message.about.map(|key| key.to_string())
+    };
+    assert_eq!(about(&mut played, told), Some("sub".to_owned()));
+    assert_eq!(about(&mut played, &told.replace("\"sub\"", "\"other\"")), None);
 }
 
 fn text() -> impl Strategy<Value = Value> {

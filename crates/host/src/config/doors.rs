@@ -20,13 +20,16 @@ pub struct ToolDoorConfig {
     pub hide: Vec<GlobMatcher>,
     /// Whether a tool whose definition changed stays; otherwise a person is asked.
     pub allows_change: bool,
+    /// Whether the client asks its person, too, where it can.
+    pub asks_client: bool,
     /// How long a call waits for a person.
     pub ask_timeout: Duration,
 }
 
 impl Default for ToolDoorConfig {
     fn default() -> Self {
-        Self { tools: None, hide: Vec::new(), allows_change: false, ask_timeout: TOOL_DOOR_ASK_TIMEOUT }
+        let (tools, hide, ask_timeout) = (None, Vec::new(), TOOL_DOOR_ASK_TIMEOUT);
+        Self { tools, hide, allows_change: false, asks_client: false, ask_timeout }
     }
 }
 

@@ -210,6 +210,7 @@ pub const FOUND_KEYS: &[FoundKey] = &[
     never("doors.model.*.prices.*.input_usd", WHO_PAYS),
     never("doors.model.*.prices.*.output_usd", WHO_PAYS),
     never("doors.model.*.tenant", WHO_ENTERS),
+    never("doors.tool.*.ask", WHO_SEES),
     never("doors.tool.*.ask_timeout_ms", WHO_SEES),
     never("doors.tool.*.hide", WHO_SEES),
     never("doors.tool.*.on_change", WHO_SEES),

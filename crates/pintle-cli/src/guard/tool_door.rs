@@ -9,24 +9,25 @@ use domain::approval::{Approval, PersonAnswer};
 use domain::hex::hex;
 use domain::id::TurnId;
 use domain::identity::Identity;
-use domain::json::{canonical, json};
+use domain::json::{Value, canonical, json};
 use domain::shown_url::shown_url;
 use domain::tool::{ServerEntry, ToolCall};
 use doors::mcp::proxy::ProxyRules;
 use doors::mcp::stdio::ServerWay;
-use doors::mcp::{OnChange, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
+use doors::mcp::{OnChange, PersonAsked, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
 use engine::{Approvals, Asker, Dispatcher};
 use guard::clients::{COMMAND, ClientKnowledge, client_event};
 use host::config::{Env, ToolDoorConfig};
 use process::child::Launch;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::folders::Folders;
 use super::links::KeptFiles;
 use super::model_door::CHANNEL;
 use super::places::GuardPlaces;
 use super::tool_pins::PinFile;
+use crate::clean::clean;
 use crate::error::CliError;
 
 /// Longest name of a server: with it and the server's own, tools have names that providers take.
@@ -80,9 +81,9 @@ impl GuardedTools {
             pins: PinFile::of(&places, name),
             on_change,
         });
-        let hold = settings.ask_timeout;
+        let (hold, asks_client) = (settings.ask_timeout, settings.asks_client);
         let rules = ProxyRules { server: name.to_owned(), filter: filter(settings), accept: accept_line(name, home) };
-        Ok(ToolDoor { host, rules, entry: entry(name, way), hold })
+        Ok(ToolDoor { host, rules, entry: entry(name, way), hold, asks_client })
     }
 }
 
@@ -194,15 +195,35 @@ impl ToolDoorHost for GuardedTools {
     }
 }
 
-/// A person who answers elsewhere, and is told of to the client.
-struct Bell(mpsc::Sender<String>);
+/// Longest question that a client is to show, in bytes: of what is longer a person would not see all, and answers elsewhere.
+const MAX_QUESTION_BYTES: usize = 4096;
+
+/// Who answered, for the record, where the client asked its person.
+const BY_CLIENT: &str = "the dialogue of the client";
+
+/// What a person is asked who sits before the client: exactly what would run.
+fn question(approval: &Approval) -> Option<String> {
+    let arguments = Value::from(approval.arguments.clone());
+    let Approval { id, tool, by, reason, .. } = approval;
+    let text = format!("May {tool} run with {arguments}? {by} wants a person to say: {reason} (approval {id})");
+    let text = clean(&text);
+    (text.len() <= MAX_QUESTION_BYTES).then_some(text)
+}
+
+/// A person who answers elsewhere, and is told of to the client, which may ask them itself.
+struct Bell(mpsc::Sender<PersonAsked>);
 
 #[async_trait]
 impl Asker for Bell {
     async fn ask(&self, approval: &Approval) -> Option<PersonAnswer> {
         tracing::info!("approval {} waits for a person", approval.id);
-        self.0.send(approval.id.clone()).await.ok();
-        std::future::pending().await
+        let (answer, said) = oneshot::channel();
+        let asked = PersonAsked { approval: approval.id.clone(), question: question(approval), answer };
+        self.0.send(asked).await.ok();
+        match said.await {
+            Ok(approve) => Some(PersonAnswer { approve, by: BY_CLIENT.to_owned(), note: String::new() }),
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 

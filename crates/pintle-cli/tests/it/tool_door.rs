@@ -6,4 +6,5 @@ mod clients;
 mod ends;
 mod http;
 mod install;
+mod signing_in;
 mod stage;

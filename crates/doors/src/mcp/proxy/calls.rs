@@ -72,6 +72,7 @@ impl McpProxy {
     /// Refuses a held call by a rule of the door's own.
     pub(super) fn refuse(&mut self, ticket: Ticket, why: String) {
         let Some(held) = self.held.calls.remove(&ticket) else { return };
+        self.unask(&held.call.key);
         let text = result::answer(held.message.id(), &ToolOutput::error(why.as_str()), is_modern(&held.message));
         let key = held.call.key.clone();
         self.steps.push_back(ProxyStep::Refused(held.call, why));
@@ -81,16 +82,19 @@ impl McpProxy {
     /// Takes the ruling on the call that has `ticket`.
     pub fn ruled(&mut self, ticket: Ticket, ruling: ProxyRuling) {
         let Some(held) = self.held.calls.remove(&ticket) else { return };
+        self.unask(&held.call.key);
         let (id, modern) = (held.message.id().to_owned(), is_modern(&held.message));
         let key = held.call.key.clone();
         let output = match ruling {
             ProxyRuling::Run(permit, note) => match self.rewritten(&held, permit.into_call()) {
                 Ok((text, call)) => {
+                    let known = self.tools.get(&call.own);
                     let bound = ServerBound {
                         text,
                         key: Some(key.clone()),
                         method: Some("tools/call".into()),
                         name: Some(call.own.clone()),
+                        mirrored: known.map_or_else(Vec::new, |known| known.definition.mirrored(&call.arguments)),
                     };
                     self.open.insert(key, OpenRequest::Call { ticket, call, note, id, modern });
                     return self.steps.push_back(ProxyStep::ToServer(bound));

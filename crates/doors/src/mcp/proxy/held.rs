@@ -62,6 +62,15 @@ impl OpenTasks {
     }
 }
 
+/// The questions that wait for an answer of the client.
+#[derive(Debug, Default)]
+pub(super) struct OpenQuestions {
+    /// Whether the client says that it can ask.
+    pub(super) can_ask: bool,
+    /// The calls that they are about, by their ids.
+    pub(super) about: BTreeMap<RequestKey, RequestKey>,
+}
+
 /// What is asked about a task.
 #[derive(Debug)]
 pub(super) struct AskedTask {

@@ -44,7 +44,8 @@ impl McpProxy {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{{params}}}}}"#);
         self.open.insert(key.clone(), OpenRequest::OwnList);
         let method = Some("tools/list".to_owned());
-        self.steps.push_back(ProxyStep::ToServer(ServerBound { text, key: Some(key), method, name: None }));
+        let bound = ServerBound { text, key: Some(key), method, name: None, mirrored: Vec::new() };
+        self.steps.push_back(ProxyStep::ToServer(bound));
     }
 
     pub(super) fn page_came(&mut self, message: McpMessage, key: RequestKey, (is_first, changes): (bool, u64)) {

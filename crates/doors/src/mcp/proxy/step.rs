@@ -40,6 +40,8 @@ pub struct ServerBound {
     pub method: Option<String>,
     /// What it is about: the tool, the prompt, the resource, the task.
     pub name: Option<String>,
+    /// What of its arguments a server over HTTP wants in headers, too, by their names.
+    pub mirrored: Vec<(String, String)>,
 }
 
 /// A message for the client.
@@ -51,6 +53,17 @@ pub struct ClientBound {
     pub about: Option<RequestKey>,
     /// Whether it answers that.
     pub is_answer: bool,
+    /// What the server wants before it answers that; it says so over HTTP alone.
+    pub wants: Option<SignInWanted>,
+}
+
+/// A server over HTTP wants to know who asks, or that they may do more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInWanted {
+    /// The status of its answer: 401 or 403.
+    pub status: u16,
+    /// Its `WWW-Authenticate`.
+    pub says: String,
 }
 
 /// What is to be done next.
@@ -73,6 +86,8 @@ pub enum ProxyStep {
     Sample(Ticket, Vec<LlmRequest>),
     /// Nobody waits any more for what has this ticket.
     Withdrawn(Ticket),
+    /// The client's person said this to the question of the door that has this id; none where they did not want to.
+    Said(RequestKey, Option<bool>),
     /// This was not handed on, for this reason.
     Dropped(String),
 }

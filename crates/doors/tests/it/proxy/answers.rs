@@ -1,11 +1,43 @@
 //! What servers answer: what is final, what goes on, what asks the client's model.
 
 use domain::tool::ToolOutput;
+use pintle_doors::mcp::proxy::ProxyRuling;
 
 use super::{A, CALL, Played};
 
 /// A call of the newest protocol.
 const MODERN: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+
+#[test]
+fn the_person_before_the_client_is_asked_where_the_client_can_and_the_server_hears_nothing() {
+    let mut played = Played::listed(A);
+    let (ticket, call) = played.cleared(CALL);
+    assert_eq!(played.0.ask(&call.key, ("x", "may it?")), None, "the client does not say that it can");
+    for (id, capability, can_ask) in
+        [(1, r#"{"url":{}}"#, false), (2, r#"{"url":{},"form":{}}"#, true), (3, "{}", true)]
+    {
+        let hello = format!(
+            r#"{{"id":{id},"method":"initialize","params":{{"capabilities":{{"elicitation":{capability}}}}}}}"#
+        );
+        assert_eq!(played.client(&hello), [format!("→ {hello}")]);
+        assert_eq!(played.0.ask(&call.key, (&format!("{id}"), "may it?")).is_some(), can_ask, "{capability}");
+        let asked = played.steps();
+        assert_eq!(asked.len(), usize::from(can_ask));
+        if let [asked] = asked.as_slice() {
+            let part =
+                format!(r#""id":"pintle-ask-{id}","method":"elicitation/create","params":{{"message":"may it?""#);
+            assert!(asked.starts_with('←') && asked.contains(&part), "{asked}");
+        }
+    }
+    let said = |id: u32, action: &str| format!(r#"{{"id":"pintle-ask-{id}","result":{{"action":"{action}"}}}}"#);
+    assert_eq!(played.client(&said(2, "decline")), ["said pintle-ask-2 Some(false)"]);
+    assert_eq!(played.client(&said(2, "accept")), ["dropped: it answers a question that nobody waits for"]);
+    // What does not wait any more needs no answer.
+    played.0.ruled(ticket, ProxyRuling::Denied("no".into()));
+    let seen = played.steps();
+    assert!(seen[0].contains("notifications/cancelled") && seen[0].contains(r#""pintle-ask-3""#), "{seen:?}");
+    assert_eq!(seen[1], "said pintle-ask-3 None");
+}
 
 #[test]
 fn a_task_is_remembered_until_its_result_came() {

@@ -27,6 +27,9 @@ pub struct RawToolDoor {
     /// What becomes of a tool whose description or schema changed since it was first used: `ask` (default): it is withheld
     /// until a person accepts it with `pintle mcp accept`; `allow`: the change is recorded, and the tool stays.
     pub on_change: Option<String>,
+    /// Where a call that needs a person is asked about: `hold` (default): by `pintle approvals` or the console, while the
+    /// client waits; `client`: by the client's own dialogue as well, if it has elicitation.
+    pub ask: Option<String>,
     /// How long a call waits for a person, in milliseconds; default 600000, at most a day.
     pub ask_timeout_ms: Option<u64>,
 }

@@ -21,6 +21,9 @@ const DENIES: [&str; 2] = ["answer", "text"];
 /// The words that `on_change` takes.
 const CHANGES: [&str; 2] = ["ask", "allow"];
 
+/// The words that `ask` takes.
+const ASKS: [&str; 2] = ["hold", "client"];
+
 /// Longest time that a call may wait for a person: a day, beyond which no client waits.
 const MAX_ASK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
@@ -86,13 +89,21 @@ fn note_bad_guard(config: &mut Config, diagnostic: &Diagnostic) {
 }
 
 fn read_tools(raw: RawToolDoor) -> Result<ToolDoorConfig, EntryProblem> {
-    let RawToolDoor { tools, hide, on_change, ask_timeout_ms } = raw;
+    let RawToolDoor { tools, hide, on_change, ask, ask_timeout_ms } = raw;
     let allows_change = match on_change.as_deref() {
         None | Some("ask") => false,
         Some("allow") => true,
         Some(word) => {
             let message = format!("unsupported word \"{word}\", expected {}", CHANGES.join(" or "));
             return Err(EntryProblem::new(&["on_change"], message).meant(word, CHANGES));
+        }
+    };
+    let asks_client = match ask.as_deref() {
+        None | Some("hold") => false,
+        Some("client") => true,
+        Some(word) => {
+            let message = format!("unsupported word \"{word}\", expected {}", ASKS.join(" or "));
+            return Err(EntryProblem::new(&["ask"], message).meant(word, ASKS));
         }
     };
     let ask_timeout = ask_timeout_ms.map_or(TOOL_DOOR_ASK_TIMEOUT, Duration::from_millis);
@@ -102,7 +113,7 @@ fn read_tools(raw: RawToolDoor) -> Result<ToolDoorConfig, EntryProblem> {
     }
     let tools = tools.map(|tools| globs("tools", &tools)).transpose()?;
     let hide = globs("hide", &hide.unwrap_or_default())?;
-    Ok(ToolDoorConfig { tools, hide, allows_change, ask_timeout })
+    Ok(ToolDoorConfig { tools, hide, allows_change, asks_client, ask_timeout })
 }
 
 fn globs(key: &str, entries: &[String]) -> Result<Vec<GlobMatcher>, EntryProblem> {

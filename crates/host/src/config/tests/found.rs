@@ -88,6 +88,7 @@ const TRIALS: &[Trial] = &[
     trial("doors.model.*.prices.*.input_usd", DOOR, "prices.m = { input_usd = 1.0, output_usd = 1.0 }"),
     trial("doors.model.*.prices.*.output_usd", DOOR, "prices.m = { output_usd = 1.0, input_usd = 1.0 }"),
     trial("doors.model.*.tenant", DOOR, "tenant = 'default'"),
+    trial("doors.tool.*.ask", TOOL_DOOR, "ask = 'client'"),
     trial("doors.tool.*.ask_timeout_ms", TOOL_DOOR, "ask_timeout_ms = 1"),
     trial("doors.tool.*.hide", TOOL_DOOR, "hide = ['x']"),
     trial("doors.tool.*.on_change", TOOL_DOOR, "on_change = 'allow'"),

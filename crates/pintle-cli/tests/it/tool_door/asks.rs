@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Hand, guarded, reached, result, tools};
+use super::stage::{Hand, by_hand, guarded, proxy, reached, result, tools};
 use crate::env::TestEnv;
 
 const ASKS: &str = "[agents.main]\nask = ['mcp_by_hand_echo']\n";
@@ -64,6 +64,49 @@ fn a_call_that_nobody_answers_is_refused_in_time_and_runs_once_when_it_was_appro
     // Once.
     assert!(result(&hand.call(3, "echo", &json!({"x": 1}))).1);
     assert_eq!(reached(&env).len(), 1);
+}
+
+/// A client whose own dialogue can be used.
+fn with_a_dialogue(env: &TestEnv) -> Hand {
+    let mut hand = Hand::start(proxy(env, "by_hand", &by_hand(env)));
+    let capabilities = json!({"elicitation": {}});
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "h", "version": "1"},
+    });
+    hand.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+    hand.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    hand
+}
+
+#[test]
+fn the_client_asks_its_person_where_the_configuration_says_so() {
+    let env = guarded(&format!("{ASKS}[doors.tool.by_hand]\nask = 'client'\n"));
+    tools(&env, &[("echo", "says it again")]);
+    let mut hand = with_a_dialogue(&env);
+    for (id, action) in [(1, "accept"), (2, "decline")] {
+        let asked = hand.call(id, "echo", &json!({"x": id}));
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let question = asked["params"]["message"].as_str().unwrap();
+        assert!(question.contains("mcp_by_hand_echo") && question.contains(&format!("{{\"x\":{id}}}")), "{question}");
+        assert_eq!(reached(&env).len(), id as usize - 1, "nothing runs before the answer");
+        let answer = json!({"action": action, "content": {}});
+        let (text, is_error) = result(&hand.ask(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer})));
+        match action {
+            "accept" => assert_eq!((text.as_str(), is_error), (r#"{"x": 1}"#, false)),
+            _ => assert!(is_error && text.contains("refused by a person"), "{text}"),
+        }
+    }
+    assert_eq!(reached(&env).len(), 1);
+    // The server heard nothing of it.
+    assert!(!std::fs::read_to_string(env.path("server/calls")).unwrap().contains("pintle-ask"));
+}
+
+#[test]
+fn nobody_but_a_person_has_the_client_ask() {
+    let env = guarded(&format!("{ASKS}[doors.tool.by_hand]\nask_timeout_ms = 200\n"));
+    tools(&env, &[("echo", "says it again")]);
+    let (text, is_error) = result(&with_a_dialogue(&env).call(1, "echo", &json!({"x": 1})));
+    assert!(is_error && text.contains("needs a person's approval"), "{text}");
 }
 
 #[test]

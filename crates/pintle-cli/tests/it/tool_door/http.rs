@@ -11,11 +11,12 @@ use serde_json::json;
 use super::clients::{python, typescript};
 use super::stage::{by_hand, everything, guarded, reached, tools};
 use crate::env::{PINTLE, TestEnv};
+use crate::mcp::installed;
 
 /// A program that listens; it ends when this is dropped.
-struct Listening {
+pub(super) struct Listening {
     child: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Drop for Listening {
@@ -45,7 +46,7 @@ impl Listening {
     }
 
     /// The door with `args`.
-    fn door(env: &TestEnv, args: &[String]) -> Self {
+    pub(super) fn door(env: &TestEnv, args: &[String]) -> Self {
         let mut command = env.command(PINTLE);
         command.args(["mcp", "proxy", "--listen", "127.0.0.1:0"]).args(args);
         Self::start(command, |line| Some(line.split_once("tool door at ")?.1.to_owned()))
@@ -91,6 +92,27 @@ fn a_client_over_http_reaches_a_child_and_a_server_over_http() {
         assert!(got["calls"][0].to_string().contains("not in this house"), "{got}");
         assert!(got["calls"][1].to_string().contains("Echo: hi"), "{got}");
     }
+}
+
+#[test]
+fn clients_of_the_newest_protocol_share_a_child() {
+    let env = guarded("");
+    let server = words(&[installed("venv/bin/mcp-server-time").to_str().unwrap(), "--local-timezone", "UTC"]);
+    let args: Vec<String> = words(&["--name", "time", "--"]).into_iter().chain(server.iter().cloned()).collect();
+    let door = Listening::door(&env, &args);
+    let times = json!({"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+    let calls = json!([["convert_time", times], ["convert_time", {"time": "x"}]]);
+    let bare = python(&env, &calls, &server);
+    // Two at once, whose requests have the same ids.
+    let through = || python(&env, &calls, &words(&["--url", &door.address]));
+    let (one, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(through);
+        (through(), other.join().unwrap())
+    });
+    assert_eq!((&one, &other), (&bare, &bare));
+    assert_eq!(one["protocol"], "2026-07-28");
+    let refused = python(&env, &json!([["convert_time", {"forbidden": 1}]]), &words(&["--url", &door.address]));
+    assert!(refused["calls"][0].to_string().contains("not in this house"), "{refused}");
 }
 
 #[test]
