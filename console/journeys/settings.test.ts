@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { ask, done, findings, go, HOSTILE, outside } from "./people.ts";
-import { DONE, Gateway, LISTS, Rig, signedIn, TOKEN } from "./rig.ts";
+import { DONE, Gateway, LISTS, Rig, scripted, signedIn, TOKEN } from "./rig.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -154,16 +154,25 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await page.getByLabel("Tenant").selectOption("all");
   await expect.poll(() => turn.innerText()).toContain("Acme");
   await turn.click();
-  await page.getByTestId("elsewhere").getByText("This is of the tenant Acme.").waitFor();
+  await page.getByTestId("elsewhere").getByText("This belongs to the tenant Acme.").waitFor();
   await expect.poll(() => page.getByRole("link", { name: "Open the conversation" }).count()).toBe(0);
+  await expect.poll(() => page.locator("main").getByRole("link", { name: "Turns", exact: true }).getAttribute("href")).toContain("tenant=all");
   expect(await findings(page)).toEqual([]);
   for (const [path, ready] of [["/?tenant=all", page.getByTestId("tiles")], ["/approvals?tenant=all", page.getByRole("heading", { name: "Approvals" })]] as const) {
     await go(page, path);
     await ready.waitFor();
     await expect.poll(() => page.getByLabel("Tenant").inputValue()).toBe("all");
   }
+  // Another list is no news: all of it is there at once, and nothing of it stays.
+  await done(page, "system", "hooks.create", scripted("of-default", "^nothing$", { decision: "allow" }));
   await go(page, "/");
-  await page.getByTestId("tiles").waitFor();
+  const changed = page.locator("section").filter({ has: page.getByRole("heading", { name: "Changed last" }) });
+  await changed.getByText("of-default").first().waitFor();
+  await expect.poll(() => changed.getByText("of-acme").count()).toBe(0);
+  await page.getByLabel("Tenant").selectOption("all");
+  await changed.getByText("of-acme").first().waitFor();
+  await page.getByLabel("Tenant").selectOption("");
+  await expect.poll(() => changed.getByText("of-acme").count()).toBe(0);
   await page.getByLabel("Tenant").selectOption("all");
   await page.getByTestId("tiles").getByRole("link", { name: /armed/ }).click();
   await page.getByRole("heading", { name: "Hooks" }).waitFor();

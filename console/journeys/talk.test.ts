@@ -257,7 +257,12 @@ test("the list of pages is there before the pages are, and a link that is follow
   await page.reload({ waitUntil: "commit" });
   const first = page.locator("#first-look");
   await first.getByRole("link", { name: "Turns", exact: true }).click();
-  await first.locator('a[aria-current="page"]').getByText("Turns").waitFor();
+  const chosen = first.locator('a[aria-current="page"]');
+  await chosen.getByText("Turns").waitFor();
+  await page.evaluate(() => history.back());
+  await chosen.getByText("Hooks").waitFor();
+  await page.evaluate(() => history.forward());
+  await chosen.getByText("Turns").waitFor();
   expect(await page.getByTestId("role").count()).toBe(0);
   come();
   await page.getByRole("heading", { name: "Turns" }).waitFor();
@@ -266,6 +271,7 @@ test("the list of pages is there before the pages are, and a link that is follow
   await page.getByRole("button", { name: /anna/ }).click();
   await page.getByRole("menuitem", { name: "Sign out" }).click();
   await page.locator("input[name=token]").waitFor();
+  await expect.poll(() => page.evaluate(() => localStorage.getItem("pintle.pages"))).toBeNull();
   await page.reload();
   await page.locator("input[name=token]").waitFor();
   await expect.poll(() => first.count()).toBe(0);

@@ -1,6 +1,6 @@
 /** What is begun before the pages are there: a connection, the texts, the list of pages, and the page at this address. */
 import { open } from "./shell/dial.ts";
-import { drawList } from "./shell/first-look.ts";
+import { drawList, letGo } from "./shell/first-look.ts";
 import { loaderOf } from "./shell/pages.ts";
 import { readScheme, show } from "./shell/scheme.ts";
 import { readLanguage } from "./words/language.ts";
@@ -15,7 +15,7 @@ show(readScheme());
 const opened = open();
 const spoken = speak(language);
 // What shows the pages takes a slow machine long: first of all somebody sees where they can go, and goes there.
-const seen = drawList()
+const seen = drawList(language)
   ? new Promise<void>((done) => {
       requestAnimationFrame(() => setTimeout(done));
       setTimeout(done, SEEN_MS);
@@ -26,4 +26,9 @@ const main = seen.then(() => {
   loaderOf(location.pathname)?.().catch(() => undefined);
   return import("./main.tsx");
 });
-void Promise.all([main, spoken, opened]).then(([{ start }, words, known]) => start(known, words));
+Promise.all([main, spoken, opened])
+  .then(([{ start }, words, known]) => start(known, words))
+  .catch((error: unknown) => {
+    letGo();
+    throw error;
+  });

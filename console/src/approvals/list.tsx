@@ -11,6 +11,7 @@ import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
 import { useApprovals, useTenantNames } from "../wire/queries.ts";
 import type { Approval } from "../wire/types.ts";
+import { useMay } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { StateWord } from "./answer.tsx";
 
@@ -19,15 +20,24 @@ const idOf = ({ id }: Approval): string => id;
 
 /** What waits for a person, and what was said. */
 export function ApprovalsPage() {
+  const { notFound } = useWords();
+  return useMay("operator") ? (
+    <Queue />
+  ) : (
+    <Page>
+      <Empty title={notFound.title}>{notFound.about}</Empty>
+    </Page>
+  );
+}
+
+function Queue() {
   const words = useWords().approvals;
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const navigate = useNavigate();
   const all = search["all"] === "yes";
   const everywhere = useEverywhere();
-  const tenants = useTenantNames();
   const found = useApprovals(all, everywhere);
   const rows = found.data ?? NONE;
-  const list = useHeld(rows, idOf);
   const waiting = rows.filter(({ state }) => state === "waiting").length;
   useListKeys();
   const set = (name: string, value: string | undefined): void => void navigate({ to: "/approvals", search: (before: Record<string, unknown>) => ({ ...before, [name]: value }) as never, replace: true });
@@ -40,6 +50,18 @@ export function ApprovalsPage() {
       </div>
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.data !== undefined && rows.length === 0 && <Empty title={words.empty}>{words.emptyAbout}</Empty>}
+      {/* Whoever asks for others reads another list: nothing of it is news. */}
+      {found.data !== undefined && <Rows key={`${all} ${everywhere}`} rows={rows} everywhere={everywhere} />}
+    </Page>
+  );
+}
+
+/** The rows of one list; those that come while it is read wait. */
+function Rows({ rows, everywhere }: { rows: readonly Approval[]; everywhere: boolean }) {
+  const tenants = useTenantNames();
+  const list = useHeld(rows, idOf);
+  return (
+    <>
       <Newer list={list} />
       {list.shown.length > 0 && (
         <Card className="overflow-hidden">
@@ -50,7 +72,7 @@ export function ApprovalsPage() {
           </ul>
         </Card>
       )}
-    </Page>
+    </>
   );
 }
 

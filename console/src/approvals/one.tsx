@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 
+import { ofTenants } from "../ui/choose.tsx";
 import { JsonDiff } from "../ui/diff.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
@@ -78,7 +79,7 @@ function One({ approval }: { approval: Approval }) {
             {words.heading[approval.state](approval.tool)} <StateWord approval={approval} />
           </>
         }
-        above={<Link to="/approvals">{words.title}</Link>}
+        above={<Link to="/approvals" search={ofTenants(isElsewhere) as never}>{words.title}</Link>}
         answer={
           <>
             {words.who(approval.agent_id, approval.state === "waiting")} {words.asked} <When at={approval.asked_at} />.
@@ -131,7 +132,7 @@ function One({ approval }: { approval: Approval }) {
         {approval.state === "waiting" && (
           <>
             <h2 className={label}>{words.mayAnswer}</h2>
-            <p data-testid="approvers">{approval.approvers.you ? who : words.both(who, words.notYou)}</p>
+            <p data-testid="approvers">{approval.approvers.you || isElsewhere ? who : words.both(who, words.notYou)}</p>
           </>
         )}
         {isElsewhere && approval.tenantId !== undefined && <OtherTenant id={approval.tenantId} />}

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -43,7 +43,8 @@ export function OverviewPage() {
     queryKey: ["overview", span, everywhere],
     queryFn: () => connection.request("overview.get", { since: beginOf(span), ...whose }),
     refetchInterval: LOOK_EVERY_MS,
-    placeholderData: keepPreviousData,
+    // The numbers of another time may stand there until the new ones come, those of other tenants not.
+    placeholderData: (before, of) => (of?.queryKey[2] === everywhere ? before : undefined),
   });
   const blocked = useQuery({
     queryKey: ["turns", "blocked", BLOCKED, everywhere],
@@ -66,7 +67,7 @@ export function OverviewPage() {
         }
       />
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {overview !== undefined && <Parts overview={overview} blocked={blocked.data ?? []} span={span} />}
+      {overview !== undefined && <Parts key={String(everywhere)} overview={overview} blocked={blocked.data ?? []} span={span} />}
     </Page>
   );
 }
@@ -175,9 +176,21 @@ const guardId = ({ family, hookId, name }: GuardLine): string => `${family} ${ho
 const turnId = (turn: TurnLine): string => turn.turnId;
 const changeId = ({ id }: HookChange): string => id;
 
+/** Whose a hook is, by name, where those of every tenant are shown; one that holds for everybody is nobody's. */
+function useTenantOf(): (guard: GuardLine) => string | undefined {
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
+  const hooks = useHooks().data ?? [];
+  return ({ hookId }) => {
+    const hook = everywhere ? hooks.find(({ id, scope }) => id === hookId && scope !== "global") : undefined;
+    return hook === undefined ? undefined : tenants.get(hook.tenant_id);
+  };
+}
+
 function NotArmed({ guards }: { guards: GuardsSummary }) {
   const lack = useLack();
   const words = useWords().overview;
+  const tenantOf = useTenantOf();
   const list = useHeld(guards.notArmed, guardId);
   if (guards.notArmed.length === 0) {
     return null;
@@ -203,7 +216,10 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
                     {guard.name || guard.hookId}
                   </Link>
                 )}{" "}
-                <span className="text-muted">{lack(guard.step, guard.why) || guard.events.join(", ")}</span>
+                <span className="text-muted">
+                  {lack(guard.step, guard.why) || guard.events.join(", ")}
+                  {tenantOf(guard) !== undefined && ` · ${tenantOf(guard)}`}
+                </span>
               </span>
             </li>
           ))}

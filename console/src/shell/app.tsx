@@ -9,7 +9,7 @@ import { keepLanguage } from "../words/language.ts";
 import { speak, type Spoken } from "../words/speak.ts";
 import { SpokenContext, useWords } from "../words/use-words.ts";
 import { dial, type Opened } from "./dial.ts";
-import { dropList, forgetList } from "./first-look.ts";
+import { dropList, forgetList, LOOK } from "./first-look.ts";
 import { type Preferences, PreferencesContext } from "./preferences.ts";
 import type { Pages } from "./routes.tsx";
 import { keepScheme, readScheme, show } from "./scheme.ts";
@@ -122,7 +122,12 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
     );
   }
   if (wire === undefined) {
-    return <p className="p-6 text-muted">{isAway ? words.frame.lost : words.frame.connecting}</p>;
+    // Beside the list of pages, which may be there already.
+    return (
+      <div className={LOOK.frame}>
+        <p className="col-start-2 p-6 text-muted">{isAway ? words.frame.lost : words.frame.connecting}</p>
+      </div>
+    );
   }
   return (
     <PreferencesContext value={preferences}>

@@ -10,13 +10,19 @@ test.each([
   ["[", undefined],
   ["null", undefined],
   ["{}", undefined],
-  [JSON.stringify({ label: "Pages", pages: [] }), undefined],
-  [JSON.stringify({ label: "Pages", pages: [null] }), undefined],
-  [JSON.stringify({ label: "Pages", pages: [{ to: "javascript:alert(1)", name: "x" }] }), undefined],
-  [JSON.stringify({ label: "Pages", pages: [{ to: "//elsewhere.example", name: "x" }] }), undefined],
-  [JSON.stringify({ label: "Pages", pages: [HOOKS] }), { label: "Pages", pages: [HOOKS] }],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [null] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [{ to: "javascript:alert(1)", name: "x" }] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [{ to: "//elsewhere.example", name: "x" }] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [{ to: "/\\elsewhere.example", name: "x" }] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [{ to: "/\t/elsewhere.example", name: "x" }] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [{ to: ["/hooks"], name: "x" }] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [HOOKS, { to: "/", name: {} }] }), undefined],
+  [JSON.stringify({ language: "zh-CN", label: "Pages", pages: [HOOKS] }), undefined],
+  [JSON.stringify({ label: "Pages", pages: [HOOKS] }), undefined],
+  [JSON.stringify({ language: "en", label: "Pages", pages: [HOOKS] }), { language: "en", label: "Pages", pages: [HOOKS] }],
 ])("the list of pages that was kept as %j", (text, list) => {
-  expect(listOf(text)).toEqual(list);
+  expect(listOf(text, "en")).toEqual(list);
 });
 
 test.each([

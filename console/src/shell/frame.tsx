@@ -6,8 +6,8 @@ import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
 import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
 import { isTyping } from "../ui/list-keys.ts";
-import { useWords } from "../words/use-words.ts";
-import { dropList, keepList, type Listed, LOOK } from "./first-look.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
+import { dropList, keepList, type Listed, LOOK, type PageList } from "./first-look.ts";
 import { useLater } from "./later.ts";
 import { Me } from "./me.tsx";
 
@@ -69,6 +69,7 @@ export function Frame() {
 
 function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const words = useWords();
+  const language = useLanguage();
   const mayApprove = useMay("operator");
   const pages: readonly Listed[] = [
     { to: "/", name: words.pages.overview, phone: true },
@@ -82,7 +83,7 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
     { to: "/settings", name: words.pages.settings },
   ];
   // The next time it is there before the pages are.
-  const list = JSON.stringify({ label: words.frame.pages, pages });
+  const list = JSON.stringify({ language, label: words.frame.pages, pages } satisfies PageList);
   useEffect(() => keepList(list), [list]);
   return (
     <nav aria-label={words.frame.pages} className={LOOK.list}>

@@ -43,7 +43,7 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
     case "model":
       return (
         <>
-          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)], [words.cost, of.span.usage === undefined ? undefined : words.modelsCost(of.span.usage.prompt_tokens, of.span.usage.completion_tokens)]]} />
+          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)], [words.account.tokens, of.span.usage === undefined ? undefined : words.modelsCost(of.span.usage.prompt_tokens, of.span.usage.completion_tokens)]]} />
           <Box title={words.answerText} value={of.span.content} />
           <Seen turnId={row.turnId} round={of.span.round} />
         </>

@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
+import { ofTenants } from "../ui/choose.tsx";
 import { download } from "../ui/download.ts";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
@@ -85,7 +86,7 @@ function One({ family }: { family: Family }) {
             {words.turns.heading(turn.agentId)} <Sign kind={sign.kind} word={words.turns.states[sign.word]} />
           </>
         }
-        above={<Link to="/turns">{words.turns.title}</Link>}
+        above={<Link to="/turns" search={ofTenants(isElsewhere) as never}>{words.turns.title}</Link>}
         answer={
           <span className="text-large text-text">
             <Sentence family={family} what={what} choose={choose} />

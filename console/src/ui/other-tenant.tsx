@@ -19,7 +19,7 @@ export function OtherTenant({ id }: { id: string }) {
         {words.rules.otherTenant(name)}
         {hasSession() && (
           <Button disabled={go.isPending} onClick={() => go.mutate(id)}>
-            {words.settings.tenants.goWhich(name)}
+            {words.rules.otherTenantGo(name)}
           </Button>
         )}
       </p>

@@ -43,7 +43,7 @@ export const en = {
       ["?", "this list"],
     ] as [string, string][],
   },
-  notFound: { title: "There is no such page", about: "The address is wrong, or the page is not in this version." },
+  notFound: { title: "There is no such page", about: "The address is wrong, the page is not in this version, or your role may not see it." },
   signIn: {
     title: "Sign in",
     answer: "Sign in to see what hooks decide here, and why.",

@@ -23,7 +23,7 @@ export const overview: Words["overview"] = {
   noBlocks: "这段时间内没有钩子拦截任何内容。",
   noHooks: "这段时间内没有询问钩子。",
   budget: "本月评判预算",
-  spent: (used, total) => `已用 ${used} / ${total} 个令牌`,
+  spent: (used, total) => `已用 ${used} / ${total} 个 token`,
   changes: "最近修改",
   noChanges: "还没有修改过钩子。",
   did: (action, actor) => `${actor === "system:boot" ? "Pintle 自身" : actor} ${action}`,

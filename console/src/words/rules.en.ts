@@ -120,7 +120,8 @@ export const rulesEn = {
   tenant: "Tenant",
   thisTenant: "This tenant",
   allTenants: "All tenants",
-  otherTenant: (name: string) => `This is of the tenant ${name}. Whoever acts on it goes there.`,
+  otherTenant: (name: string) => `This belongs to the tenant ${name}. To act on it, go to that tenant.`,
+  otherTenantGo: (name: string) => `Go to ${name}`,
   live: {
     paused: (n: number) => `${count(n, "new row", "new rows")}`,
     title: "Live",
