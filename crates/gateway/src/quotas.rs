@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::store::{GatewayUse, StoreError};
+use domain::store::{GatewayUse, StoreError, UseRoom};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 
@@ -37,7 +37,7 @@ impl Quotas {
         let ended = self.ended();
         // Only from here on: the place of somebody who left before would be ended first, and then counted for good.
         let place = self.place(one.id.clone());
-        let taken = store.take_use(one, (limit, ended.as_slice()), (now, now + KEPT));
+        let taken = store.take_use(one, UseRoom { limit, ended: &ended }, (now, now + KEPT));
         let taken = taken.inspect_err(|_| self.not_ended(ended))?;
         Ok(taken.then_some(place))
     }
