@@ -82,19 +82,30 @@ fn from_afar(facts: Arc<ShellFacts>) -> Arc<ShellFacts> {
 /// of a home folder. The guard `starter-outside` has the same list.
 fn is_nobodys_folder(path: &str) -> bool {
     let Some(rooted) = path.strip_prefix('/') else { return true };
-    let mut parts = rooted.split('/');
+    // On macOS letters have no case, and some of these folders lie below `/private`.
+    let rooted = rooted.to_ascii_lowercase();
+    let mut parts = rooted.strip_prefix("private/").unwrap_or(&rooted).split('/');
     let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
     let is_hidden = |name: Option<&str>| name.is_some_and(|name| name.len() > 1 && name.starts_with('.'));
     match first {
-        "" | "the" | "etc" | "bin" | "sbin" | "boot" | "dev" | "proc" | "sys" | "run" | "System" | "Library" => true,
+        "" | "the" | "private" | "etc" | "bin" | "sbin" | "boot" | "dev" | "proc" | "sys" | "run" | "system"
+        | "library" | "applications" => true,
         "usr" => match (second, third) {
             (Some("src"), Some(_)) => false,
             (Some("local"), Some("src")) => parts.next().is_none(),
             (Some(_) | None, Some(_) | None) => true,
         },
-        "var" => second.is_some_and(|name| ["lib", "spool", "cache", "log", "run", "mail"].contains(&name)),
+        "var" => match second {
+            Some("lib" | "spool" | "cache" | "log" | "run" | "mail" | "lock" | "backups" | "db" | "root") => true,
+            Some("home") => is_hidden(parts.next()),
+            Some(_) | None => false,
+        },
         "root" => is_hidden(second),
-        "home" | "Users" => is_hidden(third),
+        "home" => is_hidden(third),
+        "users" => {
+            let is_cloud = matches!(parts.next(), Some("mobile documents" | "cloudstorage")) && parts.next().is_some();
+            is_hidden(third) || (third == Some("library") && !is_cloud)
+        }
         name => {
             name.strip_prefix("lib").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
         }
@@ -316,6 +327,19 @@ mod tests {
             ("/usr/local/bin/x", true),
             ("/var/spool/cron/x", true),
             (concat!("/", "Users", "/ann/.ssh/config"), true),
+            // The same folders in other words.
+            ("//etc/passwd", true),
+            ("/ETC/passwd", true),
+            ("/private/etc/passwd", true),
+            ("/private/tmp/x", false),
+            ("/proc/self/root/code/app/x", true),
+            ("/usrdata/app/x", false),
+            ("/var/backups/x", true),
+            ("/var/www/app/x", false),
+            ("/var/home/ann/.ssh/config", true),
+            ("/var/home/ann/app/x", false),
+            (concat!("/", "Users", "/ann/Library/LaunchAgents/x.plist"), true),
+            (concat!("/", "Users", "/ann/Library/CloudStorage/app/x"), false),
         ] {
             let write = json!({ "file_path": file, "content": "x" });
             assert_eq!(!outside("write_file", write).is_empty(), is_outside, "{file}");
