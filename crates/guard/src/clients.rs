@@ -53,10 +53,19 @@ pub fn facts_of_call(row: &ToolRow, arguments: &Object, around: (&Path, &Path)) 
 
 /// What writing `files` does; nothing is known where there are none.
 fn facts_of_files(files: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
-    match files {
+    let files: Vec<&str> = files.iter().map(|file| path_of(file)).collect();
+    match files.as_slice() {
         [] => Arc::default(),
         files => Arc::new(shell::written(files, cwd, workspace)),
     }
+}
+
+/// The path of what a tool names as its file, which may be a URL of it.
+fn path_of(file: &str) -> &str {
+    const SCHEME: &str = "file://";
+    let Some((scheme, rest)) = file.split_at_checked(SCHEME.len()) else { return file };
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if scheme.eq_ignore_ascii_case(SCHEME) && path.starts_with('/') { path } else { file }
 }
 
 /// What shell texts of one call would do, in a folder of a workspace.
@@ -290,6 +299,9 @@ mod tests {
                 };
                 let path = |path: &str| vec![path.to_owned()];
                 assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
+                for url in ["file:///etc/passwd", "File://localhost/etc/passwd"] {
+                    assert_eq!(written(url), (path("/etc/passwd"), path("/etc/passwd")), "{url}");
+                }
                 assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));
                 assert_eq!(written("../../x"), (path("/code/x"), path("/code/x")));
                 assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
