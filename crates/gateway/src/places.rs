@@ -55,15 +55,13 @@ impl Shared {
             node: quotas.node.clone(),
         };
         let place = quotas.place(one.id.clone());
-        let taken = self
-            .blocking(move |shared| {
-                let (now, quotas) = (Timestamp::now(), &shared.guests.quotas);
-                // What ended here need not wait for its turn, and takes no commit of its own.
-                let ended = quotas.ended();
-                let taken = shared.store.take_use(&one, (limit, ended.as_slice()), (now, now + KEPT));
-                Ok(taken.inspect_err(|_| quotas.not_ended(ended))?)
-            })
-            .await?;
-        Ok(taken.then_some(place))
+        // It goes along: whoever leaves meanwhile gives it back when it is theirs.
+        self.blocking(move |shared| {
+            let (now, store) = (Timestamp::now(), &shared.store);
+            // What ended here need not wait for its turn, and takes no commit of its own.
+            let take = |ended: &[String]| store.take_use(&one, (limit, ended), (now, now + KEPT));
+            Ok(shared.guests.quotas.take(place, take)?)
+        })
+        .await
     }
 }

@@ -35,6 +35,23 @@ impl Quotas {
         std::mem::take(&mut *self.ended.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// `place`, if `take` counts it; it is told what ended. Whoever stops waiting does not end it before it is counted: it
+    /// would be counted for good.
+    pub(crate) fn take<E>(
+        &self,
+        place: Place,
+        take: impl FnOnce(&[String]) -> Result<bool, E>,
+    ) -> Result<Option<Place>, E> {
+        let ended = self.ended();
+        match take(&ended) {
+            Ok(taken) => Ok(taken.then_some(place)),
+            Err(error) => {
+                self.not_ended(ended);
+                Err(error)
+            }
+        }
+    }
+
     /// Those of `ids` are to be ended the next time: the store could not do it, and this node would count them for good.
     pub(crate) fn not_ended(&self, ids: Vec<String>) {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
@@ -67,5 +84,25 @@ mod tests {
         drop(quotas.place("b".into()));
         quotas.not_ended(ended);
         assert_eq!(quotas.ended(), ["b", "a"]);
+    }
+
+    #[test]
+    fn a_place_ends_once_it_was_counted() {
+        let quotas = Quotas::default();
+        let take = |id: &str, taken: Result<bool, ()>| {
+            let before = quotas.ended();
+            quotas.not_ended(before.clone());
+            let seen = |ended: &[String]| {
+                assert_eq!((ended, quotas.ended()), (before.as_slice(), vec![]), "it has not ended yet");
+                taken
+            };
+            quotas.take(quotas.place(id.into()), seen).is_ok_and(|place| place.is_some())
+        };
+        assert!(take("a", Ok(true)));
+        assert!(!take("b", Ok(false)));
+        assert_eq!(quotas.ended(), ["b"], "what ended before was told to whoever counted the next");
+        assert!(!take("c", Err(())));
+        assert!(!take("d", Err(())));
+        assert_eq!(quotas.ended(), ["c", "d"], "and is told again where nobody could count");
     }
 }
