@@ -7,7 +7,7 @@ use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
-use crate::filled::{is_harmless, named};
+use crate::filled::{is_harmless, named, twice};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -91,13 +91,13 @@ pub struct GuardedFiles<'a> {
     pub lifted: bool,
 }
 
-/// Where a path leads to, if that is elsewhere: links have any names.
-pub type Leads<'a> = dyn Fn(&str) -> Option<String> + 'a;
+/// Where a path leads to, as far as that is elsewhere: links have any names, and what they lead to has more than one.
+pub type Leads<'a> = dyn Fn(&str) -> Vec<String> + 'a;
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    protects_behind(event, files, &|_| None)
+    protects_behind(event, files, &|_| Vec::new())
 }
 
 /// The same, where every path counts as what it leads to, too.
@@ -164,8 +164,8 @@ impl Look<'_> {
     fn all_names(&self, path: &str) -> Vec<Vec<String>> {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
-        let behind = if left > 0 { (self.leads)(path) } else { None };
-        std::iter::once(self.names(path)).chain(behind.map(|behind| self.names(&behind))).collect()
+        let behind = if left > 0 { (self.leads)(path) } else { Vec::new() };
+        std::iter::once(self.names(path)).chain(behind.iter().map(|behind| self.names(behind))).collect()
     }
 
     /// Why a call is refused that has more paths than are looked at.
@@ -211,6 +211,7 @@ impl Look<'_> {
             .or_else(|| paths(&facts.reads, Self::read))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
@@ -283,6 +284,19 @@ impl Look<'_> {
         let is_access = ACCESS.contains(&command.name.as_str());
         let words = command.argv.iter().skip(1).filter(|word| is_access && !word.starts_with('-'));
         words.into_iter().find_map(|word| self.deleted(word))
+    }
+
+    /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
+    /// changed under that.
+    fn named_twice(&self, command: &ShellCommand) -> Option<String> {
+        let word = twice(command).find(|word| {
+            let is_whole = command.cwd.is_empty() || word.starts_with(['/', '~']);
+            let path = if is_whole { (*word).to_owned() } else { format!("{}/{word}", command.cwd) };
+            self.deleted(&path).is_some()
+        })?;
+        Some(format!(
+            "`{word}` guards this agent or decides over it, and could be changed under the second name that it would get"
+        ))
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.
