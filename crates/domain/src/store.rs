@@ -28,6 +28,7 @@ mod session_settings;
 mod spending;
 mod tenant_scope;
 mod turns;
+mod uses;
 mod webhooks;
 
 pub use call::{MAX_CALL_BYTES, StoredCall};
@@ -40,8 +41,7 @@ pub use hooks::{
     RuleSubscription, StoredRules, Tenant,
 };
 pub use identity::{
-    ApiKey, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets,
-    SignInLink, UseKind,
+    ApiKey, ConsoleSession, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink,
 };
 pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
 pub use nodes::{Letter, LetterKind, NodeStore};
@@ -53,6 +53,7 @@ pub use session_settings::{SessionPatch, SessionSettings};
 pub use spending::{SpendingAccount, SpendingStore, SpentSum};
 pub use tenant_scope::TenantScope;
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
+pub use uses::{GatewayUse, UseKind, UseRoom};
 pub use webhooks::{FailedTurn, RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.

@@ -70,11 +70,15 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
 }
 
 fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    // What is said of the door is said of this name: nothing may stand in it but a name and a port.
+    let split = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']'),
+        None => Some(host.split_at(host.find(':').unwrap_or(host.len()))),
     };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    let Some((name, rest)) = split else { return false };
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+    is_whole && (name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()))
 }
 
 #[cfg(test)]
@@ -109,6 +113,10 @@ mod tests {
             ("rebound.example:8080", false),
             ("localhost.example", false),
             ("10.0.0.1", false),
+            ("localhost:@evil.example", false),
+            ("localhost:80/x", false),
+            ("[::1]evil.example", false),
+            ("[::1", false),
             ("", false),
         ] {
             assert_eq!(is_this_machine(host), is_known, "{host}");

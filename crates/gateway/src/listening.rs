@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -26,6 +26,7 @@ use tower::Service as _;
 
 use crate::door::Peer;
 use crate::http::{numbers, router};
+use crate::rare_line::RareLine;
 use crate::settings::{Address, ForeignAgents};
 use crate::tls::Tls;
 use crate::watching::watch;
@@ -41,6 +42,9 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const BACKLOG: u32 = 1024;
 /// How long to wait where the system has no room for another connection.
 const BREATHER: Duration = Duration::from_millis(100);
+
+/// Told of connections while nobody knows which agents run.
+static UNKNOWN_AGENTS: RareLine = RareLine::new();
 
 /// An address that is listened at.
 pub struct Listening {
@@ -212,7 +216,7 @@ impl Reception {
         match tokio::task::spawn_blocking(move || agents.now().map(|agents| look(&agents))).await {
             Ok(Ok(PeerProcess::Other)) => false,
             Ok(Err(why)) => {
-                tracing::warn!("nobody is let in without a key: {why}");
+                nobody_knows_agents(&why);
                 true
             }
             Ok(Ok(PeerProcess::OfAgent | PeerProcess::Gone)) | Err(_) => true,
@@ -253,6 +257,13 @@ impl Reception {
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");
         }
+    }
+}
+
+/// Tells why nobody is let in without a key. Whoever connects decides how often that happens.
+fn nobody_knows_agents(why: &str) {
+    if let Some(more) = UNKNOWN_AGENTS.due(Instant::now()) {
+        tracing::warn!(more, "nobody is let in without a key: {why}");
     }
 }
 

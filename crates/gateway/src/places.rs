@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use domain::id::TenantId;
 use domain::store::{GatewayUse, UseKind};
-use jiff::Timestamp;
 
 use crate::Shared;
 use crate::error::ApiError;
 use crate::principal::Principal;
-use crate::quotas::{KEPT, Place};
+use crate::quotas::Place;
 
 /// Turns in flight of one tenant. Source: the page of the gateway.
 const MAX_TURNS: u32 = 50;
@@ -46,24 +45,13 @@ impl Shared {
         tenant: &TenantId,
         (counted, limit): (String, u32),
     ) -> Result<Option<Place>, ApiError> {
-        let quotas = &self.guests.quotas;
         let one = GatewayUse {
             id: uuid::Uuid::now_v7().to_string(),
             kind,
             tenant: tenant.clone(),
             who: counted,
-            node: quotas.node.clone(),
+            node: self.guests.quotas.node.clone(),
         };
-        let place = quotas.place(one.id.clone());
-        let taken = self
-            .blocking(move |shared| {
-                let (now, quotas) = (Timestamp::now(), &shared.guests.quotas);
-                // What ended here need not wait for its turn, and takes no commit of its own.
-                let ended = quotas.ended();
-                let taken = shared.store.take_use(&one, (limit, ended.as_slice()), (now, now + KEPT));
-                Ok(taken.inspect_err(|_| quotas.not_ended(ended))?)
-            })
-            .await?;
-        Ok(taken.then_some(place))
+        self.blocking(move |shared| Ok(shared.guests.quotas.take(&*shared.store, &one, limit)?)).await
     }
 }

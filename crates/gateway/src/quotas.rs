@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use domain::store::{GatewayUse, StoreError, UseRoom};
+use jiff::{SignedDuration, Timestamp};
+use store::Store;
 
 /// How long a row counts that its node does not keep: then the node is gone.
 pub(crate) const KEPT: SignedDuration = SignedDuration::from_secs(30);
@@ -25,8 +27,23 @@ impl Default for Quotas {
 }
 
 impl Quotas {
+    /// A place for `one`, unless there are `limit` of its kind. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot do it.
+    pub(crate) fn take(&self, store: &dyn Store, one: &GatewayUse, limit: u32) -> Result<Option<Place>, StoreError> {
+        let now = Timestamp::now();
+        // What ended here need not wait for its turn, and takes no commit of its own.
+        let ended = self.ended();
+        // Only from here on: the place of somebody who left before would be ended first, and then counted for good.
+        let place = self.place(one.id.clone());
+        let taken = store.take_use(one, UseRoom { limit, ended: &ended }, (now, now + KEPT));
+        let taken = taken.inspect_err(|_| self.not_ended(ended))?;
+        Ok(taken.then_some(place))
+    }
+
     /// A place under the id `id`.
-    pub(crate) fn place(&self, id: String) -> Place {
+    fn place(&self, id: String) -> Place {
         Place { id, ended: self.ended.clone() }
     }
 
@@ -56,7 +73,28 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
+    use domain::id::TenantId;
+    use domain::store::UseKind;
+    use store::Memory;
+
     use super::*;
+
+    #[test]
+    fn a_place_is_free_again_whoever_waited_for_it() {
+        let (quotas, store) = (Quotas::default(), Memory::new());
+        let take = |id: &str| {
+            let (tenant, node) = (TenantId::default_tenant(), quotas.node.clone());
+            let one = GatewayUse { id: id.into(), kind: UseKind::Turn, tenant, who: String::new(), node };
+            quotas.take(&store, &one, 1).unwrap()
+        };
+        // Nobody was there any more when it was counted.
+        drop(take("a"));
+        let counted = take("b");
+        assert!(counted.is_some(), "the one before was given back");
+        assert!(take("c").is_none(), "there is one");
+        drop(counted);
+        assert!(take("d").is_some());
+    }
 
     #[test]
     fn what_ended_is_told_until_somebody_ended_it() {

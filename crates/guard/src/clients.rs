@@ -53,10 +53,19 @@ pub fn facts_of_call(row: &ToolRow, arguments: &Object, around: (&Path, &Path)) 
 
 /// What writing `files` does; nothing is known where there are none.
 fn facts_of_files(files: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
-    match files {
+    let files: Vec<&str> = files.iter().map(|file| path_of(file)).collect();
+    match files.as_slice() {
         [] => Arc::default(),
         files => Arc::new(shell::written(files, cwd, workspace)),
     }
+}
+
+/// The path of what a tool names as its file, which may be a URL of it.
+fn path_of(file: &str) -> &str {
+    const SCHEME: &str = "file://";
+    let Some((scheme, rest)) = file.split_at_checked(SCHEME.len()) else { return file };
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    if scheme.eq_ignore_ascii_case(SCHEME) && path.starts_with('/') { path } else { file }
 }
 
 /// What shell texts of one call would do, in a folder of a workspace.
@@ -82,19 +91,30 @@ fn from_afar(facts: Arc<ShellFacts>) -> Arc<ShellFacts> {
 /// of a home folder. The guard `starter-outside` has the same list.
 fn is_nobodys_folder(path: &str) -> bool {
     let Some(rooted) = path.strip_prefix('/') else { return true };
-    let mut parts = rooted.split('/');
+    // On macOS letters have no case, and some of these folders lie below `/private`.
+    let rooted = rooted.to_ascii_lowercase();
+    let mut parts = rooted.strip_prefix("private/").unwrap_or(&rooted).split('/');
     let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
     let is_hidden = |name: Option<&str>| name.is_some_and(|name| name.len() > 1 && name.starts_with('.'));
     match first {
-        "" | "the" | "etc" | "bin" | "sbin" | "boot" | "dev" | "proc" | "sys" | "run" | "System" | "Library" => true,
+        "" | "the" | "private" | "etc" | "bin" | "sbin" | "boot" | "dev" | "proc" | "sys" | "run" | "system"
+        | "library" | "applications" => true,
         "usr" => match (second, third) {
             (Some("src"), Some(_)) => false,
             (Some("local"), Some("src")) => parts.next().is_none(),
             (Some(_) | None, Some(_) | None) => true,
         },
-        "var" => second.is_some_and(|name| ["lib", "spool", "cache", "log", "run", "mail"].contains(&name)),
+        "var" => match second {
+            Some("lib" | "spool" | "cache" | "log" | "run" | "mail" | "lock" | "backups" | "db" | "root") => true,
+            Some("home") => is_hidden(parts.next()),
+            Some(_) | None => false,
+        },
         "root" => is_hidden(second),
-        "home" | "Users" => is_hidden(third),
+        "home" => is_hidden(third),
+        "users" => {
+            let is_cloud = matches!(parts.next(), Some("mobile documents" | "cloudstorage")) && parts.next().is_some();
+            is_hidden(third) || (third == Some("library") && !is_cloud)
+        }
         name => {
             name.strip_prefix("lib").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
         }
@@ -279,6 +299,9 @@ mod tests {
                 };
                 let path = |path: &str| vec![path.to_owned()];
                 assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
+                for url in ["file:///etc/passwd", "File://localhost/etc/passwd"] {
+                    assert_eq!(written(url), (path("/etc/passwd"), path("/etc/passwd")), "{url}");
+                }
                 assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));
                 assert_eq!(written("../../x"), (path("/code/x"), path("/code/x")));
                 assert_eq!(written("/code/app/x"), (path("/code/app/x"), vec![]));
@@ -316,6 +339,19 @@ mod tests {
             ("/usr/local/bin/x", true),
             ("/var/spool/cron/x", true),
             (concat!("/", "Users", "/ann/.ssh/config"), true),
+            // The same folders in other words.
+            ("//etc/passwd", true),
+            ("/ETC/passwd", true),
+            ("/private/etc/passwd", true),
+            ("/private/tmp/x", false),
+            ("/proc/self/root/code/app/x", true),
+            ("/usrdata/app/x", false),
+            ("/var/backups/x", true),
+            ("/var/www/app/x", false),
+            ("/var/home/ann/.ssh/config", true),
+            ("/var/home/ann/app/x", false),
+            (concat!("/", "Users", "/ann/Library/LaunchAgents/x.plist"), true),
+            (concat!("/", "Users", "/ann/Library/CloudStorage/app/x"), false),
         ] {
             let write = json!({ "file_path": file, "content": "x" });
             assert_eq!(!outside("write_file", write).is_empty(), is_outside, "{file}");

@@ -1,4 +1,5 @@
-//! Which commands put nothing into a folder that they name but what the facts tell of them.
+//! Which commands put nothing into a folder that they name but what the facts tell of them, and which give files second
+//! names.
 
 use domain::shell::{ShellCommand, ShellFacts};
 
@@ -56,6 +57,52 @@ pub(crate) fn named(command: &ShellCommand) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The words of `command` that may be files to which it gives a second name that is no link.
+pub(crate) fn twice(command: &ShellCommand) -> impl Iterator<Item = &str> {
+    let words = command.argv.get(1..).unwrap_or_default();
+    let flags = flags(words);
+    let has = |short: char, long: &str| {
+        flags.iter().any(|flag| match flag.strip_prefix("--") {
+            Some(name) => long.starts_with(name),
+            None => flag.contains(short),
+        })
+    };
+    let is_naming = match command.name.as_str() {
+        "ln" => !has('s', "symbolic"),
+        "cp" => has('l', "link"),
+        "link" => true,
+        _ => false,
+    };
+    let operands: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| is_naming && !word.starts_with('-')).collect();
+    // The last one is the new name, unless an option may say where that is.
+    let is_said = words.iter().any(|word| word.starts_with('-') && word.contains('t'));
+    let sources = if is_said { operands.len() } else { operands.len().saturating_sub(1).max(1) };
+    operands.into_iter().take(sources)
+}
+
+/// The options among `words` of a program that copies, without their values: the letters of one word, or a long name.
+fn flags(words: &[String]) -> Vec<&str> {
+    let mut flags = Vec::new();
+    let mut words = words.iter().map(String::as_str).take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        let is_valued = if let Some(long) = word.strip_prefix("--") {
+            flags.push(word);
+            ["suffix", "target-directory"].iter().any(|valued| valued.starts_with(long))
+        } else if word.starts_with('-') {
+            let letters = word.split(['S', 't']).next().unwrap_or_default();
+            flags.push(letters);
+            word.len() == letters.len() + 1
+        } else {
+            false
+        };
+        if is_valued {
+            words.next();
+        }
+    }
+    flags
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +110,29 @@ mod tests {
     fn command(text: &str) -> ShellCommand {
         let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
         ShellCommand { name: argv[0].clone(), argv, ..ShellCommand::default() }
+    }
+
+    #[test]
+    fn second_names_are_those_that_are_no_links() {
+        for (text, words) in [
+            ("ln a b", "a"),
+            ("ln -f a b c/", "a b"),
+            ("ln a", "a"),
+            ("ln -S.s a b", "a"),
+            ("ln -S -s a b", "a"),
+            ("ln --suffix -s a b", "a"),
+            ("ln a -- -s", "a"),
+            ("ln -t d a", "d a"),
+            ("ln -sf a b", ""),
+            ("ln --sym a b", ""),
+            ("cp -al a b", "a"),
+            ("cp --link a b", "a"),
+            ("cp -a a b", ""),
+            ("link a b", "a"),
+            ("mv a b", ""),
+        ] {
+            assert_eq!(twice(&command(text)).collect::<Vec<_>>().join(" "), words, "{text}");
+        }
     }
 
     #[test]

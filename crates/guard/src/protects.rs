@@ -7,7 +7,7 @@ use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
-use crate::filled::{is_harmless, named};
+use crate::filled::{is_harmless, named, twice};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{holds, is_meant, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -26,8 +26,9 @@ const OWN: [&str; 7] = [
 /// Those of them that are configuration, which a person may let an agent work on.
 const LIFTED: [&str; 2] = ["~/.config/pintle/**", "**/.pintle/**"];
 
-/// Where a socket and its key lie: what reads them can speak for the client.
-const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
+/// Where a socket and its key lie, which speak for the client, and the lock of the daemon: what holds it lets none begin.
+const SECRET: [&str; 4] =
+    ["/run/pintle/**", "/run/user/*/pintle/**", "~/.local/share/pintle/guard/key", "~/.local/share/pintle/guard/lock"];
 
 /// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
@@ -91,13 +92,13 @@ pub struct GuardedFiles<'a> {
     pub lifted: bool,
 }
 
-/// Where a path leads to, if that is elsewhere: links have any names.
-pub type Leads<'a> = dyn Fn(&str) -> Option<String> + 'a;
+/// Where a path leads to, as far as that is elsewhere: links have any names, and what they lead to has more than one.
+pub type Leads<'a> = dyn Fn(&str) -> Vec<String> + 'a;
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    protects_behind(event, files, &|_| None)
+    protects_behind(event, files, &|_| Vec::new())
 }
 
 /// The same, where every path counts as what it leads to, too.
@@ -164,8 +165,8 @@ impl Look<'_> {
     fn all_names(&self, path: &str) -> Vec<Vec<String>> {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
-        let behind = if left > 0 { (self.leads)(path) } else { None };
-        std::iter::once(self.names(path)).chain(behind.map(|behind| self.names(&behind))).collect()
+        let behind = if left > 0 { (self.leads)(path) } else { Vec::new() };
+        std::iter::once(self.names(path)).chain(behind.iter().map(|behind| self.names(behind))).collect()
     }
 
     /// Why a call is refused that has more paths than are looked at.
@@ -197,8 +198,15 @@ impl Look<'_> {
     fn read(&self, path: &str) -> Option<String> {
         let all = self.all_names(path);
         let means = |pattern: &str| all.iter().any(|names| is_meant(pattern, self.files.home, names));
-        let is_secret = SECRET.iter().any(|pattern| means(pattern));
+        let is_secret = SECRET.iter().any(|pattern| means(pattern)) || all.iter().any(|names| self.is_of_daemon(names));
         is_secret.then(|| format!("`{path}` is how the guard of this agent is spoken to"))
+    }
+
+    /// Whether `names` is the key of the daemon in a home that is in use, or its lock: who holds that lets none begin.
+    fn is_of_daemon(&self, names: &[String]) -> bool {
+        let [.., folder, file] = names else { return false };
+        let is_its_own = folder == "guard" && matches!(file.as_str(), "key" | "lock");
+        is_its_own && self.files.own.iter().any(|own| names.starts_with(&self.names(own)))
     }
 
     fn shell(&self, host: &str, text: &str) -> Option<String> {
@@ -211,6 +219,7 @@ impl Look<'_> {
             .or_else(|| paths(&facts.reads, Self::read))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
@@ -278,11 +287,23 @@ impl Look<'_> {
         Some(of_settings(path))
     }
 
-    /// Whoever may not be executed or read any more guards nothing.
+    /// Whoever may not be executed or read any more, or not begin, guards nothing.
     fn access(&self, command: &ShellCommand) -> Option<String> {
-        let is_access = ACCESS.contains(&command.name.as_str());
-        let words = command.argv.iter().skip(1).filter(|word| is_access && !word.starts_with('-'));
-        words.into_iter().find_map(|word| self.deleted(word))
+        let name = command.name.as_str();
+        command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| match name {
+            "flock" => self.read(&path_at(word, command)),
+            _ if ACCESS.contains(&name) => self.deleted(&path_at(word, command)),
+            _ => None,
+        })
+    }
+
+    /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
+    /// changed under that.
+    fn named_twice(&self, command: &ShellCommand) -> Option<String> {
+        let word = twice(command).find(|word| self.deleted(&path_at(word, command)).is_some())?;
+        Some(format!(
+            "`{word}` guards this agent or decides over it, and could be changed under the second name that it would get"
+        ))
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.
@@ -294,6 +315,12 @@ impl Look<'_> {
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+/// What `word` is called from where `command` runs.
+fn path_at(word: &str, command: &ShellCommand) -> String {
+    let is_whole = command.cwd.is_empty() || word.starts_with(['/', '~']);
+    if is_whole { word.to_owned() } else { format!("{}/{word}", command.cwd) }
 }
 
 fn of_settings(path: &str) -> String {

@@ -120,8 +120,10 @@ const REFUSALS: [&str; 13] = [
 const OWN_PERMITS: [&str; 2] = ["allow", "approve"];
 
 /// The words that object to nothing in wires that nobody here knows.
-const PERMITS: [&str; 9] =
-    ["allow", "allowed", "approve", "approved", "accept", "accepted", "continue", "proceed", "pass"];
+const PERMITS: [&str; 12] = [
+    "allow", "allowed", "approve", "approved", "accept", "accepted", "continue", "proceed", "pass", "ok", "none",
+    "noop",
+];
 
 /// The words for a reason, the most exact first.
 const REASONS: [&str; 5] = ["permissionDecisionReason", "reason", "stopReason", "message", "errorMessage"];

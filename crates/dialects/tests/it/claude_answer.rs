@@ -127,6 +127,9 @@ fn what_decides_counts_wherever_it_stands() {
         (r#"{"decision":"approve","hookSpecificOutput":{"permissionDecision":"perhaps"}}"#, "protocol_error"),
         (r#"{"hookSpecificOutput":{"decision":{"behavior":"allow"}}}"#, "allow"),
         (r#"{"action":"continue","result":"created"}"#, "allow"),
+        (r#"{"action":"none"}"#, "allow"),
+        (r#"{"verdict":"ok"}"#, "allow"),
+        (r#"{"decision":"none"}"#, "protocol_error"),
         (r#"{"result":{"action":"created"}}"#, "allow"),
     ] {
         assert_eq!(at_pre_tool_use(Exit(0), stdout, ""), expected, "{stdout}");

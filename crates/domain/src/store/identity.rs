@@ -9,7 +9,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::{Actor, StoreError, Tenant};
+use super::{Actor, GatewayUse, StoreError, Tenant, UseRoom};
 use crate::caller_role::CallerRole;
 use crate::hex::hex;
 use crate::id::TenantId;
@@ -228,40 +228,6 @@ pub struct SignInLink {
     pub expires_at: String,
 }
 
-/// What is counted by rows, so that all nodes count together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UseKind {
-    /// A turn in flight.
-    Turn,
-    /// An open connection.
-    Connection,
-}
-
-impl UseKind {
-    /// As it is kept.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Connection => "connection",
-        }
-    }
-}
-
-/// One of what is counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewayUse {
-    /// A UUID.
-    pub id: String,
-    /// What.
-    pub kind: UseKind,
-    /// Whose.
-    pub tenant: TenantId,
-    /// Who of them it counts for; empty where all count together.
-    pub who: String,
-    /// Which process has it.
-    pub node: String,
-}
-
 /// Those who may ask, and what they use. Each change of a key, a member or a tenant is an entry of the audit chain, in one
 /// transaction: see [`IdentityChange`](super::IdentityChange).
 pub trait IdentityStore: Send + Sync {
@@ -417,13 +383,12 @@ pub trait IdentityStore: Send + Sync {
     /// The store cannot do it.
     fn forget_identities(&self, now: Timestamp, too_old: (Timestamp, Timestamp)) -> Result<(), StoreError>;
 
-    /// Counts `it`, from the first moment of `at` until the second, unless there is no `room`: so many of its kind for the
-    /// same tenant and the same `who`, those of these ids not, which count no more in any case. One commit. Blocks.
+    /// Counts `it`, from the first moment of `at` until the second, unless there is no `room`. What ended counts no more in
+    /// any case. One commit. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
-    fn take_use(&self, it: &GatewayUse, room: (u32, &[String]), at: (Timestamp, Timestamp))
-    -> Result<bool, StoreError>;
+    fn take_use(&self, it: &GatewayUse, room: UseRoom<'_>, at: (Timestamp, Timestamp)) -> Result<bool, StoreError>;
 
     /// Counts everything that `node` has until `until`. Blocks.
     ///

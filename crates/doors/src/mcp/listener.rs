@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -49,6 +49,9 @@ const SESSION: &str = "mcp-session-id";
 /// Most sessions at once: each may have a server of its own.
 const MAX_SESSIONS: usize = 64;
 
+/// Most requests at once that have no session, before a server over HTTP: each has an exchange of its own with it.
+const MAX_SINGLE: usize = 256;
+
 /// How long a session without an open stream and without a message lasts: longer than a person thinks, and short enough
 /// that clients which never end theirs do not use all of them up.
 const IDLE: Duration = Duration::from_secs(600);
@@ -73,6 +76,8 @@ struct Listener {
     /// How many requests have had ids of the door's own.
     renamed: AtomicU64,
     sessions: Mutex<BTreeMap<String, ClientSession>>,
+    /// The room for requests without a session.
+    single: Arc<Semaphore>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -116,8 +121,10 @@ pub async fn serve(
     let (sessions, tasks) = (Mutex::default(), TaskTracker::new());
     let common = Arc::new(ToolSession::new(door.clone()));
     let sign_in = SignIn::behind(&way);
-    let (renamed, all) = (AtomicU64::new(0), tasks.clone());
-    let clients = Arc::new(Listener { door, common, way, sign_in, renamed, sessions, tasks: all, stop: stop.clone() });
+    let (renamed, single) = (AtomicU64::new(0), Arc::new(Semaphore::new(MAX_SINGLE)));
+    let (all, ends) = (tasks.clone(), stop.clone());
+    let clients = Listener { door, common, way, sign_in, renamed, sessions, single, tasks: all, stop: ends };
+    let clients = Arc::new(clients);
     tasks.spawn(look_after(clients.clone()));
     let routes = post(posted).get(listened).delete(deleted);
     let router =
@@ -188,6 +195,20 @@ impl Listener {
 
     async fn begin_own(&self, head: HeaderMap) -> Result<ClientSession, String> {
         self.begin(head, (Arc::new(ToolSession::new(self.door.clone())), false)).await
+    }
+
+    /// A session that is there for one request alone.
+    async fn begin_single(&self, head: HeaderMap) -> Result<ClientSession, String> {
+        let room = self.single.clone().try_acquire_owned();
+        let room = room.map_err(|_| format!("there are {MAX_SINGLE} requests already"))?;
+        let session = self.begin(head, (self.common.clone(), false)).await?;
+        let stop = session.stop.clone();
+        self.tasks.spawn(async move {
+            // It is stopped, too, where it ends by itself.
+            stop.cancelled().await;
+            drop(room);
+        });
+        Ok(session)
     }
 
     /// The session before a child of all clients whose protocol has none.
@@ -291,7 +312,7 @@ async fn session_of(
         Some((_, None)) => return Err(refuse(StatusCode::NOT_FOUND, "there is no such session; begin a new one")),
         None if begins => (listener.begin_own(head.clone()).await, Lasts::Session),
         None if is_modern(message) => match &listener.way {
-            ServerWay::Url(_) => (listener.begin(head.clone(), (listener.common.clone(), false)).await, Lasts::Once),
+            ServerWay::Url(_) => (listener.begin_single(head.clone()).await, Lasts::Once),
             ServerWay::Command(_) => (listener.shared(head.clone()).await, Lasts::Request),
         },
         None => return Err(refuse(StatusCode::BAD_REQUEST, "begin with `initialize`")),
@@ -359,7 +380,58 @@ fn refused(status: StatusCode, id: &str, why: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
+    use domain::tool::{ServerEntry, ToolCall};
+    use engine::Dispatcher;
+    use url::Url;
+
     use super::*;
+    use crate::mcp::door::{ToolDoorHost, ToolVisit};
+    use crate::mcp::pins::PinFinding;
+    use crate::mcp::proxy::ProxyRules;
+    use crate::mcp::tools::{ToolDefinition, ToolFilter};
+
+    struct NoHooks;
+
+    #[async_trait]
+    impl ToolDoorHost for NoHooks {
+        async fn hooks(&self, _visit: &ToolVisit) -> Result<Dispatcher, String> {
+            Err("there are none".into())
+        }
+
+        async fn protects(&self, _call: &ToolCall) -> Option<String> {
+            None
+        }
+
+        async fn pin(&self, _server: &str, _found: Vec<ToolDefinition>) -> Result<Vec<PinFinding>, String> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// A listener before a server that nobody asks, with room for so many requests without a session.
+    fn listener(room: usize) -> Listener {
+        let rules = ProxyRules { server: "n".into(), filter: ToolFilter::new(|_| true), accept: String::new() };
+        let entry = ServerEntry { name: "n".into(), runs: String::new(), digest: String::new() };
+        let door = ToolDoor { host: Arc::new(NoHooks), rules, entry, hold: LOOK, asks_client: false };
+        let common = Arc::new(ToolSession::new(door.clone()));
+        let way = ServerWay::Url(Url::parse("http://127.0.0.1:9/mcp").unwrap());
+        let (single, sessions) = (Arc::new(Semaphore::new(room)), Mutex::default());
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let renamed = AtomicU64::new(0);
+        Listener { door, common, way, sign_in: None, renamed, sessions, single, tasks, stop }
+    }
+
+    #[tokio::test]
+    async fn requests_without_a_session_are_bounded() {
+        let listener = listener(1);
+        let begun = listener.begin_single(HeaderMap::new()).await.unwrap();
+        let why = listener.begin_single(HeaderMap::new()).await.err();
+        assert!(why.is_some_and(|why| why.contains("already")));
+        // Nobody speaks any more: it ends, and there is room again.
+        drop(begun);
+        drop(listener.single.clone().acquire_owned().await.unwrap());
+        assert!(listener.begin_single(HeaderMap::new()).await.is_ok());
+    }
 
     #[test]
     fn a_session_that_nobody_uses_ends() {

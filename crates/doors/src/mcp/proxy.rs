@@ -140,6 +140,7 @@ impl McpProxy {
                 let call = task.as_ref().and_then(|task| self.tasks.get(task)).cloned();
                 (OpenRequest::Task(AskedTask { task: task.clone(), call, nested: method == "tasks/get" }), task)
             }
+            "subscriptions/listen" => (OpenRequest::Subscription, None),
             _ => (OpenRequest::Other, ["name", "uri", "taskId"].into_iter().find_map(param)),
         };
         self.open.insert(key.clone(), open);
@@ -221,6 +222,12 @@ impl McpProxy {
                 let token = token.and_then(|node| RequestKey::of(&message.document.value(node)));
                 about = about.or_else(|| self.tokens.get(&token?).cloned());
             }
+            // On a stream of its own it ends with that.
+            "notifications/cancelled" => {
+                if let Some(key) = self.ended(&message) {
+                    return self.answer(message.document.text, key);
+                }
+            }
             "tools/call" | "tools/list" | "sampling/createMessage" => {
                 return self.steps.push_back(ProxyStep::Dropped(format!("`{method}` came without an id")));
             }
@@ -236,9 +243,18 @@ impl McpProxy {
         RequestKey::of(&message.document.value(id)).filter(|key| self.open.contains_key(key))
     }
 
+    /// The subscription of which the server says with `message` that it is over.
+    fn ended(&mut self, message: &McpMessage) -> Option<RequestKey> {
+        let id = message.params()?.get("requestId")?;
+        let key = RequestKey::of(&message.document.value(id))?;
+        // Anything else with this id may be a request of the server's own.
+        matches!(self.open.get(&key), Some(OpenRequest::Subscription)).then(|| self.open.remove(&key))?;
+        Some(key)
+    }
+
     fn answered(&mut self, message: McpMessage, key: RequestKey, open: OpenRequest) {
         match open {
-            OpenRequest::Other => self.other_came(message, key),
+            OpenRequest::Subscription | OpenRequest::Other => self.other_came(message, key),
             OpenRequest::List { is_first, changes } => self.page_came(message, key, (is_first, changes)),
             OpenRequest::OwnList => self.own_page_came(&message),
             OpenRequest::Call { ticket, call, note, id, modern } => {
@@ -257,9 +273,13 @@ impl McpProxy {
                 let unlisted = self.held.calls.values().filter(|held| !held.is_admitted);
                 unlisted.map(|held| held.call.key.clone()).collect()
             }
-            Some(OpenRequest::List { .. } | OpenRequest::Call { .. } | OpenRequest::Task(_) | OpenRequest::Other) => {
-                vec![key.clone()]
-            }
+            Some(
+                OpenRequest::List { .. }
+                | OpenRequest::Call { .. }
+                | OpenRequest::Task(_)
+                | OpenRequest::Subscription
+                | OpenRequest::Other,
+            ) => vec![key.clone()],
             None => Vec::new(),
         }
     }
@@ -273,7 +293,7 @@ impl McpProxy {
                 let held = HeldReply::failed(call, (id, modern), why);
                 self.result_came(ticket, held);
             }
-            Some(OpenRequest::List { .. } | OpenRequest::Task(_) | OpenRequest::Other) => {
+            Some(OpenRequest::List { .. } | OpenRequest::Task(_) | OpenRequest::Subscription | OpenRequest::Other) => {
                 // Its own spelling is not kept of a request that only passes: numbers and texts are written alike.
                 let text = error_reply(&key.written(), INTERNAL_ERROR, why);
                 self.answer(text, key.clone());

@@ -23,6 +23,10 @@ use crate::webhooks::Happened;
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
 
+/// Number of approvals of a tenant that are looked through for somebody who sees their own only: one list takes no more of
+/// the server, however many others asked for.
+const MAX_READ: usize = 10_000;
+
 /// Longest reason, in bytes: a paragraph; the model reads it.
 const MAX_REASON_BYTES: usize = 4096;
 
@@ -185,7 +189,7 @@ impl Shared {
 
 /// The number of approvals of a tenant that are read for `who`: whoever sees their own only may have the oldest.
 fn most_read(who: &Principal) -> usize {
-    if who.sees_others() { MAX_LISTED } else { usize::MAX }
+    if who.sees_others() { MAX_LISTED } else { MAX_READ }
 }
 
 /// The event that tells of an approval in this state.
@@ -278,6 +282,12 @@ mod tests {
             assert_eq!((&shown["approvers"]["you"], &shown["tenant_id"]), (&json!(false), &Value::Null));
             assert_eq!(shown.get("tenantId").is_some(), sees, "{role:?}");
         }
+    }
+
+    #[test]
+    fn a_list_reads_a_bounded_number_whoever_asks() {
+        let read = |role| most_read(&somebody("anna", role));
+        assert_eq!([CallerRole::Operator, CallerRole::Admin, CallerRole::Owner].map(read), [10_000, 500, 500]);
     }
 
     #[test]

@@ -164,10 +164,17 @@ impl Shared {
 
     /// The turn `id`, if `who` may see it. Blocks.
     fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
-        let theirs = TurnQuery::of(roles::finds_in(who));
-        let which = Some(WhichTurns::Turn(id.to_owned()));
-        let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..theirs })?;
-        let row = found.turns.into_iter().next().filter(|row| may_see(who, &row.turn.session_id));
+        let find = |tenant: TenantScope| -> Result<Option<TurnRow>, ApiError> {
+            let which = Some(WhichTurns::Turn(id.to_owned()));
+            let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..TurnQuery::of(tenant) })?;
+            Ok(found.turns.into_iter().next())
+        };
+        // Machines name the turns that they tell of: one of another tenant does not stand in for one's own.
+        let found = match find(TenantScope::from(&who.tenant))? {
+            None if who.is_owner() => find(roles::finds_in(who))?,
+            own @ (Some(_) | None) => own,
+        };
+        let row = found.filter(|row| may_see(who, &row.turn.session_id));
         row.ok_or_else(|| ApiError::new(ErrorCode::NotFound, format!("turn not found: {id}")))
     }
 

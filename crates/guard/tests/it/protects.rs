@@ -163,6 +163,22 @@ const TEXTS: &[(&str, bool)] = &[
     ("cd .claude && cp ../foo/settings.json .", true),
     ("unzip a.zip .claude/settings.json", true),
     ("unzip a.zip -d .claude", true),
+    ("cd .claude && unzip ../a.zip", true),
+    ("cd .claude && 7z x ../a.7z", true),
+    ("cd .claude && ar x ../a.a", true),
+    ("cd .claude && curl -OJ https://x.test/y", true),
+    ("cd .claude && wget -i ../urls", true),
+    ("wget --content-disposition -P .claude https://x.test/y", true),
+    ("ln .claude/settings.json x.json", true),
+    ("cd .claude && ln settings.json ../x.json", true),
+    ("cp -l .claude/settings.json x.json", true),
+    ("cp -al ~/.claude x", true),
+    ("link ~/.codex/config.toml x", true),
+    ("cat ~/.local/share/pintle/guard/key", true),
+    ("flock -s ~/.local/share/pintle/guard/lock sleep 9", true),
+    ("flock -w 5 ~/.local/share/pintle/guard/lock -c 'sleep 9'", true),
+    ("cd ~/.local/share/pintle/guard && flock lock sleep 9", true),
+    ("exec 9< ~/.local/share/pintle/guard/lock; flock 9", true),
     ("find foo -name settings.json -exec cp {} .claude/ \\;", true),
     ("cp foo/settings.json .gemini", true),
     ("mv foo .github", true),
@@ -176,6 +192,10 @@ const TEXTS: &[(&str, bool)] = &[
     ("git clone x work && cd work", false),
     ("sed -i s/a/b/ *.md", false),
     ("tar cf a.tar .claude", false),
+    ("flock -w 5 /tmp/x.lock git add .claude .github", false),
+    ("tail ~/.local/share/pintle/guard/log", false),
+    ("ln README.md x.md && cp -al src x && ln -s ../x.md .", false),
+    ("unzip a.zip && 7z x a.7z && wget -i urls && curl -OJ https://x.test/y", false),
     ("ls .claude; cat .claude/commands/x.md", false),
     ("mv foo bar", false),
     ("cp -r foo/. .", false),
@@ -323,6 +343,21 @@ fn tools_that_nobody_knows_are_held_by_all_their_texts() {
     ] {
         assert_eq!(does(&arguments), None, "{arguments}");
     }
+}
+
+#[test]
+fn the_key_of_a_home_that_is_elsewhere_is_not_read_either() {
+    let own = ["/srv/x".to_owned()];
+    let read = |path: &str| {
+        let payload = json!({
+            "hook_event_name": "PreToolUse", "session_id": "s", "cwd": WORK, "tool_name": "Read",
+            "tool_input": {"file_path": path},
+        });
+        let event = decode(host("claude").unwrap(), None, &[], payload.to_string().as_bytes()).unwrap();
+        protects(&event, &GuardedFiles { home: HOME, own: &own, lifted: false })
+    };
+    assert!(read("/srv/x/guard/key").is_some() && read("/srv/x/guard/lock").is_some());
+    assert!(read("/srv/x/guard/log").is_none() && read("/srv/y/guard/key").is_none());
 }
 
 #[test]

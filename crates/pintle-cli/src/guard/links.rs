@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use guard::protects::MAX_PATH_BYTES;
-use guard::{GuardedFiles, HostEvent, HostWhat, protects_behind};
+use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, protects_behind};
 
 use super::folders::InForce;
 
@@ -18,6 +18,8 @@ struct Begin<'a> {
     cwd: &'a str,
     home: &'a str,
     real_home: PathBuf,
+    /// The settings of agents that lie elsewhere than their names say: where they lie, and the name.
+    linked: Vec<(PathBuf, PathBuf)>,
 }
 
 /// What is kept from agents on this machine, and for whom.
@@ -74,11 +76,12 @@ impl KeptFiles {
     }
 
     fn look(&self, event: &HostEvent) -> Looked {
-        let begin = Begin { cwd: &event.cwd, home: &self.home, real_home: real(Path::new(&self.home), MAX_LINKS) };
+        let begin = Begin::of(&event.cwd, &self.home);
         let leads = |path: &str| begin.leads_to(path);
         let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
         let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
-        let own = [used.as_slice(), &self.moved].concat();
+        let moved: Vec<String> = self.moved.iter().cloned().chain(self.moved.iter().map(real_of)).collect();
+        let own = [used.as_slice(), &moved].concat();
         let files = GuardedFiles { home: &self.home, own: &own, lifted: false };
         let Some(reason) = protects_behind(event, &files, &leads) else { return Looked::Free };
         if !self.self_edit {
@@ -89,13 +92,23 @@ impl KeptFiles {
     }
 }
 
-impl Begin<'_> {
-    /// Where `text` leads to, absolute, if that is elsewhere; what lies in the home folder is told by the name that this
-    /// has.
-    fn leads_to(&self, text: &str) -> Option<String> {
+impl<'a> Begin<'a> {
+    fn of(cwd: &'a str, home: &'a str) -> Self {
+        let linked = settings(Path::new(cwd), Path::new(home)).filter_map(|named| {
+            // What is not there leads nowhere.
+            named.symlink_metadata().ok()?;
+            let lies = real(&named, MAX_LINKS);
+            (lies != named).then_some((lies, named))
+        });
+        Self { cwd, home, real_home: real(Path::new(home), MAX_LINKS), linked: linked.collect() }
+    }
+
+    /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what
+    /// lies in the home folder is told by the name that this has.
+    fn leads_to(&self, text: &str) -> Vec<String> {
         let path = text.strip_prefix("file://").unwrap_or(text);
         if path.len() > MAX_PATH_BYTES {
-            return None;
+            return Vec::new();
         }
         let asked = match path.strip_prefix('~') {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -108,15 +121,35 @@ impl Begin<'_> {
             Some(rest) => real(&Path::new(self.cwd).join(rest), MAX_LINKS),
             None => real(&asked, MAX_LINKS),
         };
-        if found == asked {
-            return None;
+        let known = |(lies, named): &(PathBuf, PathBuf)| Some(named.join(found.strip_prefix(lies).ok()?));
+        let mut told: Vec<PathBuf> = self.linked.iter().filter_map(known).collect();
+        if found != asked {
+            told.push(match found.strip_prefix(&self.real_home) {
+                Ok(rest) => Path::new(self.home).join(rest),
+                Err(_) => found,
+            });
         }
-        let told = match found.strip_prefix(&self.real_home) {
-            Ok(rest) => Path::new(self.home).join(rest),
-            Err(_) => found,
-        };
-        Some(told.to_string_lossy().into_owned())
+        told.iter().map(|path| path.to_string_lossy().into_owned()).collect()
     }
+}
+
+/// The files and folders of agents' settings whose names are known, in the home folder and in the project `cwd`: each may
+/// be a link itself, as those are who keep their settings in a repository.
+fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
+    let hosts = HOSTS.iter().map(|host| &host.config);
+    let names = hosts.flat_map(|config| {
+        let folders = config.protects.iter().filter_map(|pattern| {
+            let below = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("**/"))?;
+            let whole = below.split('*').next().unwrap_or(below);
+            // Of a name that is known in part, the folder is meant: `.claude/settings*.json`.
+            Some(whole.rsplit_once('/').map_or(whole, |(folder, _)| folder))
+        });
+        let files = config.switches.iter().filter_map(|switch| {
+            switch.path.strip_prefix("~/").or_else(|| switch.path.strip_prefix("./")).filter(|path| !path.contains('*'))
+        });
+        folders.chain(files)
+    });
+    names.flat_map(move |name| [home.join(name), cwd.join(name)])
 }
 
 /// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
@@ -155,18 +188,53 @@ mod tests {
         symlink(root.join("home"), root.join("person")).unwrap();
         let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
         let (cwd, home) = (text("work"), text("person"));
-        let begin = Begin { cwd: &cwd, home: &home, real_home: real(Path::new(&home), MAX_LINKS) };
+        let begin = Begin::of(&cwd, &home);
         let settings = text("person/.claude/settings.json");
         let ways = ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json", "~/.claude/settings.json"];
         for path in ways {
-            assert_eq!(begin.leads_to(path).as_deref(), Some(settings.as_str()), "{path}");
+            assert!(begin.leads_to(path).contains(&settings), "{path}");
         }
-        assert!(
-            begin.leads_to("lnk/x/../settings.json").is_some_and(|found| found.starts_with(&text("person/.claude")))
-        );
-        assert_eq!(begin.leads_to("new/a.rs"), None);
+        let found = begin.leads_to("lnk/x/../settings.json");
+        assert!(found.iter().any(|found| found.starts_with(&text("person/.claude"))), "{found:?}");
+        assert_eq!(begin.leads_to("new/a.rs"), [""; 0]);
         symlink("loop", root.join("work/loop")).unwrap();
-        assert_eq!(begin.leads_to("loop/x"), None);
+        assert_eq!(begin.leads_to("loop/x"), [""; 0]);
+    }
+
+    #[test]
+    fn settings_that_are_links_are_kept_where_they_lie() {
+        use domain::json::json;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["home", "work/.codex", "work/shared", "dots/claude/hooks", "dots/pi", "moved"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(root.join("dots/claude"), root.join("home/.claude")).unwrap();
+        symlink(root.join("dots/pi"), root.join("home/.pi")).unwrap();
+        symlink("shared", root.join("work/.gemini")).unwrap();
+        symlink("../shared/codex.toml", root.join("work/.codex/config.toml")).unwrap();
+        symlink(root.join("moved"), root.join("lnk")).unwrap();
+        let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: vec![text("lnk")], self_edit: false };
+        let cwd = text("work");
+        let looked = |tool: &str, arguments: domain::json::Value| kept.look(&event("claude", tool, (arguments, &cwd)));
+        let write = |path: &str| looked("Write", json!({"file_path": path, "content": ""}));
+        for path in [
+            text("dots/claude/settings.json"),
+            text("dots/claude/hooks/x.sh"),
+            text("dots/pi/agent/x"),
+            text("moved/x"),
+            "../dots/claude/settings.json".to_owned(),
+            "shared/settings.json".to_owned(),
+            "shared/codex.toml".to_owned(),
+        ] {
+            assert!(matches!(write(&path), Looked::Held(_)), "{path}");
+        }
+        let shell = looked("Bash", json!({"command": "cd shared && echo {} > settings.json"}));
+        assert!(matches!(shell, Looked::Held(_)), "{shell:?}");
+        for path in [text("dots/vim"), text("dots/x/settings.json"), "shared/x.md".to_owned(), "x.toml".to_owned()] {
+            assert_eq!(write(&path), Looked::Free, "{path}");
+        }
     }
 
     /// A folder of work, the home folder of its person and links from the one into the other, each with its name.

@@ -21,8 +21,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::host_process::host_process;
 use super::places::{GuardPlaces, sign};
-use super::sessions::host_process;
 use super::working::{Asked, Desk};
 use crate::error::CliError;
 

@@ -25,10 +25,6 @@ const MAX_COUNTED: usize = 1000;
 /// Most findings that are kept of one session: whoever has so many reads no more of them.
 const MAX_PAST: usize = 200;
 
-/// The names of shells, which may stand between a host and its hook.
-const SHELLS: [&str; 14] =
-    ["sh", "bash", "dash", "zsh", "busybox", "fish", "ksh", "ksh93", "mksh", "ash", "yash", "tcsh", "csh", "nu"];
-
 /// Names the space of ids that stand for turns of hosts which have none.
 const TURNS: Uuid = Uuid::from_u128(0x6f1d_8b2a_5a0e_5c0f_9a51_2f0c_7d3b_8e44);
 
@@ -291,19 +287,6 @@ impl KnownSession {
     }
 }
 
-/// The process of the host above the hook that `parent` started, past the shells that it may have started, and since
-/// when that runs.
-pub(super) fn host_process(parent: u32) -> Option<(u32, u64)> {
-    let mut pid = parent;
-    loop {
-        let stat = ProcessStat::of(pid)?;
-        if !SHELLS.contains(&stat.name.as_str()) || stat.parent <= 1 {
-            return Some((pid, stat.since));
-        }
-        pid = stat.parent;
-    }
-}
-
 /// The oldest moment of which everything is known that `sessions` say: when there are as many as are kept, those that
 /// were silent for longest have been forgotten.
 pub(crate) fn known_since(sessions: &[HostSession]) -> Option<Timestamp> {
@@ -336,6 +319,8 @@ mod tests {
 
     use domain::json::Object;
     use guard::tools::ToolClass;
+
+    use crate::guard::host_process::host_process;
 
     fn event(turn: Option<&str>, call: Option<&str>, what: HostWhat) -> HostEvent {
         HostEvent {
@@ -452,30 +437,5 @@ mod tests {
         };
         assert!(session(Some((own, since))).runs());
         assert!(!session(Some((own, since + 1))).runs() && !session(None).runs());
-    }
-
-    #[test]
-    fn shells_stand_between_a_host_and_its_hook() {
-        use std::io::{BufRead as _, BufReader};
-        use std::process::{Command, Stdio};
-
-        let own = std::process::id();
-        let since = ProcessStat::of(own).unwrap().since;
-        let dir = tempfile::tempdir().unwrap();
-        for shell in SHELLS {
-            let file = dir.path().join(shell);
-            std::os::unix::fs::symlink("/bin/sh", &file).unwrap();
-            let mut child = Command::new(&file)
-                .args(["-c", "echo; read line"])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            // Whoever has said something bears its name.
-            BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-            assert_eq!(host_process(child.id()), Some((own, since)), "{shell}");
-            drop(child.stdin.take());
-            child.wait().unwrap();
-        }
     }
 }

@@ -13,6 +13,20 @@ const CURL: &str = "-o --output -d --data --data-raw --data-binary --data-urlenc
     --stderr --netrc-file --unix-socket --abstract-unix-socket --max-filesize --max-redirs --proto --proto-redir --tls-max --noproxy --socks5 \
     --preproxy -P --ftp-port --mail-from --mail-rcpt --oauth2-bearer --aws-sigv4 --hsts --alt-svc --etag-save --etag-compare --libcurl --engine --connect-to --socks4 --socks4a --socks5-hostname --proxy1.0 --doh-url --variable --ssl-sessions --proxy-user --proxy-cacert --proxy-cert --proxy-key --haproxy-clientip --ip-tos --vlan-priority --url-query --trace-config --dns-interface --rate --retry-max-time --keepalive-time --speed-time --speed-limit --happy-eyeballs-timeout-ms --expect100-timeout --pass --key-type --cert-type --crlfile --pinnedpubkey --service-name --delegation --login-options --sasl-authzid";
 
+/// Options with which somebody else says how the files are called that `wget` writes.
+const NAMED_ELSEWHERE: &[&str] = &[
+    "-i",
+    "--input-file",
+    "-r",
+    "--recursive",
+    "-m",
+    "--mirror",
+    "-p",
+    "--page-requisites",
+    "--content-disposition",
+    "--trust-server-names",
+];
+
 impl Reading<'_> {
     pub(super) fn fetching(&mut self, run: &Run<'_>, fetches: Fetches, state: &mut State) -> Output {
         match fetches {
@@ -128,6 +142,10 @@ impl Reading<'_> {
             }
         }
         self.urls(&urls, true);
+        if arguments.has(&["-J", "--remote-header-name"]) {
+            // The other side says the name.
+            self.touches(folder.as_ref().unwrap_or(&Field::known(".")), run.name, state);
+        }
         for url in urls.iter().filter(|_| remote_name) {
             let name = url.text.split(['?', '#']).next().unwrap_or_default();
             let name = Field { text: crate::paths::base_name(name).to_owned(), certainty: url.certainty };
@@ -193,8 +211,8 @@ impl Reading<'_> {
             return;
         }
         let output = arguments.value(&["-O", "--output-document"]);
-        let folder =
-            arguments.value(&["-P", "--directory-prefix", "-d"]).map(|field| field.text.as_str()).unwrap_or(".");
+        let folder_named = arguments.value(&["-P", "--directory-prefix", "-d"]);
+        let folder = folder_named.map_or(".", |field| field.text.as_str());
         match output {
             Some(file) if file.text == "-" => {}
             Some(file) => {
@@ -202,6 +220,10 @@ impl Reading<'_> {
             }
             None if arguments.has(&["--spider", "--version", "--help"]) => {}
             None => {
+                if arguments.has(NAMED_ELSEWHERE) {
+                    let certainty = folder_named.map_or(Certainty::Known, |field| field.certainty);
+                    self.touches(&Field { text: folder.to_owned(), certainty }, run.name, state);
+                }
                 for url in &arguments.operands {
                     let name = crate::paths::base_name(url.text.split(['?', '#']).next().unwrap_or_default());
                     let name = if name.is_empty() || !url.text.contains("://") { "index.html" } else { name };

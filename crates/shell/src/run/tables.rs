@@ -53,11 +53,6 @@ impl Reading<'_> {
         {
             self.unknown("`less` is told what its keys run".to_owned());
         }
-        if run.name == "unzip"
-            && let Some(folder) = arguments.value(&["-d"])
-        {
-            self.touches(folder, run.name, state);
-        }
         self.taken_out(run, &arguments, state);
         if run.name == "unzip" && arguments.has(&["-p", "-c"]) {
             arguments.operands.iter().for_each(|field| self.shown(field, run.name, state));
@@ -85,12 +80,14 @@ impl Reading<'_> {
         self.listed(run, &arguments, skip, state)
     }
 
-    /// What `unzip` and `unrar` are told to take out of an archive by its name.
+    /// Where `unzip` and `unrar` put what they take out of an archive, and what they are told to take by its name.
     fn taken_out(&mut self, run: &Run<'_>, arguments: &Arguments, state: &State) {
         let here = Field::known(".");
         match (run.name, arguments.operands.as_slice()) {
             ("unzip", [_, members @ ..]) if !arguments.has(&["-p", "-c", "-l", "-t", "-v", "-Z", "-z"]) => {
-                self.members(members, arguments.value(&["-d"]).unwrap_or(&here), run.name, state);
+                let folder = arguments.value(&["-d"]).unwrap_or(&here);
+                self.touches(folder, run.name, state);
+                self.members(members, folder, run.name, state);
             }
             ("unrar", [verb, _, members @ ..]) if matches!(verb.text.as_str(), "x" | "e") => {
                 let folder = members.last().filter(|last| last.text.ends_with('/')).unwrap_or(&here);

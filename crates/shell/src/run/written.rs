@@ -185,6 +185,9 @@ impl Reading<'_> {
         let archive = run.argv[1..].iter().find(|field| field.text.trim_start_matches('-') != letters);
         if letters.contains(['r', 'q', 'd', 'm', 's', 'x']) {
             archive.into_iter().for_each(|field| self.touches(field, run.name, state));
+            if letters.contains('x') {
+                self.touches(&Field::known("."), run.name, state);
+            }
         } else {
             archive.into_iter().for_each(|field| self.reads(field, state));
         }
@@ -200,7 +203,9 @@ impl Reading<'_> {
         let to_output = run.argv.iter().any(|field| field.text == "-so");
         if !to_output && matches!(verb.text.as_str(), "x" | "e") {
             let told = super::option_values(&run.argv[1..], "-o");
-            self.members(files, told.first().unwrap_or(&Field::known(".")), run.name, state);
+            let folder = told.first().cloned().unwrap_or_else(|| Field::known("."));
+            self.touches(&folder, run.name, state);
+            self.members(files, &folder, run.name, state);
         }
         match verb.text.as_str() {
             "x" | "e" if to_output => self.shown(archive, run.name, state),

@@ -7,7 +7,7 @@ use domain::audit::AuditKind;
 use domain::id::TenantId;
 use domain::store::{
     Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, RuleStore as _, SecretDigest,
-    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant,
+    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseRoom,
 };
 use jiff::Timestamp;
 
@@ -254,16 +254,16 @@ impl IdentityStore for Memory {
     fn take_use(
         &self,
         one: &GatewayUse,
-        (limit, ended): (u32, &[String]),
+        room: UseRoom<'_>,
         (now, until): (Timestamp, Timestamp),
     ) -> Result<bool, StoreError> {
         let mut tables = self.identities();
-        ended.iter().for_each(|id| drop(tables.uses.remove(id)));
+        room.ended.iter().for_each(|id| drop(tables.uses.remove(id)));
         let same = |other: &&(GatewayUse, Timestamp)| {
             let (other, until) = other;
             (other.kind, &other.tenant, &other.who) == (one.kind, &one.tenant, &one.who) && *until > now
         };
-        if tables.uses.values().filter(same).count() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        if tables.uses.values().filter(same).count() >= usize::try_from(room.limit).unwrap_or(usize::MAX) {
             return Ok(false);
         }
         tables.uses.insert(one.id.clone(), (one.clone(), until));

@@ -5,7 +5,7 @@ use domain::id::TenantId;
 use domain::json::{Object, canonical};
 use domain::store::{
     Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, SecretDigest, SessionSecrets,
-    SignInLink, StoreError, Tenant,
+    SignInLink, StoreError, Tenant, UseRoom,
 };
 use jiff::Timestamp;
 
@@ -209,15 +209,10 @@ impl<D: Database> IdentityStore for SqlStore<D> {
         self.0.write(|db| console::forget(db, now, too_old))
     }
 
-    fn take_use(
-        &self,
-        it: &GatewayUse,
-        (limit, ended): (u32, &[String]),
-        at: (Timestamp, Timestamp),
-    ) -> Result<bool, StoreError> {
+    fn take_use(&self, it: &GatewayUse, room: UseRoom<'_>, at: (Timestamp, Timestamp)) -> Result<bool, StoreError> {
         self.0.write(|db| {
-            uses::end(db, ended)?;
-            uses::take(db, it, limit, at)
+            uses::end(db, room.ended)?;
+            uses::take(db, it, room.limit, at)
         })
     }
 

@@ -8,7 +8,7 @@ use crate::rows::spending;
 
 impl<D: Database> SpendingStore for SqlStore<D> {
     fn spent_at_doors(&self, account: &SpendingAccount) -> Result<SpentSum, StoreError> {
-        self.0.read(|db| spending::spent(db, account))
+        self.0.read_beside(|db| spending::spent(db, account))
     }
 
     fn spend_at_doors(&self, account: &SpendingAccount, more: SpentSum) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@
 use std::fs;
 
 use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::store::{GatewayUse, IdentityStore as _, RuleStore as _, SessionKey, SessionStore as _, UseKind};
+use domain::store::{GatewayUse, IdentityStore as _, RuleStore as _, SessionKey, SessionStore as _, UseKind, UseRoom};
 use jiff::{SignedDuration, Timestamp};
 use pintle_store::{Durability, Sqlite};
 use testkit::conformance::sessions::{append_of, appended, begun, key};
@@ -37,7 +37,7 @@ fn start(store: &Sqlite, key: &SessionKey, number: u32) {
     let now = Timestamp::now();
     store.session_settings(key).unwrap();
     let (ended, at) = ([place(number - 1).id], (now, now + SignedDuration::from_secs(30)));
-    assert!(store.take_use(&place(number), (1, &ended), at).unwrap());
+    assert!(store.take_use(&place(number), UseRoom { limit: 1, ended: &ended }, at).unwrap());
     store.disabled_tenants().unwrap();
     store.tenants().unwrap();
     store.member(&key.tenant, "anna").unwrap();

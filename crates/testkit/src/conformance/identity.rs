@@ -6,7 +6,7 @@ use domain::id::{DEFAULT_TENANT, TenantId};
 use domain::json::{Value, parse};
 use domain::store::{
     Actor, ApiKey, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest,
-    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseKind,
+    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseKind, UseRoom,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -203,6 +203,10 @@ fn console_sessions_end(store: &(impl IdentityBackend + ?Sized), (own, other): (
     assert_eq!(store.end_console_sessions(own, "Zoë", None).expect("done"), 0);
 }
 
+fn room(limit: u32, ended: &[String]) -> UseRoom<'_> {
+    UseRoom { limit, ended }
+}
+
 fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
     let one = |tenant: &TenantId, kind, who: &str, node: &str| GatewayUse {
         id: Uuid::now_v7().to_string(),
@@ -212,7 +216,7 @@ fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other)
         node: node.into(),
     };
     let take =
-        |it: &GatewayUse, at| store.take_use(it, (2, &[]), (at, at + SignedDuration::from_secs(30))).expect("done");
+        |it: &GatewayUse, at| store.take_use(it, room(2, &[]), (at, at + SignedDuration::from_secs(30))).expect("done");
     let (a, b) = (one(own, UseKind::Turn, "", "n1"), one(own, UseKind::Turn, "", "n2"));
     assert!(take(&a, now()) && take(&b, now()));
     assert!(!take(&one(own, UseKind::Turn, "", "n1"), now()), "there are two");
@@ -223,10 +227,10 @@ fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other)
     assert!(take(&a, now()), "one ended");
     let c = one(own, UseKind::Turn, "", "n1");
     let times = (now(), later(30));
-    assert!(store.take_use(&c, (2, std::slice::from_ref(&a.id)), times).expect("done"), "one ends with it");
+    assert!(store.take_use(&c, room(2, std::slice::from_ref(&a.id)), times).expect("done"), "one ends with it");
     assert!(!take(&a, now()), "there are two");
     let ended = [a.id.clone(), c.id.clone()];
-    assert!(!store.take_use(&a, (0, &ended), times).expect("done"), "there is no room");
+    assert!(!store.take_use(&a, room(0, &ended), times).expect("done"), "there is no room");
     assert!(take(&c, now()), "what ended has ended all the same");
     store.keep_uses("n2", later(60)).expect("done");
     assert!(take(&one(own, UseKind::Turn, "", "n1"), later(31)), "nobody kept the one");
@@ -244,7 +248,7 @@ fn many_count_at_once(store: &(impl IdentityBackend + ?Sized), tenant: &TenantId
             who: "key".into(),
             node: "n".into(),
         };
-        store.take_use(&one, (5, &[]), (now(), later(30))).expect("done")
+        store.take_use(&one, room(5, &[]), (now(), later(30))).expect("done")
     };
     let taken = std::thread::scope(|scope| {
         let asked: Vec<_> = (0..16).map(|_| scope.spawn(asks)).collect();

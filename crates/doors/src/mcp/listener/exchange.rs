@@ -8,7 +8,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio_util::task::TaskTracker;
 
 use super::renamed::{Renamed, error_code};
 use super::streams::MAX_KEPT;
@@ -68,11 +71,12 @@ pub(super) async fn exchange(
     if !is_new {
         return refused(StatusCode::BAD_REQUEST, &request, "the id is still in use by another request");
     }
+    let AnswerHead { id, lasts, renamed, own } = head;
+    // Before anything is waited for: a client may leave at any moment.
+    let left = Leaving { key, session: session.clone(), lasts, tasks: listener.tasks.clone() };
     if session.to_hub.send(FromClient::Message(message.document.text)).await.is_err() {
         return refused(StatusCode::NOT_FOUND, &request, GONE);
     }
-    let AnswerHead { id, lasts, renamed, own } = head;
-    let left = Leaving { key, session: session.clone(), lasts };
     let first = match (&listener.sign_in, lasts) {
         (None, Lasts::Session | Lasts::Once) => None,
         (Some(_), _) | (None, Lasts::Request) => tokio::time::timeout(HEAD_TIME, from.recv()).await.ok().flatten(),
@@ -121,6 +125,8 @@ pub(super) struct Leaving {
     key: RequestKey,
     session: ClientSession,
     lasts: Lasts,
+    /// What is waited for at the end of the door.
+    tasks: TaskTracker,
 }
 
 impl Drop for Leaving {
@@ -132,8 +138,13 @@ impl Drop for Leaving {
             Lasts::Request => false,
             Lasts::Once => true,
         };
-        if was_open {
-            self.session.to_hub.try_send(FromClient::Left(self.key.clone())).ok();
+        let told = was_open.then(|| self.session.to_hub.try_send(FromClient::Left(self.key.clone())));
+        // Where there is no room now, it is told later: else a call that waits for a person would run for nobody.
+        if let Some(Err(TrySendError::Full(left))) = told
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let to_hub = self.session.to_hub.clone();
+            self.tasks.spawn_on(async move { to_hub.send(left).await.ok() }, &runtime);
         }
         if is_over {
             self.session.stop.cancel();
@@ -168,4 +179,28 @@ fn event(text: &str) -> Bytes {
     // A line break stands between values only, where a blank says the same.
     let text = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text.to_owned() };
     format!("event: message\ndata: {text}\n\n").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::mcp::remote::ClientHead;
+
+    #[tokio::test]
+    async fn who_leaves_is_heard_of_although_there_is_no_room() {
+        let (to_hub, mut from) = mpsc::channel(1);
+        to_hub.send(FromClient::Message("a".into())).await.unwrap();
+        let (stop, used) = (CancellationToken::new(), Arc::new(Mutex::new(Instant::now())));
+        let session = ClientSession { to_hub, streams: Arc::default(), head: ClientHead::default(), stop, used };
+        let key = RequestKey::of(&"a".into()).unwrap();
+        assert!(lock(&session.streams).begin(key.clone(), mpsc::channel(1).0));
+        drop(Leaving { key: key.clone(), session, lasts: Lasts::Request, tasks: TaskTracker::new() });
+        assert!(matches!(from.recv().await, Some(FromClient::Message(_))));
+        assert!(matches!(from.recv().await, Some(FromClient::Left(left)) if left == key));
+    }
 }

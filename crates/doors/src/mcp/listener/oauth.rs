@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use domain::json::{self, Object, Value};
-use url::{Url, form_urlencoded};
+use egress::{Reach, classify};
+use url::{Host, Url, form_urlencoded};
 
 use super::PATH;
 
@@ -53,9 +54,25 @@ pub(super) fn places(of: &Url, well_known: &str) -> Vec<Url> {
     paths.into_iter().map(at).collect()
 }
 
-/// Whether what `server` names may be asked: nothing is said in the clear that the server itself is not told so.
+/// Whether what `server` names may be asked: nothing is said in the clear that the server itself is not told so, and no
+/// server that stands elsewhere leads to an address of this machine or of its network.
 fn may_be_asked(named: &Url, server: &Url) -> bool {
-    named.scheme() == "https" || (named.scheme() == "http" && server.scheme() == "http")
+    let is_told = named.scheme() == "https" || (named.scheme() == "http" && server.scheme() == "http");
+    is_told && (!is_near(named) || is_near(server))
+}
+
+/// Whether `url` says by itself that it is not open to everybody.
+fn is_near(url: &Url) -> bool {
+    let is_closed = |ip| classify(ip) != Reach::Public;
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(ip)) => is_closed(ip.into()),
+        Some(Host::Ipv6(ip)) => is_closed(ip.into()),
+        None => true,
+    }
 }
 
 fn members(text: &str) -> Result<Object, String> {
@@ -64,7 +81,7 @@ fn members(text: &str) -> Result<Object, String> {
 }
 
 fn address(members: &Object, name: &str, server: &Url) -> Result<Option<Url>, String> {
-    let Some(value) = members.get(name) else { return Ok(None) };
+    let Some(value) = members.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     let url = value.as_str().and_then(|text| Url::parse(text).ok()).filter(|url| may_be_asked(url, server));
     url.map(Some).ok_or_else(|| format!("`{name}` is not an address that may be asked"))
 }
@@ -139,6 +156,10 @@ impl IssuerMetadata {
         if says.trim_end_matches('/') != issuer.as_str().trim_end_matches('/') {
             return Err(format!("`issuer` is not {issuer}, which they were asked of"));
         }
+        // To those that the door does not stand in for, clients say their secrets by themselves.
+        for name in members.keys().filter(|name| name.ends_with("_endpoint")) {
+            address(&members, name, server)?;
+        }
         let authorize = address(&members, "authorization_endpoint", server)?;
         let token = address(&members, "token_endpoint", server)?;
         let pushed = address(&members, "pushed_authorization_request_endpoint", server)?;
@@ -175,39 +196,55 @@ pub(super) fn for_server(said: &str, own: &str, resource: &str) -> String {
 
 /// Where the challenge `says` has its metadata, if it names them.
 pub(super) fn named_in(says: &str, server: &Url) -> Option<Url> {
-    let value = says.get(span(says)?)?.trim_matches('"');
+    let span = spans(says).into_iter().next()?;
+    let value = says.get(span)?.trim_matches('"');
     Url::parse(value).ok().filter(|url| may_be_asked(url, server))
 }
 
-/// The challenge `says`, where the metadata of the door at `own` are named in place of the server's.
+/// The challenge `says`, where the metadata of the door at `own` are named wherever the server's are.
 pub(super) fn challenge(says: &str, own: &str) -> String {
-    match span(says) {
-        Some(span) => format!("{}\"{own}{RESOURCE}{PATH}\"{}", &says[..span.start], &says[span.end..]),
-        None => says.to_owned(),
+    let (mut made, mut done) = (String::new(), 0);
+    for span in spans(says) {
+        made.push_str(&says[done..span.start]);
+        made.push_str(&format!("\"{own}{RESOURCE}{PATH}\""));
+        done = span.end;
     }
+    made.push_str(&says[done..]);
+    made
 }
 
-/// Where in a challenge the address of the metadata stands, with its quotes.
-fn span(says: &str) -> Option<Range<usize>> {
-    let (mut quoted, mut before) = (false, b' ');
+/// Where in a challenge addresses of metadata stand, with their quotes.
+fn spans(says: &str) -> Vec<Range<usize>> {
+    let (mut found, mut quoted, mut before, mut past) = (Vec::new(), false, b' ', 0);
     for (at, byte) in says.bytes().enumerate() {
+        if at < past {
+            continue;
+        }
         if !quoted
             && matches!(before, b' ' | b',' | b'\t')
             && says.get(at..at + NAMED.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAMED))
-            && let Some(value) = says[at + NAMED.len()..].trim_start().strip_prefix('=')
+            && let Some(span) = value_behind(says, at + NAMED.len())
         {
-            let value = value.trim_start();
-            let length = match value.strip_prefix('"') {
-                Some(inner) => inner.find('"')? + 2,
-                None => value.find([',', ' ', '\t']).unwrap_or(value.len()),
-            };
-            let start = says.len() - value.len();
-            return Some(start..start + length);
+            (past, before) = (span.end, b'"');
+            found.push(span);
+            continue;
         }
         quoted ^= byte == b'"' && before != b'\\';
         before = byte;
     }
-    None
+    found
+}
+
+/// Where the value stands of a member whose name ends at `end`; nothing where that is no name.
+fn value_behind(says: &str, end: usize) -> Option<Range<usize>> {
+    let value = says.get(end..)?.trim_start().strip_prefix('=')?.trim_start();
+    let length = match value.strip_prefix('"') {
+        // What does not end is all that is left.
+        Some(inner) => inner.find('"').map_or(value.len(), |end| end + 2),
+        None => value.find([',', ' ', '\t']).unwrap_or(value.len()),
+    };
+    let start = says.len() - value.len();
+    Some(start..start + length)
 }
 
 #[cfg(test)]
@@ -262,7 +299,8 @@ mod tests {
             ("https://s.example/a", "https://i.example", true),
             ("https://s.example/a/mc", "https://i.example", false),
             ("https://bank.example/a/mcp", "https://i.example", false),
-            ("https://s.example/a/mcp", "http://127.0.0.1:9", false),
+            ("https://s.example/a/mcp", "http://i.example", false),
+            ("https://s.example/a/mcp", "https://127.0.0.1:9", false),
             ("", "https://i.example", false),
         ] {
             let text = json!({"resource": resource, "authorization_servers": [issuer]}).to_string();
@@ -287,8 +325,36 @@ mod tests {
         assert_eq!(json::parse(&read.of_door(OWN)).unwrap(), expected);
         let other = url("https://other.example");
         assert!(IssuerMetadata::read(&text.to_string(), (&other, &server)).is_err());
-        let clear = json!({"issuer": "https://i.example/t", "token_endpoint": "http://127.0.0.1/x"}).to_string();
-        assert!(IssuerMetadata::read(&clear, (&issuer, &server)).is_err());
+        for (name, place, is_read) in [
+            ("token_endpoint", json!("https://i.example/x"), true),
+            ("token_endpoint", json!("http://i.example/x"), false),
+            ("token_endpoint", json!("https://10.0.0.1/x"), false),
+            ("revocation_endpoint", json!("http://i.example/x"), false),
+            ("revocation_endpoint", json!(null), true),
+            ("registration_endpoint", json!("https://localhost./x"), false),
+        ] {
+            let mut text = json!({"issuer": "https://i.example/t"});
+            text.as_object_mut().unwrap().insert(name.into(), place);
+            assert_eq!(IssuerMetadata::read(&text.to_string(), (&issuer, &server)).is_ok(), is_read, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_elsewhere_leads_to_no_address_of_this_machine_or_its_network() {
+        for (named, server, may) in [
+            ("http://169.254.169.254/latest", "http://s.example", false),
+            ("https://127.0.0.1/m", "https://s.example", false),
+            ("https://[::1]/m", "https://s.example", false),
+            ("https://[::ffff:10.0.0.1]/m", "https://s.example", false),
+            ("https://a.localhost/m", "https://s.example", false),
+            ("https://8.8.8.8/m", "https://s.example", true),
+            ("http://127.0.0.1:9/m", "http://127.0.0.1:8", true),
+            ("http://192.168.0.2/m", "http://localhost:8", true),
+            ("http://s.example/m", "https://s.example", false),
+            ("file:///etc/passwd", "http://s.example", false),
+        ] {
+            assert_eq!(may_be_asked(&url(named), &url(server)), may, "{named} {server}");
+        }
     }
 
     #[test]
@@ -313,6 +379,11 @@ mod tests {
             ),
             ("Bearer Resource_Metadata = https://s.example/m,a=b", format!("Bearer Resource_Metadata = \"{own}\",a=b")),
             (r#"Bearer a="x resource_metadata=y""#, r#"Bearer a="x resource_metadata=y""#.to_owned()),
+            (
+                r#"DPoP resource_metadata="https://s.example/a", Bearer resource_metadata=https://s.example/b"#,
+                format!(r#"DPoP resource_metadata="{own}", Bearer resource_metadata="{own}""#),
+            ),
+            (r#"Bearer resource_metadata="https://s.example/m"#, format!(r#"Bearer resource_metadata="{own}""#)),
         ] {
             assert_eq!(challenge(says, OWN), expected);
         }

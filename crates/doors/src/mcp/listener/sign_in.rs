@@ -19,7 +19,6 @@ use super::{Listener, PATH, bare, nowhere, refused, said};
 use crate::entrance::entered;
 use crate::mcp::proxy::SignInWanted;
 use crate::mcp::stdio::ServerWay;
-use crate::upstream::going;
 
 /// How long a connection to whoever lets clients in may take to be made.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -256,9 +255,23 @@ async fn hand_on(listener: &Listener, request: Request, of: fn(IssuerMetadata) -
     }
 }
 
+/// The headers of a client that go on with a form: what it says of itself there. Its keys for the server, which many send
+/// wherever the server's name is, do not.
+fn for_issuer(headers: &HeaderMap) -> HeaderMap {
+    let is_client = |value: &HeaderValue| {
+        let scheme = value.to_str().ok().and_then(|value| value.split_once(' '));
+        scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))
+    };
+    let goes = |name: &HeaderName, value: &HeaderValue| {
+        *name == header::ACCEPT || *name == header::CONTENT_TYPE || (*name == header::AUTHORIZATION && is_client(value))
+    };
+    let gone = headers.iter().filter(|(name, value)| goes(name, value));
+    gone.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
 async fn asked(place: &Url, headers: &HeaderMap, form: String) -> Result<Response, String> {
     let client = egress::client_for(place, CONNECT_TIME, Some(ANSWER_TIME)).map_err(|error| error.to_string())?;
-    let request = client.post(place.clone()).headers(going(headers)).header(header::ACCEPT_ENCODING, "identity");
+    let request = client.post(place.clone()).headers(for_issuer(headers)).header(header::ACCEPT_ENCODING, "identity");
     let answer = request.body(form).send().await.map_err(|_| format!("{place} does not answer"))?;
     let status = answer.status();
     if status.is_redirection() {
@@ -271,4 +284,27 @@ async fn asked(place: &Url, headers: &HeaderMap, form: String) -> Result<Respons
     *response.status_mut() = status;
     response.headers_mut().extend(head);
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_for_the_server_do_not_go_to_whoever_gives_tokens() {
+        for (name, value, goes) in [
+            ("content-type", "application/x-www-form-urlencoded", true),
+            ("accept", "application/json", true),
+            ("authorization", "Basic YTpi", true),
+            ("authorization", "basic YTpi", true),
+            ("authorization", "Bearer for-the-server", false),
+            ("authorization", "Basic", false),
+            ("x-api-key", "for-the-server", false),
+            ("cookie", "c", false),
+            ("mcp-session-id", "s", false),
+        ] {
+            let headers = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
+            assert_eq!(for_issuer(&headers).len(), usize::from(goes), "{name}: {value}");
+        }
+    }
 }

@@ -23,6 +23,8 @@ pub(super) enum OpenRequest {
     Call { ticket: Ticket, call: ProxiedCall, note: Option<String>, id: String, modern: bool },
     /// What became of a task; its call, if it is known. `nested`: its state is asked for, which may hold its result.
     Task(AskedTask),
+    /// A subscription, which lasts until one side ends it.
+    Subscription,
     /// Anything else.
     Other,
 }

@@ -30,8 +30,10 @@ pub(super) fn mirrored(arguments: &[(String, String)]) -> impl Iterator<Item = (
 /// What the server wants before it answers: to know who asks, or that they may do more.
 pub(super) fn sign_in_wanted(response: &Response) -> Option<SignInWanted> {
     let is_meant = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let says = response.headers().get(header::WWW_AUTHENTICATE).filter(|_| is_meant)?.to_str().ok()?;
-    Some(SignInWanted { status: response.status().as_u16(), says: says.to_owned() })
+    let says = response.headers().get_all(header::WWW_AUTHENTICATE).iter().filter(|_| is_meant);
+    // Several say as much as one with commas. Source: RFC 9110, 5.3.
+    let says: Vec<&str> = says.filter_map(|says| says.to_str().ok()).collect();
+    (!says.is_empty()).then(|| SignInWanted { status: response.status().as_u16(), says: says.join(", ") })
 }
 
 #[cfg(test)]
@@ -49,6 +51,19 @@ mod tests {
         ] {
             assert_eq!(plain(name), expected);
         }
+    }
+
+    #[test]
+    fn all_challenges_are_told_and_none_of_what_succeeded() {
+        for (status, expected) in [(401, Some("Basic, Bearer a=b")), (403, Some("Basic, Bearer a=b")), (200, None)] {
+            let answer = axum::http::Response::builder().status(status);
+            let answer = answer.header("www-authenticate", "Basic").header("www-authenticate", "Bearer a=b");
+            let wanted = sign_in_wanted(&Response::from(answer.body("").unwrap()));
+            let expected = expected.map(|says| SignInWanted { status, says: says.to_owned() });
+            assert_eq!(wanted, expected);
+        }
+        let bare = axum::http::Response::builder().status(401).body("").unwrap();
+        assert_eq!(sign_in_wanted(&Response::from(bare)), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What servers answer: what is final, what goes on, what asks the client's model.
 
 use domain::tool::ToolOutput;
-use pintle_doors::mcp::proxy::ProxyRuling;
+use pintle_doors::mcp::proxy::{ProxyRuling, ProxyStep};
 
 use super::{A, CALL, Played};
 
@@ -37,6 +37,21 @@ fn the_person_before_the_client_is_asked_where_the_client_can_and_the_server_hea
     let seen = played.steps();
     assert!(seen[0].contains("notifications/cancelled") && seen[0].contains(r#""pintle-ask-3""#), "{seen:?}");
     assert_eq!(seen[1], "said pintle-ask-3 None");
+}
+
+#[test]
+fn a_subscription_that_the_server_ends_is_over() {
+    let mut played = Played::new();
+    played.client(r#"{"id":"sub","method":"subscriptions/listen","params":{}}"#);
+    played.client(r#"{"id":"other","method":"ping"}"#);
+    let mut ended = |id: &str| {
+        played.0.server(format!(r#"{{"method":"notifications/cancelled","params":{{"requestId":"{id}"}}}}"#), None);
+        let Some(ProxyStep::ToClient(message)) = played.0.next_step() else { panic!() };
+        (message.about.map(|key| key.to_string()), message.is_answer)
+    };
+    assert_eq!(ended("other"), (None, false), "the server may mean a request of its own");
+    assert_eq!(ended("sub"), (Some("sub".to_owned()), true));
+    assert_eq!(ended("sub"), (None, false));
 }
 
 #[test]

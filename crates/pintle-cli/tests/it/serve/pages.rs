@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::people::{ACME, People};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
+use crate::env::TestEnv;
 use crate::run::{DONE, GUARD, LISTS, scripted};
 
 /// A rule that blocks `list_dir`.
@@ -293,4 +294,25 @@ fn owners_look_at_every_tenant_and_answer_in_each() {
     }
     assert_eq!(owner.refused("approvals.refuse", id.clone()).0, "NOT_FOUND");
     assert_eq!(far("system").done("approvals.refuse", id)["approval"]["state"], "refused");
+}
+
+#[test]
+fn a_turn_of_another_tenant_does_not_stand_in_for_ones_own() {
+    let people = People::start_with(&[DONE, DONE].join(","), WITH_TOKEN);
+    let there = json!({ "token": TOKEN, "user_id": "a-operator", "tenant_hint": ACME });
+    let (mut user, mut owner) = (people.server.connected(there), people.server.admin("system"));
+    say(&mut owner, "mine");
+    say(&mut user, "far");
+    let own = turns(&mut owner, json!({}))[0].clone();
+    assert_eq!(turns(&mut owner, json!({ "allTenants": true })).len(), 2);
+    // Machines under guard name their turns: two may have one name.
+    let script = "import sqlite3, sys\nstore = sqlite3.connect(sys.argv[1], timeout=30)\n\
+                  own = store.execute('SELECT turn_id FROM turns WHERE tenant_id = ?', sys.argv[2:]).fetchone()[0]\n\
+                  store.execute('UPDATE turns SET turn_id = ?', [own])\nstore.commit()";
+    let mut python = people.server.env.command("python3");
+    python.args(["-c", script]).arg(people.server.env.path("data/pintle/pintle.db"));
+    let output = TestEnv::output(python.arg(own["tenantId"].as_str().unwrap()), "");
+    assert!(output.status.success(), "{output:?}");
+    let found = owner.done("turns.get", json!({ "turnId": own["turnId"] }))["turn"]["turn"].clone();
+    assert_eq!((&found["tenantId"], &found["sessionKey"]), (&own["tenantId"], &own["sessionKey"]));
 }

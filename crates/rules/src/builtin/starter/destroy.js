@@ -30,13 +30,13 @@ function danger(event) {
   for (const path of paths(event, "writes")) {
     // A copy of it elsewhere is nobody's history.
     if (outside.includes(path) && inScratch(path)) continue;
-    if (!OWN_NOTES.test(path) && path.split("/").some((part) => part === ".git")) return `changes ${path} past git`;
+    if (!OWN_NOTES.test(path) && path.toLowerCase().split("/").includes(".git")) return `changes ${path} past git`;
   }
   for (const command of all) {
     const why = wipes(command);
     if (why) return `${why}: ${line(command)}`;
   }
-  const file = namedFiles(event).find((file) => /(^|\/)\.git\//.test(file) && !OWN_NOTES.test(`/${file}`));
+  const file = namedFiles(event).find((file) => /(^|\/)\.git\//i.test(file) && !OWN_NOTES.test(`/${file}`));
   return file === undefined ? "" : `changes ${file} past git`;
 }
 

@@ -120,16 +120,18 @@ function isGlobal(command) {
 
 const OTHERS = /^(sudo|doas|su|pkexec|runuser|gosu|su-exec)$/;
 
-// Where nobody has a workspace: folders of the system, and hidden ones of a home folder.
-const PLACES = /^\/((etc|bin|sbin|lib\w*|boot|dev|proc|sys|run|System|Library)(\/|$)|usr(?!\/(local\/)?src\/)|var\/(lib|spool|cache|log|run|mail)(\/|$)|(root|(home|Users)\/[^/]+)\/\.[^/])/;
+// Where nobody has a workspace: folders of the system, and hidden ones of a home folder. On macOS letters have no case,
+// some of these folders lie below `/private`, and what starts by itself stands in the `Library` of a home folder.
+const PLACES = /^\/(private$|(private\/)?((etc|bin|sbin|lib\w*|boot|dev|proc|sys|run|System|Library|Applications)(\/|$)|usr(?!\/(local\/)?src\/)(\/|$)|var\/(lib|spool|cache|log|run|mail|lock|backups|db|root)(\/|$)|(root|((var\/)?home|Users)\/[^/]+)\/\.[^/]|Users\/[^/]+\/Library(?!\/(Mobile Documents|CloudStorage)\/)(\/|$)))/i;
 
-// Whether `file`, which a tool names, lies outside for sure, where the workspace is not known.
-function leaves(file) {
+// Whether the file that a tool names lies outside for sure, where the workspace is not known.
+function leaves(name) {
+  const file = name.replace(/^file:\/\/(localhost)?(?=\/)/i, "");
   if (/^~[\w.-]*(\/|$)/.test(file)) return true;
   const rooted = file.startsWith("/");
   const names = [];
-  for (const name of file.split("/").filter((name) => name !== "" && name !== ".")) {
-    if (name !== "..") names.push(name);
+  for (const part of file.split("/").filter((part) => part !== "" && part !== ".")) {
+    if (part !== "..") names.push(part);
     else if (names.pop() === undefined && !rooted) return true;
   }
   const path = `/${names.join("/")}`;
