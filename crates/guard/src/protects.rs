@@ -8,7 +8,7 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
-use crate::filled::{is_harmless, named, twice};
+use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
 use crate::tools::{self, Holds, ToolClass};
@@ -260,6 +260,7 @@ impl Look<'_> {
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &facts)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
@@ -340,10 +341,18 @@ impl Look<'_> {
     /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
     /// changed under that.
     fn named_twice(&self, command: &ShellCommand) -> Option<String> {
-        let word = twice(command).find(|word| self.deleted(&path_at(word, command)).is_some())?;
+        let mut words = twice(command).map(str::to_owned).chain(linked_to(command));
+        let word = words.find(|word| self.deleted(&path_at(word, command)).is_some())?;
         Some(format!(
             "`{word}` guards this agent or decides over it, and could be changed under the second name that it would get"
         ))
+    }
+
+    /// Whether `command` of `text` brings files along, or takes them away, among which is something that is guarded.
+    fn brings(&self, text: &str, command: &ShellCommand) -> Option<String> {
+        let along = || brought(command).iter().find_map(|path| self.deleted(&path_at(path, command)));
+        let patched = || patched_by(text, command).iter().find_map(|path| self.written(&path_at(path, command)));
+        along().or_else(patched)
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.

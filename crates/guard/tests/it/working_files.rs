@@ -94,3 +94,31 @@ fn patterns_of_everyday_texts_mean_no_hidden_folder() {
         }
     }
 }
+
+#[test]
+fn nothing_is_brought_into_the_place_of_settings() {
+    for host in pintle_guard::HOSTS {
+        for (text, refused) in [
+            ("cd foo && cp --parents .claude/settings.json ..", true),
+            ("rsync -aR foo/./.qwen/settings.json .", true),
+            ("rsync -a --link-dest=/u/ann/repo/.claude foo/ x", true),
+            ("rsync -a --link-dest=../.claude foo/ x", true),
+            ("git checkout other .claude/settings.json", true),
+            ("git checkout other .claude", true),
+            ("git stash push -- .codex", true),
+            ("git clean -fdx .qwen", true),
+            ("git apply <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\n@@ -1 +1 @@\n-a\n+b\nE", true),
+            ("patch -p1 <<'E'\n--- a/x\n+++ b/.gemini/settings.json\n@@ -1 +1 @@\n-a\n+b\nE", true),
+            ("cp --parents .github/workflows/ci.yml /tmp/x", false),
+            ("rsync -aR src/a.rs /tmp/x", false),
+            ("git checkout main", false),
+            ("git checkout main src/a.rs", false),
+            ("git stash && git stash pop", false),
+            ("git reset --hard HEAD", false),
+            ("git apply <<'E'\n--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+b\nE", false),
+        ] {
+            let why = shell(host.id, text);
+            assert_eq!(why.is_some(), refused, "{}: {text}: {why:?}", host.id);
+        }
+    }
+}
