@@ -359,11 +359,22 @@ impl Look<'_> {
     fn unreadable(&self, text: &str) -> Option<String> {
         let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
         let plain = plain.to_lowercase();
-        let named = self.patterns().map(mark).find(|mark| plain.contains(mark))?;
+        // A way up leads out of a copy of a project again.
+        let is_copy = |rest: &str| !plain.contains("..") && is_copy_of_project(rest);
+        let is_named = |mark: &&str| plain.match_indices(*mark).any(|(at, _)| !is_copy(&plain[at + mark.len()..]));
+        let named = self.patterns().map(mark).find(is_named)?;
         Some(format!(
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+/// Whether `rest`, which follows the name of an agent's folder, leads on into a copy of a project that agents work in:
+/// `.claude/worktrees/NAME`, or one of a folder beside it.
+fn is_copy_of_project(rest: &str) -> bool {
+    let below = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'));
+    let copy = below.strip_prefix("/worktrees/");
+    copy.is_some_and(|copy| copy.starts_with(|letter: char| letter.is_ascii_alphanumeric()))
 }
 
 /// What `word` is called from where `command` runs.

@@ -122,3 +122,20 @@ fn nothing_is_brought_into_the_place_of_settings() {
         }
     }
 }
+
+#[test]
+fn a_text_that_cannot_be_read_may_name_a_copy_of_a_project() {
+    for (text, refused) in [
+        ("cd ~/.claude-squad/worktrees/x && $RUN", false),
+        ("cd .claude/worktrees/x && $RUN", false),
+        ("cd ~/.codex/worktrees/1/repo && $RUN", false),
+        ("cd .claude/worktrees/x && $RUN && cd ../..", true),
+        ("cd .claude/worktrees/$X && $RUN", true),
+        ("cd ~/.codex/worktrees/1/.codex && $RUN", true),
+        ("cd ~/.claude-squad && $RUN", true),
+        ("$RUN .claude/x", true),
+    ] {
+        let why = shell("claude", text);
+        assert_eq!(why.is_some(), refused, "{text}: {why:?}");
+    }
+}
