@@ -95,13 +95,9 @@ impl Talk {
         while !self.is_over {
             if let Some((call, clearing)) = &mut self.clearing {
                 let call = call.clone();
-                tokio::select! {
-                    ruled = clearing => self.ruled(call, ruled),
-                    () = tokio::time::sleep(KEEP_ALIVE) => {
-                        if let Some(bytes) = self.answer.keep_alive() {
-                            return Some(Bytes::from_static(bytes));
-                        }
-                    }
+                match or_awake(clearing, self.answer.keep_alive()).await {
+                    Ok(ruled) => self.ruled(call, ruled),
+                    Err(bytes) => return Some(Bytes::from_static(bytes)),
                 }
                 continue;
             }
@@ -300,4 +296,51 @@ async fn clear(session: Session, call: WantedCall) -> Ruled {
     let protects = |call: ToolCall| async move { session.protects(&call).await };
     let clearance = looked_at_again(clearance, &asked, &hooks, protects).await;
     ruling_of(clearance, &asked)
+}
+
+/// What `work` comes to, or the bytes that keep a connection `awake` meanwhile, where there are any.
+async fn or_awake<T>(
+    work: &mut (impl Future<Output = T> + Unpin),
+    awake: Option<&'static [u8]>,
+) -> Result<T, &'static [u8]> {
+    loop {
+        match (tokio::time::timeout(KEEP_ALIVE, &mut *work).await, awake) {
+            (Ok(done), _) => return Ok(done),
+            (Err(_), Some(bytes)) => return Err(bytes),
+            (Err(_), None) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::answer::DenyMode;
+    use crate::wire::Wire;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_kept_awake_while_a_person_thinks() {
+        for wire in [Wire::Anthropic, Wire::Gemini, Wire::OpenAi, Wire::Responses] {
+            let awake =
+                |streams: bool| wire.answer(AnswerTo { streams, ..AnswerTo::default() }, DenyMode::Answer).keep_alive();
+            let ping = awake(true).unwrap();
+            assert!(ping.ends_with(b"\n\n"), "{}", wire.name());
+            let (answer, mut asked) = oneshot::channel();
+            for _ in 0..3 {
+                assert_eq!(or_awake(&mut asked, Some(ping)).await, Err(ping));
+            }
+            answer.send("yes").unwrap();
+            assert_eq!(or_awake(&mut asked, Some(ping)).await, Ok(Ok("yes")));
+            // What comes as a whole has no room for it.
+            assert_eq!(awake(false), None);
+            let (answer, mut asked) = oneshot::channel();
+            let (answered, ()) = tokio::join!(or_awake(&mut asked, None), async {
+                tokio::time::advance(KEEP_ALIVE * 2).await;
+                answer.send("yes").unwrap();
+            });
+            assert_eq!(answered, Ok(Ok("yes")));
+        }
+    }
 }

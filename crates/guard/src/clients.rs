@@ -14,7 +14,7 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::host::GuardHost;
 use crate::hosts::{HOSTS, host};
 use crate::protects::{GuardedFiles, protects};
-use crate::tools::{Holds, ToolClass, ToolRow, paths_in, shell_texts};
+use crate::tools::{Holds, ToolClass, ToolRow, paths_in, shell_texts, strings};
 use crate::wire::mcp_name;
 
 /// How clients call themselves, and which host that is. Source: what they were seen to send.
@@ -182,6 +182,15 @@ fn tool_of(
     }
 }
 
+/// Whether an argument `member` is likely to name the file that a tool writes. The starter guards have the same list.
+fn names_file(member: &str) -> bool {
+    let plain: String = member.chars().filter(|letter| *letter != '_').collect();
+    matches!(
+        plain.to_lowercase().as_str(),
+        "path" | "filepath" | "absolutepath" | "notebookpath" | "target" | "targetfile" | "file" | "filename"
+    )
+}
+
 fn takes_command(row: &ToolRow) -> bool {
     row.holds == [Holds::Shell(COMMAND)]
 }
@@ -209,9 +218,13 @@ impl ClientKnowledge {
     /// What a call of the tool that rules know as `name` would do in `folder`.
     fn facts(&self, name: &str, arguments: &Object, folder: &Path) -> Arc<ShellFacts> {
         // Which of the names its tool reads is not known for sure: each may be the one.
-        let writing = self.rows(name).filter(|row| row.class == ToolClass::FileWrite);
+        let mut writing = self.rows(name).filter(|row| row.class == ToolClass::FileWrite).peekable();
+        let is_writing = writing.peek().is_some();
         let holds: Vec<Holds> = writing.flat_map(|row| row.holds.iter().copied()).collect();
-        let files = paths_in(&holds, arguments);
+        let mut files = paths_in(&holds, arguments);
+        // One that no host has may be it, too.
+        let named = arguments.iter().filter(|(member, _)| is_writing && names_file(member));
+        files.extend(named.flat_map(|(_, value)| strings(value)));
         if !files.is_empty() {
             return facts_of_files(&files, (folder, folder));
         }
@@ -314,6 +327,21 @@ mod tests {
             }
         }
         assert!(seen > HOSTS.len(), "{seen}");
+    }
+
+    #[test]
+    fn no_argument_hides_the_file_that_another_one_names() {
+        let client = ClientKnowledge::new(None, Some("/code/app".into()), String::new());
+        for (arguments, outside) in [
+            (json!({"file_path": "a.md", "filename": "/etc/x"}), &["/etc/x"][..]),
+            (json!({"file_path": "a.md", "fileName": ["b", "../x"]}), &["/code/x"]),
+            (json!({"path": "a.md", "Target_File": "~/x"}), &["~/x"]),
+            (json!({"command": "ls", "file": "/etc/x"}), &["/etc/x"]),
+            (json!({"file_path": "a.md", "content": "/etc/x", "title": "/etc/y"}), &[]),
+        ] {
+            let facts = client.shell("write_file", arguments.as_object().unwrap());
+            assert_eq!(facts.outside, outside, "{arguments}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Which commands put nothing into a folder that they name but what the facts tell of them, and which give files second
-//! names.
+//! Which commands put nothing into a folder that they name but what the facts tell of them, which bring files along under
+//! their own names, and which give files second names.
 
 use domain::shell::{ShellCommand, ShellFacts};
 
@@ -14,6 +14,12 @@ const HARMLESS: [&str; 29] = [
 
 /// Commands of git that change no file of the folder.
 const GIT_LOOKS: [&str; 9] = ["add", "status", "diff", "log", "show", "commit", "ls-files", "check-ignore", "grep"];
+
+/// Commands of git that take files from elsewhere, or away, under the names that they are told.
+const GIT_TAKES: [&str; 6] = ["checkout", "checkout-index", "restore", "reset", "stash", "clean"];
+
+/// How a line of a patch begins that names a file.
+const PATCH_HEADS: [&str; 4] = ["+++ ", "--- ", "rename to ", "copy to "];
 
 /// Whether `command`, of whose text `facts` tell, is sure to put nothing into a folder that it names or stands in, but for
 /// what they say that it writes.
@@ -55,6 +61,76 @@ pub(crate) fn named(command: &ShellCommand) -> impl Iterator<Item = &str> {
         Some(long) if long.starts_with('-') => word.split_once('=').map(|(_, value)| value),
         Some(_) => word.get(2..).filter(|value| !value.is_empty()),
     })
+}
+
+/// Where files come to lie that `command` brings along under the names that they have elsewhere.
+pub(crate) fn brought(command: &ShellCommand) -> Vec<String> {
+    let words = command.argv.get(1..).unwrap_or_default();
+    // The programs take any beginning of a long option.
+    let has = |long: &str| flags(words).iter().any(|flag| flag.len() > 3 && long.starts_with(*flag));
+    let has_letter = |letter: char| {
+        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    };
+    let is_git = command.name == "git" && git_verb(command).is_some_and(|verb| GIT_TAKES.contains(&verb));
+    if is_git {
+        // `:/name` and `:(top)name` are meant from the top.
+        let plain =
+            |word: &str| word.rsplit_once([')', ':']).map_or(word, |(_, name)| name).trim_start_matches('/').to_owned();
+        return words
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .map(|word| if word.starts_with(':') { plain(word) } else { word.clone() })
+            .collect();
+    }
+    let keeps_folders = match command.name.as_str() {
+        "cp" => has("--parents"),
+        "rsync" => has("--relative") || has_letter('R'),
+        _ => false,
+    };
+    if !keeps_folders {
+        return Vec::new();
+    }
+    let operands: Vec<&str> = named(command).collect();
+    let below = |source: &str, target: &str| {
+        let told = source.split_once("/./").map_or(source, |(_, told)| told);
+        let told = told.rsplit_once("../").map_or(told, |(_, told)| told);
+        format!("{target}/{}", told.trim_start_matches(['/', '~']))
+    };
+    // Which of them is the folder, an option may say.
+    let targets = operands.iter().copied();
+    targets.flat_map(|target| operands.iter().map(move |source| below(source, target))).collect()
+}
+
+/// The files that a patch may change which stands in `text`, by all names that they have where folders of them are left
+/// out; none if no command of the text takes a patch.
+pub(crate) fn patched_by<'t>(text: &'t str, command: &ShellCommand) -> Vec<&'t str> {
+    let is_patch = command.name == "patch"
+        || (command.name == "git" && git_verb(command).is_some_and(|verb| matches!(verb, "apply" | "am")));
+    // A patch may be given as a text with `\n`, too.
+    let lines = text.lines().flat_map(|line| line.split("\\n")).filter(|_| is_patch);
+    let named = lines.filter_map(|line| {
+        let at = PATCH_HEADS.iter().find_map(|head| Some(line.find(*head)? + head.len()))?;
+        line[at..].split(['\t', '\'', '"']).next()
+    });
+    named.flat_map(|path| path.match_indices('/').map(move |(at, _)| &path[at + 1..]).chain([path])).collect()
+}
+
+/// The folders to whose files `command` gives second names below another one.
+pub(crate) fn linked_to(command: &ShellCommand) -> Vec<String> {
+    if command.name != "rsync" {
+        return Vec::new();
+    }
+    let words = command.argv.get(1..).unwrap_or_default();
+    let folders = words.iter().enumerate().filter_map(|(at, word)| {
+        let said = word.strip_prefix("--link-dest")?;
+        said.strip_prefix('=').or_else(|| words.get(at + 1).map(String::as_str))
+    });
+    // One that is no whole path is meant from the target.
+    let target = words.iter().rfind(|word| !word.starts_with('-'));
+    folders
+        .flat_map(|folder| [Some(folder.to_owned()), target.map(|target| format!("{target}/{folder}"))])
+        .flatten()
+        .collect()
 }
 
 /// The words of `command` that may be files to which it gives a second name that is no link.
@@ -133,6 +209,45 @@ mod tests {
         ] {
             assert_eq!(twice(&command(text)).collect::<Vec<_>>().join(" "), words, "{text}");
         }
+    }
+
+    #[test]
+    fn what_comes_along_is_known_by_its_own_name() {
+        for (text, path) in [
+            ("cp --parents .claude/settings.json ..", "../.claude/settings.json"),
+            ("cp -t x --par a/b", "x/a/b"),
+            ("cp --parents ../a/b x", "x/a/b"),
+            ("rsync -aR foo/./.qwen/x .", "./.qwen/x"),
+            ("rsync --relative .qwen/x y", "y/.qwen/x"),
+            ("git checkout other .claude/settings.json", ".claude/settings.json"),
+            ("git -C x stash push -- .claude", ".claude"),
+            ("git checkout other :/.claude", ".claude"),
+            ("git checkout other :(top).claude", ".claude"),
+        ] {
+            assert!(brought(&command(text)).contains(&path.to_owned()), "{text}");
+        }
+        for text in ["cp -r a b", "cp -p a b", "rsync -a a b", "git status", "git log -- .claude"] {
+            assert_eq!(brought(&command(text)), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_patch_is_known_by_the_files_it_names() {
+        let text = "git apply <<'E'\n--- a/x\n+++ b/.claude/settings.json\n@@ -1 +1 @@\nE";
+        let apply = command("git apply");
+        assert_eq!(
+            patched_by(text, &apply),
+            ["x", "a/x", ".claude/settings.json", "settings.json", "b/.claude/settings.json"]
+        );
+        assert_eq!(patched_by("printf '--- a/x\\n' | patch -p1", &command("patch -p1")), ["x", "a/x"]);
+        assert_eq!(patched_by(text, &command("cat")), [""; 0]);
+    }
+
+    #[test]
+    fn folders_of_second_names_are_meant_from_the_target_too() {
+        assert_eq!(linked_to(&command("rsync -a --link-dest=../a s t")), ["../a", "t/../a"]);
+        assert_eq!(linked_to(&command("rsync --link-dest /a s t")), ["/a", "t//a"]);
+        assert_eq!(linked_to(&command("rsync -a s t")), [""; 0]);
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub struct HostConfig {
     /// Whether somebody has to accept hooks before they run.
     pub acceptance: HookAcceptance,
     /// What the guarded agent must not change, as patterns of paths: `~` is the home folder, `**` any folders, `*` a part
-    /// of a name. A trailing `/**` means the folder and all in it.
+    /// of a name. A trailing `/**` means the folder and all in it. Names are in small letters. `!` before one: of the
+    /// others, what the agent writes as it works, which neither says what it runs nor keeps what it did.
     pub protects: &'static [&'static str],
     /// What turns hooks off.
     pub switches: &'static [HostSwitch],

@@ -6,6 +6,7 @@ pub mod asking;
 pub mod clients;
 pub mod coverage;
 pub mod event;
+mod expanded;
 mod filled;
 pub mod host;
 pub mod hosts;

@@ -52,12 +52,42 @@ fn fits(parts: &[String], path: &[String]) -> bool {
     }
 }
 
+/// The names of `path` below the folder that `pattern` means, or no more of it where it is the file that it means; none
+/// where it may be something else, as a name can be that nobody knows as a whole.
+pub(crate) fn below<'p>(pattern: &str, home: &str, path: &'p [String]) -> Option<&'p [String]> {
+    let parts = parts(pattern, home);
+    let (above, is_folder) = match parts.split_last() {
+        Some((last, above)) if last == "**" => (above, true),
+        _ => (parts.as_slice(), false),
+    };
+    let (names, rest) = path.split_at_checked(above.len())?;
+    let is_there = above.iter().zip(names).all(|(part, name)| !is_pattern(name) && name_fits(part, name));
+    // What nobody knows may lead out of the folder again, `..` among its names; a pattern of the shell does not.
+    let is_known = rest.iter().all(|name| name.starts_with(VISIBLE) || !name.contains(['*', '{', '$', '`']));
+    (is_there && is_known && (is_folder || rest.is_empty())).then_some(rest)
+}
+
+/// How a pattern begins that stands for no hidden name.
+pub(crate) const VISIBLE: &str = "[^.]";
+
+/// The letters that make a name a pattern.
+const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(PATTERN)
+}
+
+/// `name` where it stands for itself alone, whatever letters are in it.
+pub(crate) fn literal(name: &str) -> String {
+    name.replace(PATTERN, "_")
+}
+
 /// A name may be a pattern of the shell itself: it fits where it may stand for one that does.
 fn name_fits(part: &str, name: &str) -> bool {
-    if let Some(at) = name.find(['*', '?', '[', '{', '$']) {
-        let (known, meant) = (&name[..at], part.split('*').next().unwrap_or_default());
-        let (end, last) = (ending(name), part.rsplit('*').next().unwrap_or_default());
-        return (known.starts_with(meant) || meant.starts_with(known)) && (end.ends_with(last) || last.ends_with(end));
+    if is_pattern(name) {
+        let wanted: Vec<Sign> =
+            part.chars().map(|letter| if letter == '*' { Sign::Any } else { Sign::Is(letter) }).collect();
+        return meet(&wanted, &signs(name));
     }
     match part.split_once('*') {
         None => part == name,
@@ -65,12 +95,70 @@ fn name_fits(part: &str, name: &str) -> bool {
     }
 }
 
-/// How a name that is a pattern ends for sure.
-fn ending(name: &str) -> &str {
-    match name.rfind(['*', '?', '[', ']', '{', '}', '$']) {
-        Some(at) if name[at..].starts_with(['*', '?', ']', '}']) => &name[at + 1..],
-        Some(_) | None => "",
+/// What stands at one place of a pattern.
+#[derive(Clone, Copy)]
+enum Sign {
+    /// This letter.
+    Is(char),
+    /// Some letter, as `?` and brackets say.
+    One,
+    /// Some letter but a dot.
+    NoDot,
+    /// Any text.
+    Any,
+}
+
+/// What stands in `name`, which is a pattern of the shell or has parts that are not known.
+fn signs(name: &str) -> Vec<Sign> {
+    let (mut signs, mut rest) = (Vec::new(), name);
+    while let Some(letter) = rest.chars().next() {
+        let tail = &rest[letter.len_utf8()..];
+        let (sign, left) = match letter {
+            '*' => (Sign::Any, tail),
+            '?' => (Sign::One, tail),
+            '[' => bracket(rest).unwrap_or((Sign::Is('['), tail)),
+            '$' if !tail.starts_with('{') => (Sign::Any, ""),
+            '$' | '{' => (Sign::Any, rest.rfind('}').map_or("", |at| &rest[at + 1..])),
+            _ => (Sign::Is(letter), tail),
+        };
+        signs.push(sign);
+        rest = left;
     }
+    signs
+}
+
+/// The brackets that `text` begins with, and what follows them; none where they are not closed.
+fn bracket(text: &str) -> Option<(Sign, &str)> {
+    let inside = text[1..].trim_start_matches(['^', '!']);
+    // A bracket that closes stands for itself at the beginning.
+    let first = inside.chars().next()?.len_utf8();
+    let closed = if inside.contains("[:") { inside.find("]]").map(|at| at + 2) } else { None };
+    let end = closed.or_else(|| inside[first..].find(']').map(|at| first + at + 1))?;
+    let is_visible = inside.len() + 1 < text.len() && inside[..end].starts_with('.');
+    Some((if is_visible { Sign::NoDot } else { Sign::One }, &inside[end..]))
+}
+
+/// Whether there is a text that both stand for.
+fn meet(one: &[Sign], other: &[Sign]) -> bool {
+    // For what is read of `one`: whether it meets as much of `other` as the place in the list says.
+    let mut row: Vec<bool> = vec![true];
+    for sign in other {
+        row.push(matches!(sign, Sign::Any) && row[row.len() - 1]);
+    }
+    for wanted in one {
+        let mut next = vec![matches!(wanted, Sign::Any) && row[0]];
+        for (at, sign) in other.iter().enumerate() {
+            let met = match (wanted, sign) {
+                (Sign::Any, _) | (_, Sign::Any) => row[at + 1] || next[at],
+                (Sign::Is(a), Sign::Is(b)) => row[at] && a == b,
+                (Sign::Is(letter), Sign::NoDot) | (Sign::NoDot, Sign::Is(letter)) => row[at] && *letter != '.',
+                (Sign::One | Sign::NoDot, _) | (_, Sign::One) => row[at],
+            };
+            next.push(met);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(false)
 }
 
 /// The names in `pattern` that no other program is likely to write, for texts that cannot be read.
@@ -98,8 +186,39 @@ mod tests {
             ("settings*.json", "${x}.md", false),
             (".claude", ".cl*", true),
             (".claude", "*.rs", false),
+            (".claude", "*", true),
+            (".claude", "[^.]*", false),
+            (".claude", "[!.]*", false),
+            (".claude", "[.]cl*", true),
+            (".claude", "[id]", false),
+            (".claude", "[...slug]", false),
+            (".claude", "?claude", true),
+            (".claude", "[[:punct:]]claude", true),
+            (".claude", "{.claude,x}", true),
+            ("plugin*", "[^.]*", true),
+            ("settings*.json", "settings[", false),
         ] {
             assert_eq!(name_fits(part, name), fits, "{part} {name}");
         }
+    }
+    #[test]
+    fn what_lies_below_is_known_by_plain_names_alone() {
+        for (path, rest) in [
+            ("/u/.x/plans", Some("")),
+            ("/u/.x/plans/a/b.md", Some("a/b.md")),
+            ("/u/.x/plans/[id]", Some("[id]")),
+            ("/u/.x/plans/[^.]*", Some("[^.]*")),
+            ("/u/.x/plans/*", None),
+            ("/u/.x/plans/$x", None),
+            ("/u/.x/p*", None),
+            ("/u/.x", None),
+            ("/v/.x/plans", None),
+        ] {
+            let names = names(path, "/u", "/");
+            let found = below("~/.x/plans/**", "/u", &names).map(|rest| rest.join("/"));
+            assert_eq!(found.as_deref(), rest, "{path}");
+        }
+        assert!(below("~/.x/a.md", "/u", &names("/u/.x/a.md", "/u", "/")).is_some());
+        assert!(below("~/.x/a.md", "/u", &names("/u/.x/a.md/b", "/u", "/")).is_none());
     }
 }

@@ -7,9 +7,10 @@ use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
-use crate::filled::{is_harmless, named, twice};
+use crate::expanded::expanded;
+use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, host};
-use crate::path_pattern::{holds, is_meant, mark, names};
+use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
 use crate::tools::{self, Holds, ToolClass};
 
 /// Pintle's own folders, as patterns of paths.
@@ -77,6 +78,9 @@ const MAX_PARTS: usize = 64;
 /// what it leads to, and calls of people have a few.
 const MAX_PATHS: usize = 16_384;
 
+/// How a pattern of an agent begins that means files of its own work.
+const OF_WORK: char = '!';
+
 /// Programs that change who may do what with a file.
 const ACCESS: [&str; 5] = ["chmod", "chown", "chgrp", "chattr", "setfacl"];
 
@@ -137,7 +141,7 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, lea
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
     let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
-    let by_path = paths.into_iter().find_map(|path| if writes { look.written(path) } else { look.read(path) });
+    let by_path = paths.into_iter().find_map(|path| if writes { look.named_to_write(path) } else { look.read(path) });
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
@@ -154,6 +158,7 @@ impl Look<'_> {
     fn patterns(&self) -> impl Iterator<Item = &'static str> {
         let lifted = self.files.lifted;
         let hosts = HOSTS.iter().filter(move |_| !lifted).flat_map(|host| host.config.protects.iter().copied());
+        let hosts = hosts.filter(|pattern| !pattern.starts_with(OF_WORK));
         hosts.chain(OWN.into_iter().filter(move |pattern| !lifted || !LIFTED.contains(pattern)))
     }
 
@@ -174,10 +179,44 @@ impl Look<'_> {
         (self.left.get() == 0).then(|| format!("it names more paths than the {MAX_PATHS} that are looked at"))
     }
 
+    /// Whether `names` is guarded, as `fits` compares it with a pattern. In a folder of an agent's own work only what is
+    /// guarded in any folder is: a copy of a project has settings of its own.
+    fn is_guarded(&self, names: &[String], fits: fn(&str, &str, &[String]) -> bool) -> bool {
+        let home = self.files.home;
+        match self.of_work(names) {
+            Some(rest) => self.of_any_folder().any(|pattern| fits(pattern, home, rest)),
+            None => self.patterns().any(|pattern| fits(pattern, home, names)),
+        }
+    }
+
+    /// The patterns of what is guarded in any folder.
+    fn of_any_folder(&self) -> impl Iterator<Item = &'static str> {
+        self.patterns().filter(|pattern| pattern.starts_with("**"))
+    }
+
+    /// What of `names` lies in a folder of an agent's own work, such as its plans; none where they lie elsewhere.
+    fn of_work<'n>(&self, names: &'n [String]) -> Option<&'n [String]> {
+        let mut of_work =
+            HOSTS.iter().flat_map(|host| host.config.protects).filter_map(|pattern| pattern.strip_prefix(OF_WORK));
+        of_work.find_map(|pattern| below(pattern, self.files.home, names))
+    }
+
+    /// Why a tool of files must not write `path`, which it takes as it is: no letter of it makes it a pattern.
+    fn named_to_write(&self, path: &str) -> Option<String> {
+        let plain = |names: &Vec<String>| names.iter().map(|name| literal(name)).collect::<Vec<String>>();
+        let all: Vec<Vec<String>> = self.all_names(path).iter().map(plain).collect();
+        self.to_write(path, &all)
+    }
+
     fn written(&self, path: &str) -> Option<String> {
-        let is_guarded = self.all_names(path).iter().any(|names| {
+        self.to_write(path, &self.all_names(path))
+    }
+
+    /// Why `path`, which has all these names, must not be written.
+    fn to_write(&self, path: &str, all: &[Vec<String>]) -> Option<String> {
+        let is_guarded = all.iter().any(|names| {
             let own = self.files.own.iter().any(|own| names.starts_with(&self.names(own)));
-            own || self.patterns().any(|pattern| is_meant(pattern, self.files.home, names))
+            own || self.is_guarded(names, is_meant)
         });
         is_guarded.then(|| {
             format!("`{path}` belongs to the guard of this agent or decides over it: only a person may change it")
@@ -188,7 +227,7 @@ impl Look<'_> {
         let is_guarded = self.all_names(path).iter().any(|names| {
             let mut own = self.files.own.iter().map(|own| self.names(own));
             let holds_own = own.any(|own| own.starts_with(names) || names.starts_with(&own));
-            holds_own || self.patterns().any(|pattern| holds(pattern, self.files.home, names))
+            holds_own || self.is_guarded(names, holds)
         });
         is_guarded.then(|| {
             format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
@@ -212,14 +251,16 @@ impl Look<'_> {
     fn shell(&self, host: &str, text: &str) -> Option<String> {
         let cwd = Path::new(self.cwd);
         let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
-        let paths =
-            |paths: &[String], look: fn(&Self, &str) -> Option<String>| paths.iter().find_map(|path| look(self, path));
+        let paths = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
+            paths.iter().find_map(|path| look(self, &expanded(path, &facts)))
+        };
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
             .or_else(|| paths(&facts.reads, Self::read))
             .or_else(|| self.filled(&facts))
-            .or_else(|| facts.commands.iter().find_map(|command| self.access(command)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &facts)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
@@ -262,9 +303,9 @@ impl Look<'_> {
     /// Whether `names` is a folder of any project in which something may lie that is guarded. No pattern of the shell
     /// stands for it that does not begin with its dot.
     fn is_of_settings(&self, names: &[String]) -> bool {
+        let names = self.of_work(names).unwrap_or(names);
         let is_hidden = names.last().is_some_and(|name| name.starts_with('.'));
-        let mut patterns = self.patterns().filter(|pattern| pattern.starts_with("**"));
-        is_hidden && patterns.any(|pattern| holds(pattern, self.files.home, names))
+        is_hidden && self.of_any_folder().any(|pattern| holds(pattern, self.files.home, names))
     }
 
     /// The same of `path` and what it leads to.
@@ -288,11 +329,11 @@ impl Look<'_> {
     }
 
     /// Whoever may not be executed or read any more, or not begin, guards nothing.
-    fn access(&self, command: &ShellCommand) -> Option<String> {
+    fn access(&self, command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
         let name = command.name.as_str();
         command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| match name {
             "flock" => self.read(&path_at(word, command)),
-            _ if ACCESS.contains(&name) => self.deleted(&path_at(word, command)),
+            _ if ACCESS.contains(&name) => self.deleted(&expanded(&path_at(word, command), facts)),
             _ => None,
         })
     }
@@ -300,21 +341,40 @@ impl Look<'_> {
     /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
     /// changed under that.
     fn named_twice(&self, command: &ShellCommand) -> Option<String> {
-        let word = twice(command).find(|word| self.deleted(&path_at(word, command)).is_some())?;
+        let mut words = twice(command).map(str::to_owned).chain(linked_to(command));
+        let word = words.find(|word| self.deleted(&path_at(word, command)).is_some())?;
         Some(format!(
             "`{word}` guards this agent or decides over it, and could be changed under the second name that it would get"
         ))
+    }
+
+    /// Whether `command` of `text` brings files along, or takes them away, among which is something that is guarded.
+    fn brings(&self, text: &str, command: &ShellCommand) -> Option<String> {
+        let along = || brought(command).iter().find_map(|path| self.deleted(&path_at(path, command)));
+        let patched = || patched_by(text, command).iter().find_map(|path| self.written(&path_at(path, command)));
+        along().or_else(patched)
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.
     fn unreadable(&self, text: &str) -> Option<String> {
         let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
         let plain = plain.to_lowercase();
-        let named = self.patterns().map(mark).find(|mark| plain.contains(mark))?;
+        // A way up leads out of a copy of a project again.
+        let is_copy = |rest: &str| !plain.contains("..") && is_copy_of_project(rest);
+        let is_named = |mark: &&str| plain.match_indices(*mark).any(|(at, _)| !is_copy(&plain[at + mark.len()..]));
+        let named = self.patterns().map(mark).find(is_named)?;
         Some(format!(
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+/// Whether `rest`, which follows the name of an agent's folder, leads on into a copy of a project that agents work in:
+/// `.claude/worktrees/NAME`, or one of a folder beside it.
+fn is_copy_of_project(rest: &str) -> bool {
+    let below = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'));
+    let copy = below.strip_prefix("/worktrees/");
+    copy.is_some_and(|copy| copy.starts_with(|letter: char| letter.is_ascii_alphanumeric()))
 }
 
 /// What `word` is called from where `command` runs.

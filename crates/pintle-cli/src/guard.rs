@@ -1,6 +1,7 @@
 //! The daemon behind the hooks of coding agents: what they ask is put to the hooks of the folder that they work in.
 //!
-//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`working`] answers one, with what
+//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`question_room`] bounds how many are in memory,
+//! [`working`] answers one, with what
 //! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
 //! known of the hosts' sessions, [`kept_sessions`] the same for whoever asks beside the daemon, [`open_matters`] what
 //! is open between two events of one, [`session_files`] where sessions are written down, [`known`] what hooks may know
@@ -34,6 +35,7 @@ mod open_matters;
 pub(crate) mod places;
 pub(crate) mod proofs;
 pub(crate) mod proving;
+mod question_room;
 pub(crate) mod reconciling;
 pub(crate) mod rulings;
 pub(crate) mod session_files;

@@ -288,6 +288,8 @@ impl Hub {
                 }
             }
         }
+        // Whoever withdrew a request meanwhile gets no answer to tell it with.
+        self.wanted.retain(|key, _| self.machine.is_awaited(key));
     }
 
     fn done(&mut self, done: Done) {

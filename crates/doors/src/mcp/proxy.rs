@@ -284,6 +284,14 @@ impl McpProxy {
         }
     }
 
+    /// Whether the client's request `key` is still to be answered.
+    pub fn is_awaited(&self, key: &RequestKey) -> bool {
+        self.open.contains_key(key)
+            || self.held.calls.values().any(|held| held.call.key == *key)
+            || self.held.replies.values().any(|held| held.key.as_ref() == Some(key))
+            || self.held.pages.values().any(|held| held.key == *key)
+    }
+
     /// The request `key` has no answer, for the reason `why`.
     pub fn failed(&mut self, key: &RequestKey, why: &str) {
         match self.open.remove(key) {

@@ -29,7 +29,7 @@ pub static CLINE: GuardHost = GuardHost {
         form: ConfigForm::Executables { text, deny },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["~/.cline/**", "**/.clinerules/hooks/**"],
+        protects: &["~/.cline/**", "**/.clinerules/hooks/**", "!~/.cline/worktrees/**"],
         switches: &[],
         moved_by: Some("CLINE_DIR"),
         strict: None,

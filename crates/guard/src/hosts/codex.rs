@@ -49,7 +49,13 @@ const ROW: GuardHost = GuardHost {
         form: ConfigForm::Json { comments: false, entry, adopts: true },
         position: RowPosition::Any,
         acceptance: HookAcceptance::AppServer { state: "~/.codex/config.toml" },
-        protects: &["**/.codex/**", "/etc/codex/**"],
+        protects: &[
+            "**/.codex/**",
+            "/etc/codex/**",
+            "!~/.codex/agents.md",
+            "!~/.codex/memories/**",
+            "!~/.codex/worktrees/**",
+        ],
         switches: &[
             HostSwitch { path: "~/.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
             HostSwitch { path: "./.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },

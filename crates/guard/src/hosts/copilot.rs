@@ -33,7 +33,15 @@ pub static COPILOT: GuardHost = GuardHost {
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["~/.copilot/**", "**/.github/hooks/**", "**/.github/copilot/**", "/etc/github-copilot/**"],
+        protects: &[
+            "~/.copilot/**",
+            "**/.github/hooks/**",
+            "**/.github/copilot/**",
+            "/etc/github-copilot/**",
+            "!~/.copilot/copilot-instructions.md",
+            "!~/.copilot/session-state/*/files/**",
+            "!~/.copilot/session-state/*/plan.md",
+        ],
         switches: &[
             HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
             HostSwitch { path: "~/.copilot/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },

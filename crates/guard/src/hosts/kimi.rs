@@ -26,7 +26,7 @@ pub static KIMI: GuardHost = GuardHost {
         form: ConfigForm::Toml { entry },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["~/.kimi-code/**"],
+        protects: &["~/.kimi-code/**", "!~/.kimi-code/agents.md", "!~/.kimi-code/plans/**"],
         switches: &[],
         moved_by: Some("KIMI_CODE_HOME"),
         strict: Some(&STRICT),

@@ -30,7 +30,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**"],
+        protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**", "!~/.config/opencode/agents.md"],
         switches: &[],
         moved_by: None,
         strict: None,

@@ -30,7 +30,7 @@ pub static PI: GuardHost = GuardHost {
         form: ConfigForm::WholeFile { text },
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["~/.pi/**", "**/.pi/extensions/**"],
+        protects: &["~/.pi/**", "**/.pi/extensions/**", "!~/.pi/agent/agents.md"],
         switches: &[],
         moved_by: Some("PI_CODING_AGENT_DIR"),
         strict: None,

@@ -30,7 +30,15 @@ pub static QWEN: GuardHost = GuardHost {
         form: ConfigForm::Json { comments: true, entry, adopts: true },
         position: RowPosition::Last,
         acceptance: HookAcceptance::NotNeeded,
-        protects: &["**/.qwen/**", "/etc/qwen-code/**"],
+        protects: &[
+            "**/.qwen/**",
+            "/etc/qwen-code/**",
+            "!~/.qwen/qwen.md",
+            "!~/.qwen/plans/**",
+            "!~/.qwen/projects/*/memory/**",
+            "!~/.qwen/tmp/**",
+            "!~/.qwen/todos/**",
+        ],
         switches: &[
             HostSwitch { path: "~/.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
             HostSwitch { path: "./.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },

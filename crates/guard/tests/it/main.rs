@@ -18,3 +18,5 @@ mod settings;
 mod shells;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod working_files;

@@ -35,7 +35,7 @@ fn call(host: &str, tool: &str, arguments: &Value) -> Option<String> {
     protects(&event, &GuardedFiles { home: HOME, own: &["/srv/pintle/store.db".to_owned()], lifted: false })
 }
 
-fn shell(host: &str, text: &str) -> Option<String> {
+pub(crate) fn shell(host: &str, text: &str) -> Option<String> {
     match host {
         "gemini" | "qwen" => call(host, "run_shell_command", &json!({"command": text})),
         "copilot" | "opencode" | "pi" => call(host, "bash", &json!({"command": text})),
@@ -44,7 +44,7 @@ fn shell(host: &str, text: &str) -> Option<String> {
     }
 }
 
-fn write(host: &str, path: &str) -> Option<String> {
+pub(crate) fn write(host: &str, path: &str) -> Option<String> {
     match host {
         "codex" => {
             let patch = format!("*** Begin Patch\n*** Update File: {path}\n+x\n*** End Patch\n");

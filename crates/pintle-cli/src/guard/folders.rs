@@ -131,13 +131,34 @@ pub(crate) fn broken_hosts(config: &Config) -> BTreeMap<String, String> {
 }
 
 /// A configuration that is kept.
-struct Warm {
-    in_force: RwLock<Arc<InForce>>,
+struct Warm<T = InForce> {
+    in_force: RwLock<Arc<T>>,
     used: Mutex<Instant>,
     look: mpsc::Sender<oneshot::Sender<()>>,
 }
 
-type Entry = Arc<OnceCell<Arc<Warm>>>;
+type Entry<T = InForce> = Arc<OnceCell<Arc<Warm<T>>>>;
+
+/// Forgets the configuration `warm` of `folder` if nobody has asked for it for long, or works with it, at the time `now`.
+fn forget_idle<T>(
+    all: &Mutex<BTreeMap<PathBuf, Entry<T>>>,
+    (folder, warm): (&Path, &Arc<Warm<T>>),
+    now: Instant,
+) -> bool {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut used = warm.used.lock().unwrap_or_else(PoisonError::into_inner);
+    let asked = Arc::strong_count(&warm.in_force.read().unwrap_or_else(PoisonError::into_inner)) > 1;
+    if now.duration_since(*used) < IDLE || asked {
+        // Looked at again after another while.
+        *used = now;
+        return false;
+    }
+    let is_ours = |entry: &Entry<T>| entry.get().is_some_and(|kept| Arc::ptr_eq(kept, warm));
+    if all.get(folder).is_some_and(is_ours) {
+        all.remove(folder);
+    }
+    true
+}
 
 /// The configurations, by folder.
 pub(crate) struct Folders {
@@ -256,7 +277,7 @@ impl Keeper {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 () = tokio::time::sleep_until(used + IDLE) => {
-                    if self.drop_idle() {
+                    if forget_idle(&self.all, (self.folder.as_path(), &self.warm), Instant::now()) {
                         break;
                     }
                 }
@@ -274,23 +295,6 @@ impl Keeper {
         host.close().await;
     }
 
-    /// Forgets the configuration, if nobody has asked for it meanwhile.
-    fn drop_idle(&self) -> bool {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = *self.warm.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = Arc::strong_count(&self.warm.in_force.read().unwrap_or_else(PoisonError::into_inner)) > 1;
-        if used.elapsed() < IDLE || asked {
-            // Looked at again after another while.
-            *self.warm.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-            return false;
-        }
-        let is_ours = |entry: &Entry| entry.get().is_some_and(|warm| Arc::ptr_eq(warm, &self.warm));
-        if all.get(&self.folder).is_some_and(is_ours) {
-            all.remove(&self.folder);
-        }
-        true
-    }
-
     async fn reload(&self, host: &mut Host, changes: &mut Changes) {
         let (config, home) = (self.source.0.as_deref(), self.source.1.as_deref());
         let prepared = prepare(host, ConfigSource { config, home }).await;
@@ -305,5 +309,39 @@ impl Keeper {
         if let Err(error) = changes.follow(host) {
             tracing::warn!("{}: {error}", self.folder.display());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_goes_when_nobody_asked_for_it_for_long() {
+        let (folder, began) = (Path::new("/w"), Instant::now());
+        let warm = || {
+            let (look, _) = mpsc::channel(1);
+            Arc::new(Warm { in_force: RwLock::new(Arc::new("rules")), used: Mutex::new(began), look })
+        };
+        let (ours, newer) = (warm(), warm());
+        let kept = |warm: &Arc<Warm<&'static str>>| {
+            let entry: Entry<&'static str> = Arc::new(OnceCell::from(warm.clone()));
+            Mutex::new(BTreeMap::from([(folder.to_owned(), entry)]))
+        };
+        let all = kept(&ours);
+        let second = Duration::from_secs(1);
+        // Asked for within the time, then by somebody who still works with it.
+        assert!(!forget_idle(&all, (folder, &ours), began + IDLE - second));
+        let working = ours.in_force.read().unwrap().clone();
+        assert!(!forget_idle(&all, (folder, &ours), began + IDLE * 2));
+        drop(working);
+        assert_eq!(all.lock().unwrap().len(), 1);
+        assert!(!forget_idle(&all, (folder, &ours), began + IDLE * 3 - second));
+        assert!(forget_idle(&all, (folder, &ours), began + IDLE * 4));
+        assert!(all.lock().unwrap().is_empty());
+        // What was loaded anew in its place stays.
+        let all = kept(&newer);
+        assert!(forget_idle(&all, (folder, &ours), began + IDLE * 5));
+        assert_eq!(all.lock().unwrap().len(), 1);
     }
 }

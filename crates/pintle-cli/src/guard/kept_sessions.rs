@@ -1,11 +1,12 @@
 //! The sessions that a daemon kept, for whoever asks beside it: which agents run, or that nobody knows.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use host::config::Env;
 
+use super::host_files::opened;
 use super::places::{SESSIONS_FILE, folder_of};
 use super::sessions::HostSession;
 use crate::error::CliError;
@@ -16,10 +17,12 @@ use crate::error::CliError;
 /// Its file cannot be read, or is damaged: which agents run is unknown then.
 pub(crate) fn kept(folder: &Path) -> Result<Vec<HostSession>, CliError> {
     let file = folder.join(SESSIONS_FILE);
-    let read = match fs::read(&file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)),
+    let sessions = |mut opened: File| -> io::Result<Vec<HostSession>> {
+        let mut bytes = Vec::new();
+        opened.read_to_end(&mut bytes)?;
+        Ok(serde_json::from_slice(&bytes)?)
     };
+    let read = opened(&file).and_then(|found| found.map_or(Ok(Vec::new()), sessions));
     read.map_err(|error| {
         let message = format!("nobody knows which agents run under guard: {} cannot be read: {error}", file.display());
         CliError::failed(message).hint("end all agents under guard, then remove that file")
@@ -45,6 +48,11 @@ pub(crate) fn running_agents(named: Option<&Path>) -> Result<Vec<(u32, u64)>, Cl
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
     use super::*;
 
     #[test]
@@ -62,5 +70,9 @@ mod tests {
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
         assert!(kept(dir.path()).is_err());
+        // Whoever waited for the other end of a pipe would wait for ever.
+        fs::remove_dir(&file).unwrap();
+        mkfifo(&file, Mode::S_IRWXU).unwrap();
+        assert!(kept(dir.path()).unwrap_err().message.contains("not a regular file"));
     }
 }

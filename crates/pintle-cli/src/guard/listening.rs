@@ -11,26 +11,21 @@ use std::time::Duration;
 use listenfd::ListenFd;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, fcntl};
 use nix::unistd::geteuid;
-use pintle_hook::frame::{DaemonAnswer, MAX_FRAME_BYTES, Question, Ruled};
+use pintle_hook::frame::{DaemonAnswer, Question, Ruled};
 use pintle_hook::key::KEY_BYTES;
 use process::ProcessStat;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{SemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::host_process::host_process;
 use super::places::{GuardPlaces, sign};
+use super::question_room::{QuestionRoom, timed};
 use super::working::{Asked, Desk};
 use crate::error::CliError;
-
-/// Most questions that are worked at once; others wait, and are refused by their hooks when that takes too long.
-const MAX_AT_ONCE: usize = 64;
-
-/// How long a hook may take to hand its question over.
-const READ_TIME: Duration = Duration::from_secs(10);
 
 /// How long a hook may take to take its answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
@@ -100,9 +95,10 @@ impl Listening {
 
     /// Answers until `stop`, or until nobody has asked for `idle`, if that ends it.
     pub(crate) async fn serve(self, desk: Arc<Desk>, (stop, idle): (CancellationToken, Option<Duration>)) {
-        let (tasks, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_AT_ONCE)));
+        let tasks = TaskTracker::new();
         let (began, heard) = (Instant::now(), Arc::new(AtomicU64::new(0)));
-        let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone() });
+        let room = QuestionRoom::new();
+        let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone(), room });
         let lost = self.is_lost();
         tokio::pin!(lost);
         loop {
@@ -125,9 +121,9 @@ impl Listening {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (desk, room, stop) = (desk.clone(), room.clone(), stop.clone());
+                    let (desk, stop) = (desk.clone(), stop.clone());
                     tasks.spawn(async move {
-                        let taken = desk.take(stream, &room, &stop).await;
+                        let taken = desk.take(stream, &stop).await;
                         taken.unwrap_or_else(|error| tracing::warn!("a hook was not answered: {error}"));
                     });
                 }
@@ -214,10 +210,11 @@ struct Counter {
     began: Instant,
     /// The milliseconds from `began` to the newest question.
     heard: Arc<AtomicU64>,
+    room: QuestionRoom,
 }
 
 impl Counter {
-    async fn take(&self, mut stream: UnixStream, room: &Semaphore, stop: &CancellationToken) -> io::Result<()> {
+    async fn take(&self, mut stream: UnixStream, stop: &CancellationToken) -> io::Result<()> {
         // Looked for first: nobody finds a host above a hook, or above a shell of a hook, that has ended.
         let peer = stream.peer_cred()?;
         if peer.uid() != geteuid().as_raw() {
@@ -225,24 +222,32 @@ impl Counter {
         }
         let hook = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of);
         let process = hook.and_then(|hook| host_process(hook.parent));
-        let asked = timed(READ_TIME, read(&mut stream)).await?;
+        let (asked, _long) = self.room.read(&mut stream).await?;
         let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
+        if question.wants_answer() {
+            // Whoever has not said all of it yet takes nobody's place.
+            let _place = self.place().await?;
+            let taken = TakenQuestion { question: &question, bytes: &asked, process };
+            let ruled = self.ruled(&mut stream, taken, stop).await?;
+            let answer = DaemonAnswer::Ruled(ruled).to_bytes(&self.key, &asked);
+            return timed(WRITE_TIME, write(&mut stream, &answer)).await;
+        }
+        drop(asked);
         // A hook that wants no answer ends once its connection does: it was seen, and waits for no place.
-        let answered = question.wants_answer().then_some(stream);
-        // Whoever has not said all of it yet takes nobody's place.
-        let _room = room.acquire().await.map_err(io::Error::other)?;
+        let _seen = self.room.let_go(stream).await?;
+        let _place = self.place().await?;
+        let (held, _) = mpsc::channel(1);
+        // The hook is gone, as it should.
+        drop(self.desk.answer(Asked { question: &question, process, held, gone: stop.child_token() }).await);
+        Ok(())
+    }
+
+    /// One of the places where questions are worked, for one that has come in whole.
+    async fn place(&self) -> io::Result<SemaphorePermit<'_>> {
+        let place = self.room.place().await?;
         let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(since, Ordering::Relaxed);
-        let Some(mut stream) = answered else {
-            let (held, _) = mpsc::channel(1);
-            let asked = Asked { question: &question, process, held, gone: stop.child_token() };
-            // The hook is gone, as it should.
-            drop(self.desk.answer(asked).await);
-            return Ok(());
-        };
-        let taken = TakenQuestion { question: &question, bytes: &asked, process };
-        let ruled = self.ruled(&mut stream, taken, stop).await?;
-        timed(WRITE_TIME, write(&mut stream, &DaemonAnswer::Ruled(ruled).to_bytes(&self.key, &asked))).await
+        Ok(place)
     }
 
     async fn ruled(
@@ -269,20 +274,6 @@ impl Counter {
             }
         }
     }
-}
-
-async fn timed<T>(limit: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::time::timeout(limit, work).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
-}
-
-async fn read(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(stream.read_u32().await?).unwrap_or(usize::MAX);
-    if length > MAX_FRAME_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));
-    }
-    let mut frame = Vec::new();
-    let got = stream.take(length as u64).read_to_end(&mut frame).await?;
-    if got == length { Ok(frame) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 async fn write(stream: &mut UnixStream, frame: &[u8]) -> io::Result<()> {

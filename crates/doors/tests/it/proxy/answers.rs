@@ -1,6 +1,8 @@
 //! What servers answer: what is final, what goes on, what asks the client's model.
 
+use domain::json::Value;
 use domain::tool::ToolOutput;
+use pintle_doors::mcp::message::RequestKey;
 use pintle_doors::mcp::proxy::{ProxyRuling, ProxyStep};
 
 use super::{A, CALL, Played};
@@ -259,4 +261,24 @@ fn a_tool_without_a_name_of_ours_is_not_there() {
     let own = r#"{"id":"pintle-list-3","result":{"tools":[{"name":"a.b"},{"name":"a_b"},{"name":"a_b_2e7336dc"}]}}"#;
     let refused = played.server(own);
     assert!(refused[0].starts_with("refused a.b: there is no tool `a.b` here"), "{refused:?}");
+}
+
+#[test]
+fn nothing_is_awaited_for_a_client_that_withdrew() {
+    let key = RequestKey::of(&Value::from(7)).unwrap();
+    let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":7}}"#;
+    let mut played = Played::listed(A);
+    assert!(!played.0.is_awaited(&key));
+    // While it is being cleared, at the server, and while its failure is at the hooks.
+    played.cleared(CALL);
+    assert!(played.0.is_awaited(&key));
+    played.client(cancelled);
+    assert!(!played.0.is_awaited(&key));
+    played.called(CALL);
+    assert!(played.0.is_awaited(&key));
+    assert_eq!(played.0.waiting_for(&key), [key.clone()]);
+    played.0.failed(&key, "it wants a sign-in");
+    assert!(played.0.is_awaited(&key));
+    played.client(cancelled);
+    assert!(!played.0.is_awaited(&key));
 }
