@@ -61,6 +61,34 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
 }
 
 #[test]
+fn no_node_takes_a_conversation_away_that_another_one_works() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    at_a.done("chat.send", prompt("hello"));
+    let sent = at_a.ask("chat.send", prompt("slow: 60000")).unwrap();
+    at_a.event("agent", |it| it["type"] == "run.started" && it["payload"]["message"] == "slow: 60000");
+    let methods = [
+        ("sessions.compact", json!({ "key": KEY, "keepLast": 1 })),
+        ("sessions.reset", json!({ "key": KEY })),
+        ("sessions.delete", json!({ "key": KEY })),
+    ];
+    for (method, params) in methods.clone() {
+        let refused = at_b.call(method, params).unwrap();
+        assert_eq!(refused["error"]["code"], "FAILED_PRECONDITION", "{method}: {refused}");
+    }
+    assert_eq!(at_b.done("chat.abort", json!({ "sessionKey": KEY }))["aborted"], true);
+    assert_eq!(at_a.answer(&sent).unwrap()["payload"], json!({ "cancelled": true }));
+    assert_eq!(texts(&mut at_b)[..2], ["hello", "answer hello"], "nothing of it is gone");
+    // Once nobody works it, any node does it.
+    for (method, params) in methods {
+        until(method, || (at_b.call(method, params.clone()).unwrap()["ok"] == true).then_some(()));
+    }
+    let gone = at_a.call("sessions.delete", json!({ "key": KEY })).unwrap();
+    assert_eq!(gone["error"]["code"], "NOT_FOUND", "{gone}");
+}
+
+#[test]
 fn an_approval_is_given_anywhere_and_a_decided_turn_goes_on_wherever_its_agent_is() {
     let nodes = Nodes::new();
     let asks = "ask = ['exec']";
