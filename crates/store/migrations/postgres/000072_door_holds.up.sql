@@ -12,3 +12,6 @@ CREATE TABLE door_holds (
 
 CREATE INDEX door_holds_by_payer ON door_holds (tenant_id, vendor, payer);
 CREATE INDEX door_holds_by_node ON door_holds (node);
+
+-- The sessions of a tenant that somebody works.
+CREATE INDEX leases_worked ON leases (tenant_id) WHERE owner IS NOT NULL;

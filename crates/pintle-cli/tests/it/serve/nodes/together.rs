@@ -34,6 +34,8 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
     // The other node knows that it is worked.
     let status = at_b.done("chat.session.status", json!({ "sessionKey": KEY }));
     assert_eq!((&status["isRunning"], &status["runId"]), (&json!(true), &run), "{status}");
+    let agents = at_b.done("agents.list", json!({}));
+    assert_eq!(agents["agents"][0]["isRunning"], true, "{agents}");
     // A message that comes in there steers the turn.
     let said = at_b.done("chat.send", prompt("more"));
     assert_eq!(said["injected"], true, "{said}");
