@@ -98,8 +98,8 @@ pub trait DoorHost: Send + Sync {
     /// The client as it is guessed from `user_agent`, for records.
     fn guessed(&self, user_agent: &str) -> String;
 
-    /// Holds what a request of `payer`'s may come to on `day`, in the accounts of all doors that count together, if what
-    /// they spent and hold leaves room below a limit.
+    /// Holds what a request of `payer`'s may come to on `day`, in the accounts of all doors that count together, if there
+    /// is room below a limit.
     ///
     /// # Errors
     /// Nobody can say, in words for the client.
@@ -261,8 +261,8 @@ impl Session {
         work(&mut locked(&self.keeper))
     }
 
-    /// Holds what `request` may come to. Why it must not leave, if what it may spend is spent, or nobody knows what it would:
-    /// that is kept in the record.
+    /// Holds what `request` may come to. Why it must not leave, if what it may spend is spent or nobody knows what it
+    /// would, is kept in the record.
     pub(crate) async fn hold(&self, request: &SeenRequest, own: &[Held]) -> Result<Held, Overspent> {
         let held = match self.purse.unpriced(&self.model) {
             Some(why) => Err(Overspent { why, for_now: false }),

@@ -44,8 +44,8 @@ impl Shared {
         }
     }
 
-    /// Notes the request `named`, unless it came before. What is noted goes along into the work: it is free again, whenever
-    /// the client hangs up.
+    /// Notes the request `named`, unless it came before. What is noted goes along into the work: it is free again,
+    /// whenever the client hangs up.
     async fn note_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Result<Noted, Repeat>, ApiError> {
         let now = Timestamp::now();
         let new = Repeat {

@@ -89,8 +89,8 @@ pub trait SpendingStore: Send + Sync {
     /// There is no such tenant, or the store cannot do it.
     fn spend_at_doors(&self, account: &SpendingAccount, more: SpentSum) -> Result<(), StoreError>;
 
-    /// Makes `hold`, which counts from the first moment to the second, unless what was spent and what counts of the holds
-    /// of all leave no room. Nobody gets in between. Blocks.
+    /// Makes `hold`, which counts from the first moment to the second, unless what was spent and what all hold leaves no
+    /// room. Nobody gets in between. Blocks.
     ///
     /// # Errors
     /// There is no such tenant, or the store cannot do it.

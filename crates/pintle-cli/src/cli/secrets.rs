@@ -61,8 +61,8 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
         if keyring.keeps_file() {
             let file = loaded.config.home.join(KEY_FILE);
             terminal::note(&format!(
-                "{} still holds beside the new key, and without the variable it is the key; once every server, hook and \
-                 command of this home has the variable, and no approval of before waits, remove it",
+                "{} still holds beside the new key, and without the variable it is the key; once every server, hook \
+                 and command of this home has the variable, and no approval of before waits, remove it",
                 clean(&file.display().to_string())
             ));
         }
