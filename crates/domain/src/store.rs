@@ -50,7 +50,7 @@ pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 pub use session_key::SessionKey;
 pub use session_listing::{LeftTurn, SessionQuery};
 pub use session_settings::{SessionPatch, SessionSettings};
-pub use spending::{SpendingAccount, SpendingStore, SpentSum};
+pub use spending::{SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum};
 pub use tenant_scope::TenantScope;
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 pub use uses::{GatewayUse, UseKind, UseRoom};

@@ -19,7 +19,10 @@ use crate::answer::{CallRuling, DenyMode};
 use crate::keeper::{Keeper, Visited, session_name};
 use crate::request::SeenRequest;
 use crate::room::{Room, Rooms};
-use crate::spending::{Payer, Purse, SpendingBudget, SpendingLedger, Spent, day_of};
+use crate::spending::{
+    AskingSession, HeldElsewhere, Holding, Limit, Payer, Purse, SpendingBudget, SpendingLedger, SpendingWish, Spent,
+    day_of,
+};
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
@@ -95,15 +98,16 @@ pub trait DoorHost: Send + Sync {
     /// The client as it is guessed from `user_agent`, for records.
     fn guessed(&self, user_agent: &str) -> String;
 
-    /// What was spent of `payer`'s on `day` by all doors that count together; nothing where this one counts alone.
+    /// Holds what a request of `payer`'s may come to on `day`, in the accounts of all doors that count together, if there
+    /// is room below a limit.
     ///
     /// # Errors
     /// Nobody can say, in words for the client.
-    async fn spent(&self, _payer: &Payer, _day: Date) -> Result<Option<Spent>, String> {
-        Ok(None)
+    async fn hold(&self, _payer: &Payer, _day: Date, _wish: (SpendingWish, Limit)) -> Result<Holding, String> {
+        Ok(Holding::Alone)
     }
 
-    /// Notes for these doors that `more` of `payer`'s was spent on `day`.
+    /// Notes for these doors that `more` of `payer`'s was spent on `day`, where nothing was held for it.
     fn spends(&self, _payer: &Payer, _day: Date, _more: Spent) {}
 }
 
@@ -229,6 +233,20 @@ pub(crate) struct Ruled {
     pub(crate) degraded: Option<&'static str>,
 }
 
+/// What a request may come to, held for as long as nobody knows what it came to. Dropped, nothing came of it.
+pub(crate) struct Held {
+    ledger: Arc<Mutex<SpendingLedger>>,
+    number: u64,
+    most: Spent,
+    elsewhere: Option<Box<dyn HeldElsewhere>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        locked(&self.ledger).let_go(self.number);
+    }
+}
+
 /// Why a request must not leave for what it costs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Overspent {
@@ -243,37 +261,54 @@ impl Session {
         work(&mut locked(&self.keeper))
     }
 
-    /// Why no request may leave: what it may spend is spent, or nobody knows what it would. Kept in the record.
-    pub(crate) async fn overspent(&self) -> Option<Overspent> {
-        let over = match self.purse.unpriced(&self.model) {
-            Some(why) => Overspent { why, for_now: false },
-            None => Overspent { why: self.spent().await?, for_now: true },
+    /// Holds what `request` may come to. Why it must not leave, if what it may spend is spent or nobody knows what it
+    /// would, is kept in the record.
+    pub(crate) async fn hold(&self, request: &SeenRequest, own: &[Held]) -> Result<Held, Overspent> {
+        let held = match self.purse.unpriced(&self.model) {
+            Some(why) => Err(Overspent { why, for_now: false }),
+            None => self.held(request, own).await.map_err(|why| Overspent { why, for_now: true }),
         };
-        self.hooks.refused(CheckpointKind::BeforeLlm, &over.why);
-        Some(over)
+        held.inspect_err(|over| self.hooks.refused(CheckpointKind::BeforeLlm, &over.why))
     }
 
-    /// Why what this session or its payer may spend is spent. Whoever counts with others asks them, if it matters.
-    async fn spent(&self) -> Option<String> {
+    /// Holds it here at once, and then where others count, if it matters.
+    async fn held(&self, request: &SeenRequest, own: &[Held]) -> Result<Held, String> {
         let now = Timestamp::now();
-        let everywhere = match self.purse.budget.has_day() {
-            true => self.host.spent(&self.purse.payer, day_of(now)).await,
-            false => Ok(None),
+        let mut wish = SpendingWish {
+            most: self.purse.cost(&self.model, Tokens::most(&request.document)),
+            ..SpendingWish::default()
         };
-        let everywhere = match everywhere {
-            Ok(everywhere) => everywhere,
-            Err(why) => return Some(format!("nobody can say what is left of the budget: {why}")),
-        };
-        let session = self.kept(|keeper| keeper.spent(&self.name));
-        let why = locked(&self.ledger).refusal(&self.purse, (session, everywhere), now)?;
-        Some(format!("the budget is spent: {why}"))
+        own.iter().for_each(|held| wish.own.add(held.most));
+        let spent = |why: String| format!("the budget is spent: {why}");
+        let session = AskingSession { name: &self.name, spent: self.kept(|keeper| keeper.spent(&self.name)) };
+        let number = locked(&self.ledger).hold(&self.purse, session, wish, now).map_err(spent)?;
+        let mut held = Held { ledger: self.ledger.clone(), number, most: wish.most, elsewhere: None };
+        let limit = self.purse.budget.day;
+        if self.purse.budget.has_day() {
+            let holding = self.host.hold(&self.purse.payer, day_of(now), (wish, limit)).await;
+            match holding.map_err(|why| format!("nobody can say what is left of the budget: {why}"))? {
+                Holding::Alone => {}
+                Holding::Held(elsewhere) => held.elsewhere = Some(elsewhere),
+                Holding::Full { spent: all, held: others } => {
+                    let why = all.full_today(others.without(wish.own), limit);
+                    return Err(spent(why.unwrap_or_else(|| "this key has nothing left for today".into())));
+                }
+            }
+        }
+        Ok(held)
     }
 
-    /// Notes what an answer cost.
-    pub(crate) fn spend(&self, tokens: Tokens, is_told: bool) {
+    /// Notes what an answer cost, for which `held` was held.
+    pub(crate) fn spend(&self, tokens: Tokens, is_told: bool, held: Vec<Held>) {
         let now = Timestamp::now();
         let spent = locked(&self.ledger).spend(&self.purse, (&self.model, tokens), now);
-        self.host.spends(&self.purse.payer, day_of(now), spent);
+        let mut elsewhere = held.into_iter().filter_map(|mut held| held.elsewhere.take());
+        match elsewhere.next() {
+            Some(first) => first.settle(day_of(now), spent),
+            None => self.host.spends(&self.purse.payer, day_of(now), spent),
+        }
+        // What was held for later rounds goes with the first.
+        drop(elsewhere);
         self.kept(|keeper| keeper.spend(&self.name, spent));
         let cost = match self.purse.budget.prices.is_empty() {
             true => String::new(),

@@ -17,7 +17,7 @@ use url::form_urlencoded;
 
 use crate::answer::AnswerTo;
 use crate::body::taken;
-use crate::door::{ClientSays, DoorGuest, DoorHost, ModelDoor, Overspent, Session};
+use crate::door::{ClientSays, DoorGuest, DoorHost, Held, ModelDoor, Overspent, Session};
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
 use crate::reply::{nothing_at, refusal, turned_away};
@@ -209,11 +209,10 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Ok(session) => session,
         Err(refused) => return *refused,
     };
-    if wants_answer && let Some(Overspent { why, for_now }) = session.overspent().await {
-        // Libraries send again what they are told 429 of.
-        let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
-        return refusal(wire, status, &why);
-    }
+    let held = match held(&session, &seen, wants_answer).await {
+        Ok(held) => held,
+        Err(refused) => return *refused,
+    };
     let body = match inbound::pass(&session, &seen).await {
         Ok(body) => body,
         Err(Refused(why)) => return refusal(wire, StatusCode::FORBIDDEN, &why),
@@ -234,7 +233,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Err(why) => return refusal(wire, StatusCode::BAD_GATEWAY, &why),
     };
     let head = coming(response.headers());
-    let asked = Asked { path, head: going, body, to: AnswerTo::of(&seen, streams), room };
+    let asked = Asked { path, head: going, body, to: AnswerTo::of(&seen, streams), room, held };
     let talk = Talk::new((door, session), asked, response);
     if streams && !talk.is_reviewed() {
         return with_head(
@@ -246,6 +245,19 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         );
     }
     at_once(wire, head, talk).await
+}
+
+/// What the answer may come to, held, if there is one to come.
+async fn held(session: &Session, seen: &SeenRequest, wants_answer: bool) -> Result<Vec<Held>, Box<Response>> {
+    if !wants_answer {
+        return Ok(Vec::new());
+    }
+    let held = session.hold(seen, &[]).await.map_err(|Overspent { why, for_now }| {
+        // Libraries send again what they are told 429 of.
+        let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
+        Box::new(refusal(session.wire, status, &why))
+    });
+    held.map(|held| vec![held])
 }
 
 /// The session of a request, told that it goes on.

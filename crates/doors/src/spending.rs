@@ -88,6 +88,35 @@ impl Spent {
         self.nano_dollars = self.nano_dollars.saturating_add(more.nano_dollars);
     }
 
+    /// Less what is in `other`.
+    pub(crate) const fn without(self, other: Self) -> Self {
+        let (own, other_tokens) = (self.tokens, other.tokens);
+        Self {
+            tokens: Tokens {
+                read: own.read.saturating_sub(other_tokens.read),
+                cached: own.cached.saturating_sub(other_tokens.cached),
+                written: own.written.saturating_sub(other_tokens.written),
+            },
+            nano_dollars: self.nano_dollars.saturating_sub(other.nano_dollars),
+        }
+    }
+
+    /// Why there is nothing left of `limit`, by itself or with what requests under way may come to.
+    pub(crate) fn full(self, held: Self, limit: Limit, (whose, until): (&str, &str)) -> Option<String> {
+        if let Some(why) = self.beyond(limit, whose) {
+            return Some(format!("{why}{until}"));
+        }
+        let mut all = self;
+        all.add(held);
+        let why = all.beyond(limit, &format!("{whose}, with what its requests under way may come to,"))?;
+        Some(format!("{why}; send it again when they are answered"))
+    }
+
+    /// Why there is nothing left of what `limit` gives a key on a day.
+    pub(crate) fn full_today(self, held: Self, limit: Limit) -> Option<String> {
+        self.full(held, limit, ("this key", " today, until midnight UTC"))
+    }
+
     /// Why there is nothing left of `limit`.
     fn beyond(self, limit: Limit, whose: &str) -> Option<String> {
         if let Some(most) = limit.tokens.filter(|most| self.tokens.all() >= *most) {
@@ -124,6 +153,12 @@ pub struct Purse {
 }
 
 impl Purse {
+    /// What `tokens` of `model` come to.
+    pub fn cost(&self, model: &str, tokens: Tokens) -> Spent {
+        let nano_dollars = self.budget.price(model).map_or(0, |price| price.of(tokens));
+        Spent { tokens, nano_dollars }
+    }
+
     /// Why no request for `model` leaves, whatever was spent: nobody knows what it costs.
     pub fn unpriced(&self, model: &str) -> Option<String> {
         let is_unknown = self.budget.is_in_dollars() && self.budget.price(model).is_none();
@@ -136,39 +171,109 @@ impl Purse {
     }
 }
 
+/// What one request asks of a purse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpendingWish {
+    /// The most that it is taken to come to.
+    pub most: Spent,
+    /// What it holds already, which is not in its own way.
+    pub own: Spent,
+}
+
+/// What is held in accounts that others look at, too. Dropped, nothing came of the request.
+pub trait HeldElsewhere: Send + Sync {
+    /// The request came to `spent`, and its answer ended on `day`.
+    fn settle(self: Box<Self>, day: Date, spent: Spent);
+}
+
+/// What becomes of a wish where others count, too.
+pub enum Holding {
+    /// Nobody else counts.
+    Alone,
+    /// It is held.
+    Held(Box<dyn HeldElsewhere>),
+    /// There is no room.
+    Full {
+        /// What was spent.
+        spent: Spent,
+        /// What others may come to.
+        held: Spent,
+    },
+}
+
 /// The day of UTC that `now` is on.
 pub(crate) fn day_of(now: Timestamp) -> Date {
     now.to_zoned(TimeZone::UTC).date()
 }
 
-/// What keys spent today.
+/// The session that asks for room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskingSession<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// What it spent.
+    pub spent: Spent,
+}
+
+#[derive(Debug)]
+struct Held {
+    payer: Payer,
+    session: String,
+    most: Spent,
+}
+
+/// What keys spent today, and what requests under way may come to.
 #[derive(Debug, Default)]
 pub struct SpendingLedger {
     day: Date,
     keys: BTreeMap<Payer, Spent>,
+    held: BTreeMap<u64, Held>,
+    last: u64,
 }
 
 impl SpendingLedger {
-    /// Why no request leaves for now: what `session` or its payer may spend is spent. Of the payer more may be known
-    /// elsewhere, `everywhere`.
-    pub fn refusal(
+    /// Holds what a request may come to, until it is let go: by the number that is given.
+    ///
+    /// # Errors
+    /// What the session or its payer may spend is spent, or may be with what is held: why no request leaves for now.
+    pub fn hold(
         &mut self,
         Purse { budget, payer }: &Purse,
-        (session, everywhere): (Spent, Option<Spent>),
+        session: AskingSession<'_>,
+        wish: SpendingWish,
         now: Timestamp,
-    ) -> Option<String> {
+    ) -> Result<u64, String> {
         self.turn_over(now);
+        let of_session = self.held(|held| held.session == session.name).without(wish.own);
+        let of_key = self.held(|held| held.payer == *payer).without(wish.own);
         let here = self.keys.get(payer).copied().unwrap_or_default();
-        let spent = session.beyond(budget.session, "this session");
-        let today = || everywhere.into_iter().chain([here]).find_map(|spent| spent.beyond(budget.day, "this key"));
-        spent.or_else(|| today().map(|why| format!("{why} today, until midnight UTC")))
+        let full = session.spent.full(of_session, budget.session, ("this session", ""));
+        match full.or_else(|| here.full_today(of_key, budget.day)) {
+            Some(why) => Err(why),
+            None => {
+                self.last += 1;
+                let held = Held { payer: payer.clone(), session: session.name.to_owned(), most: wish.most };
+                self.held.insert(self.last, held);
+                Ok(self.last)
+            }
+        }
+    }
+
+    /// Nothing is held under this number any more.
+    pub fn let_go(&mut self, number: u64) {
+        self.held.remove(&number);
+    }
+
+    fn held(&self, counts: impl Fn(&Held) -> bool) -> Spent {
+        let mut sum = Spent::default();
+        self.held.values().filter(|held| counts(held)).for_each(|held| sum.add(held.most));
+        sum
     }
 
     /// Notes what an answer of `model` came to: that with its price.
     pub fn spend(&mut self, purse: &Purse, (model, tokens): (&str, Tokens), now: Timestamp) -> Spent {
         self.turn_over(now);
-        let nano_dollars = purse.budget.price(model).map_or(0, |price| price.of(tokens));
-        let spent = Spent { tokens, nano_dollars };
+        let spent = purse.cost(model, tokens);
         self.keys.entry(purse.payer.clone()).or_default().add(spent);
         spent
     }
@@ -220,6 +325,17 @@ mod tests {
         assert_eq!(dollars(1800), "1.800");
     }
 
+    fn refusal(ledger: &mut SpendingLedger, purse: &Purse, spent: Spent, now: Timestamp) -> Option<String> {
+        let session = AskingSession { name: "s", spent };
+        match ledger.hold(purse, session, SpendingWish::default(), now) {
+            Ok(number) => {
+                ledger.let_go(number);
+                None
+            }
+            Err(why) => Some(why),
+        }
+    }
+
     #[test]
     fn a_budget_that_is_spent_refuses_until_the_next_day_and_for_its_own_key_only() {
         let day = Limit { tokens: Some(100), milli_dollars: None };
@@ -227,18 +343,43 @@ mod tests {
         let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
         let mut ledger = SpendingLedger::default();
         let (today, tomorrow) = (at("2026-11-26T23:59:59Z"), at("2026-11-27T00:00:00Z"));
-        let refusal =
-            |ledger: &mut SpendingLedger, key: &str, now| ledger.refusal(&of(key), (Spent::default(), None), now);
+        let asked = |ledger: &mut SpendingLedger, key: &str, now| refusal(ledger, &of(key), Spent::default(), now);
         ledger.spend(&of("a"), ("m", tokens(60, 39)), today);
-        assert_eq!(refusal(&mut ledger, "a", today), None);
+        assert_eq!(asked(&mut ledger, "a", today), None);
         ledger.spend(&of("a"), ("m", tokens(1, 0)), today);
         let why = "this key has spent 100 of 100 tokens today, until midnight UTC";
-        assert_eq!(refusal(&mut ledger, "a", today).as_deref(), Some(why));
-        assert_eq!(refusal(&mut ledger, "b", today), None);
-        let everywhere = Spent { tokens: tokens(99, 2), nano_dollars: 0 };
-        let refused = ledger.refusal(&of("b"), (Spent::default(), Some(everywhere)), today);
-        assert!(refused.unwrap().contains("101 of 100 tokens"), "what others spent of it counts");
-        assert_eq!(refusal(&mut ledger, "a", tomorrow), None);
+        assert_eq!(asked(&mut ledger, "a", today).as_deref(), Some(why));
+        assert_eq!(asked(&mut ledger, "b", today), None);
+        assert_eq!(asked(&mut ledger, "a", tomorrow), None);
+    }
+
+    #[test]
+    fn requests_of_one_key_at_the_same_time_do_not_go_beyond_its_budget_together() {
+        let day = Limit { tokens: Some(100), milli_dollars: None };
+        let session = Limit { tokens: Some(150), milli_dollars: None };
+        let budget = SpendingBudget { day, session, ..SpendingBudget::default() };
+        let of = |key: &str| Purse { budget: budget.clone(), payer: payer(key) };
+        let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
+        let most = Spent { tokens: tokens(20, 60), nano_dollars: 0 };
+        let wish = SpendingWish { most, own: Spent::default() };
+        let session = |name: &'static str| AskingSession { name, spent: Spent::default() };
+        let first = ledger.hold(&of("a"), session("s"), wish, now).unwrap();
+        ledger.hold(&of("a"), session("t"), wish, now).expect("there is some room, of which nobody knows how much");
+        let why = ledger.hold(&of("a"), session("s"), wish, now).unwrap_err();
+        assert_eq!(
+            why,
+            "this key, with what its requests under way may come to, has spent 160 of 100 tokens; send it again when \
+             they are answered"
+        );
+        ledger.hold(&of("b"), session("s"), wish, now).expect("another key");
+        let why = ledger.hold(&of("c"), session("s"), wish, now).unwrap_err();
+        assert!(why.starts_with("this session, with what its requests"), "{why}");
+        // What it holds already is not in the way of the next round of the same request.
+        ledger.hold(&of("a"), session("u"), SpendingWish { most, own: most }, now).expect("it goes on");
+        ledger.let_go(first);
+        ledger.spend(&of("a"), ("m", tokens(100, 0)), now);
+        let why = ledger.hold(&of("a"), session("u"), wish, now).unwrap_err();
+        assert!(why.ends_with("has spent 100 of 100 tokens today, until midnight UTC"), "{why}");
     }
 
     #[test]
@@ -251,9 +392,10 @@ mod tests {
         let (mut ledger, now) = (SpendingLedger::default(), at("2026-11-26T12:00:00Z"));
         let mut spent = Spent::default();
         assert!(purse.unpriced("other").unwrap().contains("no price"));
-        assert_eq!((purse.unpriced("m"), ledger.refusal(&purse, (spent, None), now)), (None, None));
+        assert_eq!((purse.unpriced("m"), refusal(&mut ledger, &purse, spent, now)), (None, None));
+        assert_eq!(purse.cost("m", tokens(3000, 1000)).nano_dollars, 5_000_000);
         spent.add(ledger.spend(&purse, ("m", tokens(3000, 1000)), now));
-        let why = ledger.refusal(&purse, (spent, None), now);
+        let why = refusal(&mut ledger, &purse, spent, now);
         assert_eq!(why.as_deref(), Some("this session has spent $0.005 of $0.005"));
     }
 }

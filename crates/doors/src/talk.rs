@@ -18,7 +18,7 @@ use futures_util::stream::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
-use crate::door::{ModelDoor, Ruled, Session, looked_at_again, ruling_of, stopped_text};
+use crate::door::{Held, ModelDoor, Ruled, Session, looked_at_again, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
 use crate::keeper::with_messages;
 use crate::room::Room;
@@ -45,6 +45,8 @@ pub(crate) struct Asked {
     pub(crate) to: AnswerTo,
     /// The room that its body takes.
     pub(crate) room: Room,
+    /// What its rounds may come to.
+    pub(crate) held: Vec<Held>,
 }
 
 /// An answer under way.
@@ -145,7 +147,7 @@ impl Talk {
     fn pay(&mut self) {
         let is_whole = self.is_over && self.broken.is_none();
         if let Some((tokens, is_told)) = self.meter.bill(self.answer.tally(), is_whole) {
-            self.session.spend(tokens, is_told);
+            self.session.spend(tokens, is_told, std::mem::take(&mut self.asked.held));
         }
     }
 
@@ -196,10 +198,9 @@ impl Talk {
 
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
-        if let Some(over) = self.session.overspent().await {
-            return Err(over.why);
-        }
         let request = self.session.read(self.asked.body.clone())?;
+        let held = self.session.hold(&request, &self.asked.held).await.map_err(|over| over.why)?;
+        self.asked.held.push(held);
         let grown = with_messages(&request, messages);
         // What is sent in the client's name is put to the hooks as what the client sends.
         let body = again(&self.session, grown).await.map_err(|Refused(why)| why)?;

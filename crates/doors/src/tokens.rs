@@ -38,7 +38,35 @@ const CACHED: [&[&str]; 4] = [
 const WRITTEN: [&[&str]; 4] =
     [&["output_tokens"], &["completion_tokens"], &["candidatesTokenCount"], &["thoughtsTokenCount"]];
 
+/// The members in which a request says how much may be written at most.
+const MOST_WRITTEN: [&[&str]; 4] =
+    [&["max_tokens"], &["max_completion_tokens"], &["max_output_tokens"], &["generationConfig", "maxOutputTokens"]];
+
+/// The members in which a request says how many answers it wants.
+const ANSWERS: [&[&str]; 2] = [&["n"], &["generationConfig", "candidateCount"]];
+
+/// Most tokens that a request is taken to have read: the window of most models. Pictures are long as text.
+const WINDOW: u64 = 200_000;
+
+/// How much is taken to be written where a request does not say it: few answers are longer.
+const WRITTEN_UNSAID: u64 = 4096;
+
+/// Most tokens that one answer is taken to write: what the largest models write at most.
+const LONGEST: u64 = 128_000;
+
 impl Tokens {
+    /// What a request may come to: what it says that may be written, and what its length says that is read.
+    pub(crate) fn most(document: &JsonDocument) -> Self {
+        let one = |path: &&[&str]| {
+            let (name, before) = path.split_last()?;
+            document.number_at(document.root.at(before)?, name)
+        };
+        let each = MOST_WRITTEN.iter().filter_map(one).max().unwrap_or(WRITTEN_UNSAID).min(LONGEST);
+        let answers = ANSWERS.iter().filter_map(one).max().unwrap_or(1).max(1);
+        let read = ((document.text.len() / BYTES_OF_A_TOKEN) as u64).min(WINDOW);
+        Self { read, cached: 0, written: each.saturating_mul(answers).min(MAX_COUNT) }
+    }
+
     /// What `usage` says.
     fn said(document: &JsonDocument, usage: &Node) -> Self {
         let one = |path: &&[&str]| {
@@ -194,6 +222,24 @@ mod tests {
             let document = JsonDocument::read(usage.into()).unwrap();
             assert_eq!(Tokens::said(&document, &document.root), expected, "{usage}");
         }
+    }
+
+    #[test]
+    fn what_a_request_may_come_to_is_what_it_says_in_any_wire() {
+        for (request, written) in [
+            (r#"{"max_tokens":100}"#, 100),
+            (r#"{"max_completion_tokens":100,"n":3}"#, 300),
+            (r#"{"max_output_tokens":100,"n":0}"#, 100),
+            (r#"{"generationConfig":{"maxOutputTokens":100,"candidateCount":2}}"#, 200),
+            (r#"{"max_tokens":null}"#, WRITTEN_UNSAID),
+            (r#"{"max_tokens":9999999999}"#, LONGEST),
+        ] {
+            let document = JsonDocument::read(request.into()).unwrap();
+            let read = (request.len() / BYTES_OF_A_TOKEN) as u64;
+            assert_eq!(Tokens::most(&document), Tokens { read, cached: 0, written }, "{request}");
+        }
+        let long = JsonDocument::read(format!(r#"{{"picture":"{}"}}"#, "a".repeat(1 << 20))).unwrap();
+        assert_eq!(Tokens::most(&long), Tokens { read: WINDOW, cached: 0, written: WRITTEN_UNSAID });
     }
 
     #[test]

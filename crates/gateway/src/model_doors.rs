@@ -13,8 +13,11 @@ use host::Host;
 use host::config::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig};
 
 mod guests;
+mod spending;
 
 pub(crate) use guests::talk;
+pub(crate) use spending::HELD;
+use spending::Settlements;
 
 /// Whom the entry of a vendor lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,10 @@ struct ModelDoorParts {
 
 /// The doors that are open.
 #[derive(Default)]
-pub(crate) struct ModelDoors(RwLock<Arc<Opened>>);
+pub(crate) struct ModelDoors {
+    open: RwLock<Arc<Opened>>,
+    settlements: Settlements,
+}
 
 /// The settings of a vendor for a door, with `key` if the door has one.
 pub fn vendor_settings(config: &ModelDoorConfig, key: Option<VendorKey>) -> VendorSettings {
@@ -103,11 +109,11 @@ impl ModelDoors {
                 None
             }
         };
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Opened { entries, door });
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Opened { entries, door });
     }
 
     fn opened(&self) -> Arc<Opened> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

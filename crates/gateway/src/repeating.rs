@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::Shared;
 use crate::error::ApiError;
 use crate::outcome::{KeptOutcome, RunOutcome};
-use crate::repeats::{Named, Standing};
+use crate::repeats::{Named, Noted, Standing};
 use crate::run::Run;
 use crate::session_name::Channel;
 
@@ -26,6 +26,27 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 impl Shared {
     /// Where the request `named` stands; a new one is noted, as worked by `turn`.
     pub(crate) async fn begin_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Standing, ApiError> {
+        loop {
+            let earlier = match self.note_repeat(named, turn).await? {
+                Ok(noted) => return Ok(Standing::New(noted)),
+                Err(earlier) => earlier,
+            };
+            if earlier.digest != named.digest {
+                return Err(ApiError::invalid(
+                    "this name was already used for a different request; give each request its own",
+                )
+                .with_details(json!({ "kind": "idempotency_key_reused" })));
+            }
+            // One that is gone meanwhile never began.
+            if let Some(standing) = self.standing(named, earlier).await? {
+                return Ok(standing);
+            }
+        }
+    }
+
+    /// Notes the request `named`, unless it came before. What is noted goes along into the work: it is free again,
+    /// whenever the client hangs up.
+    async fn note_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Result<Noted, Repeat>, ApiError> {
         let now = Timestamp::now();
         let new = Repeat {
             digest: named.digest.clone(),
@@ -34,30 +55,30 @@ impl Shared {
             began_at: now,
             outcome: None,
         };
+        let noted = Noted::new((self.store.clone(), self.life.tasks.clone()), named, turn);
         let name = named.name.clone();
-        let found = self.blocking(move |shared| Ok(shared.store.begin_repeat(&name, &new, known_since(now))?)).await?;
-        let Some(earlier) = found else { return Ok(Standing::New) };
-        if earlier.digest != named.digest {
-            return Err(ApiError::invalid(
-                "this name was already used for a different request; give each request its own",
-            )
-            .with_details(json!({ "kind": "idempotency_key_reused" })));
-        }
-        self.standing(named, earlier).await
+        self.blocking(move |shared| match shared.store.begin_repeat(&name, &new, known_since(now))? {
+            None => Ok(Ok(noted)),
+            Some(earlier) => {
+                noted.begun();
+                Ok(Err(earlier))
+            }
+        })
+        .await
     }
 
-    /// Where a request stands that came before.
-    async fn standing(self: &Arc<Self>, named: &Named, mut earlier: Repeat) -> Result<Standing, ApiError> {
+    /// Where a request stands that came before; nothing where nobody knows it any more.
+    async fn standing(self: &Arc<Self>, named: &Named, mut earlier: Repeat) -> Result<Option<Standing>, ApiError> {
         let deadline = tokio::time::Instant::now() + ELSEWHERE;
         loop {
             if let Some(outcome) = earlier.outcome.as_deref().and_then(KeptOutcome::read) {
-                return Ok(Standing::Over(Box::new((earlier.turn_id, outcome))));
+                return Ok(Some(Standing::Over(Box::new((earlier.turn_id, outcome)))));
             }
             if let Some(run) = self.desk.repeats.run_of(named) {
-                return Ok(Standing::Works(run));
+                return Ok(Some(Standing::Works(run)));
             }
             if self.is_left(&named.name.session, &earlier.turn_id).await? {
-                return Ok(Standing::Left(earlier.turn_id));
+                return Ok(Some(Standing::Left(earlier.turn_id)));
             }
             if tokio::time::Instant::now() >= deadline {
                 return Err(ApiError::precondition(
@@ -69,7 +90,7 @@ impl Shared {
             tokio::time::sleep(LOOK_EVERY).await;
             match self.repeat(named).await? {
                 Some(now) => earlier = now,
-                None => return Ok(Standing::New),
+                None => return Ok(None),
             }
         }
     }
@@ -107,8 +128,10 @@ impl Shared {
     pub(crate) async fn note_pending(self: &Arc<Self>, named: Named, run: &Arc<Run>) {
         let Some(turn) = run.id().cloned() else { return };
         self.desk.repeats.works(&named, run);
-        if let Err(error) = self.begin_repeat(&named, &turn).await {
-            tracing::warn!("a repeat of a pending request will not be recognised: {error}");
+        match self.begin_repeat(&named, &turn).await {
+            Ok(Standing::New(noted)) => noted.begun(),
+            Ok(Standing::Works(_) | Standing::Left(_) | Standing::Over(_)) => {}
+            Err(error) => tracing::warn!("a repeat of a pending request will not be recognised: {error}"),
         }
         // It may have ended in the meantime.
         if let Some(outcome) = run.settled() {

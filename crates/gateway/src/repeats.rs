@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::id::{SessionId, TurnId};
+use domain::id::{SessionId, TenantId, TurnId};
 use domain::json::{Value, canonical};
 use domain::store::{RepeatName, SessionKey};
 use sha2::{Digest as _, Sha256};
+use store::Store;
+use tokio_util::task::TaskTracker;
 
 use crate::error::ApiError;
 use crate::outcome::KeptOutcome;
@@ -46,13 +48,46 @@ pub(crate) struct Named {
 /// Where a request stands.
 pub(crate) enum Standing {
     /// It came for the first time.
-    New,
+    New(Noted),
     /// It is worked.
     Works(Arc<Run>),
     /// This turn of its was left open, and nobody here works it: it waits for a person, or its process died.
     Left(TurnId),
     /// It is over.
     Over(Box<(TurnId, KeptOutcome)>),
+}
+
+/// The name of a request of which nothing began yet. Dropped, as by a client that hangs up, it is free again.
+pub(crate) struct Noted {
+    store: Arc<dyn Store>,
+    tasks: TaskTracker,
+    tenant: TenantId,
+    /// The turn that it was noted for, until that begins.
+    turn: Option<TurnId>,
+}
+
+impl Noted {
+    pub(crate) fn new((store, tasks): (Arc<dyn Store>, TaskTracker), named: &Named, turn: &TurnId) -> Self {
+        Self { store, tasks, tenant: named.name.session.tenant.clone(), turn: Some(turn.clone()) }
+    }
+
+    /// Whoever has the turn sees to the name from now on.
+    pub(crate) fn begun(mut self) {
+        self.turn = None;
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let Some(turn) = self.turn.take() else { return };
+        let (store, tenant) = (self.store.clone(), self.tenant.clone());
+        self.tasks.spawn_blocking(move || {
+            // By its turn: somebody else may have the name by now.
+            if let Err(error) = store.end_repeats(&tenant, &turn, None) {
+                tracing::warn!("the name of a request that never began could not be freed: {error}");
+            }
+        });
+    }
 }
 
 impl Named {
@@ -112,5 +147,51 @@ impl Repeats {
     /// `run` is over.
     pub(crate) fn over(&self, run: &Arc<Run>) {
         self.at_work().retain(|_, other| !Arc::ptr_eq(other, run));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::store::Repeat;
+    use jiff::Timestamp;
+    use store::Memory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_of_which_nothing_began_is_free_again_and_no_other() {
+        let store: Arc<dyn Store> = Arc::new(Memory::new());
+        let tasks = TaskTracker::new();
+        let name = |key: &str| RepeatName {
+            session: SessionKey { tenant: TenantId::default_tenant(), session: SessionId::from("") },
+            user: "anna".into(),
+            key: key.into(),
+        };
+        let named = |key: &str| Named { name: name(key), digest: "d".into() };
+        let note = |key: &str, turn: &str| {
+            let turn = TurnId::from(turn);
+            let new = Repeat {
+                digest: "d".into(),
+                turn_id: turn.clone(),
+                owner: "o".into(),
+                began_at: Timestamp::UNIX_EPOCH,
+                outcome: None,
+            };
+            assert_eq!(store.begin_repeat(&name(key), &new, Timestamp::MIN), Ok(None), "{key}");
+            Noted::new((store.clone(), tasks.clone()), &named(key), &turn)
+        };
+        let (hung_up, began) = (note("a", "t1"), note("b", "t2"));
+        drop(hung_up);
+        began.begun();
+        tasks.close();
+        tasks.wait().await;
+        assert_eq!(store.repeat(&name("a"), Timestamp::MIN), Ok(None));
+        assert!(store.repeat(&name("b"), Timestamp::MIN).is_ok_and(|found| found.is_some()));
+        // Noted anew by somebody else, it is not theirs to lose.
+        let late = Noted::new((store.clone(), tasks.clone()), &named("a"), &TurnId::from("t1"));
+        note("a", "t3").begun();
+        drop(late);
+        tasks.wait().await;
+        assert!(store.repeat(&name("a"), Timestamp::MIN).is_ok_and(|found| found.is_some()));
     }
 }

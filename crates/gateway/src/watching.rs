@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::TenantId;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
 use crate::hub::{Connection, Guest};
+use crate::model_doors::HELD;
 use crate::principal::{Credential, Principal};
 use crate::quotas::{KEEP_EVERY, KEPT};
 use crate::run::Run;
@@ -23,6 +24,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How often what is too old is forgotten, and what users did long ago: rates are counted by the minute.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// How long what was spent at doors on a day is kept: longer than any clock is wrong that somebody still serves by.
+const SPENT_FOR: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Watches until connections are closed.
 pub(crate) async fn watch(shared: Arc<Shared>) {
@@ -41,7 +45,8 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         }
         if kept.elapsed() >= KEEP_EVERY {
             kept = Instant::now();
-            shared.keep_quotas(Timestamp::now() + KEPT).await;
+            let now = Timestamp::now();
+            shared.keep_quotas(now + KEPT, now + HELD).await;
         }
         if swept.elapsed() >= SWEEP_EVERY {
             swept = Instant::now();
@@ -49,7 +54,8 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         }
     }
     // Nothing of this node counts any more.
-    shared.keep_quotas(Timestamp::now()).await;
+    let now = Timestamp::now();
+    shared.keep_quotas(now, now).await;
 }
 
 impl Shared {
@@ -131,9 +137,16 @@ impl Shared {
         registry.is_shut_out(&run.key.tenant, &run.name.user)
     }
 
-    async fn keep_quotas(self: &Arc<Self>, until: Timestamp) {
-        let kept = self.blocking(move |shared| Ok(shared.store.keep_uses(&shared.guests.quotas.node, until)?)).await;
-        match kept {
+    /// What this node has counts until `until`, and what it holds at doors until `held`.
+    async fn keep_quotas(self: &Arc<Self>, until: Timestamp, held: Timestamp) {
+        // What could not be counted is tried again.
+        self.settle_spending().await;
+        let kept = self.blocking(move |shared| {
+            let node = &shared.guests.quotas.node;
+            shared.store.keep_uses(node, until)?;
+            Ok(shared.store.keep_spending_holds(node, held)?)
+        });
+        match kept.await {
             Ok(()) => {}
             // That is told of the store itself.
             Err(error) if error.code == ErrorCode::Unavailable => {
@@ -157,8 +170,8 @@ impl Shared {
                     shared.store.console_session_seen(&who.tenant, session, now)?;
                 }
             }
-            // Another node's clock may still be in the day before.
-            shared.store.forget_spending((now - IDLE).to_zoned(TimeZone::UTC).date())?;
+            // Nobody's today goes, also where this node's clock is days ahead.
+            shared.store.forget_spending((now - SPENT_FOR).to_zoned(TimeZone::UTC).date())?;
             Ok(shared.store.forget_identities(now, (now - IDLE, now - LONGEST))?)
         });
         if let Err(error) = swept.await {

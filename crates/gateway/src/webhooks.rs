@@ -341,9 +341,11 @@ impl Parts {
     }
 }
 
-/// Whether an event of `tenant` is for whoever wants those of the tenant `slug`.
+/// Whether an event of `tenant` is for whoever wants those of the tenant `slug`. What is about all tenants, such as a
+/// change of a global rule, is about each of them, as over the socket.
 fn is_of(tenants: &[Tenant], slug: Option<&str>, tenant: &TenantId) -> bool {
-    let is_it = |slug: &str| tenants.iter().any(|known| known.id == *tenant && known.slug == slug);
+    let is_about = |known: &Tenant| known.id == *tenant || *tenant == TenantId::sentinel();
+    let is_it = |slug: &str| tenants.iter().any(|known| known.slug == slug && is_about(known));
     slug.is_none_or(is_it)
 }
 
@@ -427,4 +429,31 @@ pub fn webhook_retry(store: &dyn Store, id: &str) -> Result<Option<u64>, StoreEr
     }
     let is_known = store.webhook_endpoints()?.iter().any(|known| known.id == id);
     is_known.then(|| store.retry_webhooks(RetryWhich::Endpoint(id), now)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_wants_the_events_of_a_tenant_hears_of_global_rules() {
+        let tenant = |id: &str, slug: &str| Tenant {
+            id: id.into(),
+            slug: slug.into(),
+            name: String::new(),
+            created_at: String::new(),
+        };
+        let (acme, other) = ("0193a5b0-7000-7000-8000-00000000000a", "0193a5b0-7000-7000-8000-00000000000b");
+        let tenants = [tenant(acme, "acme"), tenant(other, "other")];
+        for (slug, of, expected) in [
+            (Some("acme"), TenantId::from(acme), true),
+            (Some("acme"), TenantId::from(other), false),
+            (Some("acme"), TenantId::sentinel(), true),
+            // There is no such tenant.
+            (Some("nobody"), TenantId::sentinel(), false),
+            (None, TenantId::from(other), true),
+        ] {
+            assert_eq!(is_of(&tenants, slug, &of), expected, "{slug:?} {of}");
+        }
+    }
 }

@@ -218,6 +218,11 @@ impl Keyring {
         self.kept.as_ref().map(Key::changes)
     }
 
+    /// Whether the key of the home's file holds beside the one that seals.
+    pub fn keeps_file(&self) -> bool {
+        self.kept.is_some()
+    }
+
     /// Seals `plain` for `place`, under a fresh random nonce.
     ///
     /// # Errors

@@ -10,7 +10,6 @@ mod spending;
 mod turns;
 mod webhooks;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
@@ -23,8 +22,8 @@ use domain::rule::Rule;
 use domain::session::JournalEntry;
 use domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
-    SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, SpendingAccount, SpentSum,
-    StoreError, StoredEvent, StoredTurn, TenantScope, TurnPage, TurnQuery,
+    SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, StoreError, StoredEvent,
+    StoredTurn, TenantScope, TurnPage, TurnQuery,
 };
 
 use jiff::Timestamp;
@@ -33,6 +32,7 @@ use exchange::Exchange;
 use history::History;
 use hooks::RuleTables;
 use identity::IdentityTables;
+use spending::DoorAccounts;
 use state::{Held, MemoryState};
 use webhooks::WebhookTables;
 
@@ -63,7 +63,7 @@ pub struct Memory {
     tables: Mutex<RuleTables>,
     identities: Mutex<IdentityTables>,
     exchange: Mutex<Exchange>,
-    spending: Mutex<BTreeMap<SpendingAccount, SpentSum>>,
+    spending: Mutex<DoorAccounts>,
     webhooks: Mutex<WebhookTables>,
 }
 
@@ -92,7 +92,7 @@ impl Memory {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spending(&self) -> MutexGuard<'_, BTreeMap<SpendingAccount, SpentSum>> {
+    fn spending(&self) -> MutexGuard<'_, DoorAccounts> {
         // As above.
         self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -77,6 +77,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(69, "000069_webhook_cursor", None),
     step!(70, "000070_row_seals", None),
     step!(71, "000071_door_spending", None),
+    step!(72, "000072_door_holds", None),
 ];
 
 /// The number of the newest step.

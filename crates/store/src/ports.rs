@@ -12,7 +12,7 @@ use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
 use domain::audit::{AuditCheckpoint, AuditEntry};
 use domain::breaker::BreakerRun;
 use domain::execution::Execution;
-use domain::id::{HookId, TenantId, TurnId};
+use domain::id::{HookId, SessionId, TenantId, TurnId};
 use domain::node::{NodeState, SeenNode};
 use domain::record::EventRecord;
 use domain::rule::Rule;
@@ -163,6 +163,10 @@ impl<D: Database> NodeStore for SqlStore<D> {
 
     fn post(&self, letter: &Letter) -> Result<bool, StoreError> {
         if self.0.is_shared() { self.0.write(|db| nodes::post(db, letter)) } else { Ok(false) }
+    }
+
+    fn worked_sessions(&self, tenant: &TenantId) -> Result<Vec<SessionId>, StoreError> {
+        if self.0.is_shared() { self.0.read(|db| nodes::worked(db, tenant)) } else { Ok(Vec::new()) }
     }
 
     fn collect(&self) -> Result<Vec<Letter>, StoreError> {

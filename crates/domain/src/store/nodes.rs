@@ -1,6 +1,7 @@
 //! Ports for several nodes at one database: who is there, what they say to each other, and what the dead left.
 
 use super::{NullSubscription, OnRulesChanged, RuleSubscription, SessionKey, StoreError};
+use crate::id::{SessionId, TenantId};
 use crate::node::{NodeState, SeenNode};
 
 /// What somebody wants of a turn that another node works.
@@ -88,6 +89,14 @@ pub trait NodeStore: Send + Sync {
     /// The store cannot do it.
     fn post(&self, _letter: &Letter) -> Result<bool, StoreError> {
         Ok(false)
+    }
+
+    /// The sessions of a tenant that somebody works, where several nodes may share the store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn worked_sessions(&self, _tenant: &TenantId) -> Result<Vec<SessionId>, StoreError> {
+        Ok(Vec::new())
     }
 
     /// Takes the letters for sessions that this store works, in their order.

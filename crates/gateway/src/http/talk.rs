@@ -26,7 +26,7 @@ use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
 use crate::repeating::LOOK_EVERY;
-use crate::repeats::{Named, Standing, digest_of};
+use crate::repeats::{Named, Noted, Standing, digest_of};
 use crate::roles;
 use crate::run::{Asker, Run, RunParts};
 use crate::session_name::{Channel, SessionName};
@@ -195,15 +195,16 @@ impl Wanted {
             Pending::Over(over) => return Ok(self.was(shared, *over)),
             Pending::Left(turn) => (self.turn, resumes) = (turn, true),
         }
+        let mut noted = None;
         if let Some(named) = repeat.as_ref().filter(|_| !resumes) {
             match shared.begin_repeat(named, &self.turn).await? {
-                Standing::New => {}
+                Standing::New(new) => noted = Some(new),
                 Standing::Works(run) => return Ok(self.talk(shared, run)),
                 Standing::Over(over) => return Ok(self.was(shared, *over)),
                 Standing::Left(turn) => (self.turn, resumes) = (turn, true),
             }
         }
-        let begun = self.begins(shared, resumes, repeat.as_ref()).await;
+        let begun = self.begins(shared, resumes, repeat.as_ref(), &mut noted).await;
         if let (Err(_), Some(named), false) = (&begun, &repeat, resumes) {
             shared.forget_repeat(named).await;
         }
@@ -240,7 +241,13 @@ impl Wanted {
     }
 
     /// Begins a run, or joins one that waits for an approval and is about the same.
-    async fn begins(self, shared: &Arc<Shared>, resumes: bool, repeat: Option<&Named>) -> Result<Talk, Refused> {
+    async fn begins(
+        self,
+        shared: &Arc<Shared>,
+        resumes: bool,
+        repeat: Option<&Named>,
+        noted: &mut Option<Noted>,
+    ) -> Result<Talk, Refused> {
         if let Some(at_work) = shared.lanes.of(&self.key())
             && at_work.waits().is_some()
             && at_work.says(&self.asked.prompt)
@@ -284,6 +291,7 @@ impl Wanted {
                 whose: Whose::Http,
             },
         );
+        noted.take().into_iter().for_each(Noted::begun);
         Ok(self.talk(shared, run))
     }
 

@@ -1,6 +1,9 @@
 //! `agents.list`.
 
-use domain::id::agent_uuid;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use domain::id::{TenantId, agent_uuid};
 use domain::json::{Value, json};
 use host::config::{AgentConfig, Config};
 
@@ -8,11 +11,13 @@ use crate::Shared;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::session_name::SessionName;
 
 impl Shared {
-    pub(super) async fn agents_list(&self, who: &Principal, params: &Value) -> Result<Value, ApiError> {
+    pub(super) async fn agents_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
         Params::of(params, &[])?;
         let at_work = self.lanes.all();
+        let elsewhere = self.at_work_elsewhere(who.tenant.clone()).await;
         let host = self.host.read().await;
         let config = &host.loaded.config;
         let shown = |agent: &AgentConfig| {
@@ -26,10 +31,20 @@ impl Shared {
                 "provider": provider,
                 "agentType": "predefined",
                 "status": "active",
-                "isRunning": at_work.iter().any(|run| works(run)),
+                "isRunning": at_work.iter().any(|run| works(run)) || elsewhere.contains(&agent.name),
             })
         };
         Ok(json!({ "agents": config.agents.values().map(shown).collect::<Vec<_>>() }))
+    }
+
+    /// The agents of a tenant that work on any node, as far as the store can be asked.
+    async fn at_work_elsewhere(self: &Arc<Self>, tenant: TenantId) -> BTreeSet<String> {
+        let worked = self.blocking(move |shared| Ok(shared.store.worked_sessions(&tenant)?)).await;
+        let worked = worked.unwrap_or_else(|error| {
+            tracing::debug!(%error, "which agents work on other nodes cannot be read");
+            Vec::new()
+        });
+        worked.iter().filter_map(|session| Some(SessionName::kept(session.as_str())?.agent)).collect()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
 use crate::params::{Params, wrong};
 use crate::principal::Principal;
-use crate::repeats::{Named, Standing, digest_of};
+use crate::repeats::{Named, Noted, Standing, digest_of};
 use crate::routing::Meant;
 use crate::run::{Asker, Run, RunParts};
 use crate::session_name::SessionName;
@@ -52,6 +52,8 @@ struct NamedMessage<'a> {
     turn: TurnId,
     /// Whether its turn was left open.
     resumes: bool,
+    /// Its name, which is free again if nothing begins.
+    noted: Option<Noted>,
 }
 
 impl Shared {
@@ -77,9 +79,9 @@ impl Shared {
             asked.shift_remove("stream");
         }
         let named = Named::new(who, Some(&name), id, digest_of(&asked))?;
-        let (mut turn, mut resumes) = (TurnId::fresh(), false);
+        let (mut turn, mut resumes, mut noted) = (TurnId::fresh(), false, None);
         match self.begin_repeat(&named, &turn).await? {
-            Standing::New => {}
+            Standing::New(new) => noted = Some(new),
             Standing::Left(left) => (turn, resumes) = (left, true),
             Standing::Works(run) => return answer(&run.outcome().await),
             Standing::Over(over) => {
@@ -90,7 +92,7 @@ impl Shared {
                 };
             }
         }
-        let message = NamedMessage { named: &named, turn, resumes };
+        let message = NamedMessage { named: &named, turn, resumes, noted };
         let sent = self.send(Sender { connection, request }, &known, (name, Some(message))).await;
         if let Err(error) = &sent
             && error.kind().is_none()
@@ -142,7 +144,8 @@ impl Shared {
                 return Err(ApiError::precondition("the session is busy: stop its turn with chat.abort, then edit"));
             }
             inject(&at_work, message)?;
-            if let Some(NamedMessage { turn, .. }) = named {
+            if let Some(NamedMessage { turn, noted, .. }) = named {
+                noted.into_iter().for_each(Noted::begun);
                 let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
                 self.blocking(move |shared| Ok(shared.store.end_repeats(&tenant, &turn, Some(&kept))?)).await?;
             }
@@ -150,17 +153,18 @@ impl Shared {
         }
         let known = history.as_deref_mut().unwrap_or_default();
         let (place, media) = self.prepared(&run, (true, files, known)).await?;
-        let (turn, resumes) = match named {
-            Some(NamedMessage { named, turn, resumes }) => {
+        let (turn, resumes, noted) = match named {
+            Some(NamedMessage { named, turn, resumes, noted }) => {
                 self.desk.repeats.works(named, &run);
-                (turn, resumes)
+                (turn, resumes, noted)
             }
-            None => (TurnId::fresh(), false),
+            None => (TurnId::fresh(), false, None),
         };
         self.start(
             run.clone(),
             Errand { agent, skills, enable_tools, history, edits, media, turn, resumes, place, whose: Whose::Socket },
         );
+        noted.into_iter().for_each(Noted::begun);
         answer(&run.outcome().await)
     }
 

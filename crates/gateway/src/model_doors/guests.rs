@@ -11,11 +11,10 @@ use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::{TurnId, agent_uuid};
 use domain::identity::Identity;
-use domain::store::{SpendingAccount, SpentSum};
+use domain::store::SpendingAccount;
 use domain::tool::ToolCall;
 use doors::reply::{turned_away, vendor_at};
-use doors::spending::{Payer, Spent};
-use doors::tokens::Tokens;
+use doors::spending::{Holding, Limit, Payer, SpendingWish, Spent};
 use doors::{DoorGuest, DoorHost, DoorKey, DoorVisit};
 use engine::{Approvals, Asker, Dispatcher};
 use futures_util::StreamExt as _;
@@ -26,6 +25,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Service as _;
 use url::form_urlencoded;
 
+use super::spending::sum;
 use super::{Entry, Opened};
 use crate::Shared;
 use crate::claim::Claim;
@@ -286,23 +286,13 @@ impl DoorHost for GuestHooks {
         client_of(user_agent).map_or_else(|| "an unknown client".to_owned(), |host| host.name.to_owned())
     }
 
-    async fn spent(&self, payer: &Payer, day: Date) -> Result<Option<Spent>, String> {
-        let account = self.account(payer, day);
-        let found = self.shared.blocking(move |shared| Ok(shared.store.spent_at_doors(&account)?)).await;
-        let SpentSum { tokens, nano_dollars } = found.map_err(|error| error.message)?;
-        // Which of them were read does not matter to a limit.
-        Ok(Some(Spent { tokens: Tokens { read: tokens, ..Tokens::default() }, nano_dollars }))
+    async fn hold(&self, payer: &Payer, day: Date, wish: (SpendingWish, Limit)) -> Result<Holding, String> {
+        let holding = self.shared.hold_spending(self.account(payer, day), wish).await;
+        holding.map_err(|error| error.message)
     }
 
     fn spends(&self, payer: &Payer, day: Date, more: Spent) {
-        let (account, shared) = (self.account(payer, day), self.shared.clone());
-        let more = SpentSum { tokens: more.tokens.all(), nano_dollars: more.nano_dollars };
-        // Nobody waits for it, but nothing ends before it: the next request may come to another node.
-        self.shared.life.doors.spawn(async move {
-            if let Err(error) = shared.blocking(move |shared| Ok(shared.store.spend_at_doors(&account, more)?)).await {
-                tracing::warn!("what an answer cost could not be counted for other nodes: {}", error.message);
-            }
-        });
+        self.shared.spends(None, self.account(payer, day), sum(more));
     }
 }
 

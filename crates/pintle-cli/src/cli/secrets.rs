@@ -5,7 +5,7 @@ use domain::rule::Rule;
 use rules::record;
 use serde::Serialize;
 use store::Store;
-use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, Keyring, SealedPlace};
+use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, KEY_FILE, Keyring, SealedPlace};
 use store::rotation::SealedColumn;
 
 use super::audit::failed;
@@ -58,6 +58,14 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
     store.reseal_identities(&keyring).map_err(failed)?;
     terminal::say(&if args.json { rotation.json()? } else { rotation.plain() })?;
     if rotation.failed == 0 {
+        if keyring.keeps_file() {
+            let file = loaded.config.home.join(KEY_FILE);
+            terminal::note(&format!(
+                "{} still holds beside the new key, and without the variable it is the key; once every server, hook \
+                 and command of this home has the variable, and no approval of before waits, remove it",
+                clean(&file.display().to_string())
+            ));
+        }
         return Ok(0);
     }
     rotation.unopened.iter().for_each(|line| terminal::note(&clean(line)));

@@ -118,3 +118,22 @@ fn keys_that_another_encryption_key_sealed_are_told_of_and_one_that_appears_void
     }
     assert!(on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", OLD)], &["keys", "list"]).out.contains("operator.read"));
 }
+
+#[test]
+fn a_rotation_says_that_the_file_of_the_home_still_holds() {
+    let env = TestEnv::new();
+    let create = ["keys", "create", "k", "--owner", "ann", "--scope", "operator.read"];
+    assert_eq!(on_terminal(&env, &[], &create).code, Some(0));
+    let file = env.path("data/pintle/encryption.key");
+    assert!(file.exists());
+    let rotated = || on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", NEW)], &["secrets", "rotate"]);
+    let said = |seen: &Seen| {
+        let all = format!("{} {}", seen.out, seen.err).split_whitespace().collect::<Vec<_>>().join(" ");
+        all.contains("still holds beside the new key")
+    };
+    let seen = rotated();
+    assert!(seen.code == Some(0) && said(&seen), "{seen}");
+    std::fs::remove_file(file).unwrap();
+    let seen = rotated();
+    assert!(seen.code == Some(0) && !said(&seen), "{seen}");
+}

@@ -1,6 +1,9 @@
 //! The port to what is spent at model doors.
 
-use domain::store::{SpendingAccount, SpendingStore, SpentSum, StoreError};
+use domain::store::{
+    SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum, StoreError,
+};
+use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::database::{Database, SqlStore};
@@ -13,6 +16,23 @@ impl<D: Database> SpendingStore for SqlStore<D> {
 
     fn spend_at_doors(&self, account: &SpendingAccount, more: SpentSum) -> Result<(), StoreError> {
         self.0.write(|db| spending::spend(db, account, more))
+    }
+
+    fn hold_spending(
+        &self,
+        hold: &SpendingHold,
+        room: SpendingRoom,
+        at: (Timestamp, Timestamp),
+    ) -> Result<SpendingStanding, StoreError> {
+        self.0.write(|db| spending::hold(db, hold, room, at))
+    }
+
+    fn settle_spending(&self, id: &str, account: &SpendingAccount, more: SpentSum) -> Result<(), StoreError> {
+        self.0.write(|db| spending::settle(db, id, account, more))
+    }
+
+    fn keep_spending_holds(&self, node: &str, until: Timestamp) -> Result<(), StoreError> {
+        self.0.write(|db| spending::keep(db, node, until))
     }
 
     fn forget_spending(&self, day: Date) -> Result<(), StoreError> {

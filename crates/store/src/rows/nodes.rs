@@ -111,6 +111,15 @@ pub(crate) fn post(db: &dyn Db, letter: &Letter) -> Result<bool, Failure> {
     Ok(posted > 0)
 }
 
+/// The sessions of `tenant` that somebody works.
+pub(crate) fn worked(db: &dyn Db, tenant: &TenantId) -> Result<Vec<SessionId>, Failure> {
+    let sql = format!(
+        "SELECT session_id FROM leases WHERE tenant_id = ?1 AND owner IS NOT NULL AND expires_ms > {}",
+        now_ms(db.dialect())
+    );
+    db.all(&sql, &[tenant.as_str().into()], |row| row.string("session_id").map(SessionId::new))
+}
+
 /// Takes the letters for sessions that the store `owner` works.
 pub(crate) fn collect(db: &dyn Db, owner: &str) -> Result<Vec<Letter>, Failure> {
     let sql = format!(

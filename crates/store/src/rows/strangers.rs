@@ -25,7 +25,7 @@ const IN_SQLITE: &str = "SELECT group_concat(type || char(31) || tbl_name || cha
 macro_rules! tables {
     () => {
         "('agent_hooks', 'api_keys', 'approvals', 'audit_checkpoints', 'audit_log', 'console_links', \
-         'console_sessions', 'door_spending', 'events', 'gateway_uses', 'hook_breakers', 'hook_changes', \
+         'console_sessions', 'door_holds', 'door_spending', 'events', 'gateway_uses', 'hook_breakers', 'hook_changes', \
          'hook_epoch', 'hook_executions', 'hook_outbox', 'hook_sets', 'identity_epoch', 'journal', 'leases', \
          'members', 'node_mail', 'node_news', 'nodes', 'passed_texts', 'removed_members', 'repeats', 'sessions', \
          'store_identity', 'tenant_hook_budget', 'tenant_stops', 'tenants', 'turns', 'upload_pieces', 'uploads', \
@@ -95,7 +95,7 @@ const SHAPE_IN_POSTGRES: &str = concat!(
 static RIGHT: Mutex<String> = Mutex::new(String::new());
 
 /// The step of the schema that the shapes are of: the newest one.
-pub(crate) const SHAPE_OF: u32 = 71;
+pub(crate) const SHAPE_OF: u32 = 72;
 
 /// Something that Pintle did not make.
 #[derive(Debug)]

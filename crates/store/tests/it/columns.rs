@@ -198,6 +198,7 @@ const LEFT_OUT: [(&str, &str); 20] = [
     ("console_sessions", ""),
     ("gateway_uses", ""),
     ("door_spending", ""),
+    ("door_holds", ""),
     ("identity_epoch", ""),
 ];
 

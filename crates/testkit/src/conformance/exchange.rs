@@ -2,7 +2,8 @@
 
 use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
 use domain::store::{
-    Repeat, RepeatName, RepeatStore, SessionStore, SpendingAccount, SpendingStore, SpentSum, Upload, UploadStore,
+    Repeat, RepeatName, RepeatStore, SessionStore, SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding,
+    SpendingStore, SpentSum, Upload, UploadStore,
 };
 use jiff::Timestamp;
 
@@ -34,6 +35,52 @@ pub fn exchange<S: UploadStore + RepeatStore + SessionStore + SpendingStore + ?S
     the_end_of_a_turn_ends_its_requests(store);
     texts_that_passed_are_remembered_for_a_while(store);
     what_is_spent_adds_up(store);
+    what_requests_may_come_to_is_held_until_it_is_known(store);
+}
+
+fn what_requests_may_come_to_is_held_until_it_is_known<S: SpendingStore + ?Sized>(store: &S) {
+    let account = |payer: &str| SpendingAccount {
+        tenant: TenantId::default_tenant(),
+        vendor: "anthropic".into(),
+        payer: payer.into(),
+        day: jiff::civil::date(2026, 11, 26),
+    };
+    let sum = |tokens| SpentSum { tokens, nano_dollars: 2 * tokens };
+    let id = |number: u32| format!("0193a5b0-7000-7000-8000-{number:012}");
+    let hold = |number: u32, payer: &str, node: &str| SpendingHold {
+        id: id(number),
+        account: account(payer),
+        most: sum(60),
+        node: node.into(),
+    };
+    let room = SpendingRoom { tokens: Some(100), ..SpendingRoom::default() };
+    let at = |second: i64| (moment(second), moment(second + 10));
+    let standing = |spent, held, has_room| Ok(SpendingStanding { spent: sum(spent), held: sum(held), has_room });
+    let ask = |hold: &SpendingHold, room, second| store.hold_spending(hold, room, at(second));
+    assert_eq!(ask(&hold(1, "key:h", "a"), room, 0), standing(0, 0, true));
+    assert_eq!(ask(&hold(2, "key:h", "b"), room, 0), standing(0, 60, true), "one more may begin");
+    assert_eq!(ask(&hold(3, "key:h", "a"), room, 0), standing(0, 120, false), "and no third");
+    assert_eq!(ask(&hold(4, "key:other", "a"), room, 0), standing(0, 0, true), "of this key");
+    let dollars = SpendingRoom { nano_dollars: Some(240), ..SpendingRoom::default() };
+    assert_eq!(ask(&hold(3, "key:h", "a"), dollars, 0), standing(0, 120, false), "a limit in dollars as well");
+    // What the request itself holds is not in its way.
+    let own = SpendingRoom { own: sum(60), ..room };
+    assert_eq!(ask(&hold(5, "key:h", "a"), own, 0), standing(0, 120, true));
+    for _ in 0..2 {
+        store.settle_spending(&id(1), &account("key:h"), sum(30)).expect("done");
+    }
+    assert_eq!(store.spent_at_doors(&account("key:h")), Ok(sum(30)), "once");
+    store.settle_spending(&id(5), &account("key:h"), SpentSum::default()).expect("done");
+    assert_eq!(ask(&hold(6, "key:h", "a"), room, 5), standing(30, 60, true));
+    // One node lives, the other died.
+    store.keep_spending_holds("a", moment(30)).expect("done");
+    assert_eq!(ask(&hold(7, "key:h", "a"), room, 10), standing(30, 60, true));
+    // What went on for longer than it was held is counted nevertheless.
+    store.settle_spending(&id(2), &account("key:h"), sum(20)).expect("done");
+    assert_eq!(store.spent_at_doors(&account("key:h")), Ok(sum(50)));
+    store.spend_at_doors(&account("key:h"), SpentSum { tokens: u64::MAX, nano_dollars: u64::MAX }).expect("done");
+    store.spend_at_doors(&account("key:h"), sum(1)).expect("the most that there is stays that");
+    assert!(store.spent_at_doors(&account("key:h")).is_ok_and(|spent| spent.tokens >= i64::MAX.unsigned_abs()));
 }
 
 fn what_is_spent_adds_up<S: SpendingStore + ?Sized>(store: &S) {

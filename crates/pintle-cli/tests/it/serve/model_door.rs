@@ -155,6 +155,29 @@ fn what_a_key_spent_today_is_known_after_a_restart() {
 }
 
 #[test]
+fn requests_of_one_key_at_the_same_time_do_not_overspend_together() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'\nbudget = { day_tokens = 20 }");
+    let (mine, _) = key(&people, "a-operator", &["operator.write"]);
+    let headers = format!("Content-Type: application/json\nX-Pintle-Key: {mine}\n");
+    let body = asks(OPENAI, "hello").to_string();
+    let one = |_| sent(&people.server, &format!("POST {OPENAI}"), &headers, body.as_bytes());
+    let answers: Vec<_> = (0..12).map(one).collect();
+    let mut passed = 0;
+    for mut answer in answers {
+        let mut told = String::new();
+        answer.read_to_string(&mut told).unwrap();
+        match told.split(' ').nth(1) {
+            Some("200") => passed += 1,
+            _ => assert!(told.starts_with("HTTP/1.1 429") && told.contains("this key"), "{told}"),
+        }
+    }
+    // Each is 15 tokens, so the second one goes beyond, and no third one begins.
+    assert!((1..=2).contains(&passed), "{passed}");
+    assert_eq!(vendor.came().len(), passed);
+}
+
+#[test]
 fn a_door_lets_in_who_may_and_nobody_else() {
     let vendor = Vendor::open();
     let with_key = served(&vendor, "key_env = 'DOOR_KEY'");

@@ -34,6 +34,8 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
     // The other node knows that it is worked.
     let status = at_b.done("chat.session.status", json!({ "sessionKey": KEY }));
     assert_eq!((&status["isRunning"], &status["runId"]), (&json!(true), &run), "{status}");
+    let agents = at_b.done("agents.list", json!({}));
+    assert_eq!(agents["agents"][0]["isRunning"], true, "{agents}");
     // A message that comes in there steers the turn.
     let said = at_b.done("chat.send", prompt("more"));
     assert_eq!(said["injected"], true, "{said}");
@@ -58,6 +60,34 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
     assert_eq!(at_a.done("chat.abort", json!({ "sessionKey": KEY }))["aborted"], false);
     let idle = at_a.call("chat.inject", prompt("x")).unwrap();
     assert_eq!(idle["error"]["code"], "FAILED_PRECONDITION", "{idle}");
+}
+
+#[test]
+fn no_node_takes_a_conversation_away_that_another_one_works() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    at_a.done("chat.send", prompt("hello"));
+    let sent = at_a.ask("chat.send", prompt("slow: 60000")).unwrap();
+    at_a.event("agent", |it| it["type"] == "run.started" && it["payload"]["message"] == "slow: 60000");
+    let methods = [
+        ("sessions.compact", json!({ "key": KEY, "keepLast": 1 })),
+        ("sessions.reset", json!({ "key": KEY })),
+        ("sessions.delete", json!({ "key": KEY })),
+    ];
+    for (method, params) in methods.clone() {
+        let refused = at_b.call(method, params).unwrap();
+        assert_eq!(refused["error"]["code"], "FAILED_PRECONDITION", "{method}: {refused}");
+    }
+    assert_eq!(at_b.done("chat.abort", json!({ "sessionKey": KEY }))["aborted"], true);
+    assert_eq!(at_a.answer(&sent).unwrap()["payload"], json!({ "cancelled": true }));
+    assert_eq!(texts(&mut at_b)[..2], ["hello", "answer hello"], "nothing of it is gone");
+    // Once nobody works it, any node does it.
+    for (method, params) in methods {
+        until(method, || (at_b.call(method, params.clone()).unwrap()["ok"] == true).then_some(()));
+    }
+    let gone = at_a.call("sessions.delete", json!({ "key": KEY })).unwrap();
+    assert_eq!(gone["error"]["code"], "NOT_FOUND", "{gone}");
 }
 
 #[test]

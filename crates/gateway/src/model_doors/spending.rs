@@ -1,0 +1,192 @@
+//! What keys spend at the doors, counted in the store: for all nodes, and across restarts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpentSum, StoreError};
+use doors::spending::{HeldElsewhere, Holding, Limit, SpendingWish, Spent};
+use doors::tokens::Tokens;
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use store::Store;
+use uuid::Uuid;
+
+use crate::Shared;
+use crate::error::ApiError;
+use crate::rare_line::RareLine;
+
+/// How long a hold counts that its node does not keep: then the node is gone. Longer than clocks of nodes differ.
+pub(crate) const HELD: SignedDuration = SignedDuration::from_mins(5);
+
+/// Billionths of a dollar in a thousandth.
+const NANOS_IN_MILLI: u64 = 1_000_000;
+
+static NOT_COUNTED: RareLine = RareLine::new();
+
+/// What is to be counted.
+#[derive(Clone, Debug)]
+struct Settlement {
+    /// The hold in whose place it comes, if there is one.
+    hold: Option<String>,
+    account: SpendingAccount,
+    more: SpentSum,
+}
+
+/// What was spent here, and is not yet in the store.
+#[derive(Debug, Default)]
+pub(crate) struct Settlements {
+    waiting: Mutex<Vec<Settlement>>,
+    /// Whoever writes has it: who comes after that finds in the store what waited before.
+    writing: Mutex<()>,
+}
+
+impl Settlements {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Settlement>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what waits. What cannot be counted waits for the next time. Blocks.
+    ///
+    /// # Errors
+    /// The store could not do all of it.
+    pub(crate) fn settle(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = std::mem::take(&mut *self.waiting()).into_iter();
+        let mut failed = Ok(());
+        while let Some(one) = left.next() {
+            let done = match &one.hold {
+                Some(hold) => store.settle_spending(hold, &one.account, one.more),
+                None => store.spend_at_doors(&one.account, one.more),
+            };
+            if let Err(error) = done {
+                self.waiting().push(one);
+                if matches!(error, StoreError::Unavailable(_)) {
+                    self.waiting().extend(left.by_ref());
+                }
+                failed = Err(error);
+            }
+        }
+        failed
+    }
+}
+
+impl Shared {
+    /// Holds what a request may come to. Whoever hangs up meanwhile leaves nothing held.
+    pub(super) async fn hold_spending(
+        self: &Arc<Self>,
+        account: SpendingAccount,
+        (wish, limit): (SpendingWish, Limit),
+    ) -> Result<Holding, ApiError> {
+        let (id, node) = (Uuid::now_v7().to_string(), self.guests.quotas.node.clone());
+        let hold = SpendingHold { id, account, most: sum(wish.most), node };
+        let room = SpendingRoom {
+            tokens: limit.tokens,
+            nano_dollars: limit.milli_dollars.map(|milli| milli.saturating_mul(NANOS_IN_MILLI)),
+            own: sum(wish.own),
+        };
+        let held = StoreHold { shared: self.clone(), account: hold.account.clone(), id: Some(hold.id.clone()) };
+        self.blocking(move |shared| {
+            let mut held = held;
+            // What ended here before is counted before, or its hold would be in the way.
+            if let Err(error) = shared.desk.model_doors.settlements.settle(&*shared.store) {
+                tracing::debug!(%error, "what answers cost is counted later");
+            }
+            let now = Timestamp::now();
+            let found = shared.store.hold_spending(&hold, room, (now, now + HELD))?;
+            if found.has_room {
+                return Ok(Holding::Held(Box::new(held)));
+            }
+            held.id = None;
+            Ok(Holding::Full { spent: spent(found.spent), held: spent(found.held) })
+        })
+        .await
+    }
+
+    /// Counts `more`, in the place of a hold if there was one. Nobody waits for it, but nothing ends before it.
+    pub(super) fn spends(self: &Arc<Self>, hold: Option<String>, account: SpendingAccount, more: SpentSum) {
+        self.desk.model_doors.settlements.waiting().push(Settlement { hold, account, more });
+        let shared = self.clone();
+        self.life.doors.spawn(async move { shared.settle_spending().await });
+    }
+
+    /// Counts what waits to be counted.
+    pub(crate) async fn settle_spending(self: &Arc<Self>) {
+        let settled = self.blocking(|shared| Ok(shared.desk.model_doors.settlements.settle(&*shared.store)?)).await;
+        if let Err(error) = settled
+            && let Some(kept) = NOT_COUNTED.due(Instant::now())
+        {
+            tracing::warn!(
+                "what answers cost could not be counted for other nodes, and is tried again: {}{}",
+                error.message,
+                if kept > 0 { format!(" ({kept} more times since this was said)") } else { String::new() }
+            );
+        }
+    }
+}
+
+/// What is held in the store for a request.
+struct StoreHold {
+    shared: Arc<Shared>,
+    account: SpendingAccount,
+    /// Its id, until somebody knows what the request came to.
+    id: Option<String>,
+}
+
+impl HeldElsewhere for StoreHold {
+    fn settle(mut self: Box<Self>, day: Date, spent: Spent) {
+        let (id, account) = (self.id.take(), SpendingAccount { day, ..self.account.clone() });
+        self.shared.spends(id, account, sum(spent));
+    }
+}
+
+impl Drop for StoreHold {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            self.shared.spends(Some(id), self.account.clone(), SpentSum::default());
+        }
+    }
+}
+
+pub(super) const fn sum(spent: Spent) -> SpentSum {
+    SpentSum { tokens: spent.tokens.all(), nano_dollars: spent.nano_dollars }
+}
+
+/// Which tokens were read does not matter to a limit.
+fn spent(sum: SpentSum) -> Spent {
+    Spent { tokens: Tokens { read: sum.tokens, ..Tokens::default() }, nano_dollars: sum.nano_dollars }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::id::TenantId;
+    use domain::store::SpendingStore as _;
+    use store::Memory;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_counted_is_counted_the_next_time() {
+        let (settlements, store) = (Settlements::default(), Memory::new());
+        let account = |tenant: TenantId| SpendingAccount {
+            tenant,
+            vendor: "openai".into(),
+            payer: "key:a".into(),
+            day: jiff::civil::date(2026, 11, 26),
+        };
+        let one = |tenant: TenantId| {
+            let more = SpentSum { tokens: 5, nano_dollars: 7 };
+            Settlement { hold: None, account: account(tenant), more }
+        };
+        let own = TenantId::default_tenant();
+        settlements.waiting().extend([one(TenantId::from("0193a5b0-7000-7000-8000-00000000ffff")), one(own.clone())]);
+        settlements.settle(&store).unwrap_err();
+        assert_eq!(settlements.waiting().len(), 1, "it is not lost, and in nobody's way");
+        let counted = SpentSum { tokens: 5, nano_dollars: 7 };
+        assert_eq!(store.spent_at_doors(&account(own.clone())), Ok(counted));
+        // The store can do it again.
+        settlements.waiting().iter_mut().for_each(|one| one.account.tenant = own.clone());
+        settlements.settle(&store).unwrap();
+        assert_eq!(store.spent_at_doors(&account(own)), Ok(SpentSum { tokens: 10, nano_dollars: 14 }));
+        assert!(settlements.waiting().is_empty());
+    }
+}

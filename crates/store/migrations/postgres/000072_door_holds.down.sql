@@ -1,0 +1,2 @@
+DROP INDEX leases_worked;
+DROP TABLE door_holds;
