@@ -1,4 +1,4 @@
-// Shared by all starter guards: the answer, and words and paths of `event.shell`.
+// Shared by all starter guards: the answer, words and paths of `event.shell`.
 
 // What cannot be known is no yes: somebody is asked. A danger is refused, a doubt is asked about.
 function verdict(event, danger, doubt) {
@@ -24,12 +24,12 @@ function row(table, command, other) {
   return Object.hasOwn(table, command.name) ? table[command.name] : other;
 }
 
-// The files that a tool which runs no text may change, where `event.shell` does not have them.
+// The files of a tool that runs no text, where `event.shell` has none.
 function namedFiles(event) {
   const { commands = [], writes = [] } = event.shell || {};
   const input = commands.length + writes.length > 0 ? {} : event.toolInput || {};
-  const keys = Object.keys(input).filter((key) => /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i.test(key));
-  return keys.flatMap((key) => input[key]).map(String);
+  const names = /^((file|absolute|notebook)?_?path|target(_?file)?|file(name)?)$/i;
+  return Object.keys(input).flatMap((key) => (names.test(key) ? input[key] : [])).map(String);
 }
 
 // A command as somebody would read it, not too long.
@@ -38,7 +38,7 @@ function line(command) {
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }
 
-// Its arguments before `--`: what follows is not an option, and often a command of somebody else.
+// Its arguments before `--`: what follows is often a command of somebody else.
 function before(command) {
   const end = command.argv.indexOf("--");
   return command.argv.slice(1, end < 1 ? undefined : end);
@@ -49,12 +49,12 @@ function has(command, ...words) {
   return before(command).some((word) => words.some((own) => word === own || word.startsWith(`${own}=`)));
 }
 
-// Whether one of the `letters` is among the short options, such as the `f` of `-uf`.
+// Whether one of `letters` is among the short options, as `f` in `-uf`.
 function short(command, letters) {
   return before(command).some((word) => /^-[A-Za-z]/.test(word) && [...letters].some((own) => word.includes(own)));
 }
 
-// What the program is told to do: its first words that are no options. Some of them may be values of options.
+// Its first words that are no options: some may be values of options.
 function told(command) {
   return before(command).filter((word) => !word.startsWith("-")).slice(0, 3);
 }
