@@ -123,7 +123,7 @@ export type Usage = {
   readonly total_tokens: number;
 };
 
-/** What a run does. That a tool begins is the event `tool.call`, and no `activity`. */
+/** What a run does. In `chat.session.status` the phase can also be `tool`; on the socket, a tool's start is the event `tool.call`. */
 export type Activity = {
   readonly phase: "thinking" | "tool" | "compacting";
   readonly tool?: string;
@@ -647,7 +647,7 @@ export type TurnLine = {
   readonly tenantId?: string;
 };
 
-/** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out. */
+/** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out; `costUsd` is the sum of its own model calls, as far as their prices are known. */
 export type TurnDetail = {
   readonly turn: TurnLine;
   readonly parentTurnId: string | null;
@@ -655,9 +655,10 @@ export type TurnDetail = {
   readonly durationMs: number;
   readonly spans: readonly TurnSpan[];
   readonly truncated: boolean;
+  readonly costUsd?: string;
 };
 
-/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost, where its provider tells. */
+/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost in tokens, where the provider reports it, and `costUsd` in dollars with nine decimals, where the model door to its vendor has a price for the model; cached input counts at the full price. */
 export type TurnSpan = {
   readonly id: string;
   readonly parentId: string | null;
@@ -679,6 +680,7 @@ export type TurnSpan = {
   readonly model?: string;
   readonly content?: string;
   readonly usage?: Usage;
+  readonly costUsd?: string;
   readonly result?: string;
   readonly isError?: boolean;
   readonly hooks?: readonly TurnHook[];
@@ -716,10 +718,11 @@ export type SeenMessage = {
   readonly bytes?: number;
 };
 
-/** What a hook did at a checkpoint, and when it ran last. */
+/** What a hook did at a checkpoint, and when it ran last. With `allTenants`, those with `tenantId` are of that tenant, and those without of all together. */
 export type HookCountsAt = HookCounts & {
   readonly event: CheckpointName;
   readonly lastAt: string | null;
+  readonly tenantId?: string;
 };
 
 /** A hook of the configuration or a text of a skill at an event: whether it would run, and if not why. */
@@ -846,7 +849,7 @@ export type Methods = {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
   };
-  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants` is for owners, who find what is in other tenants by its id, too. */
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants`: owners only; owners also open turns of other tenants by ID. */
   readonly "turns.list": {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean };
     readonly payload: { readonly turns: readonly TurnLine[]; readonly nextCursor: string };
@@ -861,7 +864,7 @@ export type Methods = {
     readonly params: { readonly turnId: string; readonly round: number };
     readonly payload: { readonly call: SeenCall };
   };
-  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer; `allTenants` is for owners, and `budget` that of your tenant all the same. */
+  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer; `allTenants`: owners only; `budget` is always that of your own tenant. */
   readonly "overview.get": {
     readonly params: { readonly since?: string; readonly allTenants?: boolean };
     readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
@@ -881,7 +884,7 @@ export type Methods = {
     readonly params: { readonly [member: string]: never };
     readonly payload: { readonly nodes: readonly Node[] };
   };
-  /** Least role: operator; those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself. */
+  /** Least role: operator; those that wait, unless `all`; `allTenants`: owners only; they answer in that tenant. */
   readonly "approvals.list": {
     readonly params: { readonly all?: boolean; readonly allTenants?: boolean };
     readonly payload: { readonly approvals: readonly Approval[] };
@@ -966,9 +969,9 @@ export type Methods = {
     readonly params: { readonly matcher?: string; readonly condition?: string; readonly agentId?: string };
     readonly payload: { readonly tools: readonly string[]; readonly matcher: MatcherCheck | null; readonly condition: ConditionCheck | null };
   };
-  /** Least role: viewer; what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions. */
+  /** Least role: viewer; what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions; `allTenants`: owners only, of the newest 5,000 events of all tenants, counted together and for each tenant. */
   readonly "hooks.counts": {
-    readonly params: { readonly [member: string]: never };
+    readonly params: { readonly allTenants?: boolean };
     readonly payload: { readonly events: number; readonly hooks: readonly HookCountsAt[] };
   };
   /** Least role: viewer; from then on `hooks.execution` comes for this hook, or for all. */

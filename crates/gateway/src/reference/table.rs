@@ -92,7 +92,7 @@ const METHODS: &[MethodRow] = &[
         "approvals.list",
         "{ all?: boolean, allTenants?: boolean }",
         "{ approvals: Approval[] }",
-        "those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself",
+        "those that wait, unless `all`; `allTenants`: owners only; they answer in that tenant",
     ),
     method("approvals.get", "{ id: string }", "{ approval: Approval }", ""),
     method("approvals.approve", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
@@ -271,7 +271,8 @@ const SHAPES: &[Row] = &[
     row(
         "Activity",
         "{ phase: \"thinking\" | \"tool\" | \"compacting\", tool?: string, iteration: integer }",
-        "What a run does. That a tool begins is the event `tool.call`, and no `activity`.",
+        "What a run does. In `chat.session.status` the phase can also be `tool`; on the socket, a tool's start is the \
+         event `tool.call`.",
     ),
     row(
         "CallPlace",

@@ -95,6 +95,35 @@ fn a_model_call_says_what_it_cost() {
 }
 
 #[test]
+fn a_turn_says_what_it_cost_in_dollars_where_its_model_has_a_price() {
+    let replies = [
+        r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 4}}"#,
+        r#"{"text": "All done.", "usage": {"prompt_tokens": 2000, "completion_tokens": 1}}"#,
+        r#"{"text": "All done.", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}"#,
+    ];
+    let priced = "[providers.openai]\nkind = 'scripted'\nscript = 'replies.json'\n\
+                  [agents.priced]\nmodel = 'openai/gpt-5-mini'\n\
+                  [doors.model.openai]\ntenant = 'default'\n\
+                  prices = { 'gpt-5*' = { input_usd = 1.25, output_usd = 10 } }\n";
+    for (agent, calls, sum) in [
+        ("priced", vec![json!("0.001290000"), json!("0.002510000")], json!("0.003800000")),
+        ("main", vec![Value::Null, Value::Null], Value::Null),
+    ] {
+        let server = Server::start(scripted(&replies.join(","), &format!("{priced}{WITH_TOKEN}")));
+        let mut client = server.admin("anna");
+        let key = format!("agent:{agent}:ws:direct:one");
+        client.done("chat.send", json!({ "sessionKey": key, "message": "look around" }));
+        let turn = turns(&mut client, json!({}))[0]["turnId"].clone();
+        let got = client.done("turns.get", json!({ "turnId": turn }));
+        let spans = got["turn"]["spans"].as_array().unwrap();
+        let models = spans.iter().filter(|span| span["kind"] == "model");
+        let costs: Vec<Value> = models.map(|span| span["costUsd"].clone()).collect();
+        assert_eq!((costs, &got["turn"]["costUsd"]), (calls, &sum), "{agent}");
+    }
+}
+
+#[test]
 fn pages_of_turns_follow_each_other_and_a_cursor_is_of_one_question() {
     let server = Server::start(scripted(&[DONE].repeat(5).join(","), WITH_TOKEN));
     let mut client = server.admin("anna");
