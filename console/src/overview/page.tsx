@@ -84,7 +84,7 @@ const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.brok
 
 function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
-  const stopped = useHeld(blocked, turnId, true);
+  const stopped = useHeld(blocked, turnId, { keeps: true });
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
   return (
@@ -321,7 +321,7 @@ function Changes({ overview }: { overview: Overview }) {
   const words = useWords().overview;
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
-  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, true);
+  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, { keeps: true });
   return (
     <section className="min-w-0">
       <Head title={words.changes} more={<Link to="/hooks/changes" search={ofTenants(everywhere) as never} className="text-accent underline">{words.all}</Link>} />
