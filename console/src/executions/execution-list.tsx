@@ -1,7 +1,8 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
-import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants, EVERY_TENANT } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";

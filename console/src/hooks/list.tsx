@@ -4,6 +4,7 @@ import { Fragment, useState } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
+import { useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
 import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
@@ -49,7 +50,6 @@ export function HooksPage() {
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
   const agents = useAgents().data ?? [];
-  const did = useLately();
   const standing = useStanding();
   useProofs();
   const mayChange = useMay("admin");
@@ -58,7 +58,8 @@ export function HooksPage() {
   const filter: HookFilter = { text: search["q"] ?? "", event: search["event"] ?? "", handler: search["handler"] ?? "", state: search["state"] ?? "" };
   const { me } = useWire();
   const tenants = useTenants().data ?? [];
-  const everywhere = search["tenant"] === "all";
+  const everywhere = useEverywhere();
+  const did = useLately(everywhere);
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
   const read = useRead(all, configured, hooks.data !== undefined && !hooks.isFetching, String(everywhere));
@@ -222,7 +223,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
               .filter((hook) => hook.event === event)
               .map((hook) => (
                 <Fragment key={hook.id}>
-                  <HookRow hook={hook} did={didLately(did, hook)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
+                  <HookRow hook={hook} did={didLately(did, hook, tenants.length > 0 && hook.scope !== "global" ? hook.tenant_id : undefined)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
                 </Fragment>
               ))}
             {at(event, "after")}

@@ -6,7 +6,7 @@ import { newKey } from "../chat/session-key.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
-import { useAgents, useConfigured, useHooks, useSessions } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useSessions, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { PreferencesContext } from "./preferences.ts";
@@ -77,12 +77,15 @@ function useActions(): Found[] {
   ];
 }
 
-/** The newest turns, each by what somebody said. */
+/** The newest turns, each by what somebody said: for owners those of every tenant, with whose they are. */
 function useTurns(): Found[] {
   const words = useWords();
-  const { connection } = useWire();
-  const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS })).turns }).data ?? [];
-  return turns.map(({ turnId, prompt, agentId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: words.find.turn, does: `/turns/${turnId}` }));
+  const { connection, me } = useWire();
+  const every = me.is_owner ? { allTenants: true } : {};
+  const tenants = useTenantNames();
+  const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS, ...every })).turns }).data ?? [];
+  const kindOf = (tenantId: string | undefined): string => (tenantId === undefined || tenantId === me.tenant_id ? words.find.turn : `${words.find.turn} · ${tenants.get(tenantId) ?? tenantId}`);
+  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kindOf(tenantId), does: `/turns/${turnId}` }));
 }
 
 function useEverything(): Found[] {

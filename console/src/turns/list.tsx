@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
-import { ChooseAgent, ChooseSession, ChooseTenants, EVERY_TENANT, useEverywhere } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
-import { ofTenants } from "../ui/choose.tsx";
+import { ofTenants } from "../ui/every-tenant.ts";
 import { download } from "../ui/download.ts";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";

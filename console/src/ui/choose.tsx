@@ -1,9 +1,7 @@
-import { useSearch } from "@tanstack/react-router";
-
 import { labelsOf } from "../wire/labels.ts";
 import { useAgents, useHooks, useSessions, useTenants } from "../wire/queries.ts";
-import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { EVERY_TENANT } from "./every-tenant.ts";
 import { Select } from "./field.tsx";
 
 interface About {
@@ -57,16 +55,3 @@ export function ChooseTenants({ value, choose, className = "w-auto! max-w-60" }:
     </Select>
   ) : null;
 }
-
-/** What an address says that is about every tenant. */
-export const EVERY_TENANT = "all";
-
-/** Whether the address is about every tenant, for those who may see them. */
-export function useEverywhere(): boolean {
-  const { me } = useWire();
-  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
-  return search["tenant"] === EVERY_TENANT && me.is_owner;
-}
-
-/** What a link keeps of the address that is about every tenant. */
-export const ofTenants = (everywhere: boolean): { readonly tenant?: string } => (everywhere ? { tenant: EVERY_TENANT } : {});

@@ -81,9 +81,9 @@ export function useApprovals(all: boolean, everywhere = false): UseQueryResult<r
   });
 }
 
-/** How many approvals wait. */
-export function useWaiting(): number {
-  return useApprovals(false).data?.length ?? 0;
+/** How many approvals wait: in this tenant, or in every one. */
+export function useWaiting(everywhere: boolean): number {
+  return useApprovals(false, everywhere).data?.length ?? 0;
 }
 
 /** What the tenants are called, by their ids. */
