@@ -56,7 +56,7 @@ export type Node = {
   readonly silentMs: number;
 };
 
-/** An agent; `id` is its name in the configuration. */
+/** An agent; `id` is its name in the configuration, `uuid` its id in the records of a tenant; `tenantId` only with `allTenants`. */
 export type Agent = {
   readonly id: string;
   readonly uuid: string;
@@ -66,9 +66,10 @@ export type Agent = {
   readonly agentType: string;
   readonly status: string;
   readonly isRunning: boolean;
+  readonly tenantId?: string;
 };
 
-/** A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals. */
+/** A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals; `tenantId` only with `allTenants`. */
 export type SessionLine = {
   readonly key: string;
   readonly messageCount: number;
@@ -81,6 +82,7 @@ export type SessionLine = {
   readonly model?: string;
   readonly metadata?: { readonly [member: string]: unknown };
   readonly userId?: string;
+  readonly tenantId?: string;
 };
 
 /** A call of a tool, as it stands in a message of the model: `arguments` are JSON text. */
@@ -789,14 +791,14 @@ export type Methods = {
     readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly consoleKey?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
     readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string };
   };
-  /** Least role: viewer. */
+  /** Least role: viewer; `allTenants`: owners only, each agent once for each tenant. */
   readonly "agents.list": {
-    readonly params: { readonly [member: string]: never };
+    readonly params: { readonly allTenants?: boolean };
     readonly payload: { readonly agents: readonly Agent[] };
   };
-  /** Least role: viewer; 20 unless `limit` says otherwise, 200 at most. */
+  /** Least role: viewer; 20 unless `limit` says otherwise, 200 at most; `allTenants`: owners only. */
   readonly "sessions.list": {
-    readonly params: { readonly agentId?: string; readonly channel?: string; readonly limit?: number; readonly offset?: number };
+    readonly params: { readonly agentId?: string; readonly channel?: string; readonly limit?: number; readonly offset?: number; readonly allTenants?: boolean };
     readonly payload: { readonly sessions: readonly SessionLine[]; readonly total: number; readonly limit: number; readonly offset: number };
   };
   /** Least role: viewer. */
@@ -849,9 +851,9 @@ export type Methods = {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
   };
-  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants`: owners only; owners also open turns of other tenants by ID. */
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants` and `tenantId`: owners only; owners also open turns of other tenants by ID. */
   readonly "turns.list": {
-    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean };
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean; readonly tenantId?: string };
     readonly payload: { readonly turns: readonly TurnLine[]; readonly nextCursor: string };
   };
   /** Least role: viewer; all that records and the journal tell of one turn, with the turns of its sub-agents, oldest first. */

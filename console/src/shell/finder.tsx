@@ -23,6 +23,7 @@ interface Found {
 const SHOWN = 12;
 /** How many of the newest turns can be found. */
 const TURNS = 100;
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Finds pages, hooks, turns, conversations, agents and actions by their names. */
 export function Finder({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -113,7 +114,9 @@ function Search({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
-  const found = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  // A turn that is older than those that are listed is found by its whole id.
+  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? [{ id: wanted, name: wanted, kind: words.find.turn, does: `/turns/${wanted}` }] : fits;
   const go = (one: Found | undefined): void => {
     if (one !== undefined) {
       onClose();

@@ -7,6 +7,9 @@ import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { Problem } from "./problem.tsx";
 
+/** Prints a link that signs one in there. */
+const LINK = "pintle serve link --role owner --tenant";
+
 /** Says that something is another tenant's, and leads there: whoever acts on it does so in that tenant. */
 export function OtherTenant({ id }: { id: string }) {
   const words = useWords();
@@ -24,7 +27,10 @@ export function OtherTenant({ id }: { id: string }) {
           </Button>
         ) : (
           <span>
-            {words.rules.otherTenantLink} <code>{`pintle serve link --role owner --tenant ${tenant?.slug ?? id}`}</code>
+            {words.rules.otherTenantLink}{" "}
+            <code>
+              {LINK} {tenant?.slug ?? id}
+            </code>
           </span>
         )}
       </p>

@@ -77,6 +77,7 @@ impl Shared {
             "since",
             "until",
             "allTenants",
+            "tenantId",
             "limit",
             "cursor",
         ];
@@ -87,7 +88,7 @@ impl Shared {
             None => (!who.sees_others()).then(|| WhichTurns::Part(own_part(&who.user))),
         };
         let query = TurnQuery {
-            tenant: roles::looks_at(who, &params)?,
+            tenant: roles::looks_in(who, &params)?,
             agent: text("agentId")?,
             which,
             tool: text("tool")?,

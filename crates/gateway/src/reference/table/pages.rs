@@ -7,10 +7,10 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     method(
         "turns.list",
         "{ agentId?: string, sessionKey?: string, tool?: string, decision?: TurnOutcome, hook?: string, text?: string, \
-         since?: string, until?: string, limit?: integer, cursor?: string, allTenants?: boolean }",
+         since?: string, until?: string, limit?: integer, cursor?: string, allTenants?: boolean, tenantId?: string }",
         "{ turns: TurnLine[], nextCursor: string }",
         "newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at \
-         the end; `text` is looked for in reasons; `allTenants`: owners only; owners also open turns of other tenants by \
+         the end; `text` is looked for in reasons; `allTenants` and `tenantId`: owners only; owners also open turns of other tenants by \
          ID",
     ),
     method(
