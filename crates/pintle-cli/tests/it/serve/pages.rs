@@ -102,7 +102,7 @@ fn a_turn_says_what_it_cost_in_dollars_where_its_model_has_a_price() {
         r#"{"text": "All done.", "usage": {"prompt_tokens": 2000, "completion_tokens": 1}}"#,
         r#"{"text": "All done.", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}"#,
     ];
-    let priced = "[providers.openai]\nkind = 'scripted'\nscript = 'replies.json'\n\
+    let priced = "default = true\n[providers.openai]\nkind = 'scripted'\nscript = 'replies.json'\n\
                   [agents.priced]\nmodel = 'openai/gpt-5-mini'\n\
                   [doors.model.openai]\ntenant = 'default'\n\
                   prices = { 'gpt-5*' = { input_usd = 1.25, output_usd = 10 } }\n";
