@@ -168,6 +168,32 @@ test("the list says of each hook when it ran, how much it blocked and how long i
   await done(page, "anna", "hooks.delete", { hookId: new URL(page.url()).pathname.split("/").pop(), reason: "it counted" });
 });
 
+test("hooks stay in the order that somebody reads, until they ask for the new one", async () => {
+  const made = [await rule(page, scripted("order-a", "^exec$", { decision: "allow" }, { priority: 50 })), await rule(page, scripted("order-b", "^exec$", { decision: "allow" }, { priority: 40 }))];
+  // A page that begins has both: what came while another one was read might wait.
+  await page.goto(`${gateway.url}/hooks`);
+  await page.getByLabel("Search name or matcher").fill("order-");
+  const names = (): Promise<string[]> => page.locator("[data-row]").allInnerTexts();
+  await expect.poll(names).toEqual(["order-a", "order-b"]);
+  await done(page, "ben", "hooks.update", { hookId: made[1], updates: { priority: 60 } });
+  const order = page.getByRole("button", { name: "Show the new order" });
+  await order.waitFor();
+  expect(await names()).toEqual(["order-a", "order-b"]);
+  await order.click();
+  await expect.poll(names).toEqual(["order-b", "order-a"]);
+  expect(await order.count()).toBe(0);
+  made.push(await rule(page, scripted("order-c", "^exec$", { decision: "allow" }, { priority: 70 }), "ben"));
+  const more = page.getByRole("button", { name: "Show 1 new" });
+  await more.waitFor();
+  expect(await names()).toEqual(["order-b", "order-a"]);
+  await more.click();
+  await expect.poll(names).toEqual(["order-c", "order-b", "order-a"]);
+  for (const hookId of made) {
+    await done(page, "ben", "hooks.delete", { hookId, reason: "it was a test" });
+  }
+  await expect.poll(names).toEqual([]);
+});
+
 test("the change log says who changed what, and leads to the versions", async () => {
   await go(page, "/hooks");
   await page.getByRole("link", { name: "Change log" }).click();

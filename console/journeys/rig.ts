@@ -258,6 +258,7 @@ export const scripted = (name: string, matcher: string, answer: object, more: ob
 export async function say(page: Page, text: string): Promise<void> {
   await page.getByRole("link", { name: "Chat", exact: true }).click();
   // What is typed does not go into a conversation that is about to be left.
+  await page.waitForURL(({ pathname }) => pathname === "/chat");
   await page.getByLabel("Message").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "New" }).click();
   await page.getByLabel("Message").fill(text);

@@ -11,7 +11,7 @@ let page: Page;
 beforeAll(async () => {
   rig = await Rig.start();
   gateway = await Gateway.start({
-    replies: [LISTS, DONE, LISTS, DONE],
+    replies: [LISTS, DONE, LISTS, DONE, LISTS, DONE],
     agent: "ask = ['list_dir']\napprovers = ['system']\n",
     env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) },
   });
@@ -39,7 +39,7 @@ test("a rule that never answered is not armed, and each number leads to those th
   await done(page, "system", "tenants.create", { slug: "acme" });
   expect((await ask(page, "system", "hooks.create", scripted("theirs", "^exec$", { decision: "block" }), undefined, "acme")).ok).toBe(true);
   // Where all tenants are shown, nobody says of it that it is proven either.
-  await go(page, "/hooks?tenant=all&state=unproven");
+  await page.goto(`${gateway.url}/hooks?tenant=all&state=unproven`);
   await expect.poll(async () => (await page.locator("tbody [data-row]").allInnerTexts()).sort()).toEqual(["guard", "theirs"]);
   await go(page, "/");
   await expect.poll(() => numberOf(/unproven/)).toBe(1);
@@ -110,4 +110,17 @@ test("a breaker that fills says how full it is", async () => {
   await go(page, "/health");
   await page.getByTestId("filling").getByText("1 of 5 within 60 s. At 5 it opens.").waitFor();
   await page.getByTestId("filling").getByRole("link", { name: "often" }).waitFor();
+});
+
+test("the list of pages counts what waits in every tenant while all are chosen, and leads there", async () => {
+  // It waits until somebody answers, or for ever.
+  void ask(page, "system", "chat.send", { message: "look in acme" }, undefined, "acme").catch(() => undefined);
+  const approvals = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: /^Approvals/ });
+  await go(page, "/?tenant=all");
+  await expect.poll(() => approvals.innerText(), { timeout: 20_000 }).toMatch(/1/);
+  await approvals.click();
+  await expect.poll(() => page.url()).toContain("tenant=all");
+  await page.locator("[data-row]").filter({ hasText: "acme" }).waitFor();
+  await go(page, "/");
+  await expect.poll(() => approvals.innerText()).not.toMatch(/\d/);
 });

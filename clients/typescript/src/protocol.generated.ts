@@ -56,7 +56,7 @@ export type Node = {
   readonly silentMs: number;
 };
 
-/** An agent; `id` is its name in the configuration. */
+/** An agent; `id` is its name in the configuration, `uuid` its id in the records of a tenant; `tenantId` only with `allTenants`. */
 export type Agent = {
   readonly id: string;
   readonly uuid: string;
@@ -66,9 +66,10 @@ export type Agent = {
   readonly agentType: string;
   readonly status: string;
   readonly isRunning: boolean;
+  readonly tenantId?: string;
 };
 
-/** A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals. */
+/** A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals; `tenantId` only with `allTenants`. */
 export type SessionLine = {
   readonly key: string;
   readonly messageCount: number;
@@ -81,6 +82,7 @@ export type SessionLine = {
   readonly model?: string;
   readonly metadata?: { readonly [member: string]: unknown };
   readonly userId?: string;
+  readonly tenantId?: string;
 };
 
 /** A call of a tool, as it stands in a message of the model: `arguments` are JSON text. */
@@ -123,7 +125,7 @@ export type Usage = {
   readonly total_tokens: number;
 };
 
-/** What a run does. That a tool begins is the event `tool.call`, and no `activity`. */
+/** What a run does. In `chat.session.status` the phase can also be `tool`; on the socket, a tool's start is the event `tool.call`. */
 export type Activity = {
   readonly phase: "thinking" | "tool" | "compacting";
   readonly tool?: string;
@@ -647,7 +649,7 @@ export type TurnLine = {
   readonly tenantId?: string;
 };
 
-/** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out. */
+/** A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older events are left out; `costUsd` is the sum of its own model calls, as far as their prices are known. */
 export type TurnDetail = {
   readonly turn: TurnLine;
   readonly parentTurnId: string | null;
@@ -655,9 +657,10 @@ export type TurnDetail = {
   readonly durationMs: number;
   readonly spans: readonly TurnSpan[];
   readonly truncated: boolean;
+  readonly costUsd?: string;
 };
 
-/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost, where its provider tells. */
+/** A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model call cost in tokens, where the provider reports it, and `costUsd` in dollars with nine decimals, where the model door to its vendor has a price for the model; cached input counts at the full price. */
 export type TurnSpan = {
   readonly id: string;
   readonly parentId: string | null;
@@ -679,6 +682,7 @@ export type TurnSpan = {
   readonly model?: string;
   readonly content?: string;
   readonly usage?: Usage;
+  readonly costUsd?: string;
   readonly result?: string;
   readonly isError?: boolean;
   readonly hooks?: readonly TurnHook[];
@@ -716,10 +720,11 @@ export type SeenMessage = {
   readonly bytes?: number;
 };
 
-/** What a hook did at a checkpoint, and when it ran last. */
+/** What a hook did at a checkpoint, and when it ran last. With `allTenants`, those with `tenantId` are of that tenant, and those without of all together. */
 export type HookCountsAt = HookCounts & {
   readonly event: CheckpointName;
   readonly lastAt: string | null;
+  readonly tenantId?: string;
 };
 
 /** A hook of the configuration or a text of a skill at an event: whether it would run, and if not why. */
@@ -786,14 +791,14 @@ export type Methods = {
     readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly consoleKey?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
     readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string };
   };
-  /** Least role: viewer. */
+  /** Least role: viewer; `allTenants`: owners only, each agent once for each tenant. */
   readonly "agents.list": {
-    readonly params: { readonly [member: string]: never };
+    readonly params: { readonly allTenants?: boolean };
     readonly payload: { readonly agents: readonly Agent[] };
   };
-  /** Least role: viewer; 20 unless `limit` says otherwise, 200 at most. */
+  /** Least role: viewer; 20 unless `limit` says otherwise, 200 at most; `allTenants`: owners only. */
   readonly "sessions.list": {
-    readonly params: { readonly agentId?: string; readonly channel?: string; readonly limit?: number; readonly offset?: number };
+    readonly params: { readonly agentId?: string; readonly channel?: string; readonly limit?: number; readonly offset?: number; readonly allTenants?: boolean };
     readonly payload: { readonly sessions: readonly SessionLine[]; readonly total: number; readonly limit: number; readonly offset: number };
   };
   /** Least role: viewer. */
@@ -846,9 +851,9 @@ export type Methods = {
     readonly params: { readonly sessionKey?: string; readonly runId?: string };
     readonly payload: { readonly ok: true; readonly aborted: boolean; readonly runIds: readonly string[] };
   };
-  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants` is for owners, who find what is in other tenants by its id, too. */
+  /** Least role: viewer; newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at the end; `text` is looked for in reasons; `allTenants` and `tenantId`: owners only; owners also open turns of other tenants by ID. */
   readonly "turns.list": {
-    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean };
+    readonly params: { readonly agentId?: string; readonly sessionKey?: string; readonly tool?: string; readonly decision?: TurnOutcome; readonly hook?: string; readonly text?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string; readonly allTenants?: boolean; readonly tenantId?: string };
     readonly payload: { readonly turns: readonly TurnLine[]; readonly nextCursor: string };
   };
   /** Least role: viewer; all that records and the journal tell of one turn, with the turns of its sub-agents, oldest first. */
@@ -861,7 +866,7 @@ export type Methods = {
     readonly params: { readonly turnId: string; readonly round: number };
     readonly payload: { readonly call: SeenCall };
   };
-  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer; `allTenants` is for owners, and `budget` that of your tenant all the same. */
+  /** Least role: viewer; the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; `approvalsWaiting` is null for those who may not answer; `allTenants`: owners only; `budget` is always that of your own tenant. */
   readonly "overview.get": {
     readonly params: { readonly since?: string; readonly allTenants?: boolean };
     readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
@@ -881,7 +886,7 @@ export type Methods = {
     readonly params: { readonly [member: string]: never };
     readonly payload: { readonly nodes: readonly Node[] };
   };
-  /** Least role: operator; those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself. */
+  /** Least role: operator; those that wait, unless `all`; `allTenants`: owners only; they answer in that tenant. */
   readonly "approvals.list": {
     readonly params: { readonly all?: boolean; readonly allTenants?: boolean };
     readonly payload: { readonly approvals: readonly Approval[] };
@@ -966,9 +971,9 @@ export type Methods = {
     readonly params: { readonly matcher?: string; readonly condition?: string; readonly agentId?: string };
     readonly payload: { readonly tools: readonly string[]; readonly matcher: MatcherCheck | null; readonly condition: ConditionCheck | null };
   };
-  /** Least role: viewer; what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions. */
+  /** Least role: viewer; what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions; `allTenants`: owners only, of the newest 5,000 events of all tenants, counted together and for each tenant. */
   readonly "hooks.counts": {
-    readonly params: { readonly [member: string]: never };
+    readonly params: { readonly allTenants?: boolean };
     readonly payload: { readonly events: number; readonly hooks: readonly HookCountsAt[] };
   };
   /** Least role: viewer; from then on `hooks.execution` comes for this hook, or for all. */

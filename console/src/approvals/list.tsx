@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 
-import { ChooseTenants, EVERY_TENANT, useEverywhere } from "../ui/choose.tsx";
+import { ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { Check } from "../ui/field.tsx";
 import { useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 
-import { ofTenants } from "../ui/choose.tsx";
+import { ofTenants } from "../ui/every-tenant.ts";
 import { JsonDiff } from "../ui/diff.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";

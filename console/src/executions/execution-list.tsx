@@ -1,7 +1,8 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
-import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants, EVERY_TENANT } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty } from "../ui/page.tsx";
@@ -25,13 +26,15 @@ const HEIGHT = { wide: 33, narrow: 69 };
 type Query = Params<"hooks.history">;
 
 /** The filters that stand in the address. */
-function useQueryOfAddress(hookId: string | undefined): { query: Query; span: string; everywhere: boolean } {
+function useQueryOfAddress(hookId: string | undefined): { query: Query; span: string; everywhere: boolean; of: string | undefined } {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const { me } = useWire();
-  const everywhere = search["tenant"] === EVERY_TENANT;
+  const everywhere = useEverywhere();
+  // A conversation is one tenant's.
+  const of = everywhere && search["session"] !== undefined ? search["of"] : undefined;
   const asked = JSON.stringify({
     // An owner sees every tenant's: those of the own one, unless they ask for all, or for a hook of whichever.
-    tenantId: me.is_owner && !everywhere && hookId === undefined && search["hook"] === undefined ? me.tenant_id : undefined,
+    tenantId: me.is_owner && !everywhere && hookId === undefined && search["hook"] === undefined ? me.tenant_id : of,
     hookId: hookId ?? search["hook"],
     event: EVENTS.find((one) => one === search["event"]),
     decision: DECISIONS.find((one) => one === search["decision"]),
@@ -39,7 +42,7 @@ function useQueryOfAddress(hookId: string | undefined): { query: Query; span: st
     sessionId: search["session"],
     agentId: search["agent"],
   });
-  return { everywhere, span: search["span"] ?? "", query: useMemo(() => JSON.parse(asked) as Query, [asked]) };
+  return { everywhere, of, span: search["span"] ?? "", query: useMemo(() => JSON.parse(asked) as Query, [asked]) };
 }
 
 const rowsOf = ({ executions }: Payload<"hooks.history">): readonly Execution[] => executions;
@@ -49,7 +52,7 @@ const idOf = ({ id }: Execution): string => id;
 export function ExecutionList({ hookId, to, params }: { hookId?: string; to: string; params?: Record<string, string> }) {
   const words = useWords().executions;
   const { connection } = useWire();
-  const { query, span, everywhere } = useQueryOfAddress(hookId);
+  const { query, span, everywhere, of } = useQueryOfAddress(hookId);
   useListKeys();
   const tenants = useTenantNames();
   // A cursor belongs to its question, so the moment at which a span began stays the same while pages come.
@@ -62,7 +65,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   const newer = useLive(query, list.rows);
   return (
     <div>
-      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} to={to} params={params} />
+      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} of={of} to={to} params={params} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
         {(row) => <Row row={row} showHook={hookId === undefined} tenant={everywhere ? tenants.get(row.tenant_id) : undefined} />}
       </PagedList>
@@ -70,12 +73,28 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   );
 }
 
-function Filters({ hookId, gone, query, span, everywhere, to, params }: { hookId: string | undefined; gone: string | undefined; query: Query; span: string; everywhere: boolean; to: string; params: Record<string, string> | undefined }) {
+interface Filtered {
+  readonly hookId: string | undefined;
+  readonly gone: string | undefined;
+  readonly query: Query;
+  readonly span: string;
+  readonly everywhere: boolean;
+  /** Whose the conversation is that is chosen, where those of every tenant are offered. */
+  readonly of: string | undefined;
+  readonly to: string;
+  readonly params: Record<string, string> | undefined;
+}
+
+/** What is of one tenant: another choice of tenants has others. */
+const NO_OWN = { session: undefined, of: undefined, agent: undefined };
+
+function Filters({ hookId, gone, query, span, everywhere, of, to, params }: Filtered) {
   const words = useWords();
   const navigate = useNavigate();
-  const set = (name: string, value: string): void => {
-    void navigate({ to, params: params ?? {}, search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }), replace: true } as never);
+  const put = (what: Record<string, string | undefined>): void => {
+    void navigate({ to, params: params ?? {}, search: (before: Record<string, unknown>) => ({ ...before, ...what }), replace: true } as never);
   };
+  const set = (name: string, value: string): void => put({ ...(name === "tenant" ? NO_OWN : {}), [name]: value === "" ? undefined : value });
   return (
     <div className="mb-3 flex flex-wrap gap-2">
       {hookId === undefined && <ChooseHook className={FILTER} known={gone} value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
@@ -104,7 +123,7 @@ function Filters({ hookId, gone, query, span, everywhere, to, params }: { hookId
         ))}
       </Select>
       <ChooseAgent by="uuid" className={FILTER} value={query.agentId ?? ""} choose={(to) => set("agent", to)} />
-      <ChooseSession className={FILTER} value={query.sessionId ?? ""} choose={(to) => set("session", to)} />
+      <ChooseSession className={FILTER} value={query.sessionId ?? ""} tenant={of} choose={(key, tenant) => put({ session: key === "" ? undefined : key, of: tenant })} />
       {hookId === undefined && <ChooseTenants className={FILTER} value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />}
       <SpanSelect className={FILTER} span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
     </div>

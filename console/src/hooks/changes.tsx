@@ -1,7 +1,8 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { ChooseHook, ChooseTenants, EVERY_TENANT } from "../ui/choose.tsx";
+import { ChooseHook, ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT } from "../ui/every-tenant.ts";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";

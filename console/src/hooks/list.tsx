@@ -1,11 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Fragment } from "react";
+import { Fragment, useState } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
+import { useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
+import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
@@ -22,12 +25,31 @@ import { Starters } from "./template-choice.tsx";
 
 const NOTHING: Lately = new Map();
 
+// Whoever moves to another event is a row of its own there: it waits, as every new one does.
+const ruleId = ({ event, id }: Hook): string => `${event} ${id}`;
+const configuredId = ({ event, runs, family, name, origin }: ConfiguredHook): string => JSON.stringify([event, runs, family, name, origin]);
+
+/** The hooks as somebody reads them: new ones, and a new order, wait. What is known from before counts as read once the server said it again. */
+function useRead(rules: readonly Hook[], configured: readonly ConfiguredHook[], isFresh: boolean, question: string): { readonly rules: readonly Hook[]; readonly configured: readonly ConfiguredHook[]; readonly waits: Omit<Held<unknown>, "shown"> } {
+  const [isRead, setRead] = useState(false);
+  if (isFresh && !isRead) {
+    setRead(true);
+  }
+  const how = { question: `${question} ${isRead}` };
+  const one = useHeld(rules, ruleId, how);
+  const two = useHeld(configured, configuredId, how);
+  const show = (): void => {
+    one.show();
+    two.show();
+  };
+  return { rules: one.shown, configured: two.shown, waits: { newer: one.newer + two.newer, isMoved: one.isMoved || two.isMoved, show } };
+}
+
 export function HooksPage() {
   const { hooks: words, rules } = useWords();
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
   const agents = useAgents().data ?? [];
-  const did = useLately();
   const standing = useStanding();
   useProofs();
   const mayChange = useMay("admin");
@@ -36,11 +58,13 @@ export function HooksPage() {
   const filter: HookFilter = { text: search["q"] ?? "", event: search["event"] ?? "", handler: search["handler"] ?? "", state: search["state"] ?? "" };
   const { me } = useWire();
   const tenants = useTenants().data ?? [];
-  const everywhere = search["tenant"] === "all";
+  const everywhere = useEverywhere();
+  const did = useLately(everywhere);
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
-  const shown = all.filter((hook) => isWanted(hook, filter, standing.get(hook.id)?.state));
-  const ofConfiguration = configured.filter((hook) => isWantedConfigured(hook, filter));
+  const read = useRead(all, configured, hooks.data !== undefined && !hooks.isFetching, String(everywhere));
+  const shown = read.rules.filter((hook) => isWanted(hook, filter, standing.get(hook.id)?.state));
+  const ofConfiguration = read.configured.filter((hook) => isWantedConfigured(hook, filter));
   const many = counted(all, configured);
   return (
     <Page>
@@ -86,6 +110,7 @@ export function HooksPage() {
       {all.length + configured.length > 0 && (
         <>
           <Filters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
+          <Newer list={read.waits} ordered />
           {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} configured={ofConfiguration} did={did.data ?? NOTHING} tenants={everywhere ? tenants : []} />}
         </>
       )}
@@ -198,7 +223,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
               .filter((hook) => hook.event === event)
               .map((hook) => (
                 <Fragment key={hook.id}>
-                  <HookRow hook={hook} did={didLately(did, hook)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
+                  <HookRow hook={hook} did={didLately(did, hook, tenants.length > 0 && hook.scope !== "global" ? hook.tenant_id : undefined)} tenant={hook.scope === "global" ? undefined : tenants.find(({ id }) => id === hook.tenant_id)} />
                 </Fragment>
               ))}
             {at(event, "after")}

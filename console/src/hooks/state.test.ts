@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, isWanted, isWantedConfigured, labelsOf, lacksOwn, nameInstead, ofTenant } from "./state.ts";
+import { asksInstead, counted, didLately, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -50,4 +50,11 @@ test("with nothing but what is shipped nobody has put a hook here yet", () => {
   expect(lacksOwn([shipped, rule("own", { source: "user" })], [])).toBe(false);
   expect(lacksOwn([shipped], [configured("guard", "process", "armed")])).toBe(false);
   expect(lacksOwn([shipped], [configured("adopted", "command", "unproven")])).toBe(false);
+});
+
+test("what a hook did is known for each tenant, and for all of them together", () => {
+  const counts = (runs: number, tenantId?: string) => ({ name: "a", family: "agent", runs, p95Ms: null, allowed: runs, blocked: 0, asked: 0, faults: 0, event: "pre_tool_use" as const, lastAt: null, ...(tenantId === undefined ? {} : { tenantId }) });
+  const all = lately([counts(3), counts(1, "one"), counts(2, "two")]);
+  const hook = rule("1", { name: "a" });
+  expect([didLately(all, hook)?.runs, didLately(all, hook, "one")?.runs, didLately(all, hook, "two")?.runs, didLately(all, hook, "three")?.runs]).toEqual([3, 1, 2, undefined]);
 });

@@ -56,16 +56,17 @@ export const nameInstead = (hook: Pick<Hook, "id" | "name">): string => `ask ins
 
 const MAX_NAME = 255;
 
-/** What hooks did lately, by the checkpoint and the name. */
+/** What hooks did lately, by the tenant where it is said, the checkpoint and the name. */
 export type Lately = ReadonlyMap<string, HookCountsAt>;
 
-const placeOf = (event: string, name: string): string => `${event} ${name}`;
+const placeOf = (event: string, name: string, tenant = ""): string => `${tenant} ${event} ${name}`;
 
-export const lately = (counts: readonly HookCountsAt[]): Lately => new Map(counts.map((one) => [placeOf(one.event, one.name), one]));
+export const lately = (counts: readonly HookCountsAt[]): Lately => new Map(counts.map((one) => [placeOf(one.event, one.name, one.tenantId), one]));
 
-/** What a hook did lately: a rule without a name is known by its id. Of two rules with one name at one event nobody can tell. */
-export function didLately(all: Lately, hook: Pick<Hook, "event" | "name"> & Partial<Pick<Hook, "id">>): HookCountsAt | undefined {
-  return all.get(placeOf(hook.event, hook.name === "" ? (hook.id ?? "") : hook.name));
+/** What a hook did lately, in the tenant whose counts are meant: a rule without a name is known by its id. Of two rules with one name
+ * at one event nobody can tell. */
+export function didLately(all: Lately, hook: Pick<Hook, "event" | "name"> & Partial<Pick<Hook, "id">>, tenant?: string): HookCountsAt | undefined {
+  return all.get(placeOf(hook.event, hook.name === "" ? (hook.id ?? "") : hook.name, tenant));
 }
 
 /** The hooks that somebody looks for. */

@@ -1,6 +1,6 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 
-import { ofTenants, useEverywhere } from "../ui/choose.tsx";
+import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import type { Span } from "../ui/span.tsx";
 import type { DecisionsOverTime } from "../wire/types.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";

@@ -5,7 +5,8 @@ import type { ReactNode } from "react";
 import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
 import { wordOf } from "../hooks/changed.ts";
 import { TurnRow } from "../turns/row.tsx";
-import { ChooseTenants, EVERY_TENANT, ofTenants, useEverywhere } from "../ui/choose.tsx";
+import { ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT, ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
 import { Newer } from "../ui/newer.tsx";
@@ -84,7 +85,7 @@ const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.brok
 
 function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
-  const stopped = useHeld(blocked, turnId, true);
+  const stopped = useHeld(blocked, turnId, { keeps: true });
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
   return (
@@ -321,7 +322,7 @@ function Changes({ overview }: { overview: Overview }) {
   const words = useWords().overview;
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
-  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, true);
+  const list = useHeld(overview.changes.slice(0, CHANGES), changeId, { keeps: true });
   return (
     <section className="min-w-0">
       <Head title={words.changes} more={<Link to="/hooks/changes" search={ofTenants(everywhere) as never} className="text-accent underline">{words.all}</Link>} />

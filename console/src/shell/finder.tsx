@@ -6,7 +6,7 @@ import { newKey } from "../chat/session-key.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
-import { useAgents, useConfigured, useHooks, useSessions } from "../wire/queries.ts";
+import { useAgents, useConfigured, useHooks, useSessions, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { PreferencesContext } from "./preferences.ts";
@@ -23,6 +23,7 @@ interface Found {
 const SHOWN = 12;
 /** How many of the newest turns can be found. */
 const TURNS = 100;
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Finds pages, hooks, turns, conversations, agents and actions by their names. */
 export function Finder({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -77,12 +78,15 @@ function useActions(): Found[] {
   ];
 }
 
-/** The newest turns, each by what somebody said. */
+/** The newest turns, each by what somebody said: for owners those of every tenant, with whose they are. */
 function useTurns(): Found[] {
   const words = useWords();
-  const { connection } = useWire();
-  const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS })).turns }).data ?? [];
-  return turns.map(({ turnId, prompt, agentId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: words.find.turn, does: `/turns/${turnId}` }));
+  const { connection, me } = useWire();
+  const every = me.is_owner ? { allTenants: true } : {};
+  const tenants = useTenantNames();
+  const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS, ...every })).turns }).data ?? [];
+  const kindOf = (tenantId: string | undefined): string => (tenantId === undefined || tenantId === me.tenant_id ? words.find.turn : `${words.find.turn} · ${tenants.get(tenantId) ?? tenantId}`);
+  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kindOf(tenantId), does: `/turns/${turnId}` }));
 }
 
 function useEverything(): Found[] {
@@ -110,7 +114,9 @@ function Search({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
-  const found = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  // A turn that is older than those that are listed is found by its whole id.
+  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? [{ id: wanted, name: wanted, kind: words.find.turn, does: `/turns/${wanted}` }] : fits;
   const go = (one: Found | undefined): void => {
     if (one !== undefined) {
       onClose();

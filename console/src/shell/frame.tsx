@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
 import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
+import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { isTyping } from "../ui/list-keys.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { dropList, keepList, type Listed, LOOK, type PageList } from "./first-look.ts";
@@ -71,6 +72,7 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const words = useWords();
   const language = useLanguage();
   const mayApprove = useMay("operator");
+  const everywhere = useEverywhere();
   const pages: readonly Listed[] = [
     { to: "/", name: words.pages.overview, phone: true },
     { to: "/chat", name: words.pages.chat, phone: true },
@@ -89,7 +91,8 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
     <nav aria-label={words.frame.pages} className={LOOK.list}>
       <p className={LOOK.name}>Pintle</p>
       {pages.map((page) => (
-        <Link key={page.to} to={page.to} activeOptions={{ exact: page.to === "/" }} className={LOOK.link(page)} activeProps={{ className: LOOK.chosen }}>
+        // The number beside it leads to its list.
+        <Link key={page.to} to={page.to} search={(page.to === "/approvals" ? ofTenants(everywhere) : {}) as never} activeOptions={{ exact: page.to === "/" }} className={LOOK.link(page)} activeProps={{ className: LOOK.chosen }}>
           {page.name}
           {page.to === "/approvals" && <WaitingCount />}
         </Link>
@@ -100,7 +103,7 @@ function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
 }
 
 function WaitingCount() {
-  const count = useWaiting();
+  const count = useWaiting(useEverywhere());
   const words = useWords();
   return count === 0 ? null : (
     <span className="rounded-full bg-ask-bg px-1.5 text-small leading-5 font-semibold text-ask">

@@ -8,6 +8,7 @@ import { useWords } from "../words/use-words.ts";
 import { SaidText } from "../ui/said-text.tsx";
 import { Box, type Fact, Facts } from "./box.tsx";
 import { changedPlaces } from "./change.ts";
+import { amount } from "./cost.ts";
 import { LetThrough } from "./let-through.tsx";
 import { OpenAsTest } from "./open-as-test.tsx";
 import { argumentsOf, nameOf, signWord, whySkipped } from "./said.ts";
@@ -43,7 +44,14 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
     case "model":
       return (
         <>
-          <Facts facts={[[words.modelName, of.span.model], [words.took, took(row.took)], [words.account.tokens, of.span.usage === undefined ? undefined : words.modelsCost(of.span.usage.prompt_tokens, of.span.usage.completion_tokens)]]} />
+          <Facts
+            facts={[
+              [words.modelName, of.span.model],
+              [words.took, took(row.took)],
+              [words.account.tokens, of.span.usage === undefined ? undefined : words.modelsCost(of.span.usage.prompt_tokens, of.span.usage.completion_tokens)],
+              [words.account.cost, of.span.costUsd === undefined ? undefined : words.money(amount(of.span.costUsd), true)],
+            ]}
+          />
           <Box title={words.answerText} value={of.span.content} />
           <Seen turnId={row.turnId} round={of.span.round} />
         </>

@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useMemo, useState } from "react";
 
-import { ChooseAgent, ChooseSession, ChooseTenants, EVERY_TENANT, useEverywhere } from "../ui/choose.tsx";
+import { ChooseAgent, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
+import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
@@ -24,6 +25,9 @@ const LOOK_EVERY_MS = 5_000;
 /** How long somebody types nothing before it is searched, in milliseconds. */
 const STILL_MS = 250;
 const OUTCOMES: readonly TurnOutcome[] = ["blocked", "asked", "faulted", "allowed"];
+
+/** Other tenants have other conversations. */
+const NO_SESSION = { session: undefined, of: undefined };
 
 type Address = Readonly<Record<string, string | undefined>>;
 
@@ -61,7 +65,9 @@ export function TurnsPage() {
   const range = useMemo(() => ({ ...(since !== undefined ? { since } : isSpan(span) ? { since: beginOf(span) } : {}), ...(until === undefined ? {} : { until }) }), [span, since, until]);
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
-  const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range, ...(everywhere ? { allTenants: true } : {}) }), [filter, range, everywhere]);
+  // A conversation is one tenant's.
+  const of = everywhere && address["session"] !== undefined ? address["of"] : undefined;
+  const query = useMemo(() => ({ ...(JSON.parse(filter) as TurnFilter), ...range, ...(of !== undefined ? { tenantId: of } : everywhere ? { allTenants: true } : {}) }), [filter, range, everywhere, of]);
   const list = usePaged(["turns", "list", query], (cursor) => connection.request("turns.list", { ...query, limit: A_PAGE, ...(cursor === undefined ? {} : { cursor }) }), rowsOf);
   const newer = useNewer(query, list.rows[0]);
   const isFiltered = asked !== "{}" || span !== "" || since !== undefined;
@@ -95,9 +101,10 @@ function Filters({ address }: { address: Address }) {
   const navigate = useNavigate();
   const hooks = useHooks().data ?? [];
   const list = useId();
-  const set = (name: string, value: string): void => {
-    void navigate({ to: "/turns", search: (before: Record<string, unknown>) => ({ ...before, ...(name === "span" ? { since: undefined, until: undefined } : {}), [name]: value === "" ? undefined : value }) as never, replace: true });
+  const put = (what: Record<string, string | undefined>): void => {
+    void navigate({ to: "/turns", search: (before: Record<string, unknown>) => ({ ...before, ...what }) as never, replace: true });
   };
+  const set = (name: string, value: string): void => put({ ...(name === "span" ? { since: undefined, until: undefined } : {}), ...(name === "tenant" ? NO_SESSION : {}), [name]: value === "" ? undefined : value });
   const all: readonly string[] = [...new Set(hooks.map(({ name, id }) => name || id))];
   return (
     <div className="mb-3 flex flex-wrap gap-2" role="search">
@@ -111,7 +118,7 @@ function Filters({ address }: { address: Address }) {
         ))}
       </Select>
       <ChooseAgent by="id" className={FILTER} value={address["agent"] ?? ""} choose={(to) => set("agent", to)} />
-      <ChooseSession className={FILTER} value={address["session"] ?? ""} choose={(to) => set("session", to)} />
+      <ChooseSession className={FILTER} value={address["session"] ?? ""} tenant={address["of"]} choose={(key, of) => put({ session: key === "" ? undefined : key, of })} />
       <Input className={FILTER} list={list} aria-label={words.hooks.hook} placeholder={words.executions.anyHook} value={address["hook"] ?? ""} onChange={(event) => set("hook", event.target.value)} />
       <datalist id={list}>
         {all.map((name) => (

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
-import { ofTenants } from "../ui/choose.tsx";
+import { ofTenants } from "../ui/every-tenant.ts";
 import { download } from "../ui/download.ts";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
@@ -15,6 +15,7 @@ import { RequestError } from "../wire/client.ts";
 import { useApprovals } from "../wire/queries.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { cost } from "./cost.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
@@ -76,6 +77,7 @@ function One({ family }: { family: Family }) {
   const sign = signOfLine(turn);
   const tokens = useMemo(() => judgeTokens(family), [family]);
   const own = useMemo(() => modelTokens(family), [family]);
+  const money = useMemo(() => cost(family), [family]);
   const isElsewhere = useIsElsewhere(turn.tenantId);
   return (
     <Page wide>
@@ -98,6 +100,7 @@ function One({ family }: { family: Family }) {
         <span>{took(family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
         {own.read + own.written > 0 && <span>{words.turns.modelsCost(own.read, own.written)}</span>}
+        {money !== undefined && <span>{words.turns.money(money.usd, money.isWhole)}</span>}
         {tokens > 0 && <span>{words.turns.judgesCost(tokens)}</span>}
         {family.turn.parentTurnId !== null && (
           <Link to="/turns/$id" params={{ id: family.turn.parentTurnId }} className="text-accent underline">

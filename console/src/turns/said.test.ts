@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { noteOfPerson } from "./said.ts";
+import { turns } from "../words/turns-en.ts";
+import { nameOf, noteOfPerson } from "./said.ts";
 
 test.each([
   ['Tool execution refused by a person (asked by hook "agents.main.ask")', ""],
@@ -9,4 +10,11 @@ test.each([
   ["forced pushes are done by people", undefined],
 ])("%s", (refusal, note) => {
   expect(noteOfPerson(refusal)).toBe(note);
+});
+
+test("a model call says its model, what it cost and what it answered", () => {
+  const span = { id: "model:1", kind: "model", parentId: null, name: "m", round: 1, startMs: 0, durationMs: 1, model: "openai/gpt-5-mini", content: "Done." } as const;
+  const about = (more: object): string => nameOf({ id: "r", turnId: "t", of: { kind: "model", span: { ...span, ...more } }, sign: undefined, start: 0, took: 1, children: [] }, turns).about;
+  expect(about({ costUsd: "0.001290000" })).toBe("openai/gpt-5-mini · $0.00129 · Done.");
+  expect(about({})).toBe("openai/gpt-5-mini · Done.");
 });

@@ -1,5 +1,6 @@
 import type { Words } from "../words/use-words.ts";
 import type { TurnCall, TurnHook } from "../wire/types.ts";
+import { amount } from "./cost.ts";
 import type { Row } from "./view.ts";
 
 /** The members of arguments that say most of a call, by themselves. */
@@ -43,7 +44,7 @@ export function nameOf({ of }: Row, words: Words["turns"]): { readonly name: str
     case "round":
       return { name: words.round(of.span.round), about: "", isCode: false };
     case "model":
-      return { name: words.model, about: [of.span.model, of.span.content].filter(Boolean).join(" · "), isCode: false };
+      return { name: words.model, about: [of.span.model, of.span.costUsd === undefined ? undefined : words.money(amount(of.span.costUsd), true), of.span.content].filter(Boolean).join(" · "), isCode: false };
     case "call":
       return { name: of.span.name, about: oneLine(argumentsOf(of.decided?.call)), isCode: true };
     case "tool":

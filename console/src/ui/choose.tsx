@@ -1,9 +1,7 @@
-import { useSearch } from "@tanstack/react-router";
-
 import { labelsOf } from "../wire/labels.ts";
-import { useAgents, useHooks, useSessions, useTenants } from "../wire/queries.ts";
-import { useWire } from "../wire/use-wire.ts";
+import { useAgents, useHooks, useSessions, useTenantNames, useTenants } from "../wire/queries.ts";
 import { useWords } from "../words/use-words.ts";
+import { EVERY_TENANT, useEverywhere } from "./every-tenant.ts";
 import { Select } from "./field.tsx";
 
 interface About {
@@ -28,23 +26,54 @@ function Choose({ value, className = "w-auto! max-w-60", choose, label, any, all
   );
 }
 
+/** Whose something is, behind its name, where those of every tenant are offered. */
+function useOf(): (name: string, tenantId: string | undefined) => string {
+  const everywhere = useEverywhere();
+  const tenants = useTenantNames();
+  return (name, tenantId) => (everywhere && tenantId !== undefined ? `${name} · ${tenants.get(tenantId) ?? tenantId}` : name);
+}
+
 /** A hook, by its id; `known` is what one is called that is gone. */
 export function ChooseHook(about: About & { known?: string | undefined }) {
   const words = useWords();
-  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={[...labelsOf(useHooks().data ?? [])].map(([id, { name, event }]) => [id, event === undefined ? name : `${name} (${event})`] as const)} />;
+  const of = useOf();
+  const hooks = useHooks().data ?? [];
+  const whose = new Map(hooks.map(({ id, scope, tenant_id }) => [id, scope === "global" ? undefined : tenant_id]));
+  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={[...labelsOf(hooks)].map(([id, { name, event }]) => [id, of(event === undefined ? name : `${name} (${event})`, whose.get(id))] as const)} />;
 }
 
-/** An agent: by its name, or by the id that records have. */
+/** An agent: by its name, which is the same in every tenant, or by the id that records of one tenant have. */
 export function ChooseAgent({ by, ...about }: About & { by: "id" | "uuid" }) {
   const words = useWords();
-  return <Choose {...about} label={words.chain.agent} any={words.turns.anyAgent} all={(useAgents().data ?? []).map((agent) => [agent[by], agent.id] as const)} />;
+  const of = useOf();
+  const everywhere = useEverywhere() && by === "uuid";
+  return <Choose {...about} label={words.chain.agent} any={words.turns.anyAgent} all={(useAgents(everywhere).data ?? []).map((agent) => [agent[by], of(agent.id, agent.tenantId)] as const)} />;
 }
 
-/** A conversation, by its key. */
-export function ChooseSession(about: About) {
+/** A conversation, by its key; `tenant` is whose it is, where those of every tenant are offered. */
+export function ChooseSession({ value, tenant, choose, ...about }: Omit<About, "choose"> & { tenant: string | undefined; choose: (key: string, tenant: string | undefined) => void }) {
   const words = useWords();
-  return <Choose {...about} label={words.executions.session} any={words.turns.anySession} all={(useSessions().data ?? []).map(({ key, label }) => [key, label || key] as const)} />;
+  const of = useOf();
+  const lines = useSessions(useEverywhere()).data ?? [];
+  const chosen = (to: string): void => {
+    const line = lines.find(({ key, tenantId }) => idOf(key, tenantId) === to);
+    choose(line?.key ?? "", line?.tenantId);
+  };
+  return (
+    <Choose
+      {...about}
+      value={value === "" ? "" : idOf(value, tenant)}
+      known={value}
+      choose={chosen}
+      label={words.executions.session}
+      any={words.turns.anySession}
+      all={lines.map(({ key, label, tenantId }) => [idOf(key, tenantId), of(label || key, tenantId)] as const)}
+    />
+  );
 }
+
+/** Two tenants may each have a conversation with the same key. */
+const idOf = (key: string, tenant: string | undefined): string => (tenant === undefined ? key : `${tenant} ${key}`);
 
 /** This tenant or all of them, for owners where there are several: what the address says is `all`, or nothing. */
 export function ChooseTenants({ value, choose, className = "w-auto! max-w-60" }: About) {
@@ -57,16 +86,3 @@ export function ChooseTenants({ value, choose, className = "w-auto! max-w-60" }:
     </Select>
   ) : null;
 }
-
-/** What an address says that is about every tenant. */
-export const EVERY_TENANT = "all";
-
-/** Whether the address is about every tenant, for those who may see them. */
-export function useEverywhere(): boolean {
-  const { me } = useWire();
-  const search = useSearch({ strict: false }) as Record<string, string | undefined>;
-  return search["tenant"] === EVERY_TENANT && me.is_owner;
-}
-
-/** What a link keeps of the address that is about every tenant. */
-export const ofTenants = (everywhere: boolean): { readonly tenant?: string } => (everywhere ? { tenant: EVERY_TENANT } : {});

@@ -2,12 +2,13 @@ import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import type { Held } from "./held.ts";
 
-/** The rows that wait while somebody reads a list. */
-export function Newer({ list }: { list: Pick<Held<unknown>, "newer" | "show"> }) {
+/** The rows that wait while somebody reads a list; with `ordered`, a new order of those that are there waits, too. */
+export function Newer({ list, ordered = false }: { list: Pick<Held<unknown>, "newer" | "show"> & Partial<Pick<Held<unknown>, "isMoved">>; ordered?: boolean }) {
   const words = useWords().list;
-  return list.newer === 0 ? null : (
+  const isMoved = ordered && list.isMoved === true;
+  return list.newer === 0 && !isMoved ? null : (
     <div className="mb-2">
-      <Button onClick={list.show}>{words.newer(list.newer)}</Button>
+      <Button onClick={list.show}>{list.newer === 0 ? words.moved : words.newer(list.newer)}</Button>
     </div>
   );
 }

@@ -50,18 +50,18 @@ export function useProofs(): boolean {
   return found.data ?? false;
 }
 
-/** The agents. */
-export function useAgents(): UseQueryResult<readonly Agent[]> {
+/** The agents; with `everywhere` once for each tenant. */
+export function useAgents(everywhere = false): UseQueryResult<readonly Agent[]> {
   const { connection } = useWire();
-  return useQuery({ queryKey: ["agents"], queryFn: async () => (await connection.request("agents.list", {})).agents });
+  return useQuery({ queryKey: everywhere ? ["agents", "everywhere"] : ["agents"], queryFn: async () => (await connection.request("agents.list", everywhere ? { allTenants: true } : {})).agents });
 }
 
-/** The conversations, those that changed last first. */
-export function useSessions(): UseQueryResult<readonly SessionLine[]> {
+/** The conversations, those that changed last first: of this tenant, or of every one. */
+export function useSessions(everywhere = false): UseQueryResult<readonly SessionLine[]> {
   const { connection } = useWire();
   return useQuery({
-    queryKey: ["sessions"],
-    queryFn: async () => (await connection.request("sessions.list", { limit: 200 })).sessions,
+    queryKey: everywhere ? ["sessions", "everywhere"] : ["sessions"],
+    queryFn: async () => (await connection.request("sessions.list", { limit: 200, ...(everywhere ? { allTenants: true } : {}) })).sessions,
   });
 }
 
@@ -81,9 +81,9 @@ export function useApprovals(all: boolean, everywhere = false): UseQueryResult<r
   });
 }
 
-/** How many approvals wait. */
-export function useWaiting(): number {
-  return useApprovals(false).data?.length ?? 0;
+/** How many approvals wait: in this tenant, or in every one. */
+export function useWaiting(everywhere: boolean): number {
+  return useApprovals(false, everywhere).data?.length ?? 0;
 }
 
 /** What the tenants are called, by their ids. */

@@ -15,7 +15,7 @@ export const en = {
   cancel: "Cancel",
   actions: "Actions",
   copy: { action: "Copy", done: "Copied." },
-  list: { loading: "Loading…", more: "Load more", newer: (n: number) => `Show ${n} new` },
+  list: { loading: "Loading…", more: "Load more", newer: (n: number) => `Show ${n} new`, moved: "Show the new order" },
   pages: { overview: "Overview", turns: "Turns", chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain", health: "Health", settings: "Settings" },
   roles: { viewer: "viewer", operator: "operator", admin: "admin", owner: "owner" },
   schemes: { auto: "Colours of the system", light: "Light", dark: "Dark" },

@@ -25,6 +25,7 @@ export const turns = {
   heading: (agent: string) => `Turn by ${agent}`,
   counted: (calls: number, hooks: number) => `${count(calls, "call", "calls")}, ${count(hooks, "hook answer", "hook answers")}`,
   modelsCost: (input: number, output: number) => `${count(input, "input token", "input tokens")}, ${count(output, "output token", "output tokens")}`,
+  money: (usd: string, isWhole: boolean) => (isWhole ? `$${usd}` : `at least $${usd}`),
   judgesCost: (tokens: number) => `judges used ${count(tokens, "token", "tokens")}`,
   nothing: "Nothing is kept of what happened in it",
   nothingAbout: "Its records are older than what is kept.",
@@ -142,7 +143,7 @@ export const turns = {
   saveFile: "Save the file",
   bytes: (n: number) => count(n, "byte", "bytes"),
   yes: "yes",
-  account: { handler: "Handler", version: "Version", status: "HTTP status", error: "Error", stdout: "stdout", stderr: "stderr", model: "Model", tokens: "Tokens", cached: "From the cache", rewrite: "Rewrite" },
+  account: { handler: "Handler", version: "Version", status: "HTTP status", error: "Error", stdout: "stdout", stderr: "stderr", model: "Model", tokens: "Tokens", cost: "Cost", cached: "From the cache", rewrite: "Rewrite" },
   letThrough: {
     action: "Let it through once…",
     title: (tool: string) => `Ask a person about this call of ${tool}`,

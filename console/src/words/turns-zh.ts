@@ -25,6 +25,7 @@ export const turns: Words["turns"] = {
   heading: (agent) => `${agent} 的轮次`,
   counted: (calls, hooks) => `${calls} 次调用，钩子回答 ${hooks} 次`,
   modelsCost: (input: number, output: number) => `输入 ${input.toLocaleString("zh-CN")} 个 token，输出 ${output.toLocaleString("zh-CN")} 个 token`,
+  money: (usd: string, isWhole: boolean) => (isWhole ? `${usd} 美元` : `至少 ${usd} 美元`),
   judgesCost: (tokens: number) => `评判模型用了 ${tokens.toLocaleString("zh-CN")} 个 token`,
   nothing: "没有保留其中发生的内容",
   nothingAbout: "记录已超过保留期。",
@@ -142,7 +143,7 @@ export const turns: Words["turns"] = {
   saveFile: "保存文件",
   bytes: (n) => `${n} 字节`,
   yes: "是",
-  account: { handler: "处理器", version: "版本", status: "HTTP 状态", error: "错误", stdout: "标准输出", stderr: "标准错误", model: "模型", tokens: "token 数", cached: "来自缓存", rewrite: "改写" },
+  account: { handler: "处理器", version: "版本", status: "HTTP 状态", error: "错误", stdout: "标准输出", stderr: "标准错误", model: "模型", tokens: "token 数", cost: "费用", cached: "来自缓存", rewrite: "改写" },
   letThrough: {
     action: "放行一次…",
     title: (tool) => `由人员决定这次 ${tool} 调用`,

@@ -14,7 +14,7 @@ export const zh: Words = {
   cancel: "取消",
   actions: "操作",
   copy: { action: "复制", done: "已复制。" },
-  list: { loading: "正在加载…", more: "加载更多", newer: (n) => `显示 ${n} 条新记录` },
+  list: { loading: "正在加载…", more: "加载更多", newer: (n) => `显示 ${n} 条新记录`, moved: "按新顺序显示" },
   pages: { overview: "概览", turns: "轮次", chat: "对话", approvals: "审批", hooks: "钩子", executions: "执行记录", chain: "执行链", health: "健康", settings: "设置" },
   roles: { viewer: "查看者", operator: "操作员", admin: "管理员", owner: "所有者" },
   schemes: { auto: "跟随系统", light: "浅色", dark: "深色" },

@@ -53,7 +53,7 @@ pub struct SpendingBudget {
 
 impl SpendingBudget {
     /// What `model` costs: by the longest name that fits.
-    fn price(&self, model: &str) -> Option<Price> {
+    pub fn price(&self, model: &str) -> Option<Price> {
         let fits = |name: &&String| match name.strip_suffix('*') {
             Some(begins) => model.starts_with(begins),
             None => *name == model,

@@ -69,6 +69,20 @@ pub(crate) fn at_checkpoints<'a>(events: impl IntoIterator<Item = &'a StoredEven
     all.into_iter().map(shown).collect()
 }
 
+/// The same for each tenant of `events`, with whose it is.
+pub(crate) fn of_each_tenant(events: &[&StoredEvent]) -> Vec<Value> {
+    let mut tenants: BTreeMap<&str, Vec<&StoredEvent>> = BTreeMap::new();
+    for event in events {
+        tenants.entry(event.tenant_id.as_str()).or_default().push(event);
+    }
+    let named = |(tenant, events): (&str, Vec<&StoredEvent>)| {
+        let mut counts = at_checkpoints(events);
+        counts.iter_mut().for_each(|one| one["tenantId"] = json!(tenant));
+        counts
+    };
+    tenants.into_iter().flat_map(named).collect()
+}
+
 /// What hooks decided in a time.
 pub(crate) struct Decisions {
     since: Timestamp,
@@ -228,5 +242,18 @@ mod tests {
         let a = each.iter().find(|it| it["name"] == "a").unwrap();
         let told = (a["runs"].as_u64(), a["p95Ms"].as_f64(), a["lastAt"].as_str());
         assert_eq!(told, (Some(3), Some(2.0), Some("2026-11-25T23:59:59Z")), "{a}");
+    }
+
+    #[test]
+    fn each_tenant_has_counts_of_its_own() {
+        let of = |tenant: &str, verdict| StoredEvent {
+            tenant_id: tenant.to_owned(),
+            ..event("2026-11-25T00:30:00Z", &[("a", Some(verdict), None, 1.0)])
+        };
+        let events = [of("one", "continue"), of("two", "deny"), of("one", "continue")];
+        let counts = of_each_tenant(&events.iter().collect::<Vec<_>>());
+        let told = counts.iter().map(|it| (it["tenantId"].as_str(), it["runs"].as_u64(), it["blocked"].as_u64()));
+        let expected = [(Some("one"), Some(2), Some(0)), (Some("two"), Some(1), Some(1))];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
     }
 }

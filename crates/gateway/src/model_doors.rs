@@ -1,6 +1,6 @@
 //! The model door of a gateway: agents of others ask their models here, each with the hooks, the record and the bounds of
 //! whoever's key comes with the request. What passes is the business of the crate `doors`, and who comes in that of
-//! `guests`; here is which doors are open.
+//! `guests`; here is which doors are open, and in `prices` what their prices say of the calls of agents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,9 +13,11 @@ use host::Host;
 use host::config::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig};
 
 mod guests;
+mod prices;
 mod spending;
 
 pub(crate) use guests::talk;
+pub(crate) use prices::{ModelPrices, usd};
 pub(crate) use spending::HELD;
 use spending::Settlements;
 

@@ -1,5 +1,6 @@
 //! The one table of who may do what. A method that is not in it nobody may call.
 
+use domain::id::TenantId;
 use domain::store::{KeyScope, TenantScope};
 use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 
@@ -168,6 +169,16 @@ pub(crate) fn looks_at(who: &Principal, params: &Params<'_>) -> Result<TenantSco
         Some(true) if who.is_owner() => Ok(TenantScope::All),
         Some(true) => Err(ApiError::unauthorized(NO_MASTER)),
         Some(false) | None => Ok(TenantScope::from(&who.tenant)),
+    }
+}
+
+/// The same, where an owner may also name one tenant.
+pub(crate) fn looks_in(who: &Principal, params: &Params<'_>) -> Result<TenantScope, ApiError> {
+    match params.text("tenantId")? {
+        Some(tenant) if who.is_owner() => Ok(TenantScope::One(TenantId::from(tenant))),
+        Some(tenant) if tenant != who.tenant.as_str() => Err(ApiError::unauthorized(NO_MASTER)),
+        Some(_) => Ok(TenantScope::from(&who.tenant)),
+        None => looks_at(who, params),
     }
 }
 

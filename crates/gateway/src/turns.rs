@@ -17,7 +17,7 @@ mod waterfall;
 
 pub(crate) use seen::seen;
 pub(crate) use span::SpanKind;
-pub(crate) use waterfall::{Kept, handed_over, handed_to, parent_of, waterfall};
+pub(crate) use waterfall::{Kept, handed_over, handed_to, parent_of, spent, waterfall};
 
 /// How a turn stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,36 +5,59 @@ use std::sync::Arc;
 
 use domain::id::{TenantId, agent_uuid};
 use domain::json::{Value, json};
+use domain::store::TenantScope;
 use host::config::{AgentConfig, Config};
 
 use crate::Shared;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::roles;
 use crate::session_name::SessionName;
 
 impl Shared {
     pub(super) async fn agents_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        Params::of(params, &[])?;
+        let scope = roles::looks_at(who, &Params::of(params, &["allTenants"])?)?;
+        let is_of_all = scope == TenantScope::All;
+        let mut tenants: Vec<(TenantId, BTreeSet<String>)> = Vec::new();
+        for tenant in self.blocking(move |shared| shared.tenants_in(scope)).await? {
+            let elsewhere = self.at_work_elsewhere(tenant.clone()).await;
+            tenants.push((tenant, elsewhere));
+        }
         let at_work = self.lanes.all();
-        let elsewhere = self.at_work_elsewhere(who.tenant.clone()).await;
         let host = self.host.read().await;
         let config = &host.loaded.config;
-        let shown = |agent: &AgentConfig| {
-            let works = |run: &crate::run::Run| run.key.tenant == who.tenant && run.name.agent == agent.name;
+        let shown = |tenant: &TenantId, elsewhere: &BTreeSet<String>, agent: &AgentConfig| {
+            let works = |run: &crate::run::Run| run.key.tenant == *tenant && run.name.agent == agent.name;
             let (provider, model) = model(config, agent);
-            json!({
+            let mut shown = json!({
                 "id": agent.name,
-                "uuid": agent_uuid(&who.tenant, &agent.name),
+                "uuid": agent_uuid(tenant, &agent.name),
                 "name": agent.name,
                 "model": model,
                 "provider": provider,
                 "agentType": "predefined",
                 "status": "active",
                 "isRunning": at_work.iter().any(|run| works(run)) || elsewhere.contains(&agent.name),
-            })
+            });
+            if is_of_all {
+                shown["tenantId"] = json!(tenant);
+            }
+            shown
         };
-        Ok(json!({ "agents": config.agents.values().map(shown).collect::<Vec<_>>() }))
+        let mut agents = Vec::new();
+        for (tenant, elsewhere) in &tenants {
+            agents.extend(config.agents.values().map(|agent| shown(tenant, elsewhere, agent)));
+        }
+        Ok(json!({ "agents": agents }))
+    }
+
+    /// The tenants in `scope`. Blocks.
+    pub(super) fn tenants_in(&self, scope: TenantScope) -> Result<Vec<TenantId>, ApiError> {
+        match scope {
+            TenantScope::One(tenant) => Ok(vec![tenant]),
+            TenantScope::All => Ok(self.guests.admin.tenants()?.into_iter().map(|(tenant, _)| tenant.id).collect()),
+        }
     }
 
     /// The agents of a tenant that work on any node, as far as the store can be asked.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use rules::admin::ListFilter;
 
 use crate::Shared;
-use crate::decisions::{Decisions, at_checkpoints};
+use crate::decisions::{Decisions, at_checkpoints, of_each_tenant};
 use crate::error::ApiError;
 use crate::guards::{self, GuardLine, GuardState};
 use crate::params::Params;
@@ -80,13 +80,17 @@ impl Shared {
 
     /// What each hook did lately (`hooks.counts`): where, how often, with which answers, and how long it took.
     pub(super) async fn hooks_counts(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        Params::of(params, &[])?;
+        let scope = roles::looks_at(who, &Params::of(params, &["allTenants"])?)?;
         let who = who.clone();
         self.blocking(move |shared| {
-            let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(TenantScope::from(&who.tenant)) };
+            let is_of_all = scope.one().is_none();
+            let query = RecordQuery { limit: MAX_EVENTS, ..RecordQuery::of(scope) };
             let events = shared.store.find(&query)?;
             let own: Vec<_> = events.iter().filter(|event| may_see(&who, &event.session_id)).collect();
-            Ok(json!({ "events": own.len(), "hooks": at_checkpoints(own) }))
+            let of_each = if is_of_all { of_each_tenant(&own) } else { Vec::new() };
+            let (many, mut hooks) = (own.len(), at_checkpoints(own));
+            hooks.extend(of_each);
+            Ok(json!({ "events": many, "hooks": hooks }))
         })
         .await
     }

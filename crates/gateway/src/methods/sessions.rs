@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use agent::Conversation;
-use domain::id::{AgentId, TurnId};
+use domain::id::{AgentId, TenantId, TurnId};
 use domain::json::{Object, Value, json};
 use domain::session::{JournalEntry, Session};
-use domain::store::{SessionKey, SessionPatch, SessionRow};
+use domain::store::{SessionKey, SessionPatch, SessionRow, TenantScope};
 
 use crate::Shared;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::principal::Principal;
+use crate::roles;
 use crate::session_name::{Channel, SessionName};
 use crate::transcript;
 
@@ -32,14 +33,22 @@ const MAX_PAGE: usize = 200;
 
 impl Shared {
     pub(super) async fn sessions_list(self: &Arc<Self>, who: &Principal, params: &Value) -> Result<Value, ApiError> {
-        let params = Params::of(params, &["agentId", "channel", "limit", "offset"])?;
+        let params = Params::of(params, &["agentId", "channel", "allTenants", "limit", "offset"])?;
+        let scope = roles::looks_at(who, &params)?;
         let agent = params.text("agentId")?.map(str::to_owned);
         let channel = params.text("channel")?.map(str::to_owned);
         let limit = params.count("limit", MAX_PAGE)?.filter(|limit| *limit > 0).unwrap_or(PAGE);
         let offset = params.count("offset", usize::MAX)?.unwrap_or(0);
         let who = who.clone();
         self.blocking(move |shared| {
-            let rows = shared.sessions.sessions(&who.tenant)?;
+            let is_of_all = scope == TenantScope::All;
+            let mut rows: Vec<(TenantId, SessionRow)> = Vec::new();
+            for tenant in shared.tenants_in(scope)? {
+                rows.extend(shared.sessions.sessions(&tenant)?.into_iter().map(|row| (tenant.clone(), row)));
+            }
+            if is_of_all {
+                rows.sort_by(|(_, one), (_, other)| other.updated_at.cmp(&one.updated_at));
+            }
             let wanted = |row: &SessionRow| {
                 let name = SessionName::kept(&row.session_id)?;
                 let mine = name.user == who.user || who.sees_others();
@@ -47,11 +56,17 @@ impl Shared {
                     && channel.as_ref().is_none_or(|channel| name.channel.word() == channel);
                 (mine && fits).then_some(name)
             };
-            let found: Vec<(SessionName, SessionRow)> =
-                rows.into_iter().filter_map(|row| Some((wanted(&row)?, row))).collect();
+            let found: Vec<(SessionName, TenantId, SessionRow)> =
+                rows.into_iter().filter_map(|(tenant, row)| Some((wanted(&row)?, tenant, row))).collect();
             let total = found.len();
-            let page = found.into_iter().skip(offset).take(limit);
-            let page: Vec<Value> = page.map(|(name, row)| shown(&name, &row, &who)).collect();
+            let page = found.into_iter().skip(offset).take(limit).map(|(name, tenant, row)| {
+                let mut shown = shown(&name, &row, &who);
+                if is_of_all {
+                    shown["tenantId"] = json!(tenant);
+                }
+                shown
+            });
+            let page: Vec<Value> = page.collect();
             Ok(json!({ "sessions": page, "total": total, "limit": limit, "offset": offset }))
         })
         .await

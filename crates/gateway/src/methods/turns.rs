@@ -19,11 +19,12 @@ use sha2::{Digest as _, Sha256};
 use super::sessions::session;
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
+use crate::model_doors::ModelPrices;
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::roles;
 use crate::session_name::own_part;
-use crate::turns::{Kept, TurnEnding, handed_over, handed_to, line, may_see, parent_of, seen, waterfall};
+use crate::turns::{Kept, TurnEnding, handed_over, handed_to, line, may_see, parent_of, seen, spent, waterfall};
 
 /// Turns in a page unless it is said, and most of them.
 const PAGE: usize = 50;
@@ -76,6 +77,7 @@ impl Shared {
             "since",
             "until",
             "allTenants",
+            "tenantId",
             "limit",
             "cursor",
         ];
@@ -86,7 +88,7 @@ impl Shared {
             None => (!who.sees_others()).then(|| WhichTurns::Part(own_part(&who.user))),
         };
         let query = TurnQuery {
-            tenant: roles::looks_at(who, &params)?,
+            tenant: roles::looks_in(who, &params)?,
             agent: text("agentId")?,
             which,
             tool: text("tool")?,
@@ -122,9 +124,10 @@ impl Shared {
             let above = shared.turn_above(&who, &row)?;
             let all: Vec<TurnRow> = std::iter::once(row).chain(below).collect();
             let sessions = shared.sessions_of_open(&all)?;
+            let prices = ModelPrices::of(&shared.host.blocking_read().loaded.config);
             let mut shown: Vec<Detail> = Vec::new();
             for row in &all {
-                shown.push(shared.detail(&who, row, &sessions)?);
+                shown.push(shared.detail(&who, row, &sessions, &prices)?);
             }
             shown[0].shown["parentTurnId"] = json!(above);
             Ok(nested(&all, shown))
@@ -218,7 +221,13 @@ impl Shared {
         Ok(found)
     }
 
-    fn detail(&self, who: &Principal, row: &TurnRow, sessions: &Sessions) -> Result<Detail, ApiError> {
+    fn detail(
+        &self,
+        who: &Principal,
+        row: &TurnRow,
+        sessions: &Sessions,
+        prices: &ModelPrices,
+    ) -> Result<Detail, ApiError> {
         let turn = &row.turn;
         let mut events = self.store.find(&RecordQuery {
             turn: Some(turn.turn_id.clone()),
@@ -239,11 +248,11 @@ impl Shared {
             ..ExecutionQuery::of(TenantScope::from(&who.tenant))
         })?;
         executions.retain(|it| it.turn_id.as_ref() == Some(&turn.turn_id));
-        let kept =
-            Kept { events: &events, journal: &journal, executions: &executions, whole: who.caller().is_master() };
+        let whole = who.caller().is_master();
+        let kept = Kept { events: &events, journal: &journal, executions: &executions, prices, whole };
         let (spans, took) = waterfall(&kept);
         let line = line(row, ending(row, sessions), who);
-        let shown = json!({
+        let mut shown = json!({
             "turn": line,
             "parentTurnId": null,
             "parentSpanId": null,
@@ -251,7 +260,10 @@ impl Shared {
             "spans": spans,
             "truncated": truncated,
         });
-        Ok(Detail { shown, events, handed: handed_over(&journal) })
+        if let Some(cost) = spent(&kept) {
+            shown["costUsd"] = json!(cost);
+        }
+        Ok(Detail { shown, handed: handed_over(&journal), events })
     }
 }
 

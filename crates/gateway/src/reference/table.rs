@@ -29,12 +29,17 @@ pub(super) const CONNECT: MethodRow = method(
 
 /// What methods take and give.
 const METHODS: &[MethodRow] = &[
-    method("agents.list", "{}", "{ agents: Agent[] }", ""),
+    method(
+        "agents.list",
+        "{ allTenants?: boolean }",
+        "{ agents: Agent[] }",
+        "`allTenants`: owners only, each agent once for each tenant",
+    ),
     method(
         "sessions.list",
-        "{ agentId?: string, channel?: string, limit?: integer, offset?: integer }",
+        "{ agentId?: string, channel?: string, limit?: integer, offset?: integer, allTenants?: boolean }",
         "{ sessions: SessionLine[], total: integer, limit: integer, offset: integer }",
-        "20 unless `limit` says otherwise, 200 at most",
+        "20 unless `limit` says otherwise, 200 at most; `allTenants`: owners only",
     ),
     method("sessions.preview", "{ key: string }", "{ key: string, messages: ShownMessage[], summary: string }", ""),
     method(
@@ -92,7 +97,7 @@ const METHODS: &[MethodRow] = &[
         "approvals.list",
         "{ all?: boolean, allTenants?: boolean }",
         "{ approvals: Approval[] }",
-        "those that wait, unless `all`; `allTenants` is for owners, who answer in the tenant itself",
+        "those that wait, unless `all`; `allTenants`: owners only; they answer in that tenant",
     ),
     method("approvals.get", "{ id: string }", "{ approval: Approval }", ""),
     method("approvals.approve", "{ id: string, reason?: string }", "{ approval: Approval }", ""),
@@ -235,14 +240,16 @@ const SHAPES: &[Row] = &[
     row(
         "Agent",
         "{ id: string, uuid: string, name: string, model: string | null, provider: string | null, \
-         agentType: string, status: string, isRunning: boolean }",
-        "An agent; `id` is its name in the configuration.",
+         agentType: string, status: string, isRunning: boolean, tenantId?: string }",
+        "An agent; `id` is its name in the configuration, `uuid` its id in the records of a tenant; `tenantId` only with \
+         `allTenants`.",
     ),
     row(
         "SessionLine",
         "{ key: string, messageCount: integer, created: string, updated: string, label: string, agentId: string, \
-         channel: string, waiting: integer, model?: string, metadata?: object, userId?: string }",
-        "A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals.",
+         channel: string, waiting: integer, model?: string, metadata?: object, userId?: string, tenantId?: string }",
+        "A conversation in a listing; `userId` where it is another user's, `waiting` counts its open approvals; `tenantId` \
+         only with `allTenants`.",
     ),
     row(
         "ToolCallPart",
@@ -271,7 +278,8 @@ const SHAPES: &[Row] = &[
     row(
         "Activity",
         "{ phase: \"thinking\" | \"tool\" | \"compacting\", tool?: string, iteration: integer }",
-        "What a run does. That a tool begins is the event `tool.call`, and no `activity`.",
+        "What a run does. In `chat.session.status` the phase can also be `tool`; on the socket, a tool's start is the \
+         event `tool.call`.",
     ),
     row(
         "CallPlace",

@@ -1,6 +1,7 @@
 //! Waterfalls of turns that are made up.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json};
@@ -9,6 +10,7 @@ use domain::store::StoredEvent;
 use jiff::Timestamp;
 
 use super::waterfall::{Kept, handed_over, handed_to, parent_of, waterfall};
+use crate::model_doors::ModelPrices;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
@@ -42,6 +44,12 @@ fn replied(ms: i64, round: u32, calls: Value) -> (Timestamp, JournalEntry) {
     entry(ms, json!({ "replied": replied }))
 }
 
+static NO_PRICES: LazyLock<ModelPrices> = LazyLock::new(ModelPrices::default);
+
+fn kept<'a>(events: &'a [StoredEvent], journal: &'a [(Timestamp, JournalEntry)], whole: bool) -> Kept<'a> {
+    Kept { events, journal, executions: &[], prices: &NO_PRICES, whole }
+}
+
 /// A turn of one call: a hook before the model, the model, a gate, the tool.
 fn one_call() -> (Vec<StoredEvent>, Vec<(Timestamp, JournalEntry)>) {
     let events = vec![
@@ -71,7 +79,7 @@ fn line(span: &Value) -> (String, Value, f64, f64) {
 #[test]
 fn the_model_and_the_tool_stand_between_what_hooks_did() {
     let (events, journal) = one_call();
-    let (spans, took) = waterfall(&Kept { events: &events, journal: &journal, executions: &[], whole: true });
+    let (spans, took) = waterfall(&kept(&events, &journal, true));
     let lines: Vec<_> = spans.iter().map(line).collect();
     // The turn begins with the first hook, 10 ms on this clock.
     let expected = [
@@ -99,10 +107,10 @@ fn the_model_and_the_tool_stand_between_what_hooks_did() {
 #[test]
 fn without_a_conversation_there_are_the_records() {
     let (events, _) = one_call();
-    let (spans, took) = waterfall(&Kept { events: &events, journal: &[], executions: &[], whole: true });
+    let (spans, took) = waterfall(&kept(&events, &[], true));
     let kinds: Vec<&str> = spans.iter().map(|span| span["kind"].as_str().unwrap()).collect();
     assert_eq!((kinds, took), (vec!["round", "checkpoint", "call", "checkpoint", "checkpoint"], 130.0));
-    assert_eq!(waterfall(&Kept { events: &[], journal: &[], executions: &[], whole: true }), (vec![], 0.0));
+    assert_eq!(waterfall(&kept(&[], &[], true)), (vec![], 0.0));
 }
 
 #[test]
@@ -113,7 +121,7 @@ fn what_a_program_wrote_before_its_end_is_for_those_who_run_the_host() {
     };
     let cause = |fault: &str, whole| {
         let events = [event(10, "before_tool", 1, None, failed(fault))];
-        let (spans, _) = waterfall(&Kept { events: &events, journal: &[], executions: &[], whole });
+        let (spans, _) = waterfall(&kept(&events, &[], whole));
         let span = spans.iter().find(|span| span["kind"] == "checkpoint").unwrap();
         assert_eq!(span["hooks"][0]["faultDetail"], "failed");
         span["hooks"][0]["cause"].as_str().is_some()

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use super::layout::{Placed, millis, moment, place};
 use super::span::{Span, SpanKind, after};
+use crate::model_doors::{ModelPrices, usd};
 
 /// How much of a text is shown, in characters: a screen.
 const MAX_TEXT_CHARS: usize = 4000;
@@ -30,6 +31,8 @@ pub(crate) struct Kept<'a> {
     pub(crate) journal: &'a [(Timestamp, JournalEntry)],
     /// The executions of rules in it.
     pub(crate) executions: &'a [Execution],
+    /// What models cost.
+    pub(crate) prices: &'a ModelPrices,
     /// Whether it is shown to those who run the host: they read what programs wrote to their standard error.
     pub(crate) whole: bool,
 }
@@ -39,13 +42,23 @@ pub(crate) fn waterfall(kept: &Kept<'_>) -> (Vec<Value>, f64) {
     let placed = place(kept.events);
     let mut spans = Spans::default();
     spans.checkpoints(kept, &placed);
-    spans.told_by_journal(kept.journal);
+    spans.told_by_journal(kept);
     let spans = spans.finish();
     let starts = spans.iter().map(|span| span.start);
     let origin = starts.fold(f64::INFINITY, f64::min);
     let end = spans.iter().map(|span| span.end.unwrap_or(span.start)).fold(origin, f64::max);
     let shown = spans.into_iter().map(|span| span.shown(origin)).collect();
     (shown, if origin.is_finite() { after(end, origin) } else { 0.0 })
+}
+
+/// What the model calls of a turn cost together, in dollars; nothing where no price is known of any.
+pub(crate) fn spent(kept: &Kept<'_>) -> Option<String> {
+    let told = kept.journal.iter().filter_map(|(_, entry)| {
+        let JournalEntry::Turn(fact) = entry else { return None };
+        let (Fact::Replied { message, usage, .. } | Fact::Planned { message, usage, .. }) = fact else { return None };
+        kept.prices.cost(&message.message.model_name, (*usage)?)
+    });
+    told.reduce(u64::saturating_add).map(usd)
 }
 
 /// The call in `events`, those of the turn above, that a sub-agent works for whose turn began at `began`.
@@ -157,26 +170,26 @@ impl Spans {
         span
     }
 
-    fn told_by_journal(&mut self, journal: &[(Timestamp, JournalEntry)]) {
-        let mut now = Journal::default();
-        for (at, entry) in journal {
+    fn told_by_journal(&mut self, kept: &Kept<'_>) {
+        let mut now = Journal { prices: kept.prices, round: 0, calls: Vec::new(), last: 0.0 };
+        for (at, entry) in kept.journal {
             let JournalEntry::Turn(fact) = entry else { continue };
             self.fact(&mut now, millis(*at), fact);
         }
     }
 
-    fn fact(&mut self, now: &mut Journal, at: f64, fact: &Fact) {
+    fn fact(&mut self, now: &mut Journal<'_>, at: f64, fact: &Fact) {
         match fact {
             Fact::Replied { iteration, message, .. } | Fact::Stopped { iteration, message } => {
                 self.model(now, (*iteration, at), &message.message);
                 if let Fact::Replied { usage, .. } = fact {
-                    self.cost(*usage);
+                    self.cost(now, &message.message, *usage);
                 }
                 (now.round, now.calls) = (*iteration, message.message.tool_calls.clone());
             }
             Fact::Planned { message, usage, .. } => {
                 self.model(now, (0, at), &message.message);
-                self.cost(*usage);
+                self.cost(now, &message.message, *usage);
             }
             Fact::Used { place, tool, digest, .. } => {
                 if let Some(call) = now.calls.get(*place) {
@@ -218,7 +231,7 @@ impl Spans {
     }
 
     /// The bar of the model call that ended with `message`: from the last hook before it to the first behind it.
-    fn model(&mut self, now: &mut Journal, (round, at): (u32, f64), message: &Message) {
+    fn model(&mut self, now: &mut Journal<'_>, (round, at): (u32, f64), message: &Message) {
         let of_round = |name: &str| {
             let found = self.checkpoints.iter().rev().filter(|span| span.round == round && span.name == name);
             found.map(|span| (span.start, span.end.unwrap_or(span.start))).next()
@@ -237,10 +250,12 @@ impl Spans {
         now.last = at;
     }
 
-    /// What the model call cost that was told of last.
-    fn cost(&mut self, usage: Option<Usage>) {
+    /// What the model call cost that was told of last, and that ended with `message`.
+    fn cost(&mut self, now: &Journal<'_>, message: &Message, usage: Option<Usage>) {
         if let Some(model) = self.others.last_mut() {
             model.put("usage", usage.map(|usage| json!(usage)));
+            let cost = usage.and_then(|usage| now.prices.cost(&message.model_name, usage));
+            model.put("costUsd", cost.map(usd));
         }
     }
 
@@ -276,8 +291,8 @@ impl Spans {
 }
 
 /// How far the journal was read.
-#[derive(Default)]
-struct Journal {
+struct Journal<'a> {
+    prices: &'a ModelPrices,
     round: u32,
     calls: Vec<CallPart>,
     /// When something last ended.

@@ -7,11 +7,11 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     method(
         "turns.list",
         "{ agentId?: string, sessionKey?: string, tool?: string, decision?: TurnOutcome, hook?: string, text?: string, \
-         since?: string, until?: string, limit?: integer, cursor?: string, allTenants?: boolean }",
+         since?: string, until?: string, limit?: integer, cursor?: string, allTenants?: boolean, tenantId?: string }",
         "{ turns: TurnLine[], nextCursor: string }",
         "newest first; 50 unless `limit` says otherwise, 200 at most; a page may be short, and `nextCursor` is empty at \
-         the end; `text` is looked for in reasons; `allTenants` is for owners, who find what is in other tenants by its id, \
-         too",
+         the end; `text` is looked for in reasons; `allTenants` and `tenantId`: owners only; owners also open turns of other tenants by \
+         ID",
     ),
     method(
         "turns.get",
@@ -27,9 +27,10 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
     ),
     method(
         "hooks.counts",
-        "{}",
+        "{ allTenants?: boolean }",
         "{ events: integer, hooks: HookCountsAt[] }",
-        "what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions",
+        "what each hook did at each checkpoint, of the newest 5,000 events; below admin of your own sessions; \
+         `allTenants`: owners only, of the newest 5,000 events of all tenants, counted together and for each tenant",
     ),
     method(
         "overview.get",
@@ -38,8 +39,8 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
          decisions: DecisionsOverTime, slowest: HookCounts[], blocking: HookCounts[], budget: Budget, \
          changes: HookChange[] }",
         "the last 24 hours unless `since` says otherwise; below admin, decisions are those of your own sessions; \
-         `approvalsWaiting` is null for those who may not answer; `allTenants` is for owners, and `budget` that of your \
-         tenant all the same",
+         `approvalsWaiting` is null for those who may not answer; `allTenants`: owners only; `budget` is always that of \
+         your own tenant",
     ),
     method(
         "health.get",
@@ -190,19 +191,20 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
     row(
         "TurnDetail",
         "{ turn: TurnLine, parentTurnId: string | null, parentSpanId: string | null, durationMs: number, \
-         spans: TurnSpan[], truncated: boolean }",
+         spans: TurnSpan[], truncated: boolean, costUsd?: string }",
         "A turn as a waterfall. `parentSpanId` is the call that a sub-agent works for; `truncated` says that older \
-         events are left out.",
+         events are left out; `costUsd` is the sum of its own model calls, as far as their prices are known.",
     ),
     row(
         "TurnSpan",
         "{ id: string, parentId: string | null, kind: TurnSpanKind, name: string, round: integer, startMs: number, \
          durationMs: number | null, eventId?: string, at?: string, tool?: string, toolCallId?: string, ruling?: string, \
          answeredByHook?: true, text?: string, call?: TurnCall, permit?: string, digest?: string, model?: string, \
-         content?: string, usage?: Usage, result?: string, isError?: boolean, hooks?: TurnHook[] }",
+         content?: string, usage?: Usage, costUsd?: string, result?: string, isError?: boolean, hooks?: TurnHook[] }",
         "A bar: a round, a model call, a call of a tool with its run, or a checkpoint with its hooks. Times are \
          milliseconds from the start of the turn; `call` are the arguments as the hooks left them, `usage` what a model \
-         call cost, where its provider tells.",
+         call cost in tokens, where the provider reports it, and `costUsd` in dollars with nine decimals, where the \
+         model door to its vendor has a price for the model; cached input counts at the full price.",
     ),
     row(
         "SeenCall",
@@ -221,8 +223,9 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
     ),
     row(
         "HookCountsAt",
-        "{ ...HookCounts, event: CheckpointName, lastAt: string | null }",
-        "What a hook did at a checkpoint, and when it ran last.",
+        "{ ...HookCounts, event: CheckpointName, lastAt: string | null, tenantId?: string }",
+        "What a hook did at a checkpoint, and when it ran last. With `allTenants`, those with `tenantId` are of that tenant, \
+         and those without of all together.",
     ),
     row(
         "ConfiguredChainLine",

@@ -95,6 +95,35 @@ fn a_model_call_says_what_it_cost() {
 }
 
 #[test]
+fn a_turn_says_what_it_cost_in_dollars_where_its_model_has_a_price() {
+    let replies = [
+        r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "."}}],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 4}}"#,
+        r#"{"text": "All done.", "usage": {"prompt_tokens": 2000, "completion_tokens": 1}}"#,
+        r#"{"text": "All done.", "usage": {"prompt_tokens": 9, "completion_tokens": 4}}"#,
+    ];
+    let priced = "default = true\n[providers.openai]\nkind = 'scripted'\nscript = 'replies.json'\n\
+                  [agents.priced]\nmodel = 'openai/gpt-5-mini'\n\
+                  [doors.model.openai]\ntenant = 'default'\n\
+                  prices = { 'gpt-5*' = { input_usd = 1.25, output_usd = 10 } }\n";
+    for (agent, calls, sum) in [
+        ("priced", vec![json!("0.001290000"), json!("0.002510000")], json!("0.003800000")),
+        ("main", vec![Value::Null, Value::Null], Value::Null),
+    ] {
+        let server = Server::start(scripted(&replies.join(","), &format!("{priced}{WITH_TOKEN}")));
+        let mut client = server.admin("anna");
+        let key = format!("agent:{agent}:ws:direct:one");
+        client.done("chat.send", json!({ "sessionKey": key, "message": "look around" }));
+        let turn = turns(&mut client, json!({}))[0]["turnId"].clone();
+        let got = client.done("turns.get", json!({ "turnId": turn }));
+        let spans = got["turn"]["spans"].as_array().unwrap();
+        let models = spans.iter().filter(|span| span["kind"] == "model");
+        let costs: Vec<Value> = models.map(|span| span["costUsd"].clone()).collect();
+        assert_eq!((costs, &got["turn"]["costUsd"]), (calls, &sum), "{agent}");
+    }
+}
+
+#[test]
 fn pages_of_turns_follow_each_other_and_a_cursor_is_of_one_question() {
     let server = Server::start(scripted(&[DONE].repeat(5).join(","), WITH_TOKEN));
     let mut client = server.admin("anna");
@@ -279,6 +308,7 @@ fn owners_look_at_every_tenant_and_answer_in_each() {
     let shown = owner.done("turns.get", json!({ "turnId": found[0]["turnId"] }));
     assert_eq!(shown["turn"]["turn"], found[0]);
     owner.done("turns.seen", json!({ "turnId": found[0]["turnId"], "round": 1 }));
+    there_is_what_to_choose_from(&mut owner, &found[0]);
     user.ask("chat.send", json!({ "sessionKey": "agent:main:ws:direct:asks", "message": "look" }));
     let waiting = user.event("agent", |event| event["type"] == "approval.waiting");
     let id = json!({ "id": waiting["payload"]["approvalId"] });
@@ -288,12 +318,35 @@ fn owners_look_at_every_tenant_and_answer_in_each() {
     assert_eq!(owner.done("approvals.get", id.clone())["approval"]["tenantId"], found[0]["tenantId"]);
     let count = |owner: &mut Client, params: Value| owner.done("overview.get", params)["approvalsWaiting"].clone();
     assert_eq!((count(&mut owner, json!({})), count(&mut owner, every.clone())), (json!(0), json!(1)));
-    for method in ["turns.list", "approvals.list", "overview.get"] {
+    for method in ["turns.list", "approvals.list", "overview.get", "agents.list", "sessions.list", "hooks.counts"] {
         let refused = people.admin_of("default").refused(method, every.clone());
         assert_eq!(refused, ("UNAUTHORIZED".into(), "this action requires master tenant scope".into()), "{method}");
     }
     assert_eq!(owner.refused("approvals.refuse", id.clone()).0, "NOT_FOUND");
     assert_eq!(far("system").done("approvals.refuse", id)["approval"]["state"], "refused");
+}
+
+/// What owners filter by in every tenant names whose it is; `turn` is another tenant's.
+fn there_is_what_to_choose_from(owner: &mut Client, turn: &Value) {
+    let (every, tenant) = (json!({ "allTenants": true }), &turn["tenantId"]);
+    let uuids = |agents: Value| -> Vec<(Value, Value)> {
+        let agents = agents["agents"].as_array().unwrap().clone();
+        agents.iter().map(|agent| (agent["tenantId"].clone(), agent["uuid"].clone())).collect()
+    };
+    let own = uuids(owner.done("agents.list", json!({})));
+    let all = uuids(owner.done("agents.list", every.clone()));
+    assert_eq!((own.len(), &own[0].0), (1, &Value::Null));
+    let there = all.iter().find(|(of, _)| of == tenant).unwrap();
+    assert!(all.iter().any(|(_, uuid)| *uuid == own[0].1) && there.1 != own[0].1, "{all:?}");
+    assert_eq!(owner.done("sessions.list", json!({}))["total"], 0);
+    let session = owner.done("sessions.list", every.clone())["sessions"][0].clone();
+    assert_eq!((&session["tenantId"], &session["key"]), (tenant, &turn["sessionKey"]));
+    for (of, many) in [(tenant.clone(), 1), (json!("default"), 0)] {
+        let asked = json!({ "tenantId": of, "sessionKey": session["key"] });
+        assert_eq!(turns(owner, asked).len(), many, "{of}");
+    }
+    assert_eq!(owner.done("hooks.counts", json!({}))["events"], 0);
+    assert_ne!(owner.done("hooks.counts", every)["events"], 0);
 }
 
 #[test]
