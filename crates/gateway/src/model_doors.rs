@@ -14,12 +14,13 @@ use host::config::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig};
 
 mod guests;
 mod prices;
+mod settlements;
 mod spending;
 
 pub(crate) use guests::talk;
 pub(crate) use prices::{ModelPrices, usd};
-pub(crate) use spending::HELD;
-use spending::Settlements;
+pub(crate) use settlements::HELD;
+use settlements::Settlements;
 
 /// Whom the entry of a vendor lets in.
 #[derive(Clone, Debug, PartialEq, Eq)]
