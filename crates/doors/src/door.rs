@@ -95,6 +95,17 @@ pub trait DoorHost: Send + Sync {
     /// Why a call must not run, whatever hooks say.
     async fn protects(&self, visit: &DoorVisit, call: &ToolCall) -> Option<String>;
 
+    /// The call of `native` with `arguments` as rules know it: the tool, and its arguments; none where that is the same.
+    fn known_as(&self, _native: &str, _arguments: &Object) -> Option<(String, Object)> {
+        None
+    }
+
+    /// The arguments with which `native`, which was called with `arguments`, runs what hooks made of them as rules know
+    /// them; none where it cannot.
+    fn told_as(&self, _native: &str, _arguments: &Object, changed: Object) -> Option<Object> {
+        Some(changed)
+    }
+
     /// The client as it is guessed from `user_agent`, for records.
     fn guessed(&self, user_agent: &str) -> String;
 
@@ -233,6 +244,9 @@ pub(crate) struct Ruled {
     pub(crate) degraded: Option<&'static str>,
 }
 
+/// Why a call cannot go on as a hook changed it.
+const NOT_TOLD: &str = "a hook changed its arguments in a way that this tool of the client cannot be told";
+
 /// What a request may come to, held for as long as nobody knows what it came to. Dropped, nothing came of it.
 pub(crate) struct Held {
     ledger: Arc<Mutex<SpendingLedger>>,
@@ -332,8 +346,24 @@ impl Session {
 
     /// A call of the engine's: with the name that rules know.
     pub(crate) fn call(&self, id: &str, native: &str, arguments: Object) -> ToolCall {
-        let tool = self.hooks.known().meant(native);
+        let (tool, arguments) = match self.host.known_as(native, &arguments) {
+            Some(known) => known,
+            None => (self.hooks.known().meant(native), arguments),
+        };
         ToolCall { id: CallId::new(id), tool, raw_tool: native.to_owned(), arguments }
+    }
+
+    /// `ruled` in the words of the client, whose call was of `native` with `arguments`.
+    pub(crate) fn told(&self, (native, arguments): (&str, &Object), ruled: Ruled) -> Ruled {
+        let Ruled { ruling, note, degraded } = ruled;
+        let (ruling, degraded) = match ruling {
+            CallRuling::Rewritten(changed) => match self.host.told_as(native, arguments, changed) {
+                Some(changed) => (CallRuling::Rewritten(changed), degraded),
+                None => (CallRuling::Denied(NOT_TOLD.to_owned()), Some("modify→deny")),
+            },
+            ruling @ (CallRuling::Allowed | CallRuling::Denied(_) | CallRuling::Aborted(_)) => (ruling, degraded),
+        };
+        Ruled { ruling, note, degraded }
     }
 
     /// Keeps who executes, once a turn: their permits bind nobody, because the client runs the tools.

@@ -278,7 +278,7 @@ async fn clear(session: Session, call: WantedCall) -> Ruled {
     let cancel = CancellationToken::new();
     let mut hooks = session.hooks.clone().with_cancel(cancel.clone());
     hooks.set_call(Some(CallId::new(call.id.as_str())));
-    let asked = session.call(&call.id, &call.name, call.arguments);
+    let asked = session.call(&call.id, &call.name, call.arguments.clone());
     // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
     if let Some(reason) = session.protects(&asked).await {
         hooks.refused(CheckpointKind::PreToolUse, &reason);
@@ -296,7 +296,7 @@ async fn clear(session: Session, call: WantedCall) -> Ruled {
     let session = &session;
     let protects = |call: ToolCall| async move { session.protects(&call).await };
     let clearance = looked_at_again(clearance, &asked, &hooks, protects).await;
-    ruling_of(clearance, &asked)
+    session.told((call.name.as_str(), &call.arguments), ruling_of(clearance, &asked))
 }
 
 /// What `work` comes to, or the bytes that keep a connection `awake` meanwhile, where there are any.

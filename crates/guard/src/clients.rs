@@ -7,14 +7,16 @@ use std::sync::Arc;
 use domain::checkpoint::AgentInfo;
 use domain::id::HookName;
 use domain::json::{Object, Value};
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use domain::tool::{CallPlace, ToolCall};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
+use crate::filled::takes_patch;
 use crate::host::GuardHost;
 use crate::hosts::{HOSTS, host};
 use crate::protects::{GuardedFiles, protects};
-use crate::tools::{Holds, ToolClass, ToolRow, paths_in, shell_texts, strings};
+use crate::shell_tools::{COMMAND, EXEC, folder_in, is_like_shell, is_named};
+use crate::tools::{Holds, ToolClass, ToolRow, patched_in_text, paths_in, shell_texts, strings};
 use crate::wire::mcp_name;
 
 /// How clients call themselves, and which host that is. Source: what they were seen to send.
@@ -29,9 +31,6 @@ const AGENTS: [(&str, &str); 9] = [
     ("opencode", "opencode"),
     ("pi/", "pi"),
 ];
-
-/// The member of arguments in which tools that nobody knows have a shell text.
-pub const COMMAND: &str = "command";
 
 /// Stands for the folder of a client that works nobody knows where: nothing is found in it, and what leads out of it is
 /// seen to.
@@ -75,7 +74,21 @@ fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts>
     }
     // Several run one after another, each in a shell of its own.
     let text = texts.join("\n");
-    Arc::new(shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown }))
+    let mut facts = shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown });
+    // A patch that is handed to the agent's own program for patches names its files itself.
+    let takers: Vec<&ShellCommand> = facts.commands.iter().filter(|command| takes_patch(command)).collect();
+    let told: Vec<ShellFacts> = takers.iter().map(|command| patched_facts(&text, command, (cwd, workspace))).collect();
+    for patched in told {
+        facts.writes.extend(patched.writes);
+        facts.outside.extend(patched.outside);
+    }
+    Arc::new(facts)
+}
+
+/// What the patch in `text` does that `command` takes.
+fn patched_facts(text: &str, command: &ShellCommand, (cwd, workspace): (&Path, &Path)) -> ShellFacts {
+    let folder = if command.cwd.is_empty() { cwd } else { Path::new(&command.cwd) };
+    shell::written(&patched_in_text(text), folder, workspace)
 }
 
 /// Of what a call does those `facts` that hold wherever its folder is: a whole path may lie inside of it, unless nobody
@@ -133,6 +146,8 @@ pub fn client_protects(
 /// `call` of `client` in `folder`, as its hooks would tell it if it had any.
 pub fn client_event(client: Option<&'static GuardHost>, call: &ToolCall, folder: &Path) -> HostEvent {
     let (host, row) = tool_of(client, &call.raw_tool, &call.arguments);
+    let is_shell = row.is_some_and(|row| row.class == ToolClass::Shell);
+    let folder = if is_shell { works_in(&call.arguments, folder) } else { folder.to_owned() };
     HostEvent {
         host: host.id,
         event: String::new(),
@@ -171,7 +186,9 @@ fn tool_of(
     if let Some(found) = hosts.into_iter().find_map(|host| Some((host, host.tool(native)?))) {
         return (found.0, Some(found.1));
     }
-    let has_command = arguments.get(COMMAND).is_some_and(Value::is_string);
+    // What also names a file, as editors do whose commands are words of their own, is looked at as a whole.
+    let is_whole = is_like_shell(native) || !arguments.iter().any(|(member, _)| names_file(member));
+    let has_command = is_whole && arguments.get(COMMAND).is_some_and(|text| text.is_string() || is_like_shell(native));
     let shell = HOSTS.iter().copied().find_map(|host| {
         let row = host.tools.iter().find(|row| row.class == ToolClass::Shell && takes_command(row))?;
         Some((host, row))
@@ -189,6 +206,11 @@ fn names_file(member: &str) -> bool {
         plain.to_lowercase().as_str(),
         "path" | "filepath" | "absolutepath" | "notebookpath" | "target" | "targetfile" | "file" | "filename"
     )
+}
+
+/// Where a text of the shell runs that a client in `folder` calls for with `arguments`.
+fn works_in(arguments: &Object, folder: &Path) -> PathBuf {
+    folder_in(arguments).map_or_else(|| folder.to_owned(), |said| folder.join(said))
 }
 
 fn takes_command(row: &ToolRow) -> bool {
@@ -230,7 +252,7 @@ impl ClientKnowledge {
         }
         let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
         let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
-        facts_of(&texts, (folder, folder))
+        facts_of(&texts, (&works_in(arguments, folder), folder))
     }
 }
 
@@ -239,6 +261,9 @@ impl AgentInfo for ClientKnowledge {
         let hosts = self.client.into_iter().chain(HOSTS.iter().copied());
         if let Some(row) = hosts.into_iter().find_map(|host| host.tool(name)) {
             return Some(row.canonical.to_owned());
+        }
+        if is_named(name) {
+            return Some(EXEC.to_owned());
         }
         Some(mcp_name(name).unwrap_or_else(|| name.to_owned()))
     }
@@ -281,6 +306,8 @@ mod tests {
             ("python-requests/2", "Bash", "exec"),
             ("", "mcp__box__touch", "mcp_box_touch"),
             ("", "lookup_order", "lookup_order"),
+            ("codex_cli_rs/0.169", "exec_command", "exec"),
+            ("", "shell", "exec"),
         ] {
             assert_eq!(known(agent).tool(native).as_deref(), Some(canonical), "{agent} {native}");
         }
@@ -327,6 +354,25 @@ mod tests {
             }
         }
         assert!(seen > HOSTS.len(), "{seen}");
+    }
+
+    #[test]
+    fn a_patch_within_a_text_writes_the_files_that_it_names() {
+        let client = ClientKnowledge::new(None, Some("/code/app".into()), String::new());
+        let text =
+            "cd src && apply_patch <<'E'\n*** Begin Patch\n*** Add File: /etc/x\n+y\n*** Add File: a\n*** End Patch\nE";
+        let facts = client.shell("exec", json!({"command": text}).as_object().unwrap());
+        assert!(facts.writes.contains(&"/etc/x".to_owned()) && facts.writes.contains(&"/code/app/src/a".to_owned()));
+        assert!(facts.outside.contains(&"/etc/x".to_owned()));
+        let free = json!({"input": "*** Begin Patch\n*** Add File: /etc/x\n*** End Patch"});
+        assert_eq!(client.shell("edit_file", free.as_object().unwrap()).outside, ["/etc/x"]);
+    }
+
+    #[test]
+    fn a_text_runs_where_its_call_says() {
+        let client = ClientKnowledge::new(None, Some("/code/app".into()), String::new());
+        let text = json!({"command": "echo x > y", "workdir": "/etc"});
+        assert_eq!(client.shell("exec", text.as_object().unwrap()).outside, ["/etc/y"]);
     }
 
     #[test]
@@ -402,6 +448,8 @@ mod tests {
         };
         assert_eq!(class("run_it", json!({"command": "x"})), Some(ToolClass::Shell));
         assert_eq!(class("run_it", json!({"order": "x"})), None);
+        assert_eq!(class("edit_it", json!({"command": "create", "path": "x"})), None);
+        assert_eq!(class("shell", json!({"command": ["ls", 7]})), Some(ToolClass::Shell));
         assert_eq!(class("Write", json!({"file_path": "x"})), Some(ToolClass::FileWrite));
     }
 }

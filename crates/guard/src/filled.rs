@@ -3,6 +3,8 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
+use crate::tools::patched_in_text;
+
 /// Programs that copy files alone, unless an option says otherwise.
 const OF_FILES: [&str; 2] = ["cp", "install"];
 
@@ -101,9 +103,17 @@ pub(crate) fn brought(command: &ShellCommand) -> Vec<String> {
     targets.flat_map(|target| operands.iter().map(move |source| below(source, target))).collect()
 }
 
+/// Whether `command` is the program for patches that agents have among their tools, or their own name for it.
+pub(crate) fn takes_patch(command: &ShellCommand) -> bool {
+    matches!(command.name.as_str(), "apply_patch" | "applypatch")
+}
+
 /// The files that a patch may change which stands in `text`, by all names that they have where folders of them are left
 /// out; none if no command of the text takes a patch.
 pub(crate) fn patched_by<'t>(text: &'t str, command: &ShellCommand) -> Vec<&'t str> {
+    if takes_patch(command) {
+        return patched_in_text(text);
+    }
     let is_patch = command.name == "patch"
         || (command.name == "git" && git_verb(command).is_some_and(|verb| matches!(verb, "apply" | "am")));
     // A patch may be given as a text with `\n`, too.
@@ -241,6 +251,10 @@ mod tests {
         );
         assert_eq!(patched_by("printf '--- a/x\\n' | patch -p1", &command("patch -p1")), ["x", "a/x"]);
         assert_eq!(patched_by(text, &command("cat")), [""; 0]);
+        let own = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: .codex/hooks.json\n+{}\n*** End Patch\nE";
+        assert_eq!(patched_by(own, &command("apply_patch")), [".codex/hooks.json"]);
+        let line = r#"printf '*** Begin Patch\n*** Delete File: x' | applypatch"#;
+        assert_eq!(patched_by(line, &command("applypatch")), ["x"]);
     }
 
     #[test]

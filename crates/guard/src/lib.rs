@@ -17,6 +17,7 @@ pub mod protects;
 pub mod ruling;
 pub mod settings;
 mod shell_text;
+pub mod shell_tools;
 pub mod speech;
 pub mod tools;
 pub mod transcript;

@@ -124,6 +124,15 @@ pub fn patched(patch: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The files that a patch names which stands somewhere in a text of the shell: in quotes, or as a text with `\n`.
+pub(crate) fn patched_in_text(text: &str) -> Vec<&str> {
+    let lines = text.lines().flat_map(|line| line.split("\\n"));
+    let named = lines.filter_map(|line| {
+        PATCH_HEADS.iter().find_map(|head| Some(&line[line.find(head)? + head.len()..])).map(str::trim)
+    });
+    named.map(|path| path.split(['\'', '"']).next().unwrap_or(path)).filter(|path| !path.is_empty()).collect()
+}
+
 /// All texts in `value`, however deep.
 pub(crate) fn all_strings(value: &Value) -> Vec<&str> {
     let (mut texts, mut open) = (Vec::new(), vec![value]);

@@ -286,6 +286,9 @@ impl Hub {
                 ProxyStep::Dropped(why) => {
                     tracing::info!(server = %self.session.door.rules.server, "a message was not handed on: {why}");
                 }
+                ProxyStep::Lost(why) => {
+                    tracing::warn!(server = %self.session.door.rules.server, "an answer of the server is lost: {why}");
+                }
             }
         }
         // Whoever withdrew a request meanwhile gets no answer to tell it with.

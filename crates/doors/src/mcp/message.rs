@@ -40,6 +40,14 @@ impl RequestKey {
         }
     }
 
+    /// The key that reads the same but is a text where this one is a number, or a number where this one is a text.
+    pub(crate) fn twin(&self) -> Self {
+        match self.0.split_at(2) {
+            ("s:", text) => Self(format!("n:{text}")),
+            (_, number) => Self(format!("s:{number}")),
+        }
+    }
+
     /// As JSON.
     pub fn written(&self) -> String {
         match self.0.split_at(2) {
@@ -89,13 +97,13 @@ pub struct UnreadMessage {
     pub why: String,
     /// The id of the request that it may be, as it is written.
     pub id: Option<String>,
-    /// The request that it may answer.
-    pub answers: Option<RequestKey>,
+    /// The requests that it may answer: of a list, each of them.
+    pub answers: Vec<RequestKey>,
 }
 
 impl UnreadMessage {
     fn new(why: String) -> Self {
-        Self { why, id: None, answers: None }
+        Self { why, id: None, answers: Vec::new() }
     }
 
     /// The same, with what can be said of who waits for it.
@@ -103,11 +111,12 @@ impl UnreadMessage {
         let value = json::parse(text).unwrap_or(Value::Null);
         let id = value.get("id").filter(|id| !id.is_null());
         let asks = value.get("method").is_some();
-        Self {
-            id: id.filter(|_| asks).map(ToString::to_string),
-            answers: id.filter(|_| !asks).and_then(RequestKey::of),
-            ..self
-        }
+        // What has a result answers, whatever else is in it.
+        let is_answer =
+            |one: &Value| one.get("method").is_none() || one.get("result").is_some() || one.get("error").is_some();
+        let all = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
+        let answers = all.iter().filter(|one| is_answer(one)).filter_map(|one| RequestKey::of(one.get("id")?));
+        Self { id: id.filter(|_| asks).map(ToString::to_string), answers: answers.collect(), ..self }
     }
 }
 
@@ -263,6 +272,14 @@ mod tests {
         assert_eq!(id(r#"{"id":7,"method":"a","method":"b"}"#).as_deref(), Some("7"));
         assert_eq!(id(r#"{"id":"x","method":"Tools/Call"}"#).as_deref(), Some("\"x\""));
         assert_eq!(id(r#"{"id":7,"result":{},"result":1}"#), None);
+        let answers = |text: &str| {
+            let answers = McpMessage::read(text.to_owned()).unwrap_err().answers;
+            answers.iter().map(RequestKey::written).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(answers(r#"{"id":7,"result":{},"result":1}"#), "7");
+        assert_eq!(answers(r#"{"id":7,"method":"a","result":1}"#), "7");
+        assert_eq!(answers(r#"[{"id":7,"result":1},{"id":"8","error":{}},{"id":9,"method":"ping"}]"#), "7 \"8\"");
+        assert_eq!(answers(r#"{"id":7,"method":"a","method":"b"}"#), "");
         assert_eq!(id("{"), None);
     }
 }

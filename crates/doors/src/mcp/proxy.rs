@@ -194,18 +194,24 @@ impl McpProxy {
             Ok(message) => message,
             Err(UnreadMessage { why, id, answers }) => {
                 let why = format!("the server's message cannot be read: {why}");
-                match (id, answers) {
-                    (Some(id), _) => self.say_to_server(error_reply(&id, INVALID_REQUEST, &why)),
-                    (None, Some(key)) => self.failed(&key, &why),
-                    (None, None) => self.steps.push_back(ProxyStep::Dropped(why)),
-                }
-                return;
+                let lost: Vec<RequestKey> = answers.iter().filter_map(|key| self.awaited_as(key)).collect();
+                return match id {
+                    _ if !lost.is_empty() => self.lose(&lost, &why),
+                    Some(id) => self.say_to_server(error_reply(&id, INVALID_REQUEST, &why)),
+                    None => self.steps.push_back(ProxyStep::Lost(why)),
+                };
             }
         };
         match message.kind.clone() {
             McpKind::Reply { key } => match self.open.remove(&key) {
                 Some(open) => self.answered(message, key, open),
-                None => self.steps.push_back(ProxyStep::Dropped("it answers nothing that was asked".into())),
+                None => match self.awaited_as(&key) {
+                    Some(meant) => {
+                        let (said, asked) = (key.written(), meant.written());
+                        self.lose(&[meant], &format!("the server answered `{said}`, and the request is `{asked}`"));
+                    }
+                    None => self.steps.push_back(ProxyStep::Dropped("it answers nothing that was asked".into())),
+                },
             },
             McpKind::Request { method, .. } if method == "sampling/createMessage" => self.sampling(message, about),
             McpKind::Request { .. } | McpKind::Complaint => self.hand_on(message, about.cloned()),
@@ -307,6 +313,17 @@ impl McpProxy {
                 self.answer(text, key.clone());
             }
         }
+    }
+
+    /// The request at the server that an answer to `key` is meant for: some servers make a text of a number.
+    fn awaited_as(&self, key: &RequestKey) -> Option<RequestKey> {
+        [key.clone(), key.twin()].into_iter().find(|key| self.open.contains_key(key))
+    }
+
+    /// What the server said to the requests `lost` cannot be handed on, for the reason `why`.
+    fn lose(&mut self, lost: &[RequestKey], why: &str) {
+        self.steps.push_back(ProxyStep::Lost(why.to_owned()));
+        lost.iter().for_each(|key| self.failed(key, why));
     }
 
     /// The server is gone, for the reason `why`: nothing that is open will be answered.

@@ -406,7 +406,7 @@ fn answers(text: &str, key: &RequestKey) -> bool {
         Ok(McpMessage { kind: McpKind::Reply { key: answered }, .. }) => answered == *key,
         Ok(_) => false,
         // The machine says what is wrong with it.
-        Err(unread) => unread.answers.as_ref() == Some(key),
+        Err(unread) => unread.answers.contains(key),
     }
 }
 

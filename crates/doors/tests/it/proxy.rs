@@ -86,6 +86,7 @@ impl Played {
                 ProxyStep::Withdrawn(ticket) => format!("withdrawn {ticket}"),
                 ProxyStep::Said(key, said) => format!("said {key} {said:?}"),
                 ProxyStep::Dropped(why) => format!("dropped: {why}"),
+                ProxyStep::Lost(why) => format!("lost: {why}"),
             });
         }
         said

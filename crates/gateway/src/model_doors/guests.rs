@@ -11,6 +11,7 @@ use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::{TurnId, agent_uuid};
 use domain::identity::Identity;
+use domain::json::Object;
 use domain::store::SpendingAccount;
 use domain::tool::ToolCall;
 use doors::reply::{turned_away, vendor_at};
@@ -20,6 +21,7 @@ use engine::{Approvals, Asker, Dispatcher};
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use guard::clients::{ClientKnowledge, client_of, client_protects};
+use guard::shell_tools::{known_as, told_as};
 use jiff::civil::Date;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::Service as _;
@@ -280,6 +282,14 @@ impl DoorHost for GuestHooks {
         let own: Vec<String> = own.collect();
         let home = host.env().text("HOME").unwrap_or("/").to_owned();
         client_protects(client_of(&visit.user_agent), call, (&host.env().cwd, &home, &own))
+    }
+
+    fn known_as(&self, native: &str, arguments: &Object) -> Option<(String, Object)> {
+        known_as(native, arguments)
+    }
+
+    fn told_as(&self, native: &str, arguments: &Object, changed: Object) -> Option<Object> {
+        told_as(native, arguments, changed)
     }
 
     fn guessed(&self, user_agent: &str) -> String {

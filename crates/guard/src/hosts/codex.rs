@@ -99,7 +99,7 @@ const ROW: GuardHost = GuardHost {
             native: "apply_patch",
             canonical: "edit_file",
             class: ToolClass::FileWrite,
-            holds: &[Holds::Patch("command")],
+            holds: &[Holds::Patch("command"), Holds::Patch("input"), Holds::Patch("patch")],
         },
         ToolRow {
             native: "view_image",

@@ -15,12 +15,14 @@ use axum::response::Response;
 use domain::approval::{Approval, PersonAnswer};
 use domain::id::TurnId;
 use domain::identity::Identity;
+use domain::json::Object;
 use domain::tool::ToolCall;
 use doors::reply::turned_away;
 use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
 use engine::{Approvals, Asker, Dispatcher};
 use gateway::vendor_settings;
 use guard::clients::{ClientKnowledge, client_event, client_of};
+use guard::shell_tools::{known_as, told_as};
 use host::config::ModelDoorConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -237,6 +239,14 @@ impl DoorHost for GuardedDoor {
         };
         let event = client_event(client_of(&visit.user_agent), call, &self.folder);
         KeptFiles::of_door(&self.home, &in_force).held(&event).await
+    }
+
+    fn known_as(&self, native: &str, arguments: &Object) -> Option<(String, Object)> {
+        known_as(native, arguments)
+    }
+
+    fn told_as(&self, native: &str, arguments: &Object, changed: Object) -> Option<Object> {
+        told_as(native, arguments, changed)
     }
 
     fn guessed(&self, user_agent: &str) -> String {

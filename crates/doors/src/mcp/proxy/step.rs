@@ -90,6 +90,8 @@ pub enum ProxyStep {
     Said(RequestKey, Option<bool>),
     /// This was not handed on, for this reason.
     Dropped(String),
+    /// The server said this wrongly, in words, and the person is to know: what it answered, nobody gets.
+    Lost(String),
 }
 
 /// What became of a call.

@@ -282,3 +282,33 @@ fn nothing_is_awaited_for_a_client_that_withdrew() {
     played.client(cancelled);
     assert!(!played.0.is_awaited(&key));
 }
+
+#[test]
+fn an_answer_that_is_said_wrongly_leaves_nobody_waiting() {
+    for said in [
+        r#"{"jsonrpc":"2.0","id":"7","result":{"content":[]}}"#,
+        r#"[{"jsonrpc":"2.0","id":7,"result":{"content":[]}}]"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"x","result":{"content":[]}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{}}"#,
+    ] {
+        let mut played = Played::listed(A);
+        let ticket = played.called(CALL);
+        let seen = played.server(said);
+        assert_eq!(seen.len(), 2, "{said}: {seen:?}");
+        assert!(seen[0].starts_with("lost: the server"), "{seen:?}");
+        assert!(seen[1].starts_with(&format!("review {ticket} mcp_n_a true the server")), "{seen:?}");
+        let mut played = Played::new();
+        played.client(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        let seen = played.server(said);
+        assert!(
+            seen[0].starts_with("lost: ") && seen[1].starts_with(r#"← {"jsonrpc":"2.0","id":7,"error""#),
+            "{seen:?}"
+        );
+    }
+    let mut played = Played::new();
+    assert_eq!(
+        played.server("[]"),
+        ["lost: the server's message cannot be read: messages come one by one here, not in a list"]
+    );
+    assert!(played.server(r#"{"id":"x","method":"a","result":1}"#)[0].starts_with("→ "), "its own request");
+}

@@ -7,6 +7,7 @@ use domain::hook::Hook;
 use domain::json::{Object, Value, parse};
 use domain::nearest::nearest;
 use domain::tool::ToolCall;
+use guard::shell_tools::known_as;
 
 use super::super::super::question::{Question, QuestionTexts, TOOK};
 use super::TestArgs;
@@ -104,8 +105,13 @@ fn runtime(name: &str) -> Result<RuntimeKind, CliError> {
 fn call(args: &TestArgs, hook: &Hook) -> Result<ToolCall, CliError> {
     let default = || BUILTIN.into_iter().find(|tool| is_about(hook, tool) && hook.matcher.is_some()).unwrap_or(TOOL);
     let raw_tool = args.tool.clone().unwrap_or_else(|| default().to_owned());
-    let tool = canonical_builtin(&raw_tool).map_or_else(|| raw_tool.clone(), str::to_owned);
-    Ok(ToolCall { id: CALL_ID.into(), tool, raw_tool, arguments: arguments(args.input.as_deref())? })
+    let arguments = arguments(args.input.as_deref())?;
+    // As the door before a client's model would say it, where the tool is a shell of some client.
+    let (tool, arguments) = match known_as(&raw_tool, &arguments) {
+        Some(known) => known,
+        None => (canonical_builtin(&raw_tool).map_or_else(|| raw_tool.clone(), str::to_owned), arguments),
+    };
+    Ok(ToolCall { id: CALL_ID.into(), tool, raw_tool, arguments })
 }
 
 pub(super) fn arguments(input: Option<&str>) -> Result<Object, CliError> {
