@@ -186,8 +186,10 @@ fn tool_of(
     if let Some(found) = hosts.into_iter().find_map(|host| Some((host, host.tool(native)?))) {
         return (found.0, Some(found.1));
     }
-    // What also names a file, as editors do whose commands are words of their own, is looked at as a whole.
-    let is_whole = is_like_shell(native) || !arguments.iter().any(|(member, _)| names_file(member));
+    // What also names a file, as editors do whose commands are words of their own, is looked at as a whole, and so is what
+    // belongs to a server.
+    let names_none = mcp_name(native).is_none() && !arguments.iter().any(|(member, _)| names_file(member));
+    let is_whole = is_like_shell(native) || names_none;
     let has_command = is_whole && arguments.get(COMMAND).is_some_and(|text| text.is_string() || is_like_shell(native));
     let shell = HOSTS.iter().copied().find_map(|host| {
         let row = host.tools.iter().find(|row| row.class == ToolClass::Shell && takes_command(row))?;

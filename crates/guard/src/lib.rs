@@ -8,6 +8,7 @@ pub mod coverage;
 pub mod event;
 mod expanded;
 mod filled;
+mod foreign_arguments;
 pub mod host;
 pub mod hosts;
 pub mod measured;

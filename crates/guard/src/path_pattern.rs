@@ -77,6 +77,17 @@ fn is_pattern(name: &str) -> bool {
     name.contains(PATTERN)
 }
 
+/// Whether `name` is a pattern with nothing in it that leads anywhere: no letter, or those of an ending alone.
+pub(crate) fn is_loose(name: &str) -> bool {
+    let letter = |sign: &Sign| if let Sign::Is(letter) = sign { Some(*letter) } else { None };
+    let letters: String = signs(name).iter().filter_map(letter).collect();
+    let stem = match letters.rfind('.') {
+        Some(at) if at > 0 || !name.starts_with('.') => &letters[..at],
+        Some(_) | None => letters.as_str(),
+    };
+    is_pattern(name) && !stem.contains(char::is_alphanumeric)
+}
+
 /// `name` where it stands for itself alone, whatever letters are in it.
 pub(crate) fn literal(name: &str) -> String {
     name.replace(PATTERN, "_")
@@ -201,6 +212,25 @@ mod tests {
             assert_eq!(name_fits(part, name), fits, "{part} {name}");
         }
     }
+
+    #[test]
+    fn a_pattern_without_a_name_in_it_is_loose() {
+        for (name, loose) in [
+            ("*", true),
+            ("**", true),
+            (".*", true),
+            ("*.rs", true),
+            ("$x", true),
+            ("[a-z]+", true),
+            (".cl*ude", false),
+            ("sett*.json", false),
+            ("opencode.*", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_loose(name), loose, "{name}");
+        }
+    }
+
     #[test]
     fn what_lies_below_is_known_by_plain_names_alone() {
         for (path, rest) in [

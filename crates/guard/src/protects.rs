@@ -9,9 +9,10 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
+use crate::foreign_arguments;
 use crate::hosts::{HOSTS, host};
-use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
-use crate::tools::{self, Holds, ToolClass};
+use crate::path_pattern::{below, holds, is_loose, is_meant, literal, mark, names};
+use crate::tools::{self, ToolClass};
 
 /// Pintle's own folders, as patterns of paths.
 const OWN: [&str; 7] = [
@@ -34,45 +35,14 @@ const SECRET: [&str; 4] =
 /// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
 
-/// The members of arguments of a tool that we do not know whose texts are paths, whatever stands in them.
-const PATH_MEMBERS: [Holds; 11] = [
-    Holds::Path("path"),
-    Holds::Path("paths"),
-    Holds::Path("file"),
-    Holds::Path("files"),
-    Holds::Path("file_path"),
-    Holds::Path("filePath"),
-    Holds::Path("filename"),
-    Holds::Path("destination"),
-    Holds::Path("target"),
-    Holds::Path("target_file"),
-    Holds::Path("uri"),
-];
-
-/// The members of arguments of a tool that we do not know which hold what is run.
-const RUN_MEMBERS: [&str; 12] = [
-    "command",
-    "commands",
-    "cmd",
-    "cmdline",
-    "command_line",
-    "commandLine",
-    "script",
-    "code",
-    "shell",
-    "bash",
-    "args",
-    "argv",
-];
-
-/// How the texts begin that are paths although a blank stands in them.
-const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
-
 /// The longest path. Source: `PATH_MAX` of Linux.
 pub const MAX_PATH_BYTES: usize = 4096;
 
 /// How many folders of settings are put together with how many names that may be in them; a call with more is refused.
 const MAX_PARTS: usize = 64;
+
+/// How many names of one path are looked at that may be any; where there are more, each of them counts.
+const MAX_LOOSE: usize = 32;
 
 /// How many paths of one call are looked at; a call with more is refused. Each takes some microseconds where it is looked up
 /// what it leads to, and calls of people have a few.
@@ -135,7 +105,7 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, lea
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
     let look = Look { files, cwd: &event.cwd, leads, left: Cell::new(MAX_PATHS) };
-    let Some(row) = row else { return look.unknown_tool(&tool.arguments).or_else(|| look.too_many()) };
+    let Some(row) = row else { return look.unknown_tool(&tool.native, &tool.arguments).or_else(|| look.too_many()) };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
@@ -269,15 +239,9 @@ impl Look<'_> {
 
     /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
     /// folder, or run it.
-    fn unknown_tool(&self, arguments: &Object) -> Option<String> {
-        let texts: Vec<&str> = arguments.iter().flat_map(|(_, value)| tools::all_strings(value)).collect();
-        let is_path = |text: &&str| {
-            let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
-            is_plain && text.len() <= MAX_PATH_BYTES && !text.contains(char::is_control)
-        };
-        let named = tools::paths_in(&PATH_MEMBERS, arguments);
-        let paths: Vec<&str> = named.into_iter().chain(texts.into_iter().filter(is_path)).collect();
-        let folders: Vec<&str> = paths.iter().copied().filter(|path| self.is_folder_of_settings(path)).collect();
+    fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
+        let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
+        let folders: Vec<&String> = paths.iter().filter(|path| self.is_folder_of_settings(&self.meant(path))).collect();
         if !folders.is_empty() && folders.len().max(paths.len()) > MAX_PARTS {
             return Some(format!(
                 "it names `{}`, a folder with settings of agents, and more than the {MAX_PARTS} names that are looked for in it",
@@ -285,13 +249,40 @@ impl Look<'_> {
             ));
         }
         let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
-        let run = arguments.iter().filter(|(name, _)| RUN_MEMBERS.contains(&name.as_str()));
-        let run = run.flat_map(|(_, value)| tools::all_strings(value));
+        let takes = foreign_arguments::takes_folders(native, arguments);
+        let taken = paths.iter().filter(|path| takes && foreign_arguments::is_written_as_path(path));
         paths
             .iter()
-            .find_map(|path| self.written(path))
-            .or_else(|| parts.into_iter().find_map(|path| self.written(&path)))
-            .or_else(|| run.into_iter().find_map(|text| self.shell("", text)))
+            .find_map(|path| self.written(&self.meant(path)))
+            .or_else(|| parts.into_iter().find_map(|path| self.written(&self.meant(&path))))
+            .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
+            .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// `path` as a tool takes it that nobody knows: a name that may be any counts only in a folder which leads to something
+    /// that is guarded.
+    fn meant(&self, path: &str) -> String {
+        let (mut meant, mut seen) = (String::new(), 0);
+        for (at, name) in path.split('/').enumerate() {
+            if at > 0 {
+                meant.push('/');
+            }
+            let is_any = seen < MAX_LOOSE && is_loose(name);
+            seen += usize::from(is_any);
+            if is_any && !self.leads_on(&meant) {
+                meant.push_str(&literal(name));
+            } else {
+                meant.push_str(name);
+            }
+        }
+        meant
+    }
+
+    /// Whether something that is guarded lies below `folder`, and `folder` below what every path leads through.
+    fn leads_on(&self, folder: &str) -> bool {
+        let names = self.names(folder);
+        let is_above = names == self.names(".") || self.names("~").starts_with(&names);
+        !is_above && self.is_guarded(&names, holds)
     }
 
     /// The names of `path` where `command` runs.

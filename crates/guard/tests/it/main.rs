@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod adopting;
 #[cfg(test)]
+mod foreign_tools;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod model;

@@ -9,7 +9,7 @@ const HOME: &str = "/u/ann";
 const WORK: &str = "/u/ann/repo";
 
 /// A call of `tool` at `host`, in the host's own words.
-fn call(host: &str, tool: &str, arguments: &Value) -> Option<String> {
+pub(crate) fn call(host: &str, tool: &str, arguments: &Value) -> Option<String> {
     let payload = match host {
         "copilot" => json!({"sessionId": "s", "cwd": WORK, "toolName": tool, "toolArgs": arguments}),
         "gemini" => json!({

@@ -17,7 +17,6 @@ use doors::mcp::stdio::ServerWay;
 use doors::mcp::{OnChange, PersonAsked, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
 use engine::{Approvals, Asker, Dispatcher};
 use guard::clients::{ClientKnowledge, client_event};
-use guard::shell_tools::COMMAND;
 use host::config::{Env, ToolDoorConfig};
 use process::child::Launch;
 use sha2::{Digest as _, Sha256};
@@ -177,15 +176,9 @@ impl ToolDoorHost for GuardedTools {
             return Some("the configuration of the guard does not load".into());
         };
         let kept = KeptFiles::of_door(&self.home, &in_force);
-        // A server's tool is not that of a host which has the same name: what it does is not known. Its paths are looked
-        // at by themselves, beside what it hands to a shell.
+        // A server's tool is not that of a host which has the same name: what it does is not known.
         let named = ToolCall { raw_tool: call.tool.clone(), ..call.clone() };
-        let mut paths = named.clone();
-        paths.arguments.shift_remove(COMMAND);
-        match kept.clone().held(&client_event(None, &paths, &self.folder)).await {
-            Some(reason) => Some(reason),
-            None => kept.held(&client_event(None, &named, &self.folder)).await,
-        }
+        kept.held(&client_event(None, &named, &self.folder)).await
     }
 
     async fn pin(&self, _server: &str, definitions: Vec<ToolDefinition>) -> Result<Vec<PinFinding>, String> {

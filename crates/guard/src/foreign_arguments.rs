@@ -1,0 +1,242 @@
+//! What the arguments of a tool may mean that no host has: any text of them may be a path, or what is run.
+
+use domain::json::{Object, Value, parse};
+
+use crate::shell_tools::{script, words_of};
+use crate::tools::{Holds, all_strings, paths_in, strings};
+
+/// The members of arguments whose texts are paths, whatever stands in them.
+const PATH_MEMBERS: [Holds; 11] = [
+    Holds::Path("path"),
+    Holds::Path("paths"),
+    Holds::Path("file"),
+    Holds::Path("files"),
+    Holds::Path("file_path"),
+    Holds::Path("filePath"),
+    Holds::Path("filename"),
+    Holds::Path("destination"),
+    Holds::Path("target"),
+    Holds::Path("target_file"),
+    Holds::Path("uri"),
+];
+
+/// The members which hold what is run, in small letters without `_` and `-`.
+const RUN_MEMBERS: [&str; 10] =
+    ["command", "commands", "cmd", "cmdline", "commandline", "script", "code", "shell", "bash", "argv"];
+
+/// The members which hold a program alone, where its words stand in another one.
+const PROGRAMS: [&str; 7] = ["command", "cmd", "program", "executable", "binary", "bin", "exe"];
+
+/// The members which hold the words of a program.
+const WORDS: [&str; 5] = ["args", "argv", "arguments", "params", "parameters"];
+
+/// The members that say what a tool does which does many things.
+const ACTIONS: [&str; 8] = ["action", "operation", "op", "method", "mode", "command", "cmd", "type"];
+
+/// The words of a tool that takes away whole folders, or fills them with what is not said.
+const TAKING: [&str; 27] = [
+    "delete",
+    "remove",
+    "rm",
+    "rmdir",
+    "rmtree",
+    "unlink",
+    "trash",
+    "purge",
+    "wipe",
+    "erase",
+    "shred",
+    "clean",
+    "destroy",
+    "move",
+    "mv",
+    "rename",
+    "extract",
+    "unzip",
+    "untar",
+    "unpack",
+    "decompress",
+    "restore",
+    "sync",
+    "clone",
+    "copy",
+    "cp",
+    "write",
+];
+
+/// How the texts begin that are paths although a blank stands in them.
+const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
+
+/// How the home folder is called where a shell reads it.
+const HOMES: [&str; 2] = ["$HOME", "${HOME}"];
+
+/// How many paths the braces of one text stand for at most; a text with more stays a pattern. No person writes as many.
+const MAX_FORMS: usize = 64;
+
+/// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
+pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
+    let is_path = |text: &&str| {
+        let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
+        is_plain && text.len() <= longest && !text.contains(char::is_control)
+    };
+    let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(is_path);
+    paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).filter(|text| !is_json(text)).flat_map(forms).collect()
+}
+
+/// Whether `text` is a list or an object of JSON, as no path is.
+fn is_json(text: &str) -> bool {
+    text.starts_with(['{', '[']) && parse(text).is_ok()
+}
+
+/// What `text` stands for, as a path.
+fn forms(text: &str) -> Vec<String> {
+    let home =
+        HOMES.iter().find_map(|home| text.strip_prefix(home)).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let (mut done, mut open) = (Vec::new(), vec![home.map_or_else(|| text.to_owned(), |rest| format!("~{rest}"))]);
+    while let Some(one) = open.pop() {
+        match braces(&one) {
+            Some((before, inside, after)) if done.len() + open.len() < MAX_FORMS => {
+                open.extend(inside.split(',').map(|part| format!("{before}{part}{after}")));
+            }
+            Some(_) => done.push(one),
+            // Braces without a comma stand for themselves.
+            None => done.push(if one.contains("${") { one } else { one.replace('{', "_") }),
+        }
+    }
+    done
+}
+
+/// What stands before, in and behind the innermost braces of `text` that stand for more than one text.
+fn braces(text: &str) -> Option<(&str, &str, &str)> {
+    text.match_indices('}').find_map(|(end, _)| {
+        let start = text[..end].rfind('{')?;
+        let inside = &text[start + 1..end];
+        inside.contains(',').then(|| (&text[..start], inside, &text[end + 1..]))
+    })
+}
+
+/// The texts among `arguments` that may be run, however deep; a program and the words that it is given are one text.
+pub(crate) fn run(arguments: &Object) -> Vec<String> {
+    let (mut texts, mut open) = (Vec::new(), vec![arguments]);
+    while let Some(object) = open.pop() {
+        let mut program = None;
+        let mut words: Vec<&Value> = Vec::new();
+        for (member, value) in object.iter() {
+            open.extend(objects(value));
+            let member = plain(member);
+            if RUN_MEMBERS.contains(&member.as_str()) || member == "args" {
+                texts.extend(all_strings(value).into_iter().map(str::to_owned));
+                let list = strings(value);
+                if value.is_array() && !list.is_empty() {
+                    texts.extend([script(&list), list.join(" ")]);
+                }
+            }
+            if WORDS.contains(&member.as_str()) {
+                words.push(value);
+            }
+            if PROGRAMS.contains(&member.as_str()) {
+                program = program.or(value.as_str());
+            }
+        }
+        if let Some(program) = program {
+            // Some tools hand the words to a shell without quotes.
+            for words in words {
+                let list = strings(words);
+                texts
+                    .extend([script(&[&[program], list.as_slice()].concat()), format!("{program} {}", list.join(" "))]);
+            }
+        }
+    }
+    texts
+}
+
+/// The objects in `value` that stand in no other one.
+fn objects(value: &Value) -> Vec<&Object> {
+    match value {
+        Value::Object(object) => vec![object],
+        Value::Array(items) => items.iter().flat_map(objects).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+fn plain(member: &str) -> String {
+    member.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether the tool `native` says of itself, or its `arguments` say, that it takes away whole folders or fills them.
+pub(crate) fn takes_folders(native: &str, arguments: &Object) -> bool {
+    let is_taking = |name: &str| words_of(name).iter().any(|word| TAKING.contains(&word.as_str()));
+    // The name of the server says nothing of the tool.
+    let tool = native.rsplit("__").next().unwrap_or(native);
+    let says = |(member, value): (&String, &Value)| {
+        let is_off = value.is_null() || value.as_bool() == Some(false);
+        let is_action = ACTIONS.contains(&plain(member).as_str());
+        (is_taking(member) && !is_off) || (is_action && value.as_str().is_some_and(is_taking))
+    };
+    is_taking(tool) || arguments.iter().any(says)
+}
+
+/// Whether `path` is written as one, and not as a word that may mean anything.
+pub(crate) fn is_written_as_path(path: &str) -> bool {
+    path.contains('/') || matches!(path, "~" | "." | "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::json::json;
+
+    use super::*;
+
+    fn of<T>(arguments: &Value, read: impl Fn(&Object) -> T) -> T {
+        read(arguments.as_object().unwrap())
+    }
+
+    #[test]
+    fn braces_are_all_that_they_stand_for_and_json_is_no_path() {
+        for (text, forms) in [
+            ("a", "a"),
+            ("{a,b}", "b a"),
+            (".{claude,x}/s.json", ".x/s.json .claude/s.json"),
+            ("{a,{b,c}}/d", "a/d a/d b/d c/d"),
+            ("{{name}}", "__name}}"),
+            ("$HOME/.local", "~/.local"),
+            ("${HOME}", "~"),
+            (r#"{"a":1,"b":[2]}"#, ""),
+            ("[1,2]", ""),
+        ] {
+            let mut found = of(&json!({"x": text}), |arguments| paths(arguments, 4096));
+            found.sort();
+            let mut wanted: Vec<&str> = forms.split(' ').filter(|form| !form.is_empty()).collect();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_and_its_words_are_one_text() {
+        for (arguments, text) in [
+            (json!({"cmd": "pintle", "args": ["guard", "uninstall"]}), "pintle guard uninstall"),
+            (json!({"program": "rm", "arguments": "-r x"}), "rm -r x"),
+            (json!({"command": ["rm", "-r", "a b"]}), "rm -r 'a b'"),
+            (json!({"argv": ["bash", "-c", "rm -r x"]}), "rm -r x"),
+            (json!({"steps": [{"executable": "rm", "params": ["x"]}]}), "rm x"),
+        ] {
+            assert!(of(&arguments, run).contains(&text.to_owned()), "{arguments}");
+        }
+        assert_eq!(of(&json!({"name": "rm", "query": "args"}), run), [""; 0]);
+    }
+
+    #[test]
+    fn a_tool_says_that_it_takes_folders() {
+        for (native, arguments, takes) in [
+            ("mcp__fs__delete", json!({}), true),
+            ("mcp__fs__moveFile", json!({}), true),
+            ("fs", json!({"action": "delete"}), true),
+            ("mcp__delete__list", json!({"path": "x"}), false),
+            ("mcp__fs__list_directory", json!({"write": false}), false),
+            ("mcp__fs__read", json!({"text": "delete"}), false),
+        ] {
+            assert_eq!(of(&arguments, |arguments| takes_folders(native, arguments)), takes, "{native} {arguments}");
+        }
+    }
+}
