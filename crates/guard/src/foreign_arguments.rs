@@ -168,10 +168,12 @@ pub(crate) fn takes_folders(native: &str, arguments: &Object) -> bool {
     let is_taking = |name: &str| words_of(name).iter().any(|word| TAKING.contains(&word.as_str()));
     // The name of the server says nothing of the tool.
     let tool = native.rsplit("__").next().unwrap_or(native);
+    // What a text of the shell does is known by reading it.
+    let is_word = |said: &str| !said.contains(char::is_whitespace) && is_taking(said);
     let says = |(member, value): (&String, &Value)| {
         let is_off = value.is_null() || value.as_bool() == Some(false);
         let is_action = ACTIONS.contains(&plain(member).as_str());
-        (is_taking(member) && !is_off) || (is_action && value.as_str().is_some_and(is_taking))
+        (is_taking(member) && !is_off) || (is_action && value.as_str().is_some_and(is_word))
     };
     is_taking(tool) || arguments.iter().any(says)
 }

@@ -2,6 +2,7 @@
 
 use crate::host::{GuardHost, InstallScope};
 use crate::panic::PanicRow;
+use crate::unguarded::UnguardedStart;
 
 pub mod claude;
 pub mod cline;
@@ -39,6 +40,19 @@ const PANICS: &[PanicRow] = &[
     cline::PANIC,
     opencode::PANIC,
     pi::PANIC,
+];
+
+/// What starts each of them without its hooks.
+pub(crate) const UNGUARDED: &[UnguardedStart] = &[
+    claude::UNGUARDED,
+    codex::UNGUARDED,
+    gemini::UNGUARDED,
+    qwen::UNGUARDED,
+    copilot::UNGUARDED,
+    kimi::UNGUARDED,
+    cline::UNGUARDED,
+    opencode::UNGUARDED,
+    pi::UNGUARDED,
 ];
 
 /// The host that `--host` calls `id`.

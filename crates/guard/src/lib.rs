@@ -23,6 +23,7 @@ pub mod speech;
 pub mod tools;
 pub mod transcript;
 pub mod trial;
+mod unguarded;
 mod unread;
 mod wire;
 mod wrapping;

@@ -10,7 +10,7 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::foreign_arguments;
-use crate::hosts::{HOSTS, host};
+use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::path_pattern::{below, holds, is_loose, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
@@ -233,6 +233,7 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
+            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
     }

@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 
 /// What is known of Claude Code.
 pub static CLAUDE: GuardHost = GuardHost {
@@ -178,6 +179,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
         ],
     )
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["claude", "@anthropic-ai/claude-code"],
+    options: &["--bare", "--safe-mode", "--setting-sources", "--settings"],
+    settings: &["disableallhooks"],
+    words: &[],
+    variables: &["CLAUDE_CONFIG_DIR"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

@@ -14,6 +14,7 @@ use crate::ruling::{GuardRuling, RulingWord};
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 use crate::wire::{Payload, call, prompt_text};
 
 /// What is known of Cline.
@@ -121,6 +122,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
     );
     TrialRun { files: vec![(".cline-data/settings/providers.json", state.to_string())], ..run }
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["cline", "@cline/cli"],
+    options: &[],
+    settings: &[],
+    words: &[],
+    variables: &["CLINE_DIR"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 
 /// What is known of Codex.
 pub static CODEX: GuardHost = ROW;
@@ -172,6 +173,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
     args.push(model.prompt);
     TrialRun::of(&args, &[])
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["codex", "@openai/codex"],
+    options: &["--disable=hooks"],
+    settings: &["features.hooks", "features={", "hooks="],
+    words: &[&["features", "disable", "hooks"], &["--disable", "hooks"]],
+    variables: &["CODEX_HOME"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

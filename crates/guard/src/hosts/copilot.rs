@@ -17,6 +17,7 @@ use crate::settings;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 use crate::wire::{Payload, call};
 
 /// What is known of Copilot CLI.
@@ -148,6 +149,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
         ],
     )
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["copilot", "@github/copilot"],
+    options: &["--config-dir"],
+    settings: &["disableallhooks"],
+    words: &[],
+    variables: &["COPILOT_HOME"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

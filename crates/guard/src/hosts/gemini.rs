@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 use crate::wire::{Payload, call};
 
 /// What is known of Gemini CLI.
@@ -161,6 +162,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
     );
     TrialRun { files: vec![(".gemini/settings.json", settings.to_string())], ..run }
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["gemini", "@google/gemini-cli"],
+    options: &[],
+    settings: &["hooksconfig"],
+    words: &[&["hooks", "disable"], &["hooks", "disable-all"]],
+    variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech::{self, MAX_CONTEXT_BYTES, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 
 /// What is known of Kimi Code.
 pub static KIMI: GuardHost = GuardHost {
@@ -128,6 +129,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
         ],
     )
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["kimi", "@moonshot-ai/kimi-code"],
+    options: &[],
+    settings: &[],
+    words: &[],
+    variables: &["KIMI_CODE_HOME"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech;
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 use crate::wire::{Payload, call, prompt_text};
 
 /// What is known of OpenCode.
@@ -116,6 +117,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
         ],
     )
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["opencode", "opencode-ai"],
+    options: &["--pure"],
+    settings: &[],
+    words: &[],
+    variables: &["XDG_CONFIG_HOME"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

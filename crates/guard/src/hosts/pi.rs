@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech;
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 use crate::wire::{Payload, call};
 
 /// What is known of pi.
@@ -103,6 +104,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 
 /// Where the extension lies that brings the model of a trial.
 const CANARY_FILE: &str = "pintle-canary.ts";
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["pi", "@earendil-works/pi-coding-agent"],
+    options: &["--no-extensions"],
+    settings: &[],
+    words: &[],
+    variables: &["PI_CODING_AGENT_DIR"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

@@ -15,6 +15,7 @@ use crate::ruling::GuardRuling;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
+use crate::unguarded::UnguardedStart;
 
 /// What is known of Qwen Code.
 pub static QWEN: GuardHost = GuardHost {
@@ -140,6 +141,15 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
         ],
     )
 }
+
+/// What starts it without its hooks.
+pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
+    programs: &["qwen", "@qwen-code/qwen-code"],
+    options: &[],
+    settings: &["disableallhooks"],
+    words: &[&["hooks", "disable"], &["hooks", "disable-all"]],
+    variables: &["QWEN_HOME", "QWEN_CODE_SYSTEM_SETTINGS_PATH"],
+};
 
 /// What is printed when nobody answers.
 pub(crate) const PANIC: PanicRow = PanicRow {

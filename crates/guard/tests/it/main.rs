@@ -21,4 +21,6 @@ mod shells;
 #[cfg(test)]
 mod transcripts;
 #[cfg(test)]
+mod unguarded;
+#[cfg(test)]
 mod working_files;
