@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::checkpoint::AgentInfo;
 use domain::id::HookName;
-use domain::json::{Object, Value};
+use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use domain::tool::{CallPlace, ToolCall};
 
@@ -296,7 +296,7 @@ impl AgentInfo for ClientKnowledge {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use domain::json::{Value, json};
 
     use super::*;
 

@@ -7,10 +7,10 @@ use crate::shell_text::joined;
 use crate::wire::mcp_name;
 
 /// The tool as which rules know a shell.
-pub const EXEC: &str = "exec";
+pub(crate) const EXEC: &str = "exec";
 
 /// The member of arguments in which rules find the text of a shell.
-pub const COMMAND: &str = "command";
+pub(crate) const COMMAND: &str = "command";
 
 /// Tools that are a shell whatever their arguments are. Source: the tools that Codex tells its model of.
 const NAMES: [&str; 5] = ["exec_command", "shell", "shell_command", "local_shell", "container.exec"];

@@ -198,7 +198,7 @@ impl McpProxy {
                 return match id {
                     _ if !lost.is_empty() => self.lose(&lost, &why),
                     Some(id) => self.say_to_server(error_reply(&id, INVALID_REQUEST, &why)),
-                    None => self.steps.push_back(ProxyStep::Lost(why)),
+                    None => self.steps.push_back(ProxyStep::Dropped(why)),
                 };
             }
         };

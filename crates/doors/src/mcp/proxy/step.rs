@@ -90,7 +90,7 @@ pub enum ProxyStep {
     Said(RequestKey, Option<bool>),
     /// This was not handed on, for this reason.
     Dropped(String),
-    /// The server said this wrongly, in words, and the person is to know: what it answered, nobody gets.
+    /// What the server answered is lost, for this reason: a person is to know.
     Lost(String),
 }
 

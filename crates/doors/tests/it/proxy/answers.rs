@@ -308,7 +308,7 @@ fn an_answer_that_is_said_wrongly_leaves_nobody_waiting() {
     let mut played = Played::new();
     assert_eq!(
         played.server("[]"),
-        ["lost: the server's message cannot be read: messages come one by one here, not in a list"]
+        ["dropped: the server's message cannot be read: messages come one by one here, not in a list"]
     );
     assert!(played.server(r#"{"id":"x","method":"a","result":1}"#)[0].starts_with("→ "), "its own request");
 }
