@@ -81,6 +81,9 @@ fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts>
     for patched in told {
         facts.writes.extend(patched.writes);
         facts.outside.extend(patched.outside);
+        if patched.unknown && !facts.unknown {
+            (facts.unknown, facts.unknown_why) = (true, patched.unknown_why);
+        }
     }
     Arc::new(facts)
 }

@@ -70,7 +70,7 @@ const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
 /// How the home folder is called where a shell reads it.
 const HOMES: [&str; 2] = ["$HOME", "${HOME}"];
 
-/// How many paths the braces of one text stand for at most; a text with more stays a pattern. No person writes as many.
+/// How many paths the braces of one text stand for at most; one with more is kept as it is. No person writes as many.
 const MAX_FORMS: usize = 64;
 
 /// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
@@ -80,7 +80,12 @@ pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
         is_plain && text.len() <= longest && !text.contains(char::is_control)
     };
     let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(is_path);
-    paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).filter(|text| !is_json(text)).flat_map(forms).collect()
+    paths_in(&PATH_MEMBERS, arguments)
+        .into_iter()
+        .chain(texts)
+        .filter(|text| !is_json(text))
+        .flat_map(|text| if text.len() > longest { vec![text.to_owned()] } else { forms(text) })
+        .collect()
 }
 
 /// Whether `text` is a list or an object of JSON, as no path is.
@@ -95,7 +100,7 @@ fn forms(text: &str) -> Vec<String> {
     let (mut done, mut open) = (Vec::new(), vec![home.map_or_else(|| text.to_owned(), |rest| format!("~{rest}"))]);
     while let Some(one) = open.pop() {
         match braces(&one) {
-            Some((before, inside, after)) if done.len() + open.len() < MAX_FORMS => {
+            Some((before, inside, after)) if done.len() + open.len() + inside.split(',').count() <= MAX_FORMS => {
                 open.extend(inside.split(',').map(|part| format!("{before}{part}{after}")));
             }
             Some(_) => done.push(one),
@@ -104,6 +109,11 @@ fn forms(text: &str) -> Vec<String> {
         }
     }
     done
+}
+
+/// Whether `path` is kept with braces that stand for more paths than are looked at.
+pub(crate) fn is_kept(path: &str) -> bool {
+    braces(path).is_some()
 }
 
 /// What stands before, in and behind the innermost braces of `text` that stand for more than one text.

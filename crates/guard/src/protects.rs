@@ -257,7 +257,19 @@ impl Look<'_> {
             .find_map(|path| self.written(&self.meant(path)))
             .or_else(|| parts.into_iter().find_map(|path| self.written(&self.meant(&path))))
             .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
+            .or_else(|| paths.iter().filter(|path| foreign_arguments::is_kept(path)).find_map(|path| self.kept(path)))
             .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// Why `path` is refused, whose braces stand for more paths than are looked at.
+    fn kept(&self, path: &str) -> Option<String> {
+        let first = |pattern: &'static str| {
+            let mark = mark(pattern);
+            if mark.starts_with('/') { mark } else { mark.split('/').next().unwrap_or(mark) }
+        };
+        let path = path.to_lowercase();
+        let named = self.patterns().map(first).find(|name| path.contains(*name))?;
+        Some(format!("it names `{named}` among more paths than are looked at"))
     }
 
     /// `path` as a tool takes it that nobody knows: a name that may be any counts only in a folder which leads to something

@@ -79,6 +79,13 @@ fn a_text_that_is_no_path_to_anything_is_no_path() {
 }
 
 #[test]
+fn braces_for_more_paths_than_are_looked_at_hide_nothing() {
+    let many = |last: &str| format!("{{{},{last}}}/settings.json", "a,".repeat(100).trim_end_matches(','));
+    assert!(call("claude", "mcp__notes__add", &json!({"body": many(".claude")})).is_some());
+    assert_eq!(call("claude", "mcp__notes__add", &json!({"body": many("b")})), None);
+}
+
+#[test]
 fn every_shell_of_a_client_is_held_at_its_model() {
     let files = GuardedFiles { home: "/u/ann", own: &[], lifted: false };
     let patch = "*** Begin Patch\n*** Add File: .codex/hooks.json\n+{}\n*** End Patch\n";
