@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Object) -> Vec<String> {
     while let Some(object) = open.pop() {
         let mut program = None;
         let mut words: Vec<&Value> = Vec::new();
-        for (member, value) in object.iter() {
+        for (member, value) in object {
             open.extend(objects(value));
             let member = plain(member);
             if RUN_MEMBERS.contains(&member.as_str()) || member == "args" {

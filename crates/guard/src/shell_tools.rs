@@ -86,7 +86,7 @@ pub fn known_as(native: &str, arguments: &Object) -> Option<(String, Object)> {
     }
     let texts: Vec<&str> = places.iter().map(|place| place.text.as_str()).collect();
     let mut known = Object::new();
-    for (name, value) in arguments.iter() {
+    for (name, value) in arguments {
         match places.iter().position(|place| place.member == name) {
             Some(0) => drop(known.insert(COMMAND.to_owned(), Value::from(texts.join("\n")))),
             Some(_) => {}

@@ -169,6 +169,21 @@ fn the_matcher_counts_and_aliases_lead_to_the_tool() {
 }
 
 #[test]
+fn a_shell_of_any_client_is_exec_with_a_command() {
+    let guard = "intercept = ['before_tool']\nmatcher = '^exec$'";
+    for (tool, input) in [
+        ("shell", r#"{"command":["bash","-lc","git push --force"]}"#),
+        ("exec_command", r#"{"cmd":"git push --force"}"#),
+    ] {
+        let env = answering(r#"{"action":"deny_tool"}"#, guard);
+        let seen = env.pintle(&["hooks", "test", "h", "--tool", tool, "--input", input]);
+        assert_eq!(seen.code, Some(4), "{tool}: {seen}");
+        let asked = std::fs::read_to_string(env.path("config/pintle/asked")).unwrap();
+        assert!(asked.contains(r#""tool":"exec","arguments":{"command":"git push --force"}"#), "{asked}");
+    }
+}
+
+#[test]
 fn json_has_what_crossed_the_wire() {
     let env = answering(r#"{"action":"modify","call":{"arguments":{"n":1.50}}}"#, TOOL);
     let seen = env.pintle(&["hooks", "test", "h", "--json", "--tool", "exec", "--input", r#"{"n":1.0}"#]);
