@@ -121,9 +121,7 @@ impl CommandHookSpec {
     pub fn accepted_in(self, folder: Option<PathBuf>) -> Self {
         Self { accepted_in: folder, ..self }
     }
-}
 
-impl CommandHookSpec {
     /// The environment of its command for `who`.
     fn env_for(&self, who: &Identity) -> Vec<(OsString, OsString)> {
         (self.env_of)(who).unwrap_or_else(|| self.env.clone())
