@@ -59,6 +59,8 @@ pub struct ForeignEvent {
     pub place: ForeignPlace,
     /// What came of the call, where one has run. For hooks in the agent's own wire.
     pub result: Option<ForeignResult>,
+    /// The process of the agent, and since when that runs, in ticks since the machine started, where that is known.
+    pub process: Option<(u32, u64)>,
 }
 
 /// Where an event of a foreign agent happened, by its own names.

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use uuid::Uuid;
 
 use crate::wire::{Vendor, Wire};
 
@@ -29,19 +30,33 @@ pub fn nothing_at(path: &str) -> Response {
     let hint = match vendor_at(path) {
         Some(Vendor::Anthropic) => {
             "what is served of this vendor is POST /door/anthropic/v1/messages and \
-             /door/anthropic/v1/messages/count_tokens"
+             /door/anthropic/v1/messages/count_tokens, and GET /door/anthropic/v1/models"
         }
         Some(Vendor::Gemini) => {
             "what is served of this vendor, with v1beta or v1, is GET /door/gemini/v1beta/models and POST \
              /door/gemini/v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse and :countTokens"
         }
         Some(Vendor::OpenAi) => {
-            "what is served of this vendor is POST /door/openai/v1/chat/completions and /door/openai/v1/responses, and \
-             GET /door/openai/v1/models"
+            "what is served of this vendor is POST /door/openai/v1/chat/completions, /door/openai/v1/responses and \
+             /door/openai/v1/responses/input_tokens, and GET /door/openai/v1/models"
         }
         None => "expected a base URL that ends with /door/anthropic, /door/gemini or /door/openai/v1",
     };
     turned_away(path, StatusCode::NOT_FOUND, &format!("there is nothing at {path}; {hint}"))
+}
+
+/// `response` to a request for `path` with an id, unless the vendor gave it one: that is what the vendor can be asked about.
+pub fn with_request_id(path: &str, mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let names: &[&'static str] = match vendor_at(path) {
+        Some(Vendor::Anthropic) => &["request-id", "x-request-id"],
+        Some(Vendor::Gemini | Vendor::OpenAi) | None => &["x-request-id"],
+    };
+    let id = HeaderValue::from_str(&Uuid::new_v4().to_string());
+    if let (Ok(id), false) = (id, names.iter().any(|name| headers.contains_key(*name))) {
+        names.iter().for_each(|name| drop(headers.insert(*name, id.clone())));
+    }
+    response
 }
 
 pub(crate) fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {

@@ -42,9 +42,13 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
     Router::new()
         .route("/door/anthropic/v1/messages", post(messages))
         .route("/door/anthropic/v1/messages/count_tokens", post(count_tokens))
+        .route("/door/anthropic/v1/models", get(models))
+        .route("/door/anthropic/v1/models/{id}", get(models))
         .route("/door/openai/v1/chat/completions", post(completions))
         .route("/door/openai/v1/responses", post(respond))
+        .route("/door/openai/v1/responses/input_tokens", post(count_input))
         .route("/door/openai/v1/models", get(models))
+        .route("/door/openai/v1/models/{id}", get(models))
         .route("/door/gemini/v1beta/models", get(gemini_models))
         .route("/door/gemini/v1/models", get(gemini_models))
         .route("/door/gemini/v1beta/models/{action}", post(generate))
@@ -96,6 +100,10 @@ async fn respond(State(door): State<Arc<ModelDoor>>, request: Request) -> Respon
     talk(door, Place::of(Wire::Responses, "/responses"), request).await
 }
 
+async fn count_input(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
+    talk(door, Place { wants_answer: false, ..Place::of(Wire::Responses, "/responses/input_tokens") }, request).await
+}
+
 async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
     // Before anything is said of what there is.
     if let Err((status, why)) = no_page(request.headers()) {
@@ -124,7 +132,18 @@ async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Respo
 }
 
 async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    list(door, (Wire::OpenAi, "/models"), request).await
+    let path = request.uri().path().to_owned();
+    // Where the last part leads out of the models, the vendor would be asked for something else.
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let is_plain = last.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '@'));
+    if !is_plain || last.chars().all(|c| c == '.') {
+        return nothing_here(request).await;
+    }
+    let (wire, path) = match path.strip_prefix("/door/anthropic") {
+        Some(path) => (Wire::Anthropic, path),
+        None => (Wire::OpenAi, path.strip_prefix("/door/openai/v1").unwrap_or_default()),
+    };
+    list(door, (wire, path), request).await
 }
 
 async fn gemini_models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {

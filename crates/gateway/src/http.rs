@@ -12,6 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use domain::json::json;
+use doors::Vendor;
 use doors::reply::vendor_at;
 
 mod auth;
@@ -143,6 +144,9 @@ async fn enter(
             headers.insert("request-id", id.clone());
         }
         // That of a vendor is what the vendor can be asked about.
+        if matches!(vendor_at(&path), Some(Vendor::Anthropic)) && !headers.contains_key("request-id") {
+            headers.insert("request-id", id.clone());
+        }
         if !path.starts_with("/door/") || !headers.contains_key("x-request-id") {
             headers.insert("x-request-id", id);
         }

@@ -291,7 +291,11 @@ const ROUTES: &[Route] = &[
     vendor("/door/gemini/v1/models/{id}", "The same in the other version of its wire."),
     vendor("/door/openai/v1/chat/completions", "The same for OpenAI's chat completions."),
     vendor("/door/openai/v1/responses", "The same for OpenAI's responses."),
+    vendor("/door/openai/v1/responses/input_tokens", "The same, to count tokens."),
     vendor_models("/door/openai/v1/models", "The models that the vendor has."),
+    vendor_models("/door/openai/v1/models/{id}", "One of them."),
+    vendor_models("/door/anthropic/v1/models", "The same for Anthropic."),
+    vendor_models("/door/anthropic/v1/models/{id}", "One of them."),
     vendor_models("/door/gemini/v1beta/models", "The same for Gemini."),
     vendor_models("/door/gemini/v1/models", "The same in the other version of its wire."),
     Route {

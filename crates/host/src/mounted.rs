@@ -10,8 +10,9 @@ use domain::hook::{HookState, OBSERVER_TIMEOUT};
 use domain::identity::Identity;
 use engine::Mount;
 use engine::native::NativeHandler;
-use process::{CommandHook, CommandHookSpec};
+use process::{CommandHook, CommandHookSpec, child_environment, first_environment};
 
+use crate::config::adopted::ADOPTED;
 use crate::config::trust::{FileHashes, before_spawn, covers_by, unread};
 use crate::config::{Config, HookKind, LoadedHook};
 use crate::host::Host;
@@ -35,6 +36,21 @@ impl LoadedHook {
         };
         let folder = self.content.as_ref().and_then(|entry| Some(entry.command.as_ref()?.dir.as_path()));
         self.seal.as_ref().map(|_| unread(&argv.join(" "), folder)).unwrap_or_default()
+    }
+
+    /// What an adopted hook runs, as it stood in the settings of its agent.
+    pub fn adopted_command(&self) -> Option<String> {
+        match &self.kind {
+            HookKind::Command(entry) if self.hook.origin.ends_with(ADOPTED) => Some(match entry.argv.as_slice() {
+                [_, option, text] if option == "-c" => text.clone(),
+                words => words.join(" "),
+            }),
+            HookKind::Command(_)
+            | HookKind::Process(_)
+            | HookKind::Builtin(_)
+            | HookKind::Ask(_)
+            | HookKind::Nothing => None,
+        }
     }
 
     /// How its child is started, where it has one that lives as long as it does, and is in force.
@@ -89,8 +105,18 @@ impl Host {
         };
         let content = loaded.seal.as_ref().and(loaded.content.as_ref());
         let accepted_in = content.and_then(|content| content.command.as_ref()).map(|command| command.dir.clone());
-        CommandHookSpec::new(&loaded.hook, entry.clone(), vars, Arc::new(project_of))
+        let spec = CommandHookSpec::new(&loaded.hook, entry.clone(), vars, Arc::new(project_of))
             .checked(before_spawn(loaded.seal.as_ref()))
-            .accepted_in(accepted_in)
+            .accepted_in(accepted_in);
+        if !loaded.hook.origin.ends_with(ADOPTED) {
+            return spec;
+        }
+        // What an agent had runs in the agent's surroundings, whoever started the daemon and wherever. What is read is what
+        // the agent itself was started with: a project's settings can set what its hooks get.
+        let (secrets, inherit) = (config.secrets.clone(), entry.inherit_env.clone());
+        spec.in_env_of(Arc::new(move |who: &Identity| {
+            let of_agent = first_environment(who.foreign.as_ref()?.process?)?;
+            Some(child_environment(of_agent.into_iter(), &secrets, &inherit, &BTreeMap::new()).vars)
+        }))
     }
 }

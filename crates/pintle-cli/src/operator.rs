@@ -98,7 +98,11 @@ fn agent_above(pid: u32, guarded: &[HostSession]) -> Option<String> {
             return Some(format!("process {pid}, which is Pintle, is above it"));
         }
         if let Some(host) = guarded.iter().find(|session| is_of(session, pid)) {
-            return Some(format!("process {pid}, the coding agent `{}` that is under guard, is above it", host.host));
+            return Some(format!(
+                "process {pid}, the coding agent `{}` that is under guard, is above it (where that is no agent, somebody \
+                 tried a hook below it: give the command in a terminal that it did not open)",
+                host.host
+            ));
         }
         if is_marked(&folder) {
             return Some(format!("process {pid}, a command of the agent's `exec` tool, is above it"));

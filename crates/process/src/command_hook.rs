@@ -53,6 +53,9 @@ const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
 /// Where the work of an identity is done.
 pub type ProjectOf = Arc<dyn Fn(&Identity) -> PathBuf + Send + Sync>;
 
+/// The environment of the commands for an identity, where that is not the one of their entry.
+pub type EnvOf = Arc<dyn Fn(&Identity) -> Option<Vec<(OsString, OsString)>> + Send + Sync>;
+
 /// Everything that a command hook needs to run.
 #[derive(Clone)]
 pub struct CommandHookSpec {
@@ -68,6 +71,8 @@ pub struct CommandHookSpec {
     pub fails_open: bool,
     /// The whole environment, but for the folder of the project.
     pub env: Vec<(OsString, OsString)>,
+    /// The whole environment in its place, for who has one.
+    pub env_of: EnvOf,
     /// The folder that the work is done in.
     pub project_of: ProjectOf,
     /// The folder in which the files that it names were accepted, where they were: it runs there and nowhere else, because
@@ -91,6 +96,7 @@ impl CommandHookSpec {
             fails_open: stage.is_some_and(|stage| stage.on_failure == OnFailure::Continue),
             entry,
             env,
+            env_of: Arc::new(|_| None),
             project_of,
             accepted_in: None,
             home,
@@ -104,10 +110,21 @@ impl CommandHookSpec {
         Self { before_spawn: check, ..self }
     }
 
+    /// The same, with what `env_of` says as its environment, where that says anything.
+    #[must_use]
+    pub fn in_env_of(self, env_of: EnvOf) -> Self {
+        Self { env_of, ..self }
+    }
+
     /// The same, which runs in `folder` alone, if there is one: what it names was accepted as it is there.
     #[must_use]
     pub fn accepted_in(self, folder: Option<PathBuf>) -> Self {
         Self { accepted_in: folder, ..self }
+    }
+
+    /// The environment of its command for `who`.
+    fn env_for(&self, who: &Identity) -> Vec<(OsString, OsString)> {
+        (self.env_of)(who).unwrap_or_else(|| self.env.clone())
     }
 }
 
@@ -123,6 +140,8 @@ pub struct CommandHook {
 /// One run of a command.
 struct Run<'a> {
     spec: &'a CommandHookSpec,
+    /// Its environment, but for the folder of the project.
+    env: Vec<(OsString, OsString)>,
     /// The folder that it runs in, unless it is accepted in one.
     cwd: PathBuf,
     /// That of the project, unless it is accepted in one.
@@ -197,7 +216,15 @@ impl CommandHook {
             Documents::OfCall(parts) => parts.into_iter().map(|(document, told)| (document, Some(told))).collect(),
         };
         let (tasks, deadlines, cancel) = (&self.tasks, &self.deadlines, call.cancel);
-        let run = Run { spec: &self.spec, cwd: cwd.clone(), project, tasks, deadlines, cancel };
+        let run = Run {
+            env: self.spec.env_for(call.who),
+            spec: &self.spec,
+            cwd: cwd.clone(),
+            project,
+            tasks,
+            deadlines,
+            cancel,
+        };
         let began = Instant::now();
         let (mut told, mut failed) = (Told::of(runs.len()), None);
         for (document, part) in runs {
@@ -250,7 +277,7 @@ impl Run<'_> {
         account: &mut Account,
     ) -> Result<CommandAnswer, Fault> {
         (self.spec.before_spawn)().map_err(|why| Fault::CannotStart { cause: why.into() })?;
-        let mut env = self.spec.env.clone();
+        let mut env = self.env.clone();
         env.retain(|(name, _)| name != PROJECT_DIR);
         let accepted_in = self.spec.accepted_in.as_ref();
         env.push((PROJECT_DIR.into(), accepted_in.unwrap_or(&self.project).into()));
@@ -361,7 +388,7 @@ impl Listener {
             return;
         }
         let (tasks, deadlines) = (&self.tasks, &self.deadlines);
-        let run = Run { spec, cwd: project.clone(), project, tasks, deadlines, cancel };
+        let run = Run { env: spec.env_for(&notice.who), spec, cwd: project.clone(), project, tasks, deadlines, cancel };
         let mut account = Account::default();
         if let Err(fault) = run.once(&document, (spec.timeout, spec.timeout), &mut account).await {
             let event: ClaudeEvent = spec.entry.event;

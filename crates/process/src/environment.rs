@@ -1,7 +1,12 @@
 //! Which variables of the host a child sees: the one list of what counts as a secret, for children of every kind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::platform::ProcessStat;
 
 /// A variable that every command of the `exec` tool finds in its environment, with the value `1`, and that everything
 /// which is started below it keeps: commands of an operator that must not come from inside the agent look for it.
@@ -77,6 +82,30 @@ pub fn child_environment(
         vars.insert(name.into(), value.into());
     }
     ChildEnv { vars: vars.into_iter().collect(), withheld: withheld.into_iter().collect() }
+}
+
+/// Longest environment of a process that is taken over, in bytes; the kernel allows a quarter of the stack's limit,
+/// usually 2 MiB.
+const MAX_ENVIRONMENT_BYTES: u64 = 2 << 20;
+
+/// The environment with which the process `pid`, which runs since `since`, was started; none where it has ended, where it
+/// hides it, or where nothing is left of it. Source: proc_pid_environ(5).
+pub fn first_environment((pid, since): (u32, u64)) -> Option<Vec<(OsString, OsString)>> {
+    let mut bytes = Vec::new();
+    let environ = File::open(format!("/proc/{pid}/environ")).ok()?;
+    environ.take(MAX_ENVIRONMENT_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_ENVIRONMENT_BYTES);
+    // Looked at behind it: whoever has the number by now may be another one.
+    let is_it = ProcessStat::of(pid).is_some_and(|stat| stat.since == since);
+    let vars: Vec<_> = bytes.split(|byte| *byte == 0).filter_map(variable).collect();
+    (is_whole && is_it && !vars.is_empty()).then_some(vars)
+}
+
+/// One variable, as it stands in an environment.
+fn variable(text: &[u8]) -> Option<(OsString, OsString)> {
+    let at = text.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
+    let owned = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    Some((owned(&text[..at]), owned(&text[at + 1..])))
 }
 
 /// Whether a variable's name, in capitals, says that its value is a secret.
@@ -188,6 +217,23 @@ mod tests {
         let own: Vec<_> =
             given.into_iter().filter(|(name, _)| !["LANG", "PATH"].contains(&name.to_str().unwrap())).collect();
         assert_eq!(own, expected);
+    }
+
+    #[test]
+    fn a_process_has_the_environment_that_it_was_started_with() {
+        use std::process::{Command, Stdio};
+
+        let mut command = Command::new("cat");
+        command.env_clear().env("A", "x=1").env("EMPTY", "").stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let since = ProcessStat::of(child.id()).unwrap().since;
+        let expected: Vec<(OsString, OsString)> =
+            [("A", "x=1"), ("EMPTY", "")].map(|(name, value)| (name.into(), value.into())).to_vec();
+        assert_eq!(first_environment((child.id(), since)), Some(expected));
+        assert_eq!(first_environment((child.id(), since + 1)), None, "it is another process");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(first_environment((child.id(), since)), None);
     }
 
     #[test]

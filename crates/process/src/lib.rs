@@ -20,7 +20,7 @@ mod stderr;
 pub mod supervision;
 
 pub use command_hook::{CommandHook, CommandHookSpec};
-pub use environment::{ChildEnv, INSIDE_EXEC, child_environment};
+pub use environment::{ChildEnv, INSIDE_EXEC, child_environment, first_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};
 pub use platform::{PeerProcess, ProcessStat, peer_of_pid, peer_of_tcp, raise_open_files};

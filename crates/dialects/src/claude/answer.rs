@@ -20,6 +20,9 @@ const REFUSES: i32 = 2;
 /// Longest part of standard error that is kept of a fault, in characters from its end: a short stack trace.
 const MAX_LAST_WORDS: usize = 2_000;
 
+/// How much of an output that cannot be read is named, in characters: enough to know the line that printed it.
+const HEAD_CHARS: usize = 40;
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandStop {
@@ -408,15 +411,18 @@ fn said(event: ClaudeEvent, stdout: &[u8]) -> Result<Said, String> {
     }
     match json::parse_alike(text) {
         Ok(Value::Object(document)) => Ok(Said::Document(document)),
-        Ok(Value::Array(_)) => Err("its output is JSON, and not one object".to_owned()),
+        Ok(Value::Array(items)) if items.iter().any(may_answer) => Err("it answers in a list".to_owned()),
         Err(NotAlike::Twice(name)) => Err(format!("`{name}` stands twice in one object")),
-        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => Ok(Said::Text(text.to_owned())),
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Ok(Said::Text(text.to_owned()))
+        }
         Err(NotAlike::NotJson(why)) => {
             // A text for the model may hold anything but an answer.
             let begins = |line: &str| line.trim_start().starts_with('{');
             let is_answer = if event.takes_plain_text() { begins(text) } else { text.lines().any(begins) };
             if is_answer || objects_within(text).iter().any(is_answer_like) {
-                return Err(format!("its output is not one JSON document and nothing else: {why}"));
+                let head = text.chars().take(HEAD_CHARS).collect::<String>().escape_debug().to_string();
+                return Err(format!("not one JSON document and nothing else: {why}; it begins with `{head}`"));
             }
             Ok(Said::Text(text.to_owned()))
         }
@@ -432,6 +438,16 @@ fn objects_within(text: &str) -> Vec<Object> {
         Ok(_) | Err(_) => None,
     };
     parts.filter_map(object).collect()
+}
+
+/// Whether something in a list is what answers are made of: whoever wrote it meant an answer.
+fn may_answer(item: &Value) -> bool {
+    match item {
+        Value::Object(members) => is_answer_like(members),
+        Value::String(word) => is_refusal(word),
+        Value::Array(items) => items.iter().any(may_answer),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Whether an object has a member that answers have.

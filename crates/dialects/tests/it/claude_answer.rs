@@ -36,11 +36,13 @@ fn at_pre_tool_use(stop: CommandStop, stdout: &str, stderr: &str) -> String {
 #[test]
 fn no_row_of_the_matrix_lets_a_refusal_pass() {
     let deny_and = |more: &str| format!("{},{more}}}", &DENY[..DENY.len() - 1]);
-    let rows: [(CommandStop, String, &str, &str); 33] = [
+    let rows: [(CommandStop, String, &str, &str); 35] = [
         (Exit(0), String::new(), "", "allow"),
         (Exit(0), "{}".into(), "", "allow"),
         (Exit(0), ALLOW.into(), "", "allow"),
         (Exit(0), "checked 3 rules".into(), "", "allow"),
+        (Exit(0), "[]".into(), "", "allow"),
+        (Exit(0), "[1,2]".into(), "", "allow"),
         (Exit(1), String::new(), "", "bad_exit"),
         (Exit(1), String::new(), "boom", "bad_exit"),
         (Exit(1), ALLOW.into(), "", "bad_exit"),
@@ -151,7 +153,9 @@ fn what_nobody_can_be_sure_of_is_a_fault() {
         (r#"{"continue":"no"}"#, "`continue` is neither true nor false"),
         (r#"{"async":true}"#, "it answers later"),
         (r#"{"decision":"approve","decision":"block"}"#, "stands twice"),
-        ("[1]", "not one object"),
+        (r#"[{"decision":"block"}]"#, "answers in a list"),
+        (r#"[["deny"]]"#, "answers in a list"),
+        ("loading\n{\"decision\":\"block\"}", r"it begins with `loading\n{"),
     ] {
         let fault = read(ClaudeEvent::PreToolUse, Exit(0), stdout, "").unwrap_err();
         let said = fault.explained().to_string();

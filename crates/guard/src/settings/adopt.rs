@@ -142,6 +142,9 @@ fn edit(host: &GuardHost) -> Edit<'static> {
 /// Members of an entry or a hook that say something to people alone.
 const REMARKS: [&str; 2] = ["name", "description"];
 
+/// Members of a hook that change nothing where they are false, which they are where nothing is said.
+const OFF: [&str; 3] = ["async", "asyncRewake", "once"];
+
 /// The lists `taken` from `host` in the form in which they run here: times in seconds, without remarks.
 pub fn runnable(host: &GuardHost, taken: &Object) -> Object {
     let lists = taken.iter().map(|(event, list)| {
@@ -162,6 +165,7 @@ pub fn runnable_group(host: &GuardHost, group: &Value) -> Value {
     let hooks = hooks.into_iter().map(|mut hook| {
         if let Some(members) = hook.as_object_mut() {
             REMARKS.iter().for_each(|name| drop(members.shift_remove(name)));
+            members.retain(|name, value| !(OFF.contains(&name.as_str()) && *value == Value::Bool(false)));
             let timeout = members.get("timeout").and_then(Value::as_u64);
             if let (Some(TimeUnit::Milliseconds), Some(timeout)) = (host.deadline.unit, timeout) {
                 members.insert("timeout".to_owned(), Value::from(timeout.div_ceil(1000)));

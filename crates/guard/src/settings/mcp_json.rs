@@ -8,8 +8,8 @@ use domain::json::{Value, json};
 use super::json_text::{Element, Kind, Node, parse};
 use super::others::NotEdited;
 
-/// The member in which clients name their servers.
-const SERVERS: &str = "mcpServers";
+/// The members in which clients name their servers: most, VS Code, Zed.
+const SERVERS: [&str; 3] = ["mcpServers", "servers", "context_servers"];
 
 /// The words behind the program by which an entry is ours.
 const WORDS: [&str; 2] = ["mcp", "proxy"];
@@ -142,12 +142,17 @@ fn removed(text: &str, entry: &Node, member: &Element) -> Vec<EntryEdit> {
 }
 
 fn servers(root: &Node) -> Result<Vec<(&str, &Node)>, NotEdited> {
-    let Some(servers) = root.member(SERVERS)? else { return Err(NotEdited::Shape(SERVERS.to_owned())) };
-    let Kind::Object(members) = &servers.value.kind else { return Err(NotEdited::Shape(SERVERS.to_owned())) };
-    for member in members {
-        servers.value.member(&member.name)?;
+    let mut found = None;
+    for name in SERVERS {
+        let Some(servers) = root.member(name)? else { continue };
+        let Kind::Object(members) = &servers.value.kind else { return Err(NotEdited::Shape(name.to_owned())) };
+        for member in members {
+            servers.value.member(&member.name)?;
+        }
+        let all = found.get_or_insert_with(Vec::new);
+        all.extend(members.iter().map(|member| (member.name.as_str(), &member.value)));
     }
-    Ok(members.iter().map(|member| (member.name.as_str(), &member.value)).collect())
+    found.ok_or_else(|| NotEdited::Shape(SERVERS[0].to_owned()))
 }
 
 fn text_of(entry: &Node, name: &str) -> Result<Option<String>, NotEdited> {
@@ -186,6 +191,9 @@ fn reached(entry: &Node, own: &[String]) -> Result<Reached, NotEdited> {
     let (command, url) = (text_of(entry, "command")?, text_of(entry, "url")?);
     let is_old = text_of(entry, "type")?.is_some_and(|kind| kind == "sse");
     Ok(match (command, url, args_of(entry)?) {
+        (Some(command), None, Some(_)) if is_line(&command) => {
+            Reached::Left("its `command` is a line and no program: put the words behind the first one into `args`")
+        }
         (Some(command), None, Some(args)) => Reached::Command { command, args },
         (None, Some(_), _) if entry.member("headers")?.is_some() => {
             Reached::Left("it sends headers of its own, which the door would not")
@@ -194,6 +202,12 @@ fn reached(entry: &Node, own: &[String]) -> Result<Reached, NotEdited> {
         (None, Some(url), _) => Reached::Url(url),
         (_, _, _) => Reached::Left("it has neither a `command` with a list of `args` nor a `url`"),
     })
+}
+
+/// Whether `command` is a whole line, such as `npx -y foo`; a path may have blanks, too.
+fn is_line(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    words.next().is_some_and(|first| !first.contains(['/', '\\'])) && words.next().is_some()
 }
 
 /// A name for the door that no other server of the file has.
@@ -358,6 +372,25 @@ mod tests {
         assert!(file.text.contains(r#""--", "docker", "mcp", "proxy""#), "{}", file.text);
         assert_eq!(door_programs(&text), ["docker", "/other/pintle"]);
         assert_eq!(unwrap(&file.text, &own()).unwrap(), text);
+    }
+
+    #[test]
+    fn servers_are_found_wherever_clients_name_them() {
+        for name in SERVERS {
+            let text = format!(r#"{{"{name}": {{"a": {{"command": "x"}}}}, "other": {{"b": {{"command": "y"}}}}}}"#);
+            let file = wrapped(&text);
+            assert_eq!(file.wrapped, [("a".to_owned(), "a".to_owned())], "{name}");
+            assert!(file.text.contains(r#""--", "x"]"#), "{}", file.text);
+            let args = r#""x", "args": []"#;
+            assert_eq!(unwrap(&file.text, &own()).unwrap(), text.replace(r#""x""#, args), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_no_program() {
+        let file = wrapped(r#"{"mcpServers":{"a":{"command":"npx -y @x/foo"},"b":{"command":"/opt/My Tools/srv"}}}"#);
+        assert_eq!((file.wrapped.len(), file.left.len()), (1, 1));
+        assert!(file.left[0].0 == "a" && file.left[0].1.contains("is a line and no program"), "{:?}", file.left);
     }
 
     #[test]

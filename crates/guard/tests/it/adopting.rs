@@ -124,7 +124,7 @@ fn parts_of_an_entry_keep_their_matcher_and_their_order() {
 fn what_runs_has_seconds_and_no_remarks() {
     let qwen = host("qwen").unwrap();
     let taken = json!({"PreToolUse": [{"name": "g", "sequential": true, "matcher": "x", "hooks": [
-        {"type": "command", "command": "a", "timeout": 2500, "name": "n", "description": "d"},
+        {"type": "command", "command": "a", "timeout": 2500, "name": "n", "description": "d", "async": false, "once": false},
     ]}]});
     let runs = runnable(qwen, taken.as_object().unwrap());
     let expected =

@@ -7,9 +7,13 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use dialects::claude::ClaudeEvent;
+use dialects::claude::condition::PermissionRule;
 use dialects::claude::config::ListContext;
+use dialects::claude::{ClaudeEvent, CommandEntry};
+use domain::hook::Hook;
+use domain::id::HookName;
 use domain::json::{Object, Value, from_value, json};
+use domain::matcher::Matcher;
 use uuid::Uuid;
 
 use super::resolve::commands_before;
@@ -21,6 +25,10 @@ const FOLDER: &str = "guard/adopted";
 
 /// How the origin of an adopted hook ends.
 pub const ADOPTED: &str = "(adopted)";
+
+/// How much of its digest is in the name of an adopted hook: two of one event share so much once in ten thousand homes with
+/// hundreds of hooks each.
+const DIGEST_CHARS: usize = 8;
 
 /// The form of these files.
 const VERSION: u64 = 1;
@@ -198,7 +206,7 @@ fn shut(config: &mut Config, file: &Path, why: &str) -> Diagnostic {
     diagnostic(file, message)
 }
 
-fn nobody(hook: domain::hook::Hook) -> LoadedHook {
+fn nobody(hook: Hook) -> LoadedHook {
     LoadedHook { hook, kind: HookKind::Nothing, seal: None, content: None }
 }
 
@@ -237,13 +245,24 @@ impl AdoptedList<'_> {
         let folder = adopted.folder.clone();
         let content = adopted_entry(list, folder.as_deref().unwrap_or(Path::new("/")));
         let seal = folder.is_some().then(|| self.seal(name, &content));
-        config.hooks.extend(hooks.into_iter().map(|(hook, entry)| LoadedHook {
-            hook,
-            kind: HookKind::Command(entry),
-            seal: seal.clone(),
-            content: Some(content.clone()),
-        }));
+        for (mut hook, entry) in hooks {
+            let name = self.name((event, &hook), &entry);
+            let same = config.hooks.iter().filter(|it| it.hook.name.as_str().starts_with(&name)).count();
+            hook.name = HookName::new(if same == 0 { name } else { format!("{name}-{}", same + 1) });
+            let kind = HookKind::Command(entry);
+            config.hooks.push(LoadedHook { hook, kind, seal: seal.clone(), content: Some(content.clone()) });
+        }
         None
+    }
+
+    /// The name of `hook`. What it is makes it, so that its records stay its own whatever else is taken over later.
+    fn name(&self, (event, hook): (ClaudeEvent, &Hook), entry: &CommandEntry) -> String {
+        let matcher = hook.matcher.as_ref().or(entry.about.as_ref()).map(Matcher::pattern);
+        let condition = entry.condition.as_ref().map(PermissionRule::text);
+        let file = self.kept.adopted.file.to_string_lossy().into_owned();
+        let what = json!([file, matcher, condition, entry.argv]).to_string();
+        let digest = Uuid::new_v5(&Uuid::NAMESPACE_URL, what.as_bytes()).simple().to_string();
+        format!("claude.{}.{}", event.name(), &digest[..DIGEST_CHARS])
     }
 
     /// What is checked before every start of a command that belongs to a project, and that others may change.
@@ -281,11 +300,34 @@ mod tests {
         assert_eq!((files(dir.path()).len(), all.count()), (1, 1));
         let (config, diagnostics) = config(dir.path(), dir.path());
         let names: Vec<_> = config.hooks.iter().map(|loaded| loaded.hook.name.as_str()).collect();
-        assert_eq!((names, diagnostics.len()), (vec!["claude.PreToolUse.1"], 0));
+        let [name] = names.as_slice() else { panic!("{names:?}") };
+        assert!(name.starts_with("claude.PreToolUse.") && diagnostics.is_empty(), "{name}: {diagnostics:?}");
         assert_eq!(config.hooks[0].hook.origin, "/h/me/.claude/settings.json (adopted)");
         forget(dir.path(), "claude", &all.file).unwrap();
         forget(dir.path(), "claude", &all.file).unwrap();
         assert!(self::config(dir.path(), dir.path()).0.hooks.is_empty());
+    }
+
+    #[test]
+    fn a_hook_keeps_its_name_whatever_is_adopted_besides() {
+        let home = tempfile::tempdir().unwrap();
+        let names = |list: Value, folder: Option<&Path>| -> Vec<String> {
+            let hooks = Object::from_iter([("PreToolUse".to_owned(), list)]);
+            let file = folder.unwrap_or(Path::new("/h/me")).join(".claude/settings.json");
+            write(home.path(), &AdoptedHooks { hooks, file, ..adopted(folder) }).unwrap();
+            let loaded = config(home.path(), folder.unwrap_or(home.path())).0;
+            loaded.hooks.iter().map(|loaded| loaded.hook.name.as_str().to_owned()).collect()
+        };
+        let (one, two) = (json!({"command": "./one.sh"}), json!({"command": "./two.sh"}));
+        let first = names(json!([{"matcher": "Bash", "hooks": [two]}]), None);
+        let both = names(json!([{"hooks": [one, one]}, {"matcher": "Bash", "hooks": [two]}]), None);
+        assert_eq!((first.len(), both.len()), (1, 3));
+        assert_eq!((&both[2], &both[1]), (&first[0], &format!("{}-2", both[0])));
+        // The same command in a project is another hook.
+        let project = tempfile::tempdir().unwrap();
+        let all = names(json!([{"matcher": "Bash", "hooks": [two]}]), Some(project.path()));
+        assert!(all.len() == 4 && both.iter().all(|name| all.contains(name)), "{all:?}");
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{all:?}");
     }
 
     #[test]

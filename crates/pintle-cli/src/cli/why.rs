@@ -17,7 +17,7 @@ use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::when;
 use crate::table::{folded, out_columns};
-use crate::text::counted;
+use crate::text::{clip, counted};
 use host::config::Config;
 use host::conversations::open_sessions;
 use host::host::{load, open_store};
@@ -142,7 +142,8 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         (false, Shown::Refusals) => list::refusals(&events, &questions, (out_columns(), global.verbose > 0)),
         (false, Shown::Whole) => folded(&detail::turns(&events, explains, everything), out_columns(), HANG),
     };
-    terminal::say(&text)?;
+    let adopted = if args.json { String::new() } else { adopted(&loaded.config, &text) };
+    terminal::say(&(text + &adopted))?;
     match left_out {
         // JSON is whole by itself.
         Some(left_out) if args.json => terminal::note(&left_out),
@@ -150,6 +151,13 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         None => {}
     }
     Ok(0)
+}
+
+/// What the adopted hooks run that `text` names: their names say nothing of it.
+fn adopted(config: &Config, text: &str) -> String {
+    let named = config.hooks.iter().filter(|loaded| text.contains(loaded.hook.name.as_str()));
+    let commands = named.filter_map(|loaded| Some((loaded.hook.name.as_str(), loaded.adopted_command()?)));
+    commands.map(|(name, command)| format!("{} runs: {}\n", clean(name), clip(&clean(&command)))).collect()
 }
 
 /// The newest turn in a few lines, for somebody whose store is gone before anything could be asked of it.

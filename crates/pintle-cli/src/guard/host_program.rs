@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use guard::GuardHost;
 use host::config::Env;
+use process::ProcessStat;
 
 /// How many words of a command line are looked at: an interpreter has its script behind some options.
 const MAX_WORDS: usize = 8;
@@ -32,6 +33,13 @@ pub(crate) fn said_version(env: &[(String, String)]) -> Option<String> {
 /// The version of `host` that the process `pid` runs.
 pub(crate) fn version_of_process(host: &GuardHost, pid: u32) -> Option<String> {
     programs_of(pid).iter().find_map(|program| version_of(host, program))
+}
+
+/// Whether the process `pid` runs `host`, by the package of what it runs or by its name.
+pub(crate) fn is_of(host: &GuardHost, pid: u32) -> bool {
+    let is_called = |program: &Path| program.file_stem().is_some_and(|name| name == host.id);
+    let runs_it = |program: &PathBuf| is_called(program) || version_of(host, program).is_some();
+    programs_of(pid).iter().any(runs_it) || ProcessStat::of(pid).is_some_and(|stat| stat.name == host.id)
 }
 
 /// The version of the package that `program` belongs to, if that is one of `host`.
@@ -130,6 +138,7 @@ mod tests {
         }
         assert_eq!(version_of_process(host, child.id()).as_deref(), Some("0.61.0"));
         assert_eq!(version_of_process(guard::host("qwen").unwrap(), child.id()), None);
+        assert!(is_of(host, child.id()) && !is_of(guard::host("qwen").unwrap(), child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
         // What a program is told to work on says nothing of it.

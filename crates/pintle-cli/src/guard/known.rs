@@ -85,8 +85,8 @@ pub(crate) fn worked_at(what: &HostWhat) -> CheckpointKind {
     }
 }
 
-/// What rules may know of `event` as its host, which runs in `version`, has it.
-pub(crate) fn foreign(event: &HostEvent, version: Option<&str>) -> ForeignEvent {
+/// What rules may know of `event` as its host, which runs in `version` as `process`, has it.
+pub(crate) fn foreign(event: &HostEvent, version: Option<&str>, process: Option<(u32, u64)>) -> ForeignEvent {
     ForeignEvent {
         host: event.host.to_owned(),
         version: version.map(str::to_owned),
@@ -98,6 +98,7 @@ pub(crate) fn foreign(event: &HostEvent, version: Option<&str>) -> ForeignEvent 
             agent_id: event.subagent.as_ref().and_then(|agent| agent.id.clone()),
             agent_kind: event.subagent.as_ref().and_then(|agent| agent.kind.clone()),
         },
+        process,
         result: match &event.what {
             HostWhat::ToolDone { result, .. } => {
                 Some(ForeignResult { text: result_text(result), value: result.clone() })

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::host_process::host_process;
+use super::host_process::HookStarter;
 use super::places::{GuardPlaces, sign};
 use super::question_room::{QuestionRoom, timed};
 use super::working::{Asked, Desk};
@@ -221,9 +221,10 @@ impl Counter {
             return Err(io::Error::other(format!("user {} asked", peer.uid())));
         }
         let hook = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of);
-        let process = hook.and_then(|hook| host_process(hook.parent));
+        let started = hook.and_then(|hook| HookStarter::of(&hook));
         let (asked, _long) = self.room.read(&mut stream).await?;
         let question = Question::of_bytes(&asked).map_err(io::Error::other)?;
+        let process = started.and_then(|started| started.process_of(&question.host));
         if question.wants_answer() {
             // Whoever has not said all of it yet takes nobody's place.
             let _place = self.place().await?;

@@ -17,7 +17,7 @@ use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::Object;
 use domain::tool::ToolCall;
-use doors::reply::turned_away;
+use doors::reply::{turned_away, with_request_id};
 use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
 use engine::{Approvals, Asker, Dispatcher};
 use gateway::vendor_settings;
@@ -183,13 +183,14 @@ impl FollowedDoor {
 }
 
 async fn answer(State(door): State<Arc<FollowedDoor>>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
     let Some(mut router) = door.router().await else {
         let why = "the model door is closed: the log of `pintle guard serve` says why";
-        return turned_away(request.uri().path(), StatusCode::SERVICE_UNAVAILABLE, why);
+        return with_request_id(&path, turned_away(&path, StatusCode::SERVICE_UNAVAILABLE, why));
     };
     let answered: Result<Response, Infallible> = router.call(request).await;
     let Ok(answer) = answered;
-    answer
+    with_request_id(&path, answer)
 }
 
 /// Whether only this machine reaches `address`.

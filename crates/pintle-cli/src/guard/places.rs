@@ -261,11 +261,12 @@ impl GuardPlaces {
         }
     }
 
-    /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`.
+    /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`. Whether it looks for
+    /// programs elsewhere than the one before.
     ///
     /// # Errors
     /// It cannot be written, or a path is not UTF-8.
-    pub(crate) fn write_start(&self, env: &Env, flags: &[(&str, Option<&Path>)]) -> io::Result<()> {
+    pub(crate) fn write_start(&self, env: &Env, flags: &[(&str, Option<&Path>)]) -> io::Result<bool> {
         let program = std::env::current_exe()?;
         let mut argv = vec![text(program.as_os_str())?, "guard".into(), "serve".into(), "--by-hook".into()];
         argv.extend(["--socket".into(), text(self.socket.as_os_str())?]);
@@ -277,9 +278,12 @@ impl GuardPlaces {
         let variable = |name: &&str| Some(((*name).to_owned(), env.vars.get(*name)?.to_str()?.to_owned()));
         let start = Start { argv, env: STARTED_WITH.iter().filter_map(variable).collect() };
         let (file, beside) = (self.folder.join(START_FILE), self.folder.join("start.new"));
+        let path = |start: &Start| start.env.iter().find(|(name, _)| name == "PATH").cloned();
+        let before = fs::read(&file).ok().and_then(|bytes| Start::of_bytes(&bytes));
         fs::remove_file(&beside).ok();
         own_file(&beside, &start.to_bytes())?;
-        fs::rename(beside, file)
+        fs::rename(beside, file)?;
+        Ok(before.is_some_and(|before| path(&before) != path(&start)))
     }
 }
 

@@ -187,6 +187,12 @@ impl Sessions {
         known.get(name)?.told.version.clone()
     }
 
+    /// The process of the host of the session `name`, where that is known.
+    pub(crate) fn process(&self, name: &str) -> Option<(u32, u64)> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(name)?.told.process
+    }
+
     /// The turn that the newest event of the session `name` belongs to.
     pub(crate) fn turn(&self, name: &str) -> Option<String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,8 +326,6 @@ mod tests {
     use domain::json::Object;
     use guard::tools::ToolClass;
 
-    use crate::guard::host_process::host_process;
-
     fn event(turn: Option<&str>, call: Option<&str>, what: HostWhat) -> HostEvent {
         HostEvent {
             host: "claude",
@@ -398,7 +402,9 @@ mod tests {
         let mut gone = KnownSession::new("claude:s", &start(), None, Timestamp::UNIX_EPOCH).told;
         gone.process = Some((std::process::id(), 0));
         let sessions = Sessions::going_on(vec![gone]);
-        let at = || sessions.place(&start(), host_process(std::process::id()), Timestamp::UNIX_EPOCH).is_moved;
+        let own = std::process::id();
+        let process = ProcessStat::of(own).map(|stat| (own, stat.since));
+        let at = || sessions.place(&start(), process, Timestamp::UNIX_EPOCH).is_moved;
         assert_eq!((at(), at()), (true, false));
         assert!(sessions.all()[0].runs());
     }

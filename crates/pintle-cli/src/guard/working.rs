@@ -323,7 +323,9 @@ impl WorkedEvent<'_> {
         if self.place.is_new_turn {
             // Once a turn, for all of its calls: their permits bind nobody, because the host runs the tools.
             let version = self.version.as_deref().unwrap_or("of an unknown version");
-            let text = format!("door: hook; executor: host, {} {version}; bound: no", self.host.name);
+            let process = self.desk.sessions.process(self.event.session_id().as_str());
+            let typed = if process.is_none() { "; the hook was started by no process of the agent" } else { "" };
+            let text = format!("door: hook; executor: host, {} {version}; bound: no{typed}", self.host.name);
             hooks.noted(worked_at(&self.event.what), &text);
         }
         if let HostWhat::ToolDone { failed, .. } = &self.event.what {
@@ -343,6 +345,7 @@ impl WorkedEvent<'_> {
     /// The hooks of the event.
     fn hooks(&self, in_force: &InForce, news: mpsc::Sender<RuleNews>) -> Dispatcher {
         let session = self.event.session_id();
+        let process = self.desk.sessions.process(session.as_str());
         let (agent, agent_uuid) = in_force.stands_for(self.host.id);
         let top = Identity::top(agent, session.as_str(), TurnId::new(self.place.turn.as_str()));
         let who = Identity { depth: u8::from(self.event.subagent.is_some()), ..top };
@@ -360,7 +363,7 @@ impl WorkedEvent<'_> {
             .engine
             .dispatcher(who)
             .with_origin(CHANNEL, self.host.id, "user")
-            .with_foreign(foreign(self.event, self.version.as_deref()))
+            .with_foreign(foreign(self.event, self.version.as_deref(), process))
             .with_cancel(self.cancel.clone())
             .with_known(Arc::new(known))
             .with_approvals(Some(Arc::new(approvals)))

@@ -127,6 +127,9 @@ fn every_fault_refuses_and_is_named() {
         assert_eq!(whole_turn(&env, "go"), "Done.\n");
         let why = env.pintle(&["why", "--last", "-v"]);
         assert!(why.out.contains(said) && why.out.contains("claude.PreToolUse.1"), "{command}: {why}");
+        let denied = env.pintle(&["why", "--denied"]);
+        let text = denied.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said), "{command}: {denied}");
         assert!(!env.path("here/ran").exists(), "{command}");
     }
 }

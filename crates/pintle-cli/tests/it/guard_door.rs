@@ -18,6 +18,7 @@ mod newcomers;
 mod packed;
 mod people;
 mod plugins;
+mod reading;
 mod reconciled;
 mod taken_away;
 pub(crate) mod upstream;

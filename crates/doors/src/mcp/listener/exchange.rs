@@ -21,7 +21,8 @@ use crate::mcp::message::{McpKind, McpMessage, RequestKey, error_reply};
 use crate::mcp::proxy::ClientBound;
 
 /// How long the head of an answer waits for its first message: that says whether whoever asks has to sign in first, or
-/// asked a child that does not know their protocol. What takes longer is a call that waits for a person, or works.
+/// asked a child that does not know their protocol, and whether there are others before the answer. What takes longer is a
+/// call that waits for a person, or works.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
 /// With what a client of the newest protocol asks whether a server knows it. Source: MCP of 2026-07-28.
@@ -77,10 +78,7 @@ pub(super) async fn exchange(
     if session.to_hub.send(FromClient::Message(message.document.text)).await.is_err() {
         return refused(StatusCode::NOT_FOUND, &request, GONE);
     }
-    let first = match (&listener.sign_in, lasts) {
-        (None, Lasts::Session | Lasts::Once) => None,
-        (Some(_), _) | (None, Lasts::Request) => tokio::time::timeout(HEAD_TIME, from.recv()).await.ok().flatten(),
-    };
+    let first = tokio::time::timeout(HEAD_TIME, from.recv()).await.ok().flatten();
     if let Some(renamed) = &renamed
         && let Some(response) = unknown_to_child(renamed, (&method, first.as_ref()))
     {
@@ -94,7 +92,14 @@ pub(super) async fn exchange(
         }
         return sign_in.wanted(wants, (&own, text.clone()));
     }
-    let mut response = events((first, renamed), from, Some(left));
+    let mut response = match first {
+        // There is no other message: clients read a long document, and not a long event.
+        Some(ClientBound { text, is_answer: true, .. }) => match &renamed {
+            Some(renamed) => said(StatusCode::OK, renamed.back(text)),
+            None => said(StatusCode::OK, text),
+        },
+        first => events((first, renamed), from, Some(left)),
+    };
     if let Some(id) = id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         response.headers_mut().insert(SESSION, id);
     }

@@ -26,6 +26,13 @@ use crate::text::not_watched;
 const EVENTS: [ClaudeEvent; 4] =
     [ClaudeEvent::PreToolUse, ClaudeEvent::PostToolUse, ClaudeEvent::PostToolUseFailure, ClaudeEvent::UserPromptSubmit];
 
+/// What an agent does with its hooks, where it is told to, and nobody here would.
+const NOT_HERE: [(&str, &str); 3] = [
+    ("async", "with `async` nobody waits for its answer, and here every hook is waited for"),
+    ("asyncRewake", "with `asyncRewake` it wakes the agent later, which nobody else can"),
+    ("once", "with `once` it runs once a session, and here every time"),
+];
+
 /// Refuses agents whose hooks nobody can take over.
 ///
 /// # Errors
@@ -171,6 +178,9 @@ fn adoptable(host: &GuardHost, found: &FoundHook) -> Result<(), String> {
     let kind = found.hook.get("type").and_then(Value::as_str).unwrap_or("command");
     if kind != "command" {
         return Err(format!("only commands can be taken over, and it is of the type `{}`", clean(kind)));
+    }
+    if let Some((_, why)) = NOT_HERE.iter().find(|(name, _)| found.hook.get(*name) == Some(&Value::Bool(true))) {
+        return Err((*why).to_owned());
     }
     let mut group = found.group.clone();
     group["hooks"] = Value::from(vec![found.hook.clone()]);

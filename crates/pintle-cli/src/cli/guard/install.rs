@@ -149,9 +149,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     }
     let consent = args.consent();
     if consent != Consent::DryRun && scope != InstallScope::System {
-        let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
-        let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(&env, &flags));
-        made.map_err(|error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display())))?;
+        make(global, (&env, &places))?;
     }
     let mut is_changed = false;
     for (host, changes) in &mut changes {
@@ -171,6 +169,18 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
         ));
     }
     Ok(0)
+}
+
+/// Makes what the daemon and its hooks share, and says where daemons look for programs elsewhere than before.
+fn make(global: &Global, (env, places): (&Env, &GuardPlaces)) -> Result<(), CliError> {
+    let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
+    let made = places.make().and_then(|()| places.key()).and_then(|_| places.write_start(env, &flags));
+    let failed =
+        |error: std::io::Error| CliError::failed(format!("{} cannot be made: {error}", places.folder.display()));
+    if made.map_err(failed)? {
+        terminal::note("a daemon that a hook starts has the `PATH` of this shell from now on: another one than before");
+    }
+    Ok(())
 }
 
 /// Whether `host` has settings of the machine.

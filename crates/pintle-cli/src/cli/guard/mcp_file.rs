@@ -23,6 +23,14 @@ fn real(env: &Env, file: &Path) -> PathBuf {
 }
 
 fn text_in(file: &Path) -> Result<String, CliError> {
+    if file.extension().is_some_and(|end| end == "toml") {
+        let shown = clean(&file.display().to_string());
+        let hint = "write it there by hand: `command = \"pintle\"`, and `args` with `mcp`, `proxy`, `--name`, a name and `--` \
+                    before the server's own words";
+        return Err(
+            CliError::usage(format!("{shown} is TOML, and only servers in JSON are put behind the door")).hint(hint)
+        );
+    }
     read(file)?.ok_or_else(|| CliError::usage(format!("there is no file {}", clean(&file.display().to_string()))))
 }
 

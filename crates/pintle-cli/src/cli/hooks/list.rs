@@ -24,9 +24,8 @@ use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
 use crate::text::{SHADOW_CURE, clip, counted, family_said, few_names, millis_said, not_watched};
-use host::config::adopted::ADOPTED;
 use host::config::trust::FileHashes;
-use host::config::{Config, HookKind, LoadedHook};
+use host::config::{Config, LoadedHook};
 use host::health::{HealthFile, standing};
 use host::host::{load, open_store};
 use host::tool_names::of_servers;
@@ -109,18 +108,7 @@ fn health(config: &Config, search_path: Option<&OsStr>) -> BTreeMap<HookName, He
 
 /// The commands of adopted hooks.
 fn adopted(config: &Config) -> BTreeMap<HookName, String> {
-    let command = |loaded: &LoadedHook| match &loaded.kind {
-        HookKind::Command(entry) if loaded.hook.origin.ends_with(ADOPTED) => {
-            let words = match entry.argv.as_slice() {
-                [_, option, text] if option == "-c" => text.clone(),
-                words => words.join(" "),
-            };
-            Some((loaded.hook.name.clone(), words))
-        }
-        HookKind::Command(_) | HookKind::Process(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {
-            None
-        }
-    };
+    let command = |loaded: &LoadedHook| Some((loaded.hook.name.clone(), loaded.adopted_command()?));
     config.hooks.iter().filter_map(command).collect()
 }
 

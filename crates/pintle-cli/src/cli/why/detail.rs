@@ -198,9 +198,10 @@ fn hook_lines(event: &StoredEvent, hook: &StoredRecord, everything: bool, width:
     lines
 }
 
-/// Whether the child of a process hook ended, by itself or not: its cause is what it wrote last.
+/// Whether the program of a hook ended, by itself or not: its cause is what it wrote last.
 fn is_end(hook: &StoredRecord) -> bool {
-    hook.family == Family::Process.word() && hook.fault.as_deref().is_some_and(FaultKind::is_of_an_end)
+    [Family::Process, Family::Command].iter().any(|family| hook.family == family.word())
+        && hook.fault.as_deref().is_some_and(FaultKind::is_of_an_end)
 }
 
 /// The last lines that the program of a hook wrote before its end, where [`fault_text`] has only the last of them.

@@ -4,7 +4,7 @@ use domain::store::{RecordQuery, StoredEvent, StoredTurn, TenantScope};
 use serde::Serialize;
 use store::Store;
 
-use super::detail::{BAD, BOLD, DIM, NOTE, is_failure};
+use super::detail::{BAD, BOLD, DIM, NOTE, fault_text, is_failure};
 use super::find;
 use super::questions::Questions;
 use super::stopped::{LastWord, Stopped};
@@ -14,7 +14,7 @@ use crate::cli::command_line::complete;
 use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::table::{Table, folded};
-use crate::text::{counted, short_id};
+use crate::text::{counted, short_id, whole};
 
 /// The most characters of a prompt that fit a line of a terminal beside the rest.
 const MAX_PROMPT: usize = 30;
@@ -82,14 +82,22 @@ fn came_to(turn: &StoredTurn, failed: bool) -> String {
     format!("{}{stopped}{failed}", counted(number(turn.calls), "call"))
 }
 
+/// A line for each hook that failed at `event`, with the cause, which the reason leaves out: models read that.
+fn faults(event: &StoredEvent) -> String {
+    let failed = event.hooks.iter().filter(|hook| hook.fault.is_some());
+    let lines = failed.filter_map(|hook| Some((hook, fault_text(hook)?)));
+    lines.map(|(hook, text)| format!("  {BAD}!{BAD:#} {} {}\n", clean(&hook.hook), whole(&clean(&text)))).collect()
+}
+
 /// What was stopped, newest first, each with its turn.
 pub(super) fn refusals(events: &[StoredEvent], questions: &Questions, (columns, ids): (usize, bool)) -> String {
     let line = |(word, event): &(LastWord, &StoredEvent)| {
         format!(
-            "{DIM}{}  turn {}{DIM:#}\n{}\n",
+            "{DIM}{}  turn {}{DIM:#}\n{}\n{}",
             moment_of(&event.at),
             short_id(&event.turn_id),
-            stopped_call(event, (*word, None), ids)
+            stopped_call(event, (*word, None), ids),
+            faults(event)
         )
     };
     match events.is_empty() {

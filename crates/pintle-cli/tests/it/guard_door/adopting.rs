@@ -60,6 +60,16 @@ fn adopted(env: &TestEnv) -> Vec<std::path::PathBuf> {
     folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
+/// The names of the hooks that count.
+fn names(env: &TestEnv) -> Vec<String> {
+    let list = env.raw(&["hooks", "list", "--json"]);
+    let mut names: Vec<String> =
+        list.split('"').filter(|word| word.starts_with("claude.")).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 #[test]
 fn hooks_are_taken_over_and_given_back_byte_by_byte() {
     let env = with_agents();
@@ -69,9 +79,11 @@ fn hooks_are_taken_over_and_given_back_byte_by_byte() {
     assert!(adopted(&env).is_empty() && fs::read_to_string(&file).unwrap() == SETTINGS, "a dry run changes nothing");
     let seen = pintle(&env, &ADOPT);
     assert!(seen.code == Some(0) && seen.out.contains("claude  guarded"), "{seen}");
-    for said in
-        ["type `prompt`", "unknown field `async`", "what hooks at `Stop` answer is carried out by Claude Code itself"]
-    {
+    for said in [
+        "type `prompt`",
+        "with `async` nobody waits for its answer",
+        "what hooks at `Stop` answer is carried out by Claude Code itself",
+    ] {
         assert!(seen.err.contains(said), "{said}: {seen}");
     }
     let now = settings(&env);
@@ -86,8 +98,8 @@ fn hooks_are_taken_over_and_given_back_byte_by_byte() {
     assert_eq!(fs::metadata(&kept[0]).unwrap().permissions().mode() & 0o777, 0o600);
     let status = pintle(&env, &["guard", "status", "--host", "claude"]);
     assert!(status.out.contains("adopted    2 hooks of") && status.out.contains("everywhere"), "{status}");
-    let list = pintle(&env, &["hooks", "list"]);
-    assert!(list.out.contains("claude.PreToolUse.1") && list.out.contains("claude.PreToolUse.2"), "{list}");
+    let (list, names) = (pintle(&env, &["hooks", "list"]), names(&env));
+    assert!(names.len() == 2 && names.iter().all(|name| list.out.contains(name)), "{names:?}: {list}");
     let again = pintle(&env, &ADOPT);
     assert!(again.code == Some(0) && again.out.contains("nothing to change"), "{again}");
     let plain = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
@@ -136,7 +148,8 @@ fn adopted_hooks_guard_every_agent_and_their_faults_are_named() {
     let told = door.told(&door.event("PreToolUse", &both));
     assert!(refusal(&told).contains("only one of them can be meant"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
-    assert!(why.out.contains("claude.PreToolUse.2") && why.out.contains("exited with status 1"), "{why}");
+    assert!(why.out.contains(" runs: exit 1"), "{why}");
+    assert!(why.out.contains("claude.PreToolUse.") && why.out.contains("exited with status 1"), "{why}");
     // Another agent, with names of its own for the same tool.
     let mut command = door.env.command("python3");
     command.args(["-c", AGENT]).arg(hook_program());
@@ -168,7 +181,7 @@ fn hooks_of_a_project_count_there_and_as_they_were() {
     assert_eq!(door.told(&elsewhere), json!({}));
     door.env.write("here/guard.sh", "exit 0\n");
     let told = door.told(&door.shell("toolu_3", "cat secrets"));
-    assert!(refusal(&told).contains("claude.PreToolUse.1"), "{told}");
+    assert!(refusal(&told).contains("claude.PreToolUse."), "{told}");
     assert!(refusal(&told).contains("changed since a person accepted it"), "{told}");
     let why = door.env.pintle(&["why", "toolu_3", "-v"]);
     assert!(why.out.contains("changed since it was trusted"), "{why}");
@@ -184,11 +197,12 @@ fn what_a_hook_of_a_project_runs_unseen_is_said() {
     let seen = pintle(&env, &["guard", "install", "--host", "claude", "--adopt", "--yes", "--project"]);
     assert!(seen.code == Some(0) && seen.err.contains("not watched for changes, because of `cd`, `npm`"), "{seen}");
     let list = pintle(&env, &["hooks", "list"]);
-    assert!(list.err.contains("`claude.PreToolUse.1`") && list.err.contains("`cd`, `npm`"), "{list}");
+    let [name]: [String; 1] = names(&env).try_into().unwrap();
+    assert!(list.err.contains(&format!("`{name}`")) && list.err.contains("`cd`, `npm`"), "{list}");
     assert!(list.out.contains("cd real && sh guard.sh"), "{list}");
-    let seen = env.on_terminal("", &["hooks", "disable", "claude.PreToolUse.1"]);
+    let seen = env.on_terminal("", &["hooks", "disable", &name]);
     assert!(seen.code == Some(2) && seen.to_string().contains("uninstall"), "{seen}");
-    let show = pintle(&env, &["hooks", "show", "claude.PreToolUse.1"]);
+    let show = pintle(&env, &["hooks", "show", &name]);
     assert!(show.out.contains("unwatched") && show.out.contains("`npm`"), "{show}");
 }
 
@@ -216,6 +230,31 @@ fn the_script_of_a_project_that_was_taken_over_is_the_one_that_runs() {
 }
 
 #[test]
+fn a_hook_that_was_taken_over_has_the_surroundings_of_its_agent() {
+    let env = with_agents();
+    let linter = env.write("venv/bin/lint-it", "#!/bin/sh\n[ \"$VIRTUAL_ENV:$A_TOKEN\" = here: ] || exit 2\n");
+    fs::set_permissions(&linter, fs::Permissions::from_mode(0o755)).unwrap();
+    let hook = r#"{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"lint-it"}]}]}}"#;
+    env.write("home/.claude/settings.json", hook);
+    assert_eq!(pintle(&env, &ADOPT).code, Some(0));
+    // Whoever installs elsewhere is told of it.
+    let activated = format!("{}:{}", env.path("venv/bin").display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{activated}", env.path("bin").display());
+    let seen = env.run(env.command(PINTLE).args(ADOPT).env("PATH", &path), "");
+    assert!(seen.code == Some(0) && seen.err.contains("another one than before"), "{seen}");
+    let seen = env.run(env.command(PINTLE).args(ADOPT).env("PATH", &path), "");
+    assert!(seen.code == Some(0) && !seen.err.contains("another one than before"), "{seen}");
+    // The daemon has no activated environment; the agent has, and a secret that is nothing for hooks.
+    let door = Door::open(env);
+    let payload = door.shell("toolu_1", "ls").to_string();
+    let mut agent = door.command("PreToolUse", LONG);
+    agent.env("PATH", &activated).env("VIRTUAL_ENV", "here").env("A_TOKEN", "x");
+    assert_eq!(document(&TestEnv::output(&mut agent, &payload)), json!({}));
+    let mut agent = door.command("PreToolUse", LONG);
+    assert!(refusal(&document(&TestEnv::output(&mut agent, &payload))).contains("127"));
+}
+
+#[test]
 fn who_has_another_wire_is_refused_with_one_message() {
     let env = with_agents();
     let seen = pintle(&env, &["guard", "install", "--host", "gemini", "--adopt", "--yes"]);
@@ -233,7 +272,8 @@ fn times_of_qwen_are_milliseconds() {
     let file = env.write("home/.qwen/settings.json", text);
     let seen = pintle(&env, &["guard", "install", "--host", "qwen", "--adopt", "--yes"]);
     assert_eq!(seen.code, Some(0), "{seen}");
-    let show: Value = serde_json::from_str(&env.raw(&["hooks", "show", "claude.PreToolUse.1", "--json"])).unwrap();
+    let [name]: [String; 1] = names(&env).try_into().unwrap();
+    let show: Value = serde_json::from_str(&env.raw(&["hooks", "show", &name, "--json"])).unwrap();
     assert!(show.to_string().contains(r#""timeout_ms":3000"#), "{show}");
     assert_eq!(pintle(&env, &["guard", "uninstall", "--host", "qwen", "--yes"]).code, Some(0));
     assert_eq!(fs::read_to_string(file).unwrap(), text);

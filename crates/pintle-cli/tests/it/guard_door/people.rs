@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::door::{Door, document, refusal, refusing};
+use super::door::{Door, document, refusal, refusing, wait_for};
 use crate::env::{ON_TERMINAL, PINTLE, Seen, TestEnv};
 
 /// A coding agent in some lines: it runs its hook, then a command on a terminal, as a tool would.
@@ -36,6 +36,25 @@ fn an_agent_under_guard_cannot_answer_for_itself() {
     // A person beside it may: there is only no such approval.
     let seen = door.env.on_terminal("", &["approvals", "approve", "0"]);
     assert_eq!(seen.code, Some(2), "{seen}");
+}
+
+#[test]
+fn a_hook_that_a_person_tries_makes_no_agent_of_the_terminal() {
+    let door = Door::open(TestEnv::new());
+    let payload = door.env.write("payload.json", &door.shell("toolu_1", "ls").to_string());
+    let hook = door.words("claude", "PreToolUse").join(" ");
+    let line = format!("{hook} <{}; {PINTLE} approvals approve 0", payload.display());
+    let mut terminal = door.env.command("python3");
+    terminal.args(["-c", ON_TERMINAL, "", "/bin/sh", "-c", &line]);
+    let seen = door.env.run(&mut terminal, "");
+    // There is only no such approval.
+    assert!(seen.code == Some(2) && seen.out.starts_with("{}"), "{seen}");
+    let why = wait_for(|| {
+        let seen = door.env.pintle(&["why", "-vv", "claude:s"]);
+        seen.out.contains("door: hook").then_some(seen)
+    });
+    let text = why.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("started by no process of the agent"), "{why}");
 }
 
 #[test]

@@ -85,14 +85,14 @@ pub(crate) fn said(came: &Came) -> (&'static str, &'static str, String) {
     if came.path == "/models?packed=1" {
         return ("200 OK\r\ncontent-encoding: gzip", "application/json", "{}".into());
     }
-    if came.path == "/models" {
+    if matches!(came.path.as_str(), "/models" | "/models/m:1" | "/v1/models?limit=1" | "/v1/models/m") {
         return ("200 OK", "application/json", r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.into());
     }
     if came.path == "/v1beta/models" {
         return ("200 OK", "application/json", r#"{"models":[{"name":"models/m"}]}"#.into());
     }
     let body: Value = serde_json::from_str(&came.body).unwrap();
-    if came.path.ends_with("/count_tokens") {
+    if came.path.ends_with("/count_tokens") || came.path.ends_with("/input_tokens") {
         return ("200 OK", "application/json", r#"{"input_tokens": 7}"#.into());
     }
     let input = match body["input"].as_str() {

@@ -209,7 +209,7 @@ fn well(route: &RouteRow, brings: Brings) -> u16 {
         ("POST", "/door/gemini/v1beta/models/{id}" | "/door/gemini/v1/models/{id}") => 404,
         ("POST", door) if door.starts_with("/door/") => 400,
         // The vendor is not there.
-        ("GET", "/door/openai/v1/models" | "/door/gemini/v1beta/models" | "/door/gemini/v1/models") => 502,
+        ("GET", door) if door.starts_with("/door/") => 502,
         ("POST", "/auth/sign-out") if brings == Brings::CookieAndKey => 200,
         ("POST", "/auth/sign-out") => 400,
         ("GET", page) if route.least == "nobody" && is_page(page) => 200,

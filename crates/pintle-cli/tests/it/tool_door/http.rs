@@ -151,6 +151,10 @@ fn pages_and_foreign_names_have_no_door() {
     // A body that nobody can read in two ways.
     let twice = send(&host, "POST /mcp", r#"{"jsonrpc":"2.0","id":1,"method":"initialize","method":"x"}"#);
     assert!(twice.starts_with("HTTP/1.1 400") && twice.contains("stands twice"), "{twice}");
+    // What has one message is a document: clients bound the length of an event.
+    let begun = send(&host, "POST /mcp", greeting).to_lowercase();
+    assert!(begun.starts_with("http/1.1 200") && begun.contains("content-type: application/json"), "{begun}");
+    assert!(begun.contains("mcp-session-id: ") && begun.contains("\"serverinfo\""), "{begun}");
 }
 
 #[test]

@@ -26,6 +26,14 @@ fn text(env: &TestEnv) -> String {
 }
 
 #[test]
+fn a_file_that_is_no_json_is_written_by_hand() {
+    let env = guarded("");
+    env.write("here/config.toml", "[mcp_servers.a]\ncommand = \"x\"\n");
+    let seen = env.pintle(&["guard", "install", "--mcp", "config.toml", "--yes"]);
+    assert!(seen.code == Some(2) && seen.err.contains("is TOML") && seen.err.contains("by hand"), "{seen}");
+}
+
+#[test]
 fn a_clients_servers_are_started_through_the_door_and_as_before_again() {
     let env = guarded("");
     let before = file(&env);

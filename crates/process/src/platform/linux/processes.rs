@@ -31,6 +31,10 @@ pub struct ProcessStat {
     pub parent: u32,
     /// Its group.
     pub group: i32,
+    /// Its session: the process that began it.
+    pub session: i32,
+    /// The number of its controlling terminal; 0 where it has none.
+    pub terminal: i32,
     /// Whether it has ended and waits to be reaped.
     pub has_ended: bool,
     /// Since when it runs, in ticks since the machine started: with the id it names a process for good.
@@ -44,7 +48,8 @@ impl ProcessStat {
     }
 
     fn read(stat: &[u8]) -> Option<Self> {
-        // The second field is the name in parentheses and may hold anything; then come state, parent, group.
+        // The second field is the name in parentheses and may hold anything; then come state, parent, group, session and
+        // terminal.
         let (begins, ends) = (stat.iter().position(|it| *it == b'(')?, stat.iter().rposition(|it| *it == b')')?);
         let name = String::from_utf8_lossy(stat.get(begins + 1..ends)?).into_owned();
         let fields: Vec<&str> = std::str::from_utf8(&stat[ends + 1..]).ok()?.split_ascii_whitespace().collect();
@@ -52,6 +57,8 @@ impl ProcessStat {
             name,
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            terminal: fields.get(4)?.parse().ok()?,
             has_ended: *fields.first()? == "Z",
             since: fields.get(19)?.parse().ok()?,
         })
@@ -96,7 +103,7 @@ mod tests {
         let of = |name: &str| ProcessStat::read(format!("12 ({name}){fields}").as_bytes()).unwrap();
         let stat = of("a) (b) Z 1");
         assert_eq!((stat.name.as_str(), stat.parent, stat.group, stat.has_ended), ("a) (b) Z 1", 7, 8, false));
-        assert_eq!(stat.since, 4711);
+        assert_eq!((stat.since, stat.session, stat.terminal), (4711, 8, 0));
         for cut in ["", "12", "12 (a", "12 (a) S 7"] {
             assert_eq!(ProcessStat::read(cut.as_bytes()), None, "{cut}");
         }
