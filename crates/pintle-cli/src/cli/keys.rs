@@ -6,13 +6,15 @@ use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish, shown_key};
 use store::keyring::ENV_KEYS;
 
-use super::audit::failed;
 use super::identity::{Identities, lasting, open, print_json, refused};
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::table::{folded, out_columns};
+
+/// When a key was revoked that never counted.
+const NEVER_COUNTED: &str = "1970-01-01T00:00:00Z";
 
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
@@ -103,7 +105,7 @@ fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
 
 fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     let mut keys = at.admin.keys(&at.by).map_err(refused)?;
-    let (void, all) = (void(at, &keys)?, keys.len());
+    let (void, all) = (keys.iter().filter(|key| is_void(key)).count(), keys.len());
     keys.retain(|key| args.all || key.is_good(at.now));
     if void > 0 {
         terminal::note(&format!(
@@ -124,14 +126,9 @@ fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// How many of `keys` grant nothing since their rows are in doubt.
-fn void(at: &Identities, keys: &[ApiKey]) -> Result<usize, CliError> {
-    let doubts = at.store.identity_doubts().map_err(failed)?;
-    let is_in_doubt = |key: &&ApiKey| {
-        let called = format!("the API key `{}` ", key.id);
-        doubts.iter().any(|line| line.starts_with(&called))
-    };
-    Ok(keys.iter().filter(is_in_doubt).count())
+/// Whether a key grants nothing since its row is in doubt: it is read as revoked before there were any.
+fn is_void(key: &ApiKey) -> bool {
+    key.revoked_at.as_deref() == Some(NEVER_COUNTED)
 }
 
 fn line(at: &Identities, key: &ApiKey) -> String {
