@@ -95,7 +95,7 @@ fn unauthorized() -> ApiError {
 }
 
 fn revoked() -> ApiError {
-    ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked")
+    ApiError::no_access()
 }
 
 /// What a member may at most; a member who is disabled nothing.
