@@ -95,8 +95,14 @@ impl Owner {
     /// Whom they do not guard, where there is anybody else.
     fn sentence(&self) -> Option<String> {
         let (slug, others) = (clean(&self.slug), clean(&self.others.join(", ")));
+        let flag = match self.others.as_slice() {
+            [one] => clean(one),
+            [] | [..] => "SLUG".to_owned(),
+        };
         (!self.others.is_empty()).then(|| {
-            format!("rules of scope tenant guard the tenant {slug} only, not {others}: `--tenant SLUG` adds them there")
+            format!(
+                "rules of scope tenant guard the tenant {slug} only, not {others}: `--tenant {flag}` adds them there"
+            )
         })
     }
 }
