@@ -24,8 +24,6 @@ use crate::operator;
 /// Where those who may ask are managed.
 pub(super) struct Identities {
     pub(super) admin: IdentityAdmin,
-    /// What they stand in.
-    pub(super) store: Arc<dyn Store>,
     /// The person at the terminal, in the tenant that is meant.
     pub(super) by: Caller,
     pub(super) edition: Edition,
@@ -42,14 +40,7 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     let store: Arc<dyn Store> = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let mut by = Caller::cli();
     by.tenant = tenant_named(&store.tenants().map_err(failed)?, tenant)?.id.clone();
-    Ok(Identities {
-        admin: IdentityAdmin::new(store.clone(), edition),
-        store,
-        by,
-        edition,
-        loaded,
-        now: Timestamp::now(),
-    })
+    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
 }
 
 /// Refuses to change what is sealed in a store that another key sealed: no other host would take it. Nothing is written.

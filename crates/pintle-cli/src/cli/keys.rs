@@ -7,6 +7,7 @@ use gateway::{FreshKey, KeyWish, shown_key};
 use store::keyring::ENV_KEYS;
 
 use super::identity::{Identities, lasting, open, print_json, refused};
+use super::session::word;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
@@ -86,7 +87,7 @@ pub(super) fn run(global: &Global, command: KeysCommand) -> Result<u8, CliError>
     match command {
         KeysCommand::Create(args) => create(&open(global, args.tenant.as_deref())?, args),
         KeysCommand::List(args) => list(&open(global, args.tenant.as_deref())?, &args),
-        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args.key, &args.reason),
+        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args),
     }
 }
 
@@ -149,24 +150,22 @@ fn line(at: &Identities, key: &ApiKey) -> String {
     )
 }
 
-fn revoke(at: &Identities, named: &str, reason: &str) -> Result<u8, CliError> {
+fn revoke(at: &Identities, RevokeArgs { key: named, reason, tenant }: &RevokeArgs) -> Result<u8, CliError> {
+    let whose = tenant.as_ref().map(|slug| format!(" --tenant {}", word(slug))).unwrap_or_default();
+    let see = format!("see `pintle keys list{whose}`");
     let keys = at.admin.keys(&at.by).map_err(refused)?;
     // A key itself may be given, too: whoever found one somewhere has nothing else.
-    let is_meant = |key: &&ApiKey| key.id == named || (named.len() >= key.shown.len() && named.starts_with(&key.shown));
+    let is_meant =
+        |key: &&ApiKey| key.id == *named || (named.len() >= key.shown.len() && named.starts_with(&*key.shown));
     let meant: Vec<&ApiKey> = keys.iter().filter(is_meant).collect();
     let id = match meant.as_slice() {
         [key] => key.id.clone(),
-        [] => named.to_owned(),
+        [] => named.clone(),
         [..] => {
-            return Err(
-                CliError::usage("several keys begin with this; give the id of one").hint("see `pintle keys list`")
-            );
+            return Err(CliError::usage("several keys begin with this; give the id of one").hint(see));
         }
     };
-    at.admin
-        .revoke_key(&at.by, &id, reason, at.now)
-        .map_err(refused)
-        .map_err(|error| error.hint("see `pintle keys list`"))?;
+    at.admin.revoke_key(&at.by, &id, reason, at.now).map_err(refused).map_err(|error| error.hint(see))?;
     terminal::note("it no longer works");
     Ok(0)
 }
