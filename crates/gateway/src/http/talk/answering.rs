@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::json::{Value, json};
 use domain::llm::Usage;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -106,9 +107,12 @@ impl Drop for Guard {
         {
             run.handle.cancel();
         }
-        if let Some(left) = self.left.take() {
+        // As the program ends there may be nobody to work it; what waits then is found in its session.
+        if let Some(left) = self.left.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
             let tasks = left.shared.life.tasks.clone();
-            tasks.spawn(left.once_it_waits());
+            tasks.spawn_on(left.once_it_waits(), &runtime);
         }
     }
 }
