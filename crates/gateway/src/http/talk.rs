@@ -35,7 +35,7 @@ use crate::wire::{Asked, anthropic, openai};
 mod answering;
 mod streaming;
 
-use answering::{Guard, Left, Talk};
+use answering::{Guard, LeftTalk, Talk};
 
 /// The header that names a conversation which the host keeps.
 const SESSION: &str = "x-pintle-session";
@@ -319,7 +319,7 @@ impl Wanted {
 
     fn talk(self, shared: &Arc<Shared>, run: Arc<Run>) -> Talk {
         let pending = self.kept.then(|| Named::pending(&self.who, &self.name, &self.prompt));
-        let left = pending.clone().map(|named| Left { shared: shared.clone(), named, run: run.clone() });
+        let left = pending.clone().map(|named| LeftTalk { shared: shared.clone(), named, run: run.clone() });
         Talk {
             wire: self.wire,
             heard: run.listen(),

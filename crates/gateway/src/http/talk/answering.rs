@@ -68,19 +68,19 @@ pub(super) struct Guard {
     /// Who asked, as long as they are answered.
     pub(super) guest: Arc<Guest>,
     /// What is to be noted if the client goes before the turn waits.
-    pub(super) left: Option<Left>,
+    pub(super) left: Option<LeftTalk>,
     /// The turn waits, and is noted under its prompt.
     pub(super) noting: Option<JoinHandle<()>>,
 }
 
 /// A turn whose client may go away, and the name under which its prompt finds it.
-pub(super) struct Left {
+pub(super) struct LeftTalk {
     pub(super) shared: Arc<Shared>,
     pub(super) named: Named,
     pub(super) run: Arc<Run>,
 }
 
-impl Left {
+impl LeftTalk {
     /// Notes the turn as soon as a call of it waits for an approval, or has waited; never, if none does.
     async fn once_it_waits(self) {
         let mut heard = self.run.listen();
