@@ -209,8 +209,8 @@ impl GatewaySettings {
         {
             return Err(bad(
                 format!("{open} is reachable from other machines, and nothing authenticates callers"),
-                "make a key with `pintle keys create NAME --owner USER --scope operator.write`, set `gateway.token_env` to the \
-                 name of a variable with a secret, or listen at 127.0.0.1",
+                "make a key with `pintle keys create NAME --owner USER --scope operator.write`, set `gateway.token_env` to \
+                 the name of a variable with a secret, or listen at 127.0.0.1",
             ));
         }
         if let Some(weak) = config.token_env.as_deref().zip(token.as_deref()).and_then(|it| weak(it, &addresses)) {

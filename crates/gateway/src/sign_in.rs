@@ -129,8 +129,8 @@ impl<'a> Registry<'a> {
         if visit.is_local && visit.is_agents && !self.known_by.has_token() {
             return Err(ApiError::unauthorized(
                 "unauthorized: a program that an agent started needs a key of its own \
-                 (`pintle keys create NAME --owner USER --scope operator.write`); only other programs of this machine come in without one, and none while nobody knows which agents run: the \
-                 server's log says why",
+                 (`pintle keys create NAME --owner USER --scope operator.write`); only other programs of \
+                 this machine come in without one, and none while nobody knows which agents run: the server's log says why",
             ));
         }
         Err(unauthorized())

@@ -179,8 +179,8 @@ impl Shared {
             (None, _) => {
                 return Err(ApiError::unauthorized(
                     "unauthorized: say who you are with a key of Pintle's in `X-Pintle-Key` \
-                     (`pintle keys create NAME --owner USER --scope operator.write`); a key of the vendor's goes on from \
-                     this machine only, where `tenant` of `[doors.model.NAME]` is set",
+                     (`pintle keys create NAME --owner USER --scope operator.write`); a key of the vendor's goes on \
+                     from this machine only, where `tenant` of `[doors.model.NAME]` is set",
                 ));
             }
         };
