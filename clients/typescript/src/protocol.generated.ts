@@ -1031,7 +1031,7 @@ export type Methods = {
     readonly params: { readonly hookId: string; readonly tenantId?: string };
     readonly payload: { readonly hookId: string; readonly enabled: boolean };
   };
-  /** Least role: operator; `config` or `hookId`. */
+  /** Least role: operator; `config` or `hookId`; an operator tries rules that there are, `config` takes an admin. */
   readonly "hooks.test": {
     readonly params: { readonly config?: HookInput; readonly hookId?: string; readonly sampleEvent?: SampleEvent; readonly dryRun?: boolean };
     readonly payload: { readonly result: HookTestResult };

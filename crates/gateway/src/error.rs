@@ -92,6 +92,15 @@ impl ApiError {
         Self::new(ErrorCode::Unauthorized, message)
     }
 
+    /// The same words for whoever was removed, whoever never was a member, and where there is no such tenant: nobody learns
+    /// from them which tenants there are.
+    pub(crate) fn no_access() -> Self {
+        Self::new(
+            ErrorCode::TenantAccessRevoked,
+            "no access to this tenant: you are not a member of it, or no longer, or there is no such tenant",
+        )
+    }
+
     pub(crate) fn precondition(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::FailedPrecondition, message)
     }

@@ -89,9 +89,11 @@ pub use bad_settings::BadSettings;
 pub use doctor::DoctorCommand;
 pub use error::{ApiError, ErrorCode};
 pub use identity_admin::{FreshKey, IdentityAdmin, KeyWish, MemberChange, TenantChange};
-pub use listening::Listening;
+pub use listening::{Listening, could_bind};
 pub use model_doors::vendor_settings;
-pub use settings::{Address, DEFAULT_ADDRESS, ForeignAgents, GatewaySettings, configured_origin, link_user};
+pub use settings::{
+    Address, DEFAULT_ADDRESS, ForeignAgents, GatewaySettings, configured_origin, link_user, weak_token,
+};
 pub use shown::{shown_key, shown_member};
 pub use webhooks::{webhook_list, webhook_retry};
 

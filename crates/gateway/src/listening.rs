@@ -27,7 +27,7 @@ use tower::Service as _;
 use crate::door::Peer;
 use crate::http::{numbers, router};
 use crate::rare_line::RareLine;
-use crate::settings::{Address, ForeignAgents};
+use crate::settings::{Address, ForeignAgents, addresses};
 use crate::tls::Tls;
 use crate::watching::watch;
 use crate::{BadSettings, Gateway};
@@ -292,6 +292,19 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     File::from(socket.as_fd().try_clone_to_owned()?).set_permissions(Permissions::from_mode(0o600))?;
     socket.bind(path)?;
     socket.listen(BACKLOG)
+}
+
+/// Whether the addresses `listen`, or the one by default, are free now.
+///
+/// # Errors
+/// One is none, or somebody else has it.
+pub fn could_bind(listen: &[String]) -> Result<(), BadSettings> {
+    for address in &addresses(listen)? {
+        if let Address::Network(wanted) = address {
+            std::net::TcpListener::bind(wanted).map_err(|error| cannot_listen(address, &error))?;
+        }
+    }
+    Ok(())
 }
 
 fn cannot_listen(address: &Address, error: &io::Error) -> BadSettings {

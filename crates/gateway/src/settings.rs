@@ -19,6 +19,9 @@ use crate::webhooks::{Endpoint, endpoints};
 /// Where it listens unless it is said. Source: the published protocol.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:18790";
 
+/// Fewest bytes of a token where others can try to guess it: 128 bits.
+const MIN_TOKEN_BYTES: usize = 16;
+
 /// The prefix of the address of a socket in the file system.
 const UNIX: &str = "unix:";
 
@@ -134,6 +137,27 @@ pub fn link_user(config: &GatewayConfig, role: CallerRole) -> String {
     if role == CallerRole::Owner { known_by.first_owner().to_owned() } else { LOCAL_USER.to_owned() }
 }
 
+/// Why the token that the configuration names is too weak for where it listens, if it is.
+pub fn weak_token(config: &GatewayConfig, env: &Env) -> Option<BadSettings> {
+    let name = config.token_env.as_deref()?;
+    let token = env.vars.get(name)?.to_str()?;
+    weak((name, token), &addresses(&config.listen).ok()?)
+}
+
+/// What is wrong with the `token` in the variable `name`, if others reach one of `addresses` and it is short.
+fn weak((name, token): (&str, &str), addresses: &[Address]) -> Option<BadSettings> {
+    let open = addresses.iter().find(|address| !address.is_local())?;
+    let is_weak = !token.is_empty() && token.len() < MIN_TOKEN_BYTES;
+    is_weak.then(|| BadSettings {
+        message: format!(
+            "the token in `{name}` has {} bytes, and {open} is reachable from other machines: whoever guesses it is an \
+             administrator; expected at least {MIN_TOKEN_BYTES}",
+            token.len()
+        ),
+        hint: "set it to a long random value, such as the output of `openssl rand -hex 32`".to_owned(),
+    })
+}
+
 fn origin(public: Option<&Url>, encrypted: bool, address: &Address) -> Option<String> {
     if let Some(public) = public {
         return Some(public.origin().ascii_serialization());
@@ -147,7 +171,7 @@ fn origin(public: Option<&Url>, encrypted: bool, address: &Address) -> Option<St
     }
 }
 
-fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
+pub(crate) fn addresses(written: &[String]) -> Result<Vec<Address>, BadSettings> {
     let addresses: Result<Vec<Address>, String> = written.iter().map(|text| Address::read(text)).collect();
     let hint = "for example `--listen 127.0.0.1:18790`".to_owned();
     let mut addresses = addresses.map_err(|message| BadSettings { message, hint })?;
@@ -162,7 +186,7 @@ impl GatewaySettings {
     ///
     /// # Errors
     /// An address is none, the variable of the token is not set, or an address that others reach would be open to all:
-    /// there is no token, and no API key if `has_keys` says so.
+    /// there is no token, or a short one, and no API key if `has_keys` says so.
     pub fn new(config: &GatewayConfig, env: &Env, listen: &[String], has_keys: bool) -> Result<Self, BadSettings> {
         let bad = |message: String, hint: &str| BadSettings { message, hint: hint.to_owned() };
         let token = match &config.token_env {
@@ -185,9 +209,12 @@ impl GatewaySettings {
         {
             return Err(bad(
                 format!("{open} is reachable from other machines, and nothing authenticates callers"),
-                "make a key with `pintle keys create`, set `gateway.token_env` to the name of a variable with a secret, \
-                 or listen at 127.0.0.1",
+                "make a key with `pintle keys create NAME --owner USER --scope operator.write`, set `gateway.token_env` to \
+                 the name of a variable with a secret, or listen at 127.0.0.1",
             ));
+        }
+        if let Some(weak) = config.token_env.as_deref().zip(token.as_deref()).and_then(|it| weak(it, &addresses)) {
+            return Err(weak);
         }
         let metrics = config.http.metrics_listen.as_deref().map(Address::read).transpose();
         let metrics = metrics

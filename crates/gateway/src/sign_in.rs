@@ -95,7 +95,7 @@ fn unauthorized() -> ApiError {
 }
 
 fn revoked() -> ApiError {
-    ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked")
+    ApiError::no_access()
 }
 
 /// What a member may at most; a member who is disabled nothing.
@@ -128,9 +128,9 @@ impl<'a> Registry<'a> {
         }
         if visit.is_local && visit.is_agents && !self.known_by.has_token() {
             return Err(ApiError::unauthorized(
-                "unauthorized: a program that an agent started needs a key of its own (`pintle keys create`); only \
-                 other programs of this machine come in without one, and none while nobody knows which agents run: the \
-                 server's log says why",
+                "unauthorized: a program that an agent started needs a key of its own \
+                 (`pintle keys create NAME --owner USER --scope operator.write`); only other programs of \
+                 this machine come in without one, and none while nobody knows which agents run: the server's log says why",
             ));
         }
         Err(unauthorized())

@@ -195,7 +195,7 @@ fn left_behind(journals: &dyn Store) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "{count} rules stand in the store that a found folder names, and are not in force: such a store keeps \
-             conversations only. Add them to your own with `pintle hooks add`; `pintle -c FILE hooks list` shows them"
+             conversations only. Add them to your own with `pintle hooks add FILE`; `pintle -c FILE hooks list` shows them"
         )
     })
 }

@@ -182,6 +182,8 @@ pub fn main() -> ExitCode {
     if let Some(code) = script::serve() {
         return code;
     }
+    // What clap says of flags that do not fit, and help, are coloured as it was asked for, too.
+    asked_color(std::env::args_os()).into_iter().for_each(terminal::set_color);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -205,6 +207,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.code)
         }
     }
+}
+
+/// What `--color` says among `words`, whatever the rest of them says.
+fn asked_color(words: impl Iterator<Item = OsString>) -> Option<Color> {
+    let mut words = words.take_while(|word| word != "--").filter_map(|word| word.into_string().ok());
+    let mut found = None;
+    while let Some(word) = words.next() {
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('=').map(str::to_owned),
+            None => None,
+        };
+        found = value.and_then(|value| Color::from_str(&value, false).ok()).or(found);
+    }
+    found
 }
 
 /// The word behind `hook` that is a command of `hooks`.

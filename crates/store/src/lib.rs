@@ -169,12 +169,18 @@ pub trait Store:
     /// Which keys the store works with.
     fn key_ids(&self) -> NodeKeys;
 
-    /// The members, keys and sessions of the console that grant nothing, since something other than Pintle changed them: a
-    /// line each. Blocks.
+    /// The members, keys and sessions of the console that grant nothing, and what to do: a line each, or one line for all
+    /// where another key sealed them. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError>;
+
+    /// Why nothing may be sealed here, if another key than those at hand sealed the store. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn other_key(&self) -> Result<Option<String>, StoreError>;
 
     /// Seals the rows of members and keys with the key of `keyring` that seals now, where an older one
     /// of it did, or that of this machine. Blocks.

@@ -137,6 +137,10 @@ impl Store for Memory {
         Ok(Vec::new())
     }
 
+    fn other_key(&self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     fn reseal_identities(&self, _keyring: &Keyring) -> Result<(), StoreError> {
         Ok(())
     }

@@ -32,6 +32,7 @@ use crate::evidence::{detail_read, opened};
 use crate::rows::approvals::Asked;
 use crate::rows::batch::{Batch, tail};
 use crate::rows::hooks::Changer;
+use crate::rows::identity::other_key;
 use crate::rows::{
     approvals, audit, budgets, epoch, exchange, executions, hooks, journal, nodes, outbox, records, sessions, tenants,
 };
@@ -312,6 +313,7 @@ impl<D: Database> BudgetStore for SqlStore<D> {
     fn set_budget(&self, tenant: &TenantId, change: &BudgetChange) -> Result<Budget, StoreError> {
         let key = self.0.sealing().change_key();
         self.0.write(|db| {
+            other_key::refuse(db, key.as_ref())?;
             let (before, budget) = budgets::set(db, tenant, change.total, change.by.at)?;
             let line = rules::budget_line(tenant, before, change);
             hooks::log_budget(db, line, &Changer { by: &change.by, key: key.as_ref() })?;

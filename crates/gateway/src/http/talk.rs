@@ -35,7 +35,7 @@ use crate::wire::{Asked, anthropic, openai};
 mod answering;
 mod streaming;
 
-use answering::{Guard, Talk};
+use answering::{Guard, LeftTalk, Talk};
 
 /// The header that names a conversation which the host keeps.
 const SESSION: &str = "x-pintle-session";
@@ -319,10 +319,16 @@ impl Wanted {
 
     fn talk(self, shared: &Arc<Shared>, run: Arc<Run>) -> Talk {
         let pending = self.kept.then(|| Named::pending(&self.who, &self.name, &self.prompt));
+        let left = pending.clone().map(|named| LeftTalk { shared: shared.clone(), named, run: run.clone() });
         Talk {
             wire: self.wire,
             heard: run.listen(),
-            guard: Guard { run: (!self.kept).then(|| Arc::downgrade(&run)), guest: shared.hub.ask(self.who) },
+            guard: Guard {
+                run: (!self.kept).then(|| Arc::downgrade(&run)),
+                guest: shared.hub.ask(self.who),
+                left,
+                noting: None,
+            },
             run,
             shared: shared.clone(),
             agent: self.name.agent,

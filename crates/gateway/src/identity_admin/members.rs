@@ -43,7 +43,10 @@ impl IdentityAdmin {
             created_by: by.name.clone(),
         };
         self.store.add_member(&member).map_err(|error| match error {
-            StoreError::Conflict(why) => ApiError::new(ErrorCode::AlreadyExists, why),
+            StoreError::Conflict(why) => match self.store.member(&member.tenant, &member.user) {
+                Ok(None) => ApiError::precondition(why),
+                Ok(Some(_)) | Err(_) => ApiError::new(ErrorCode::AlreadyExists, why),
+            },
             other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
         })?;
         tracing::info!(%user, %role, by = %by.name, "security.member_added");

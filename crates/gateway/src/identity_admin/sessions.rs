@@ -85,7 +85,7 @@ impl IdentityAdmin {
         let found =
             self.tenants()?.into_iter().find(|(tenant, _)| tenant.slug == wanted || tenant.id.as_str() == wanted);
         let Some((tenant, true)) = found else {
-            return Err(ApiError::new(ErrorCode::TenantAccessRevoked, "tenant access revoked"));
+            return Err(ApiError::no_access());
         };
         let gone = || ApiError::new(ErrorCode::NotFound, format!("session not found: {}", id.escape_debug()));
         let old = self.store.console_session(&who.tenant, id)?.ok_or_else(gone)?;

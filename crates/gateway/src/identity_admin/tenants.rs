@@ -65,10 +65,13 @@ impl IdentityAdmin {
             created_at: moment(now),
         };
         self.store.create_tenant(&tenant, &actor(by, now)).map_err(|error| match error {
-            // Its id is fresh, so it can only be the slug.
-            StoreError::Conflict(_) => {
-                ApiError::new(ErrorCode::AlreadyExists, format!("there is a tenant \"{}\" already", tenant.slug))
-            }
+            // Its id is fresh, so it is the slug, or the key that would seal the entry.
+            StoreError::Conflict(why) => match self.store.tenants() {
+                Ok(known) if known.iter().any(|known| known.slug == tenant.slug) => {
+                    ApiError::new(ErrorCode::AlreadyExists, format!("there is a tenant \"{}\" already", tenant.slug))
+                }
+                Ok(_) | Err(_) => ApiError::precondition(why),
+            },
             other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
         })?;
         tracing::info!(tenant = %tenant.slug, by = %by.name, "security.tenant_created");

@@ -180,6 +180,7 @@ impl Shared {
                 let body = message.to_owned();
                 let taken = self.post(Letter { key, kind: LetterKind::Steer, body }).await?;
                 if !taken {
+                    self.is_there(who, &name).await?;
                     return Err(ApiError::precondition("the session is idle: send the message with chat.send"));
                 }
             }
@@ -204,8 +205,17 @@ impl Shared {
         stopped.iter().for_each(|run| run.handle.cancel());
         let mut ids: Vec<_> = stopped.iter().filter_map(|run| run.id().cloned()).collect();
         if stopped.is_empty() {
-            let meant = Meant { who: who.clone(), name, run: id.map(TurnId::from) };
+            let meant = Meant { who: who.clone(), name: name.clone(), run: id.map(TurnId::from) };
             ids.extend(self.abort_elsewhere(meant).await?);
+        }
+        // What is nowhere, or another's, is not taken for what has ended.
+        match (ids.is_empty() && stopped.is_empty(), id, &name) {
+            (true, Some(id), _) => {
+                let (who, id) = (who.clone(), id.to_owned());
+                self.blocking(move |shared| shared.turn_row(&who, &id).map(drop)).await?;
+            }
+            (true, None, Some(name)) => self.is_there(who, name).await?,
+            (true, None, None) | (false, ..) => {}
         }
         Ok(json!({ "ok": true, "aborted": !(stopped.is_empty() && ids.is_empty()), "runIds": ids }))
     }

@@ -197,7 +197,7 @@ impl Shared {
     }
 
     /// Whether there is such a session.
-    async fn is_there(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<(), ApiError> {
+    pub(super) async fn is_there(self: &Arc<Self>, who: &Principal, name: &SessionName) -> Result<(), ApiError> {
         self.of_journal(who, name, drop).await
     }
 

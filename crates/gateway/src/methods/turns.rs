@@ -166,7 +166,7 @@ impl Shared {
     }
 
     /// The turn `id`, if `who` may see it. Blocks.
-    fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
+    pub(super) fn turn_row(&self, who: &Principal, id: &str) -> Result<TurnRow, ApiError> {
         let find = |tenant: TenantScope| -> Result<Option<TurnRow>, ApiError> {
             let which = Some(WhichTurns::Turn(id.to_owned()));
             let found = self.store.turn_page(&TurnQuery { which, limit: 1, ..TurnQuery::of(tenant) })?;

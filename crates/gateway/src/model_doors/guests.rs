@@ -180,8 +180,9 @@ impl Shared {
             }
             (None, _) => {
                 return Err(ApiError::unauthorized(
-                    "unauthorized: say who you are with a key of Pintle's in `X-Pintle-Key` (`pintle keys create`); a \
-                     key of the vendor's goes on from this machine only, where `tenant` of `[doors.model.NAME]` is set",
+                    "unauthorized: say who you are with a key of Pintle's in `X-Pintle-Key` \
+                     (`pintle keys create NAME --owner USER --scope operator.write`); a key of the vendor's goes on \
+                     from this machine only, where `tenant` of `[doors.model.NAME]` is set",
                 ));
             }
         };

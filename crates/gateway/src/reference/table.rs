@@ -197,7 +197,7 @@ const METHODS: &[MethodRow] = &[
         "hooks.test",
         "{ config?: HookInput, hookId?: string, sampleEvent?: SampleEvent, dryRun?: boolean }",
         "{ result: HookTestResult }",
-        "`config` or `hookId`",
+        "`config` or `hookId`; an operator tries rules that there are, `config` takes an admin",
     ),
     method(
         "hooks.history",

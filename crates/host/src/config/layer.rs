@@ -60,7 +60,7 @@ fn is_picoclaw(document: &Document) -> bool {
 fn picoclaw_message(keys: usize) -> String {
     format!(
         "this is a whole configuration of PicoClaw: its `hooks` are read, and {keys} keys beside them say nothing here; \
-         `pintle import picoclaw` prints the hooks as a file of their own"
+         `pintle import picoclaw FILE` prints the hooks as a file of their own"
     )
 }
 

@@ -4,11 +4,12 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
 use domain::json::Object;
-use domain::store::{ApprovalQuery, StoreError, TenantScope};
+use domain::store::{ApprovalQuery, StoreError, Tenant, TenantScope};
 use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
+use super::identity::tenant_named;
 use super::{Global, session_config, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
@@ -54,6 +55,9 @@ pub struct ListArgs {
     /// Those that were answered, used, void or expired, too
     #[arg(long)]
     all: bool,
+    /// Only those of this tenant
+    #[arg(long, value_name = "SLUG")]
+    tenant: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -81,8 +85,13 @@ pub(super) fn run(global: &Global, command: ApprovalsCommand) -> Result<u8, CliE
 fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let (_, store) = opened(global)?;
     let now = jiff::Timestamp::now();
+    let tenants = store.tenants().map_err(failed)?;
+    let scope = match args.tenant.as_deref() {
+        Some(slug) => TenantScope::One(tenant_named(&tenants, Some(slug))?.id.clone()),
+        None => TenantScope::All,
+    };
     let mut found = store
-        .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(TenantScope::All, MAX_LISTED) })
+        .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(scope, MAX_LISTED) })
         .map_err(failed)?;
     // What stands as open and was altered is listed, so that nobody looks for it in vain.
     let listed = |approval: &Approval| approval.is_altered() || approval.state_at(now) == ApprovalState::Waiting;
@@ -94,7 +103,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         (false, true) if args.all => "there are no approvals\n".to_owned(),
         (false, true) => "nothing waits for a person\n".to_owned(),
         (false, false) => {
-            let lines = found.iter().zip(flaws).map(|(approval, flaw)| line(approval, flaw));
+            let lines = found.iter().zip(flaws).map(|(approval, flaw)| line(approval, flaw, &tenants));
             folded(&lines.collect::<String>(), out_columns(), 4)
         }
     };
@@ -102,14 +111,17 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// An approval in a listing: three lines.
-fn line(approval: &Approval, flaw: Option<ApprovalFlaw>) -> String {
+/// An approval in a listing: three lines. Where there are several `tenants`, it says whose it is.
+fn line(approval: &Approval, flaw: Option<ApprovalFlaw>, tenants: &[Tenant]) -> String {
+    // The first one of a store owns global rules, and is nobody's.
+    let own = tenants.iter().find(|tenant| tenants.len() > 2 && tenant.id == approval.tenant_id);
+    let own = own.map(|tenant| format!("tenant {}, ", clean(&tenant.slug))).unwrap_or_default();
     let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let (style, state) = (style_of(approval.state), approval.state.word());
     let by = flaw.map_or_else(|| answered(approval), |flaw| format!(": {flaw}"));
     let session = clean(approval.session_id.as_str());
     format!(
-        "{BOLD}{}{BOLD:#}  {style}{state}{style:#}{by}\n  {} {}\n  {DIM}{}: {}; agent {}, session {session}, asked {}{DIM:#}\n",
+        "{BOLD}{}{BOLD:#}  {style}{state}{style:#}{by}\n  {} {}\n  {DIM}{}: {}; {own}agent {}, session {session}, asked {}{DIM:#}\n",
         clean(&approval.id),
         clean(&approval.tool),
         clean(&clip(&arguments)),

@@ -8,6 +8,7 @@ use rules::admin::reason_said;
 use store::Store;
 
 use super::audit::{failed, no_tenant};
+use super::identity::may_seal;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
@@ -54,6 +55,7 @@ pub struct SetArgs {
 pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliError> {
     if let BudgetCommand::Set(_) = command {
         operator::require()?;
+        may_seal(global)?;
     }
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;

@@ -177,6 +177,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
         }
     };
     let mut checks = surroundings::configuration(&env, &loaded);
+    checks.extend(surroundings::token(&env, &loaded));
     checks.extend(surroundings::skills(&loaded));
     let store = open_store(&loaded.config);
     if store.is_err() {

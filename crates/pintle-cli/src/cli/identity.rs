@@ -10,7 +10,7 @@ use domain::store::Tenant;
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
 use host::config::Loaded;
 use host::host::load;
-use host::host_rules::{RuleEnvironment, edition};
+use host::host_rules::{RuleEnvironment, edition, open_known_store};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use rules::admin::Caller;
@@ -24,8 +24,6 @@ use crate::operator;
 /// Where those who may ask are managed.
 pub(super) struct Identities {
     pub(super) admin: IdentityAdmin,
-    /// What they stand in.
-    pub(super) store: Arc<dyn Store>,
     /// The person at the terminal, in the tenant that is meant.
     pub(super) by: Caller,
     pub(super) edition: Edition,
@@ -42,14 +40,16 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     let store: Arc<dyn Store> = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let mut by = Caller::cli();
     by.tenant = tenant_named(&store.tenants().map_err(failed)?, tenant)?.id.clone();
-    Ok(Identities {
-        admin: IdentityAdmin::new(store.clone(), edition),
-        store,
-        by,
-        edition,
-        loaded,
-        now: Timestamp::now(),
-    })
+    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
+}
+
+/// Refuses to change what is sealed in a store that another key sealed: no other host would take it. Nothing is written.
+pub(in crate::cli) fn may_seal(global: &Global) -> Result<(), CliError> {
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    // What is wrong with the store itself is said when it is opened for the work.
+    let store = open_known_store(&loaded.config, &env).ok();
+    let why = store.and_then(|store| store.other_key().ok().flatten());
+    why.map_or(Ok(()), |why| Err(CliError::failed(why)))
 }
 
 /// The one of `tenants`, as a store has them, with this slug or id; the default one where none is named.

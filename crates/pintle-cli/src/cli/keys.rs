@@ -6,13 +6,16 @@ use domain::store::{ApiKey, KeyScope};
 use gateway::{FreshKey, KeyWish, shown_key};
 use store::keyring::ENV_KEYS;
 
-use super::audit::failed;
 use super::identity::{Identities, lasting, open, print_json, refused};
+use super::session::word;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::table::{folded, out_columns};
+
+/// When a key was revoked that never counted.
+const NEVER_COUNTED: &str = "1970-01-01T00:00:00Z";
 
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
@@ -84,7 +87,7 @@ pub(super) fn run(global: &Global, command: KeysCommand) -> Result<u8, CliError>
     match command {
         KeysCommand::Create(args) => create(&open(global, args.tenant.as_deref())?, args),
         KeysCommand::List(args) => list(&open(global, args.tenant.as_deref())?, &args),
-        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args.key, &args.reason),
+        KeysCommand::Revoke(args) => revoke(&open(global, args.tenant.as_deref())?, &args),
     }
 }
 
@@ -103,7 +106,7 @@ fn create(at: &Identities, args: CreateArgs) -> Result<u8, CliError> {
 
 fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     let mut keys = at.admin.keys(&at.by).map_err(refused)?;
-    let (void, all) = (void(at, &keys)?, keys.len());
+    let (void, all) = (keys.iter().filter(|key| is_void(key)).count(), keys.len());
     keys.retain(|key| args.all || key.is_good(at.now));
     if void > 0 {
         terminal::note(&format!(
@@ -124,14 +127,9 @@ fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// How many of `keys` grant nothing since their rows are in doubt.
-fn void(at: &Identities, keys: &[ApiKey]) -> Result<usize, CliError> {
-    let doubts = at.store.identity_doubts().map_err(failed)?;
-    let is_in_doubt = |key: &&ApiKey| {
-        let called = format!("the API key `{}` ", key.id);
-        doubts.iter().any(|line| line.starts_with(&called))
-    };
-    Ok(keys.iter().filter(is_in_doubt).count())
+/// Whether a key grants nothing since its row is in doubt: it is read as revoked before there were any.
+fn is_void(key: &ApiKey) -> bool {
+    key.revoked_at.as_deref() == Some(NEVER_COUNTED)
 }
 
 fn line(at: &Identities, key: &ApiKey) -> String {
@@ -152,24 +150,22 @@ fn line(at: &Identities, key: &ApiKey) -> String {
     )
 }
 
-fn revoke(at: &Identities, named: &str, reason: &str) -> Result<u8, CliError> {
+fn revoke(at: &Identities, RevokeArgs { key: named, reason, tenant }: &RevokeArgs) -> Result<u8, CliError> {
+    let whose = tenant.as_ref().map(|slug| format!(" --tenant {}", word(slug))).unwrap_or_default();
+    let see = format!("see `pintle keys list{whose}`");
     let keys = at.admin.keys(&at.by).map_err(refused)?;
     // A key itself may be given, too: whoever found one somewhere has nothing else.
-    let is_meant = |key: &&ApiKey| key.id == named || (named.len() >= key.shown.len() && named.starts_with(&key.shown));
+    let is_meant =
+        |key: &&ApiKey| key.id == *named || (named.len() >= key.shown.len() && named.starts_with(&*key.shown));
     let meant: Vec<&ApiKey> = keys.iter().filter(is_meant).collect();
     let id = match meant.as_slice() {
         [key] => key.id.clone(),
-        [] => named.to_owned(),
+        [] => named.clone(),
         [..] => {
-            return Err(
-                CliError::usage("several keys begin with this; give the id of one").hint("see `pintle keys list`")
-            );
+            return Err(CliError::usage("several keys begin with this; give the id of one").hint(see));
         }
     };
-    at.admin
-        .revoke_key(&at.by, &id, reason, at.now)
-        .map_err(refused)
-        .map_err(|error| error.hint("see `pintle keys list`"))?;
+    at.admin.revoke_key(&at.by, &id, reason, at.now).map_err(refused).map_err(|error| error.hint(see))?;
     terminal::note("it no longer works");
     Ok(0)
 }

@@ -6,7 +6,6 @@ use std::io::IsTerminal as _;
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
-use domain::shown_url::shown_url;
 use domain::store::StoreError;
 use gateway::{BadSettings, DoctorCommand, ForeignAgents, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
@@ -19,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
+use super::store::shown_store;
 use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
@@ -269,7 +269,7 @@ fn head(host: &Host, guards: &[GuardHealth]) -> Result<Vec<String>, CliError> {
     let mut lines = vec![
         format!("  edition  {}; tenants: {}", host.host_rules.edition().word(), tenants.join(", ")),
         format!("  agents   {}", agents.join(", ")),
-        format!("  store    {}", clean(&shown_url(&config.store_url))),
+        format!("  store    {}", clean(&shown_store(config))),
     ];
     lines.push(format!("  hooks    {}", standing(guards)));
     let rules = host.host_rules.rule_cache().rules();
@@ -304,6 +304,6 @@ fn standing(guards: &[GuardHealth]) -> String {
     line
 }
 
-fn refused(why: BadSettings) -> CliError {
+pub(super) fn refused(why: BadSettings) -> CliError {
     CliError::usage(why.message).hint(why.hint)
 }

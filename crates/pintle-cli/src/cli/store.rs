@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use domain::anchor::Anchor;
+use domain::shown_url::shown_url;
 use domain::store::Actor;
 use host::config::{Config, Env};
 use host::host::load;
@@ -166,6 +167,11 @@ fn missing(known: &Anchor, has: impl Fn(&str) -> bool) -> usize {
 }
 
 /// The file of the store, if it is one.
+/// The store of `config` for people: its file, or its address without a password.
+pub(in crate::cli) fn shown_store(config: &Config) -> String {
+    sqlite_file(config).map_or_else(|| shown_url(&config.store_url), |file| file.display().to_string())
+}
+
 fn sqlite_file(config: &Config) -> Option<PathBuf> {
     config.store_url.strip_prefix("sqlite://").map(|file| config.home.join(file))
 }

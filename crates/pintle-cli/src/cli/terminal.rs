@@ -37,11 +37,7 @@ pub(super) enum LogUse {
 
 /// Sets up colour and logs.
 pub(super) fn prepare(global: &Global, used: LogUse) {
-    match global.color {
-        Color::Auto => anstream::ColorChoice::Auto.write_global(),
-        Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
-        Color::Never => anstream::ColorChoice::Never.write_global(),
-    }
+    set_color(global.color);
     let level = match global.verbose {
         0 if used == LogUse::Quiet => "error,hook=off,rmcp=off",
         0 => "error,pintle=warn,hook=error,rmcp=off",
@@ -69,6 +65,15 @@ pub(super) fn prepare(global: &Global, used: LogUse) {
     if logs.is_err() {
         // A test that runs several commands in one process has set it up already.
         tracing::debug!("logs were set up before");
+    }
+}
+
+/// Colours what is written from now on, or not.
+pub(super) fn set_color(color: Color) {
+    match color {
+        Color::Auto => anstream::ColorChoice::Auto.write_global(),
+        Color::Always => anstream::ColorChoice::AlwaysAnsi.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
     }
 }
 

@@ -49,7 +49,7 @@ fn a_guard_that_answers_the_canary_is_armed() {
     ! hook           off    disabled
     ✓ hook           words  it answered hook.hello
     ! order          both   may answer for a tool before others that also match it are asked: guard; `respond = []` in the entry of a hook says that it never answers
-    ✓ store                 sqlite://pintle.db
+    ✓ store                 [root]/data/pintle/pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played
@@ -90,7 +90,7 @@ fn a_guard_is_unproven_at_the_step_that_failed() {
     ! order          idle   may answer for a tool before others that also match it are asked: odd, rude, slow; `respond = []` in the entry of a hook says that it never answers
     ! order          odd    may answer for a tool before others that also match it are asked: rude, slow; `respond = []` in the entry of a hook says that it never answers
     ! order          rude   may answer for a tool before others that also match it are asked: slow; `respond = []` in the entry of a hook says that it never answers
-    ✓ store                 sqlite://pintle.db
+    ✓ store                 [root]/data/pintle/pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played
@@ -129,7 +129,7 @@ fn a_found_guard_is_untrusted() {
     exit 5
     ! configuration        [root]/here/pintle.toml is not trusted; left out: hooks.processes.g (`pintle trust` shows what it would run, and accepts it)
     ✗ guard          g     unproven at trust: it has not been accepted; see `pintle trust`
-    ✓ store                sqlite://pintle.db
+    ✓ store                [root]/data/pintle/pintle.db
     ✓ audit                nothing is signed yet
     ✓ keys                 secrets are encrypted with the key [kid]
     ✓ provider       play  its script can be played
@@ -187,7 +187,7 @@ fn a_tool_that_a_hook_brings_is_one_that_a_guard_can_be_about() {
     ✓ guard          guard  before_tool answered continue in [time]
     ✗ guard          lost   unproven at matcher: `^nothing$` matches no tool of any agent
     ✓ guard          sky    before_tool answered continue in [time]
-    ✓ store                 sqlite://pintle.db
+    ✓ store                 [root]/data/pintle/pintle.db
     ✓ audit                 nothing is signed yet
     ✓ keys                  secrets are encrypted with the key [kid]
     ✓ provider       play   its script can be played

@@ -8,6 +8,7 @@ mod agents;
 mod inline;
 mod page;
 mod same;
+mod sources;
 mod walk;
 
 use std::collections::BTreeSet;

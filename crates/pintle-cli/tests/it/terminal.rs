@@ -53,6 +53,17 @@ fn no_text_of_a_model_moves_the_terminal() {
 }
 
 #[test]
+fn help_and_wrong_flags_are_coloured_as_it_was_asked_for() {
+    let env = scripted(r#"{"text": "x"}"#, "");
+    for args in [["run", "--no-such-flag"], ["run", "--help"]] {
+        let never = env.on_terminal("", &[&["--color", "never"][..], &args].concat());
+        assert!(!never.out.contains('\u{1b}') && !never.err.contains('\u{1b}'), "{never:?}");
+        let always = env.raw(&[&["--color=always"][..], &args].concat());
+        assert!(args[1] != "--help" || always.contains('\u{1b}'), "{always:?}");
+    }
+}
+
+#[test]
 fn a_reply_that_goes_into_a_file_keeps_its_line_ends() {
     let env = scripted(r#"{"text": ["one\r\ntwo"]}"#, "");
     assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "one\r\ntwo\n");

@@ -13,7 +13,7 @@ use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
 use crate::evidence;
 use crate::rows::identity::seals::{self, RowSeals, Touched};
-use crate::rows::identity::{self, console, keys, members, uses};
+use crate::rows::identity::{self, console, keys, members, other_key, uses};
 use crate::rows::{audit, tenants};
 
 /// What an entry of the audit chain says, in whose, and the rows that are sealed with it.
@@ -43,6 +43,7 @@ fn noted<D: Database, T>(
 ) -> Result<T, StoreError> {
     let key = database.sealing().change_key();
     let (done, grown) = database.write(|db| {
+        other_key::refuse(db, key.as_ref())?;
         let (done, entry) = work(db)?;
         let Some((tenant, data, touched)) = entry else { return Ok((done, Vec::new())) };
         let note = evidence::note(&tenant, by.at, AuditKind::Change, &canonical(&data.into()));
@@ -167,7 +168,10 @@ impl<D: Database> IdentityStore for SqlStore<D> {
 
     fn add_link(&self, link: &SignInLink, code: &SecretDigest) -> Result<(), StoreError> {
         let key = self.0.sealing().change_key();
-        self.0.write(|db| console::add_link(db, (link, code), key.as_ref()))
+        self.0.write(|db| {
+            other_key::refuse(db, key.as_ref())?;
+            console::add_link(db, (link, code), key.as_ref())
+        })
     }
 
     fn take_link(&self, code: &SecretDigest, now: Timestamp) -> Result<Option<SignInLink>, StoreError> {

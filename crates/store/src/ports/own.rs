@@ -13,6 +13,7 @@ use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
 use crate::keyring::Keyring;
+use crate::rows::identity::other_key;
 use crate::rows::identity::seals::{self, Sweep};
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, exchange, records};
@@ -78,7 +79,14 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
     }
 
     fn identity_doubts(&self) -> Result<Vec<String>, StoreError> {
-        self.0.list(|db| seals::doubts(db, self.0.sealing()))
+        let doubts = self.0.list(|db| seals::doubts(db, self.0.sealing()))?;
+        Ok(doubts.into_iter().map(|doubt| format!("{}; {}", doubt.text, doubt.remedy)).collect())
+    }
+
+    fn other_key(&self) -> Result<Option<String>, StoreError> {
+        let key = self.0.sealing().change_key();
+        let is_other = self.0.read(|db| other_key::is_other(db, key.as_ref()))?;
+        Ok(is_other.then(other_key::sentence))
     }
 
     fn reseal_identities(&self, keyring: &Keyring) -> Result<(), StoreError> {

@@ -21,9 +21,11 @@ use crate::refusal::swallowed;
 
 mod known;
 mod seal;
+mod sealers;
 
 pub(crate) use known::{chain_seen, doubt, store_id};
 pub(crate) use seal::{Sealer, Signer, seal_all, unsealed};
+pub(crate) use sealers::whose_seals;
 
 /// A chain that grew.
 #[derive(Debug)]

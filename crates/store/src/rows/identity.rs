@@ -3,6 +3,7 @@
 pub(crate) mod console;
 pub(crate) mod keys;
 pub(crate) mod members;
+pub(crate) mod other_key;
 pub(crate) mod sealed_row;
 pub(crate) mod seals;
 pub(crate) mod uses;

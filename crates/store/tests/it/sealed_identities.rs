@@ -7,7 +7,8 @@ use std::sync::Arc;
 use domain::caller_role::CallerRole;
 use domain::id::TenantId;
 use domain::store::{
-    Actor, ApiKey, ConsoleSession, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink, Tenant,
+    Actor, ApiKey, ConsoleSession, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink,
+    StoreError, Tenant,
 };
 use jiff::Timestamp;
 use pintle_store::keyring::signing::SigningKey;
@@ -360,9 +361,63 @@ fn a_key_that_appears_once_takes_nothing_away_until_somebody_seals_with_it() {
             let keys = StoreKeys { keyring: Some(keyring), ..StoreKeys::default() };
             holds(&*pintle_store::open_with(&world.url, world.home.path(), Durability::Commit, keys).unwrap());
             let doubts = without().identity_doubts().unwrap();
-            assert!(doubts.len() == 4 && doubts[0].contains("`PINTLE_ENCRYPTION_KEY`"), "{doubts:?}");
+            assert!(doubts.len() == 1 && doubts[0].starts_with("the key here differs"), "{doubts:?}");
+            assert!(doubts[0].contains(" and 1 more") && doubts[0].contains("`PINTLE_ENCRYPTION_KEY`"), "{doubts:?}");
         });
     }
+}
+
+/// What a host with a home of its own and none of the keys would seal, nobody else would take.
+#[test]
+fn a_host_with_another_key_is_refused_before_it_writes() {
+    in_both(|world| {
+        drop(filled(&world));
+        let home = tempfile::tempdir().unwrap();
+        let open = |with_anchor: bool| {
+            let anchor = AnchorFile::beside(home.path(), &world.url);
+            let keys = StoreKeys {
+                signing: Some(Arc::new(SigningKey::open_or_create(home.path()).unwrap())),
+                anchor: with_anchor.then(|| Arc::new(anchor)),
+                ..StoreKeys::default()
+            };
+            pintle_store::open_with(&world.url, world.home.path(), Durability::Commit, keys).unwrap()
+        };
+        let tenant = TenantId::default_tenant();
+        let rows = || world.open().unwrap().audit_entries(&tenant, 1, 1000).unwrap().len();
+        let (before, signed) = (rows(), world.open().unwrap().last_checkpoint(&tenant).unwrap());
+        for with_anchor in [false, true] {
+            let theirs = open(with_anchor);
+            let why = theirs.other_key().unwrap().unwrap();
+            assert!(why.starts_with("the key here differs") && why.contains("`PINTLE_ENCRYPTION_KEY`"), "{why}");
+            let refused = |done: Result<(), StoreError>| {
+                assert_eq!(done, Err(StoreError::Conflict(why.clone())));
+            };
+            refused(theirs.add_member(&member("eve", CallerRole::Viewer)));
+            refused(theirs.add_key(&key(SECOND, "zoe"), &digest("two")));
+            refused(theirs.revoke_key(&tenant, KEY, &by()).map(drop));
+            refused(theirs.remove_member(&tenant, "ben", &by()).map(drop));
+            let doubts = theirs.identity_doubts().unwrap();
+            assert!(doubts.len() == 1 && doubts[0].starts_with("the key here differs"), "{doubts:?}");
+        }
+        assert_eq!((rows(), world.open().unwrap().last_checkpoint(&tenant).unwrap()), (before, signed));
+        let ours = world.open().unwrap();
+        assert_eq!((ours.other_key().unwrap(), ours.identity_doubts().unwrap()), (None, Vec::new()));
+        assert!(is_good(&*ours, "one"));
+        ours.add_member(&member("eve", CallerRole::Viewer)).unwrap();
+    });
+}
+
+#[test]
+fn a_doubt_says_the_command_that_ends_it() {
+    in_both(|world| {
+        drop(filled(&world));
+        let columns = "tenant_id, user_id, role, created_at, created_by";
+        let values = format!("'{ACME}', 'o''hara', 'admin', '{}', 'anna'", at());
+        world.tell(&format!("INSERT INTO members ({columns}) VALUES ({values})"));
+        let doubts = world.open().unwrap().identity_doubts().unwrap();
+        assert!(doubts.len() == 1 && doubts[0].contains("of tenant acme "), "{doubts:?}");
+        assert!(doubts[0].contains(r"`pintle members remove 'o'\''hara' --tenant acme`"), "{doubts:?}");
+    });
 }
 
 #[test]

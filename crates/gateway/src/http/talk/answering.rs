@@ -6,7 +6,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::json::{Value, json};
 use domain::llm::Usage;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::super::refused::Refused;
@@ -59,11 +61,43 @@ pub(super) fn paragraph(before: bool, text: &str) -> String {
     if before { format!("\n\n{text}") } else { text.to_owned() }
 }
 
-/// Stops a turn that nobody keeps when its last client goes away.
+/// Stops a turn that nobody keeps when its last client goes away; of one that is kept, sees to it that the same prompt
+/// finds it again once it waits for a person.
 pub(super) struct Guard {
     pub(super) run: Option<Weak<Run>>,
     /// Who asked, as long as they are answered.
     pub(super) guest: Arc<Guest>,
+    /// What is to be noted if the client goes before the turn waits.
+    pub(super) left: Option<LeftTalk>,
+    /// The turn waits, and is noted under its prompt.
+    pub(super) noting: Option<JoinHandle<()>>,
+}
+
+/// A turn whose client may go away, and the name under which its prompt finds it.
+pub(super) struct LeftTalk {
+    pub(super) shared: Arc<Shared>,
+    pub(super) named: Named,
+    pub(super) run: Arc<Run>,
+}
+
+impl LeftTalk {
+    /// Notes the turn as soon as a call of it waits for an approval, or has waited; never, if none does.
+    async fn once_it_waits(self) {
+        let mut heard = self.run.listen();
+        loop {
+            match heard.recv().await {
+                Some(Heard::Waits(_)) => break,
+                Some(Heard::Started { .. } | Heard::Text(_) | Heard::Hook(_)) => {}
+                None => return,
+            }
+        }
+        self.shared.note_pending(self.named, &self.run).await;
+    }
+
+    /// Notes the turn now.
+    async fn now(self) {
+        self.shared.note_pending(self.named, &self.run).await;
+    }
 }
 
 impl Drop for Guard {
@@ -72,6 +106,13 @@ impl Drop for Guard {
             && !run.has_listeners()
         {
             run.handle.cancel();
+        }
+        // As the program ends there may be nobody to work it; what waits then is found in its session.
+        if let Some(left) = self.left.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let tasks = left.shared.life.tasks.clone();
+            tasks.spawn_on(left.once_it_waits(), &runtime);
         }
     }
 }
@@ -136,6 +177,10 @@ impl Talk {
             Some(Heard::Waits(Some(id))) => {
                 // Whoever cannot come back for the answer waits for the end, which nobody's answer is after a while.
                 self.deadline = self.pending.as_ref().map(|_| Instant::now() + self.shared.desk.limits.approval_wait);
+                // Before the client is told: it may hang up any time.
+                if let Some(left) = self.guard.left.take() {
+                    self.guard.noting = Some(self.shared.life.tasks.spawn(left.now()));
+                }
                 Next::Heard(Heard::Waits(Some(id)))
             }
             Some(Heard::Waits(None)) => {
@@ -149,9 +194,8 @@ impl Talk {
 
     /// The refusal where an approval was not answered in time. The turn stays, and the same prompt finds it.
     pub(super) async fn left(&mut self) -> Refused {
-        if let Some(pending) = self.pending.take() {
-            self.shared.note_pending(pending, &self.run).await;
-        }
+        self.pending = None;
+        self.noted().await;
         let ids: Vec<String> = self.run.waits().into_iter().collect();
         let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": self.run.id() });
         let why =
@@ -161,9 +205,20 @@ impl Talk {
 
     /// What came of the turn is told; the same prompt is another turn from now on.
     pub(super) async fn told(&mut self) {
-        if let Some(pending) = self.pending.take().filter(|_| self.joined) {
+        self.guard.left = None;
+        let is_noted = self.noted().await;
+        if let Some(pending) = self.pending.take().filter(|_| self.joined || is_noted) {
             self.shared.forget_repeat(&pending).await;
         }
+    }
+
+    /// Waits until the turn is noted, if that is under way, and says whether it was.
+    async fn noted(&mut self) -> bool {
+        let Some(noting) = self.guard.noting.take() else { return false };
+        if let Err(error) = noting.await {
+            tracing::warn!("a repeat of a pending request may not be recognised: {error}");
+        }
+        true
     }
 
     /// The whole answer, once it is there.

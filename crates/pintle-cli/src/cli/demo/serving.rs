@@ -15,7 +15,7 @@ use domain::execution::Execution;
 use domain::id::{EventId, HookId, SessionId, TenantId, agent_uuid};
 use domain::json::{Object, Value, json};
 use domain::rule::{Decision, HandlerType};
-use gateway::link_user;
+use gateway::{could_bind, link_user};
 use host::host::Host;
 use host::session_config::worked_under_anywhere;
 use jiff::{SignedDuration, Timestamp};
@@ -49,6 +49,8 @@ const A_DAY: i64 = 12;
 
 /// Serves the demo until somebody stops it.
 pub(super) fn run(global: &Global, listen: &[String]) -> Result<u8, CliError> {
+    // Before seconds of work: another server may run here.
+    could_bind(listen).map_err(serve::refused)?;
     let scratch = Scratch::new(None)?;
     check(&scratch.folder)?;
     write(&scratch.folder)?;

@@ -46,11 +46,9 @@ pub(super) fn rules(host: &Host) -> Vec<Check> {
 pub(super) fn identities(config: &Config, env: &Env) -> Vec<Check> {
     let known = open_known_store(config, env)
         .and_then(|store| store.identity_doubts().map_err(|error| HostError::failed(error.to_string())));
-    let remedy = "remove it with `pintle members remove` or `pintle keys revoke`, or take the store as it is with \
-                  `pintle store accept`";
     let check = |line| Check::new("members", "", State::Failed, line);
     match known {
-        Ok(doubts) => doubts.into_iter().map(|line| check(format!("{line}; {remedy}"))).collect(),
+        Ok(doubts) => doubts.into_iter().map(check).collect(),
         // That the store cannot be opened is said of the store.
         Err(_) => Vec::new(),
     }

@@ -24,6 +24,7 @@ use engine::hook_set::Mounted;
 use rules::record::{self, HandlerConfig};
 use tokio_util::sync::CancellationToken;
 
+use super::super::session::word;
 use super::canary::{CANARY, Reachable, answered, identity, refuses};
 use super::{Check, Proven, State, last_line};
 use crate::clean::clean;
@@ -132,7 +133,8 @@ async fn ready(host: &Host, one: &InForce) -> Result<(), Health> {
         HookState::Armed | HookState::Disabled => {}
         HookState::Untrusted => return Err(Health::unproven(Step::Trust, "nobody accepted it")),
         HookState::Tripped { since } => {
-            let why = format!("{}; `pintle hooks reset` closes it", tripped(since, row.on_trip, row.event));
+            let stands = tripped(since, row.on_trip, row.event);
+            let why = format!("{stands}; `pintle hooks reset {}` closes it", word(&clean(row.label())));
             return Err(Health::unproven(Step::Breaker, why));
         }
         HookState::Broken(Fault::ConditionFailed { cause }) => {

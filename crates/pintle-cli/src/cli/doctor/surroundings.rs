@@ -11,9 +11,11 @@ use domain::shown_url::shown_url;
 use domain::skill::finding::Severity;
 use domain::store::{RecordQuery, TenantScope};
 use domain::verdict::VerdictKind;
+use gateway::weak_token;
 use store::Store;
 use tokio::sync::oneshot;
 
+use super::super::store::shown_store;
 use super::canary::{CANARY, identity};
 use super::{Check, State};
 use crate::text::counted;
@@ -50,6 +52,12 @@ pub(super) fn configuration(env: &Env, loaded: &Loaded) -> Vec<Check> {
         checks.push(Check::new("configuration", "", State::Ok, message));
     }
     checks
+}
+
+/// A token that others may guess.
+pub(super) fn token(env: &Env, loaded: &Loaded) -> Option<Check> {
+    let weak = weak_token(&loaded.config.gateway, env)?;
+    Some(Check::new("gateway", "", State::Failed, format!("{}; {}", weak.message, weak.hint)))
 }
 
 /// A mistake in a configuration.
@@ -95,7 +103,7 @@ pub(super) async fn store(
         Err(error) => Err(error.message),
     };
     match kept {
-        Ok(()) => Check::new("store", "", State::Ok, shown_url(&host.loaded.config.store_url)),
+        Ok(()) => Check::new("store", "", State::Ok, shown_store(&host.loaded.config)),
         Err(why) => Check::new("store", "", State::Failed, why),
     }
 }

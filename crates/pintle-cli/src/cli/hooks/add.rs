@@ -10,7 +10,7 @@ use domain::store::Tenant;
 use rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
 use rules::builtin::starter;
 
-use super::super::identity::tenant_named;
+use super::super::identity::{may_seal, tenant_named};
 use super::super::{Global, terminal};
 use super::stored::{all, is_usage, json, refused, text, warn, with_rules_of};
 use crate::clean::clean;
@@ -43,6 +43,7 @@ pub struct AddArgs {
 
 pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
     operator::require()?;
+    may_seal(global)?;
     let read = args.file.as_deref().map(RecordsFile::read).transpose()?;
     let where_there = if args.update { WhereThere::Update } else { WhereThere::Refuse };
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
@@ -94,8 +95,14 @@ impl Owner {
     /// Whom they do not guard, where there is anybody else.
     fn sentence(&self) -> Option<String> {
         let (slug, others) = (clean(&self.slug), clean(&self.others.join(", ")));
+        let flag = match self.others.as_slice() {
+            [one] => clean(one),
+            [] | [..] => "SLUG".to_owned(),
+        };
         (!self.others.is_empty()).then(|| {
-            format!("rules of scope tenant guard the tenant {slug} only, not {others}: `--tenant SLUG` adds them there")
+            format!(
+                "rules of scope tenant guard the tenant {slug} only, not {others}: `--tenant {flag}` adds them there"
+            )
         })
     }
 }

@@ -4,6 +4,7 @@ use clap::Args;
 use domain::id::TenantId;
 use domain::json::{Value, json};
 
+use super::super::identity::may_seal;
 use super::super::{Global, terminal};
 use super::stored::{called, find, json, refused, switched, text, warn_blind, with_admin, with_admin_of};
 use crate::error::CliError;
@@ -55,6 +56,7 @@ pub(super) fn enable(global: &Global, args: OneArgs) -> Result<u8, CliError> {
 
 pub(super) fn toggle(global: &Global, args: &OffArgs, enabled: bool) -> Result<u8, CliError> {
     operator::require()?;
+    may_seal(global)?;
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let config = loaded.config.clone();
     let (hook, enabled) = with_admin_of(env, loaded, async |rule_admin, by| {
@@ -73,6 +75,7 @@ pub(super) fn toggle(global: &Global, args: &OffArgs, enabled: bool) -> Result<u
 
 pub(super) fn remove(global: &Global, args: &OffArgs) -> Result<u8, CliError> {
     operator::require()?;
+    may_seal(global)?;
     let hook = with_admin(global, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
         rule_admin.remove(by, text(&hook, "id"), args.reason.as_deref().unwrap_or_default()).await.map_err(refused)?;
@@ -84,6 +87,7 @@ pub(super) fn remove(global: &Global, args: &OffArgs) -> Result<u8, CliError> {
 
 pub(super) fn reset(global: &Global, args: &ResetArgs) -> Result<u8, CliError> {
     operator::require()?;
+    may_seal(global)?;
     let tenant = args.tenant.as_deref().map(TenantId::from);
     let (hook, enabled) = with_admin(global, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;

@@ -5,6 +5,7 @@ use domain::json::{Object, Value, json};
 use domain::nearest::nearest;
 use rules::admin::{Caller, RuleAdmin, UpdatedRule};
 
+use super::super::identity::may_seal;
 use super::super::{Global, terminal};
 use super::stored::{called, find, json, refused, switched, text, warn, warn_blind, with_admin_of};
 use crate::error::CliError;
@@ -30,6 +31,7 @@ pub struct SetArgs {
 
 pub(super) fn run(global: &Global, args: &SetArgs) -> Result<u8, CliError> {
     operator::require()?;
+    may_seal(global)?;
     let changes: Vec<Change<'_>> = args.changes.iter().map(|text| Change::read(text)).collect::<Result<_, _>>()?;
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let config = loaded.config.clone();

@@ -60,6 +60,9 @@ pub(super) fn run(global: &Global, args: &GoclawArgs) -> Result<u8, CliError> {
     let host = Host { config: &loaded.config, edition, sealed: &sealed, egress: &egress, rules: &rules, now };
     let plan = plan(&source, &mut people, &host);
     if !args.dry_run {
+        if let Some(why) = store.other_key().map_err(failed)? {
+            return Err(CliError::failed(why));
+        }
         for tenant in &people.fresh {
             store.add_tenant(tenant).map_err(failed)?;
         }

@@ -7,6 +7,21 @@ use super::server::Server;
 use crate::env::{PINTLE, TestEnv};
 
 #[test]
+fn an_address_that_is_taken_is_said_before_anything_is_done() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let env = TestEnv::new();
+    let temp = env.path("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let mut command = env.command(PINTLE);
+    let seen = env.run(command.args(["demo", "--serve", "--listen", &address]).env("TMPDIR", &temp), "");
+    assert_eq!(seen.code, Some(2), "{seen}");
+    assert!(seen.err.contains(&format!("cannot listen at {address}")) && seen.err.contains("`--listen`"), "{seen}");
+    assert!(!seen.err.contains("made up"), "{seen}");
+    assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
+}
+
+#[test]
 fn the_console_of_the_demo_has_something_to_see_and_leaves_nothing() {
     let env = TestEnv::new();
     let temp = env.path("temp");

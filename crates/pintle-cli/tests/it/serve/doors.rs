@@ -224,6 +224,21 @@ fn a_page_of_others_that_is_let_in_may_ask_and_read() {
 }
 
 #[test]
+fn a_token_that_others_may_guess_is_refused_where_they_can_try() {
+    let env = scripted(DONE, &format!("{WITH_TOKEN}listen = ['0.0.0.0:0']\n"));
+    let with = |token: &str, args: &[&str]| {
+        env.run(env.command(crate::env::PINTLE).args(args).env("PINTLE_TEST_TOKEN", token), "")
+    };
+    let short = "`PINTLE_TEST_TOKEN` has 5 bytes, and 0.0.0.0:0 is reachable from other machines";
+    let seen = with("short", &["serve", "--check"]);
+    assert!(seen.code == Some(2) && seen.err.contains(short) && seen.err.contains("openssl rand"), "{seen}");
+    let seen = with("short", &["doctor"]);
+    assert!(seen.code != Some(0) && seen.out.contains(short), "{seen}");
+    assert_eq!(with("short", &["serve", "--check", "--listen", "127.0.0.1:0"]).code, Some(0));
+    assert_eq!(with("0123456789abcdef", &["serve", "--check"]).code, Some(0));
+}
+
+#[test]
 fn what_anybody_can_read_on_its_way_is_warned_of_at_each_start() {
     let check = |more: &str| {
         let env = scripted(DONE, &format!("{WITH_TOKEN}{more}"));

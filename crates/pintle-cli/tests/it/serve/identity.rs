@@ -304,7 +304,7 @@ fn an_address_that_others_reach_is_enough_with_a_key() {
     let env = scripted(DONE, "");
     let seen = env.pintle(&["serve", "--check", "--listen", "0.0.0.0:0"]);
     assert_eq!(seen.code, Some(2), "{seen:?}");
-    assert!(seen.err.contains("make a key with `pintle keys create`"), "{seen:?}");
+    assert!(seen.err.contains("make a key with `pintle keys create NAME --owner USER --scope "), "{seen:?}");
     operator(&env, &["keys", "create", "ci", "--owner", "anna", "--scope", "operator.read"]);
     let seen = env.pintle(&["serve", "--check", "--listen", "0.0.0.0:0"]);
     assert_eq!(seen.code, Some(0), "{seen:?}");

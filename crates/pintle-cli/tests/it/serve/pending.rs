@@ -59,6 +59,20 @@ fn a_request_is_left_and_the_same_prompt_joins_or_gets_the_answer() {
     assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
 }
 
+#[test]
+fn whoever_hangs_up_while_a_call_waits_finds_the_turn_by_the_same_prompt() {
+    let server = Server::start(asking(60, ""));
+    let mut boss = server.admin("boss");
+    let head = format!("{}Content-Type: application/json\n", headers("anna", "trip"));
+    let stream = sent(&server, &format!("POST {CHAT}"), &head, says("look").to_string().as_bytes());
+    let id = waiting(&mut boss);
+    // Nobody told it anything yet.
+    drop(stream);
+    boss.done("approvals.approve", json!({ "id": id }));
+    boss.event("agent", |it| it["type"] == "run.completed");
+    assert_eq!(content(&asks(&server, "trip")), "All done.");
+}
+
 /// Plays that the time in which `id` could be answered is over.
 fn runs_out(env: &TestEnv, id: &str) {
     let found = env.store().approval(&TenantScope::All, id).unwrap().unwrap();

@@ -30,8 +30,9 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
 fn a_start_says_what_is_served() {
     let mut server = Server::start(scripted(DONE, &format!("{WITH_TOKEN}{GUARD}")));
     let head = server.until("rules ");
-    let expected = "  edition  lite; tenants: default\n  agents   main\n  store    sqlite://pintle.db\n";
-    assert!(head.starts_with(expected), "{head}");
+    let file = server.env.path("data/pintle/pintle.db");
+    let expected = format!("  edition  lite; tenants: default\n  agents   main\n  store    {}\n", file.display());
+    assert!(head.starts_with(&expected), "{head}");
     assert!(head.contains("  hooks    ") && head.contains("  rules    0 in force"), "{head}");
 }
 

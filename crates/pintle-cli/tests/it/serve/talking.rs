@@ -34,7 +34,7 @@ fn nobody_sees_the_conversations_of_another() {
     let server = Server::start(scripted(&[DONE; 4].join(","), WITH_TOKEN));
     let (mut anna, mut ben) = (server.admin("anna"), server.admin("ben"));
     anna.done("chat.send", json!({ "sessionKey": KEY, "message": "a" }));
-    ben.done("chat.send", json!({ "sessionKey": KEY, "message": "b" }));
+    let run = ben.done("chat.send", json!({ "sessionKey": KEY, "message": "b" }))["runId"].clone();
     let texts = |client: &mut super::server::Client, key: &str| {
         let history = client.done("chat.history", json!({ "sessionKey": key }));
         history["messages"][0]["content"].as_str().unwrap().to_owned()
@@ -44,6 +44,18 @@ fn nobody_sees_the_conversations_of_another() {
     assert_eq!(texts(&mut anna, "agent:main:ws:ben:trip"), "b");
     let theirs = json!({ "sessionKey": "agent:main:ws:ben:trip", "message": "c" });
     assert_eq!(anna.refused("chat.send", theirs).0, "UNAUTHORIZED");
+    // What is another's, or nowhere, is not taken for something that is idle.
+    assert_eq!(ben.done("chat.abort", json!({ "runId": run }))["aborted"], false);
+    let mut carl =
+        server.connected(json!({ "token": super::people::People::key(&server, "carl", &["operator.write"]) }));
+    assert_eq!(carl.refused("chat.abort", json!({ "runId": run })).0, "NOT_FOUND");
+    for method in ["chat.abort", "chat.inject"] {
+        let mut nowhere = json!({ "sessionKey": "agent:main:ws:direct:nowhere" });
+        if method == "chat.inject" {
+            nowhere["message"] = json!("x");
+        }
+        assert_eq!(carl.refused(method, nowhere).0, "NOT_FOUND", "{method}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::http_client::{CHAT, MESSAGES, content, get, post, says, send};
-use super::people::{ACME, People};
+use super::people::{ACME, People, operator};
 use super::server::{Client, TOKEN, WITH_TOKEN};
 use crate::run::LISTS;
 
@@ -169,6 +169,18 @@ fn over_http(people: &People, id: &str) -> Vec<(u16, String)> {
 fn people() -> People {
     let replies = format!("{{\"repeat\": true, {}", &LISTS[1..]);
     People::start_with(&replies, &format!("ask = ['list_dir']\n{WITH_TOKEN}"))
+}
+
+#[test]
+fn a_listing_of_approvals_says_whose_each_is() {
+    let people = people();
+    people.admin_of("default").done("members.add", json!({ "userId": "only-there", "role": "viewer" }));
+    let [ours, theirs] = ["default", ACME].map(|tenant| things(&people, tenant));
+    let listed = |args: &[&str]| operator(&people.server.env, &[&["approvals", "list"], args].concat());
+    let (all, one) = (listed(&[]), listed(&["--tenant", ACME]));
+    assert!(all.contains("tenant default, ") && all.contains("tenant acme, "), "{all}");
+    assert!(all.contains(&ours.approval) && all.contains(&theirs.approval), "{all}");
+    assert!(one.contains(&theirs.approval) && !one.contains(&ours.approval), "{one}");
 }
 
 #[test]

@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{AuditCheckpoint, CHECKPOINT_EVERY, ChainHead, due, due_at_stop};
+use domain::audit::{AuditCheckpoint, CHECKPOINT_EVERY, ChainHead, ChangeKey, due, due_at_stop};
 use domain::id::TenantId;
 use domain::store::StoreError;
 use jiff::Timestamp;
 
 use super::super::records::KnownRows;
-use super::{ChainGrowth, audited, doubt, head, last_signed, lock_head, number};
+use super::sealers::whose_seals;
+use super::{ChainGrowth, audited, doubt, head, last_checkpoint, last_signed, lock_head, number};
 use crate::anchor_file::AnchorFile;
 use crate::db::{Db, Failure, moment};
-use crate::keyring::signing::SigningKey;
+use crate::keyring::ENV_KEYS;
+use crate::keyring::signing::{ENV_SIGNING_KEY, SigningKey};
 use crate::refusal::swallowed;
 use crate::sealing::StoreKeys;
 
@@ -142,12 +144,15 @@ fn first_sight(db: &dyn Db, tenant: &TenantId, end: &ChainHead, now: Instant) ->
 pub(crate) struct Signer {
     key: Arc<SigningKey>,
     anchor: Option<Arc<AnchorFile>>,
+    /// What seals the entries about changes here.
+    changes: Option<ChangeKey>,
 }
 
 impl Signer {
     /// What signs with `keys`; nothing if none of them does.
     pub(crate) fn of(keys: &StoreKeys) -> Option<Self> {
-        keys.signing.clone().map(|key| Self { key, anchor: keys.anchor.clone() })
+        let changes = keys.change_key();
+        keys.signing.clone().map(|key| Self { key, anchor: keys.anchor.clone(), changes })
     }
 
     /// Signs the end of the chain of `tenant`, whose lock is held. Says whether it may.
@@ -160,8 +165,29 @@ impl Signer {
             }
             return Ok(false);
         }
+        if self.is_strange(db, tenant)? {
+            let why =
+                format!("another host signs and seals the audit chain of tenant {tenant}, with keys unknown here");
+            if self.anchor.as_ref().is_none_or(|file| file.is_news(&why)) {
+                tracing::warn!(
+                    "security.audit.not_sealed: {why}; nothing of it is signed here until `{}` and `{ENV_SIGNING_KEY}` are \
+                     set as they are there",
+                    ENV_KEYS[0]
+                );
+            }
+            return Ok(false);
+        }
         sign(db, &self.key, tenant, end)?;
         Ok(true)
+    }
+
+    /// Whether the chain is one of other hosts: none of them would know a signature that is made here.
+    fn is_strange(&self, db: &dyn Db, tenant: &TenantId) -> Result<bool, Failure> {
+        if last_checkpoint(db, tenant)?.is_none_or(|last| last.kid == self.key.kid()) {
+            return Ok(false);
+        }
+        let seals = whose_seals(db, self.changes.as_ref())?;
+        Ok(!seals.is_empty() && seals.iter().all(|is_ours| !is_ours))
     }
 }
 

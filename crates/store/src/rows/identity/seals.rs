@@ -3,6 +3,7 @@
 //! A seal is over all that a row says but when it was last used, and over the number of the entry of the audit chain that
 //! tells of it. A later entry about the same member or key makes it an old one: so nobody puts back what was taken away.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
@@ -16,9 +17,17 @@ use super::sealed_row::SealedRow;
 use super::{console, keys, members};
 use crate::anchor_file::AnchorFile;
 use crate::db::{Db, Failure};
+use crate::keyring::ENV_KEYS;
 use crate::rows::audit::{head, number};
+use crate::rows::tenants;
 use crate::rules;
 use crate::sealing::StoreKeys;
+
+/// How many rows are named where another key sealed all of them: enough to know which they are.
+const NAMED: usize = 3;
+
+/// The slug of the tenant that commands act in where none is named.
+const DEFAULT_SLUG: &str = "default";
 
 /// The rows that a change leaves other than they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +53,8 @@ impl RowDoubt {
         match self {
             Self::Unsealed => "it has no seal",
             Self::Other => {
-                "its seal is not one of a key that is known here over what it says; if `PINTLE_ENCRYPTION_KEY`, or the \
-                 file that holds the key, is not set here as it was when it was made, set that first"
+                "its seal is not one of the keys here over what it says; if `PINTLE_ENCRYPTION_KEY`, or the file that \
+                 holds the key, is not here as it was when it was made, set that first"
             }
             Self::Older => "the audit chain tells of a later change of it",
         }
@@ -214,7 +223,12 @@ fn named(name: &str) -> String {
 }
 
 fn line(called: &str, doubt: RowDoubt) -> String {
-    format!("{called} was changed by something other than Pintle, and grants nothing: {}", doubt.why())
+    match doubt {
+        RowDoubt::Other => format!("{called} grants nothing: the key here differs, or it was changed: {}", doubt.why()),
+        RowDoubt::Unsealed | RowDoubt::Older => {
+            format!("{called} was changed by something other than Pintle, and grants nothing: {}", doubt.why())
+        }
+    }
 }
 
 /// What `LIKE` finds an entry by whose member `name` is `text`.
@@ -339,20 +353,89 @@ fn any(db: &dyn Db) -> Result<bool, Failure> {
     })
 }
 
-/// The rows that grant nothing, a line each.
-pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<String>, Failure> {
+/// A row that grants nothing, or all of them that another key sealed.
+pub(crate) struct Doubted {
+    pub(crate) text: String,
+    /// What a person does about it.
+    pub(crate) remedy: String,
+}
+
+/// The rows that grant nothing.
+pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<Doubted>, Failure> {
     let seals = RowSeals::of(keys);
+    let slugs: Slugs = tenants::all(db)?.into_iter().map(|tenant| (tenant.id, tenant.slug)).collect();
     let ((members, odd), (keys, more)) = (members::every(db)?, keys::every(db)?);
     let (sessions, most) = console::every(db)?;
-    let mut found: Vec<String> = [odd, more, most].concat();
+    let unreadable = |text| Doubted { text, remedy: "look at it with a tool for databases".into() };
+    let mut found: Vec<Doubted> = [odd, more, most].concat().into_iter().map(unreadable).collect();
+    let (mut rows, mut holds) = (Vec::new(), false);
     for row in members {
-        found.extend(seals.member_doubt(db, &row)?.map(|doubt| line(&row.it.called(), doubt)));
+        let doubt = seals.member_doubt(db, &row)?;
+        holds |= doubt.is_none() && row.seal.is_some();
+        let slug = slug(&slugs, &row.it.tenant);
+        let remedy = format!("remove it with `pintle members remove {}{}`", quoted(&row.it.user), tenant_flag(slug));
+        rows.extend(doubt.map(|doubt| (doubt, format!("the member {} of tenant {slug}", named(&row.it.user)), remedy)));
     }
     for row in keys {
-        found.extend(seals.key_doubt(db, &row)?.map(|doubt| line(&row.it.called(), doubt)));
+        let doubt = seals.key_doubt(db, &row)?;
+        holds |= doubt.is_none() && row.seal.is_some();
+        let slug = slug(&slugs, &row.it.tenant);
+        let remedy = format!("revoke it with `pintle keys revoke {}{}`", quoted(&row.it.id), tenant_flag(slug));
+        rows.extend(doubt.map(|doubt| (doubt, format!("the API key {} of tenant {slug}", named(&row.it.id)), remedy)));
     }
     for row in sessions {
-        found.extend(seals.proven(&row).err().map(|doubt| line(&of_session(&row.it), doubt)));
+        let doubt = seals.proven(&row).err();
+        let called = format!("the console session {} of tenant {}", named(&row.it.id), slug(&slugs, &row.it.tenant));
+        rows.extend(doubt.map(|doubt| (doubt, called, "whoever had it signs in again".to_owned())));
     }
+    let others = rows.iter().filter(|(doubt, ..)| *doubt == RowDoubt::Other).count();
+    // Where not one row holds, it is the key that is another one.
+    if others > 0 && !holds {
+        let called: Vec<&str> = rows.iter().filter(|row| row.0 == RowDoubt::Other).map(|row| row.1.as_str()).collect();
+        found.push(all_of_another_key(&called));
+        rows.retain(|(doubt, ..)| *doubt != RowDoubt::Other);
+    }
+    found.extend(rows.into_iter().map(|(doubt, called, remedy)| Doubted {
+        text: line(&called, doubt),
+        remedy: format!("{remedy}, or take the store as it is with `pintle store accept`"),
+    }));
     Ok(found)
+}
+
+/// The one line about rows of which not one was sealed with a key that is here.
+fn all_of_another_key(called: &[&str]) -> Doubted {
+    let more = match called.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = called.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    Doubted {
+        text: format!("the key here differs from the one that sealed {names}{more}, so they grant nothing here"),
+        remedy: format!(
+            "set `{}`, or put the file with the key back, as it is on the hosts that made them; only where no such key is \
+             left, take the store as it is with `pintle store accept`",
+            ENV_KEYS[0]
+        ),
+    }
+}
+
+/// The names of tenants, by their ids.
+type Slugs = BTreeMap<TenantId, String>;
+
+fn slug<'a>(slugs: &'a Slugs, tenant: &'a TenantId) -> &'a str {
+    slugs.get(tenant).map_or(tenant.as_str(), String::as_str)
+}
+
+/// What a command needs to act in a tenant: nothing in the one that it acts in by itself.
+fn tenant_flag(slug: &str) -> String {
+    if slug == DEFAULT_SLUG { String::new() } else { format!(" --tenant {slug}") }
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:/+".contains(c);
+    match !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }

@@ -118,7 +118,8 @@ fn is_shown(name: &str, value: &Value) -> bool {
 fn breaker(hook: &Value) -> String {
     if hook["tripped_at"].is_string() {
         let since = moment_of(said(hook, "tripped_at"));
-        return format!("{BAD}open since {since}; {}{BAD:#}", complete("`pintle hooks reset` closes it"));
+        let closes = format!("`pintle hooks reset {}` closes it", word(&clean(label(hook))));
+        return format!("{BAD}open since {since}; {}{BAD:#}", complete(&closes));
     }
     let trips: Vec<String> = hook["trips"]
         .as_array()
@@ -178,8 +179,8 @@ mod tests {
         check(json!({"breaker": "all", "tripped_at": null}), "closed");
         check(json!({"breaker": "off"}), "none");
         check(
-            json!({"tripped_at": "2026-11-22T06:44:00Z"}),
-            "open since 2026-11-22 06:44 UTC; `pintle hooks reset` closes it",
+            json!({"name": "no rm", "tripped_at": "2026-11-22T06:44:00Z"}),
+            "open since 2026-11-22 06:44 UTC; `pintle hooks reset 'no rm'` closes it",
         );
         check(
             json!({"trips": [{"tenant_id": "t", "tripped_at": "2026-11-22T06:44:00Z"}]}),

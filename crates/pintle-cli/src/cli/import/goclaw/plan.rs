@@ -197,8 +197,7 @@ impl Planner<'_, '_> {
             None if is_on => self.leave(what, "it was on, and this program ships none like it".into()),
             Some(_) | None => {
                 let on = if is_on { "it was on" } else { "it was off" };
-                let why =
-                    format!("{on}; this program ships its own: see `pintle hooks list`, and `pintle hooks enable`");
+                let why = format!("{on}; this program ships its own: `pintle hooks list` shows whether it is on");
                 self.note(what, why);
             }
         }

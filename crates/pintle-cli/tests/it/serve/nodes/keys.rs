@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::pair::Nodes;
 use crate::env::PINTLE;
+use crate::secrets::on_terminal;
 use crate::serve::server::TOKEN;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -39,6 +40,38 @@ fn nodes_with_one_key_know_each_other_and_one_with_another_is_named() {
     doctor.args(["-c", &config, "--home", &home, "doctor"]).env("PINTLE_AUDIT_SIGNING_KEY", OTHER);
     let seen = nodes.env.run(doctor.env("PINTLE_TEST_TOKEN", TOKEN), "");
     assert!(seen.out.contains("the node `a` signs the audit chain with the key"), "{seen}");
+}
+
+/// A command in another home, with none of the variables that the nodes share.
+#[test]
+fn a_key_that_no_node_would_take_is_not_made() {
+    let nodes = Nodes::new();
+    let a = nodes.start_with_key("a", KEY);
+    a.client("system").done("members.add", json!({ "userId": "ben", "role": "viewer" }));
+    let config = nodes.env.path("config/pintle/a.toml").display().to_string();
+    let home = nodes.env.path("elsewhere").display().to_string();
+    let there = |args: &[&str]| {
+        let args = [&["-c", &config, "--home", &home], args].concat();
+        let seen = on_terminal(&nodes.env, &[("PINTLE_TEST_TOKEN", TOKEN)], &args);
+        let said = format!("{} {}", seen.out, seen.err).split_whitespace().collect::<Vec<_>>().join(" ");
+        (seen.code, said)
+    };
+    for args in [
+        &["keys", "create", "k", "--owner", "eve", "--scope", "operator.read"][..],
+        &["members", "add", "eve", "--role", "viewer"],
+        &["members", "remove", "ben"],
+        &["tenants", "create", "acme"],
+        &["hooks", "add", "--starter"],
+        &["budget", "set", "5"],
+    ] {
+        let (code, said) = there(args);
+        assert!(code == Some(1) && said.contains("the key here differs from the one"), "{args:?}: {said}");
+        assert!(said.contains("`PINTLE_ENCRYPTION_KEY`") && !said.contains("pintle_"), "{args:?}: {said}");
+    }
+    let members = a.client("system").done("members.list", json!({}));
+    assert_eq!(members["members"].as_array().unwrap().len(), 1, "{members}");
+    let (_, said) = there(&["doctor"]);
+    assert_eq!(said.matches("the key here differs from the one that sealed").count(), 1, "{said}");
 }
 
 /// The status with which `GET /v1/models` is answered to whoever has `key`.
