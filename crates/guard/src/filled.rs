@@ -21,7 +21,7 @@ const GIT_LOOKS: [&str; 9] = ["add", "status", "diff", "log", "show", "commit", 
 const GIT_TAKES: [&str; 6] = ["checkout", "checkout-index", "restore", "reset", "stash", "clean"];
 
 /// How a line of a patch begins that names a file.
-const PATCH_HEADS: [&str; 4] = ["+++ ", "--- ", "rename to ", "copy to "];
+const PATCH_HEADS: [&str; 7] = ["+++ ", "--- ", "*** ", "Index: ", "diff --git ", "rename to ", "copy to "];
 
 /// Whether `command`, of whose text `facts` tell, is sure to put nothing into a folder that it names or stands in, but for
 /// what they say that it writes.
@@ -110,9 +110,9 @@ pub(crate) fn takes_patch(command: &ShellCommand) -> bool {
 
 /// The files that a patch may change which stands in `text`, by all names that they have where folders of them are left
 /// out; none if no command of the text takes a patch.
-pub(crate) fn patched_by<'t>(text: &'t str, command: &ShellCommand) -> Vec<&'t str> {
+pub(crate) fn patched_by(text: &str, command: &ShellCommand) -> Vec<String> {
     if takes_patch(command) {
-        return patched_in_text(text);
+        return patched_in_text(text).into_iter().map(str::to_owned).collect();
     }
     let is_patch = command.name == "patch"
         || (command.name == "git" && git_verb(command).is_some_and(|verb| matches!(verb, "apply" | "am")));
@@ -120,9 +120,28 @@ pub(crate) fn patched_by<'t>(text: &'t str, command: &ShellCommand) -> Vec<&'t s
     let lines = text.lines().flat_map(|line| line.split("\\n")).filter(|_| is_patch);
     let named = lines.filter_map(|line| {
         let at = PATCH_HEADS.iter().find_map(|head| Some(line.find(*head)? + head.len()))?;
-        line[at..].split(['\t', '\'', '"']).next()
+        line[at..].trim_start_matches('"').split(['\t', '\'', '"']).next()
     });
-    named.flat_map(|path| path.match_indices('/').map(move |(at, _)| &path[at + 1..]).chain([path])).collect()
+    // Two names may stand in one line, and a name may have blanks.
+    let words = named.flat_map(|path| path.split(' ').chain(path.contains(' ').then_some(path)));
+    let folder = command.argv.windows(2).find(|pair| command.name == "git" && pair[0] == "-C").map(|pair| &pair[1]);
+    let parts = words.flat_map(|path| path.match_indices('/').map(move |(at, _)| &path[at + 1..]).chain([path]));
+    parts
+        .filter(|path| !path.is_empty())
+        .map(|path| folder.map_or_else(|| unescaped(path), |folder| format!("{folder}/{}", unescaped(path))))
+        .collect()
+}
+
+/// `path` of a patch, in which `\141` is a letter and stands for any one here.
+fn unescaped(path: &str) -> String {
+    let mut parts = path.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take(3).take_while(u8::is_ascii_digit).count().max(1);
+        plain.push('?');
+        plain.push_str(part.get(digits..).unwrap_or_default());
+    }
+    plain
 }
 
 /// The folders to whose files `command` gives second names below another one.
@@ -255,6 +274,11 @@ mod tests {
         assert_eq!(patched_by(own, &command("apply_patch")), [".codex/hooks.json"]);
         let line = r#"printf '*** Begin Patch\n*** Delete File: x' | applypatch"#;
         assert_eq!(patched_by(line, &command("applypatch")), ["x"]);
+        let binary = "git apply <<'E'\ndiff --git .qwen/a .qwen/b\nGIT binary patch\nE";
+        assert!(patched_by(binary, &apply).contains(&".qwen/b".to_owned()));
+        let escaped = "git apply <<'E'\n+++ \"b/.qw\\145n/b\"\nE";
+        assert!(patched_by(escaped, &apply).contains(&".qw?n/b".to_owned()));
+        assert_eq!(patched_by("+++ b", &command("git -C a apply")), ["a/b"]);
     }
 
     #[test]

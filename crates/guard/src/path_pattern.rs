@@ -35,6 +35,31 @@ pub(crate) fn is_meant(pattern: &str, home: &str, path: &[String]) -> bool {
     fits(&parts(pattern, home), path)
 }
 
+/// Whether `path`, in which `**` stands for any folders, may stand for what `pattern` means, which has no `**` itself.
+pub(crate) fn may_mean(pattern: &str, home: &str, path: &[String]) -> bool {
+    meets_below(&parts(pattern, home), path)
+}
+
+fn meets_below(parts: &[String], path: &[String]) -> bool {
+    match (parts.split_first(), path.split_first()) {
+        (None, None) => true,
+        (_, Some((name, below))) if name == "**" => {
+            // Twice in a row is no more than once.
+            let is_again = below.first().is_some_and(|next| next == "**");
+            meets_below(parts, below) || (!is_again && !parts.is_empty() && meets_below(&parts[1..], path))
+        }
+        (Some((part, rest)), Some((name, below))) => name_fits(part, name) && meets_below(rest, below),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+/// The folder in which `path` lies if it ends as `file` does, a path of plain names.
+pub(crate) fn folder_of<'p>(file: &str, path: &'p [String]) -> Option<&'p [String]> {
+    let parts: Vec<&str> = file.split('/').collect();
+    let (folder, names) = path.split_at_checked(path.len().checked_sub(parts.len())?)?;
+    parts.iter().zip(names).all(|(part, name)| name_fits(part, name)).then_some(folder)
+}
+
 /// Whether `path` is what `pattern` means, or a folder that something lies in which it means.
 pub(crate) fn holds(pattern: &str, home: &str, path: &[String]) -> bool {
     let parts = parts(pattern, home);
@@ -231,6 +256,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_found_below_a_folder_may_be_any_file_of_that_name() {
+        for (path, may) in [
+            ("/u/.x/**/key", true),
+            ("/u/**/k*", true),
+            ("/**/.x/**/*", true),
+            ("/u/.x/g/**/key", true),
+            ("/u/.x/g/**/**/**/key", true),
+            ("/u/.x/**/lock", false),
+            ("/u/y/**/key", false),
+            ("/u/.x/g", false),
+        ] {
+            assert_eq!(may_mean("~/.x/g/key", "/u", &names(path, "/u", "/")), may, "{path}");
+        }
+        let (many, mixed) = ("/**".repeat(1000), "/**/a*".repeat(600));
+        for path in [many, mixed] {
+            assert!(!may_mean("~/.x/g/key", "/u", &names(&format!("{path}/no"), "/u", "/")));
+        }
+        let path = names("/u/.x/g/k*", "/u", "/");
+        assert_eq!(folder_of("g/key", &path), Some(&path[..2]));
+        assert_eq!(folder_of("g/lock", &path), None);
+        assert_eq!(folder_of("g/key", &path[3..]), None);
+    }
     #[test]
     fn what_lies_below_is_known_by_plain_names_alone() {
         for (path, rest) in [

@@ -1,5 +1,8 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
+mod carried;
+mod reached;
+
 use std::cell::Cell;
 use std::path::Path;
 
@@ -28,9 +31,8 @@ const OWN: [&str; 7] = [
 /// Those of them that are configuration, which a person may let an agent work on.
 const LIFTED: [&str; 2] = ["~/.config/pintle/**", "**/.pintle/**"];
 
-/// Where a socket and its key lie, which speak for the client, and the lock of the daemon: what holds it lets none begin.
-const SECRET: [&str; 4] =
-    ["/run/pintle/**", "/run/user/*/pintle/**", "~/.local/share/pintle/guard/key", "~/.local/share/pintle/guard/lock"];
+/// Where a socket and its key lie, which speak for the client.
+const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
 
 /// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
@@ -66,19 +68,25 @@ pub struct GuardedFiles<'a> {
     pub lifted: bool,
 }
 
-/// Where a path leads to, as far as that is elsewhere: links have any names, and what they lead to has more than one.
-pub type Leads<'a> = dyn Fn(&str) -> Vec<String> + 'a;
+/// What is looked up in the file system.
+#[derive(Clone, Copy)]
+pub struct OnDisk<'a> {
+    /// Where a path leads to, as far as that is elsewhere: links have any names, and what they lead to has more than one.
+    pub leads: &'a dyn Fn(&str) -> Vec<String>,
+    /// Whether a folder has something that a pattern of paths below it means: `.x/settings*.json`, `.x/**`.
+    pub holds: &'a dyn Fn(&str, &str) -> bool,
+}
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    protects_behind(event, files, &|_| Vec::new())
+    protects_behind(event, files, OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false })
 }
 
-/// The same, where every path counts as what it leads to, too.
-pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, leads: &Leads<'_>) -> Option<String> {
+/// The same, where every path counts as what it leads to, too, and folders as what lies in them.
+pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, disk: OnDisk<'_>) -> Option<String> {
     match &event.what {
-        HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call((event, tool), files, leads),
+        HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call((event, tool), files, disk),
         HostWhat::ConfigChange { path, source } => {
             let path = path.as_deref().unwrap_or(source);
             Some(format!("the settings in `{path}` changed; they are taken over when the agent is started anew"))
@@ -97,21 +105,25 @@ pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, leads: &Lead
     }
 }
 
-fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, leads: &Leads<'_>) -> Option<String> {
+fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, disk: OnDisk<'_>) -> Option<String> {
     let row = host(event.host)?.tool(&tool.native);
     if let Some(row) = row.filter(|row| row.class == ToolClass::Shell)
         && !tools::has_command(row, &tool.arguments)
     {
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
-    let look = Look { files, cwd: &event.cwd, leads, left: Cell::new(MAX_PATHS) };
+    let look = Look { files, cwd: &event.cwd, disk, left: Cell::new(MAX_PATHS) };
     let Some(row) = row else { return look.unknown_tool(&tool.native, &tool.arguments).or_else(|| look.too_many()) };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
     let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
-    let by_path = paths.into_iter().find_map(|path| if writes { look.named_to_write(path) } else { look.read(path) });
+    let searches = tool.canonical == "search_text";
+    let by_path = paths.into_iter().find_map(|path| {
+        let searched = || if searches { look.searched(path) } else { None };
+        if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
+    });
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
@@ -119,7 +131,7 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, lea
 struct Look<'a> {
     files: &'a GuardedFiles<'a>,
     cwd: &'a str,
-    leads: &'a Leads<'a>,
+    disk: OnDisk<'a>,
     /// How many paths may still be looked at.
     left: Cell<usize>,
 }
@@ -140,7 +152,7 @@ impl Look<'_> {
     fn all_names(&self, path: &str) -> Vec<Vec<String>> {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
-        let behind = if left > 0 { (self.leads)(path) } else { Vec::new() };
+        let behind = if left > 0 { (self.disk.leads)(path) } else { Vec::new() };
         std::iter::once(self.names(path)).chain(behind.iter().map(|behind| self.names(behind))).collect()
     }
 
@@ -207,15 +219,8 @@ impl Look<'_> {
     fn read(&self, path: &str) -> Option<String> {
         let all = self.all_names(path);
         let means = |pattern: &str| all.iter().any(|names| is_meant(pattern, self.files.home, names));
-        let is_secret = SECRET.iter().any(|pattern| means(pattern)) || all.iter().any(|names| self.is_of_daemon(names));
-        is_secret.then(|| format!("`{path}` is how the guard of this agent is spoken to"))
-    }
-
-    /// Whether `names` is the key of the daemon in a home that is in use, or its lock: who holds that lets none begin.
-    fn is_of_daemon(&self, names: &[String]) -> bool {
-        let [.., folder, file] = names else { return false };
-        let is_its_own = folder == "guard" && matches!(file.as_str(), "key" | "lock");
-        is_its_own && self.files.own.iter().any(|own| names.starts_with(&self.names(own)))
+        let is_secret = SECRET.iter().any(|pattern| means(pattern)) || all.iter().any(|names| self.is_secret(names));
+        is_secret.then(|| format!("`{path}` is how the guard of this agent is spoken to, or what it remembers"))
     }
 
     fn shell(&self, host: &str, text: &str) -> Option<String> {
@@ -231,6 +236,8 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &facts)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
+            .or_else(|| self.carries(text, &facts.commands))
+            .or_else(|| self.reaches(&facts.commands))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts)))

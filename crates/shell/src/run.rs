@@ -1,6 +1,7 @@
 //! What a command does, by what its program is.
 
 mod archives;
+mod besides;
 mod builtins;
 mod builds;
 mod fetch;

@@ -23,4 +23,6 @@ mod transcripts;
 #[cfg(test)]
 mod unguarded;
 #[cfg(test)]
+mod ways_in;
+#[cfg(test)]
 mod working_files;

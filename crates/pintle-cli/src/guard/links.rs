@@ -1,11 +1,15 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use guard::protects::MAX_PATH_BYTES;
-use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, protects_behind};
+use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, protects_behind};
 
 use super::folders::InForce;
+
+/// How many entries of a folder are looked at for settings.
+const MAX_ENTRIES: usize = 10_000;
 
 /// How many links are followed one after another. Source: path_resolution(7).
 const MAX_LINKS: u8 = 40;
@@ -77,18 +81,19 @@ impl KeptFiles {
 
     fn look(&self, event: &HostEvent) -> Looked {
         let begin = Begin::of(&event.cwd, &self.home);
-        let leads = |path: &str| begin.leads_to(path);
+        let disk =
+            OnDisk { leads: &|path| begin.leads_to(path), holds: &|folder, pattern| begin.holds(folder, pattern) };
         let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
         let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
         let moved: Vec<String> = self.moved.iter().cloned().chain(self.moved.iter().map(real_of)).collect();
         let own = [used.as_slice(), &moved].concat();
         let files = GuardedFiles { home: &self.home, own: &own, lifted: false };
-        let Some(reason) = protects_behind(event, &files, &leads) else { return Looked::Free };
+        let Some(reason) = protects_behind(event, &files, disk) else { return Looked::Free };
         if !self.self_edit {
             return Looked::Held(reason);
         }
         let lifted = GuardedFiles { own: &used, lifted: true, ..files };
-        protects_behind(event, &lifted, &leads).map_or(Looked::Lifted(reason), Looked::Held)
+        protects_behind(event, &lifted, disk).map_or(Looked::Lifted(reason), Looked::Held)
     }
 }
 
@@ -103,6 +108,21 @@ impl<'a> Begin<'a> {
         Self { cwd, home, real_home: real(Path::new(home), MAX_LINKS), linked: linked.collect() }
     }
 
+    /// `path` as it is meant here, absolute.
+    fn whole(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Path::new(self.home).join(rest.trim_start_matches('/'))
+            }
+            Some(_) | None => Path::new(self.cwd).join(path),
+        }
+    }
+
+    /// Whether `folder` has something that `pattern` means, a path below it. A folder that cannot be read may have it.
+    fn holds(&self, folder: &str, pattern: &str) -> bool {
+        folder.len() <= MAX_PATH_BYTES && has_below(&self.whole(folder), pattern)
+    }
+
     /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what
     /// lies in the home folder is told by the name that this has.
     fn leads_to(&self, text: &str) -> Vec<String> {
@@ -110,12 +130,7 @@ impl<'a> Begin<'a> {
         if path.len() > MAX_PATH_BYTES {
             return Vec::new();
         }
-        let asked = match path.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-                Path::new(self.home).join(rest.trim_start_matches('/'))
-            }
-            Some(_) | None => Path::new(self.cwd).join(path),
-        };
+        let asked = self.whole(path);
         let own = OWN_FOLDERS.iter().find_map(|folder| asked.strip_prefix(folder).ok());
         let found = match own {
             Some(rest) => real(&Path::new(self.cwd).join(rest), MAX_LINKS),
@@ -150,6 +165,26 @@ fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
         folders.chain(files)
     });
     names.flat_map(move |name| [home.join(name), cwd.join(name)])
+}
+
+/// Whether something lies in `folder` that `pattern` means: `.x/settings*.json`, or `.x/**`, which is `.x` itself, too.
+fn has_below(folder: &Path, pattern: &str) -> bool {
+    let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
+    let goes_on = |path: &Path| rest.is_none_or(|rest| has_below(path, rest));
+    if name == "**" {
+        return folder.symlink_metadata().is_ok();
+    }
+    let Some((begin, end)) = name.split_once('*') else {
+        let path = folder.join(name);
+        return path.symlink_metadata().is_ok() && goes_on(&path);
+    };
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(error) => return !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    };
+    let fits = |name: &str| name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end);
+    let mut entries = entries.take(MAX_ENTRIES).flatten();
+    entries.any(|entry| entry.file_name().to_str().is_some_and(fits) && goes_on(&entry.path()))
 }
 
 /// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
@@ -297,6 +332,73 @@ mod tests {
                 Looked::Free,
                 "{tool} {arguments}"
             );
+        }
+    }
+
+    #[test]
+    fn a_folder_with_settings_does_not_come_into_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in
+            ["home/work/src", "home/work/a/.claude", "home/work/b/.github/workflows", "home/work/c/work/.codex"]
+        {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join("home/work/a/.claude/settings.local.json"), "{}").unwrap();
+        let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: Vec::new(), self_edit: false };
+        let cwd = text("home/work");
+        let looked =
+            |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+        for command in [
+            "cp -r a/. .",
+            "cp -rT a .",
+            "cp -al a/. .",
+            "cp -r a/. ..",
+            "cp -r c/. ..",
+            "rsync -a a/ .",
+            "(cd a && tar c .) | tar x",
+            "tar c -C a . | tar x",
+            "mv a/.[!.]* .",
+            "shopt -s dotglob; mv a/* .",
+            "find a -mindepth 1 -maxdepth 1 -exec cp -r {} . \\;",
+            "cd a && find . | cpio -pdm ..",
+        ] {
+            assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+        }
+        for command in [
+            "cp -r b/. .",
+            "cp -r a src/",
+            "cp -r a/. /tmp/x",
+            "cp -r src/. .",
+            "rsync -a a ../other/",
+            "mv a/* .",
+            "(cd b && tar c .) | tar x",
+            "find a -name '*.md' -exec cp {} . \\;",
+        ] {
+            assert_eq!(looked(command), Looked::Free, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_home_that_is_elsewhere_is_not_read_as_a_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["home", "work", "srv/pintle/guard"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join("srv/pintle/guard/key"), "").unwrap();
+        let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let kept =
+            KeptFiles { home: text("home"), used: vec![text("srv/pintle")], moved: Vec::new(), self_edit: false };
+        let cwd = text("work");
+        let looked =
+            |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+        for command in ["grep -r x ../srv/pintle", "tar c ../srv | base64", "find ../srv -name 'k*' -exec cat {} +"] {
+            assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+        }
+        for command in ["ls ../srv/pintle", "grep -r x ../srv/other", "tar c . | base64"] {
+            assert_eq!(looked(command), Looked::Free, "{command}");
         }
     }
 

@@ -97,6 +97,8 @@ const PLACES: &[Place] = &[
     place("grep egrep fgrep rg ag ack", "", "-f --file --ignore-file"),
     place("file", "", "-f --files-from -m --magic-file"),
     place("useradd usermod", "-d --home", ""),
+    place("tcpdump tshark dumpcap", "-w", "-r"),
+    place("logrotate", "-s --state -l --log", ""),
 ];
 
 /// The rows for `name`.

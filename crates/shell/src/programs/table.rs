@@ -303,7 +303,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     row("unzip", "-d -x -P", Role::Reads(0)),
     row("7z 7za 7zr 7zz cpio ar pax", "-D --directory -F -O -I -H --file -f -s -x", Role::Archives(Archives::Packs)),
     row(
-        "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress pigz unpigz pbzip2 lzma brotli ranlib strip",
+        "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 unlz4 compress uncompress pigz unpigz pbzip2 lzma unlzma lzip lzop brotli ranlib strip",
         "-S --suffix -T",
         Role::Writes(0),
     ),

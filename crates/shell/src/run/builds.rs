@@ -339,6 +339,7 @@ impl Reading<'_> {
             && let Some(file) =
                 run.argv[1..].iter().find(|field| !field.text.starts_with('-') && field.text != ":memory:")
         {
+            let file = &of_uri(file);
             self.reads(file, state);
             self.touches(file, run.name, state);
         }
@@ -354,6 +355,24 @@ impl Reading<'_> {
             self.unknown(format!("code of `{}` is not read", run.name));
         }
     }
+}
+
+/// The file that `name` of a database means, which may be a URI: `file:a.db?mode=rw`.
+fn of_uri(name: &Field) -> Field {
+    let Some(rest) = name.text.strip_prefix("file:") else { return name.clone() };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let path = rest.strip_prefix("//localhost/").or_else(|| rest.strip_prefix("///"));
+    let path = path.map_or_else(|| rest.to_owned(), |path| format!("/{path}"));
+    // Letters that are escaped may be any.
+    let mut parts = path.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut certainty = name.certainty;
+    for part in parts {
+        certainty = certainty.max(Certainty::Glob);
+        text.push('?');
+        text.push_str(part.get(2..).unwrap_or_default());
+    }
+    Field { text, certainty }
 }
 
 /// Commands of the shells of databases that run nothing and write nothing elsewhere.

@@ -29,6 +29,11 @@ const KEEPING: &[&str] = &["cp", "mv", "install", "ln", "ditto", "rsync", "git"]
 /// Options with which `rg`, `ag` and `fd` look at hidden files too.
 pub(super) const HIDDEN_TOO: &[&str] = &["--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted"];
 
+/// Programs that unpack files, and those that do so if they are told.
+const UNPACKING: &[&str] = &["gunzip", "bunzip2", "unxz", "unzstd", "unlz4", "unlzma", "uncompress", "unpigz"];
+const PACKING: &[&str] =
+    &["gzip", "bzip2", "xz", "zstd", "lz4", "compress", "pigz", "pbzip2", "lzma", "lzip", "lzop", "brotli"];
+
 impl Reading<'_> {
     pub(super) fn reading(&mut self, run: &Run<'_>, skip: usize, state: &mut State) -> Output {
         let arguments = run.arguments();
@@ -223,16 +228,27 @@ impl Reading<'_> {
         if arguments.operands.is_empty() {
             return Output::Unknown;
         }
-        for (path, _) in arguments.operands.iter().filter_map(|field| field.text.rsplit_once('.')) {
-            // What comes out of an archive is not written in the text.
-            self.unpacked_file(path, run, state);
+        if unpacks(run) {
+            self.unpacked_files(&arguments, run, state);
         }
         quiet(&arguments)
     }
 
-    fn unpacked_file(&mut self, path: &str, run: &Run<'_>, state: &State) {
-        let unpacks = run.name.starts_with("un") || run.name.starts_with("gun") || run.name.starts_with("bun");
-        if unpacks || run.argv.iter().any(|field| field.text == "-d" || field.text == "--decompress") {
+    /// What comes out of packed files: it has their names without the last ending, unless they say another one themselves.
+    fn unpacked_files(&mut self, arguments: &Arguments, run: &Run<'_>, state: &State) {
+        let to_output = arguments.has(&["-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"]);
+        for field in &arguments.operands {
+            if arguments.has(&["-N", "--name"]) && !to_output {
+                let folder = field.text.rsplit_once('/').map_or(".", |(folder, _)| folder);
+                self.touches(&Field { text: folder.to_owned(), certainty: field.certainty }, run.name, state);
+            }
+            let parts = field.text.rsplit_once('.');
+            let is_ending = |(path, ending): &(&str, &str)| !path.is_empty() && !ending.contains('/');
+            let Some((path, _)) = parts.filter(is_ending) else { continue };
+            if !to_output {
+                self.touches(&Field { text: path.to_owned(), certainty: field.certainty }, run.name, state);
+            }
+            // What comes out of an archive is not written in the text.
             for path in state.place.cwd.resolve(path) {
                 self.made(&path, Content::Unknown);
             }
@@ -401,6 +417,15 @@ fn is_files(field: &Field) -> bool {
         && ending.is_some_and(|(open, ending)| {
             open && !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         })
+}
+
+/// Whether a program that packs files is to unpack them.
+fn unpacks(run: &Run<'_>) -> bool {
+    let told = |field: &Field| match field.text.strip_prefix("--") {
+        Some(long) => long.len() > 1 && ["decompress", "uncompress"].iter().any(|whole| whole.starts_with(long)),
+        None => field.text.len() > 1 && field.text.starts_with('-') && field.text.contains('d'),
+    };
+    UNPACKING.contains(&run.name) || (PACKING.contains(&run.name) && run.argv[1..].iter().any(told))
 }
 
 fn quiet(arguments: &Arguments) -> Output {

@@ -77,7 +77,7 @@ impl Reading<'_> {
             | "nmap" | "masscan" | "nc" | "ncat" | "netcat" | "telnet" | "socat" | "ftp" | "tftp" | "ab" | "wrk"
             | "hey" | "siege" | "httping" | "tcping" | "grpcurl" | "websocat" => self.contacts(run),
             "envsubst" => self.substituted(state),
-            _ => {}
+            _ => self.written_besides(run, state),
         }
     }
 

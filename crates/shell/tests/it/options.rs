@@ -206,3 +206,33 @@ fn what_is_put_into_a_folder_is_written_under_its_name() {
         assert_eq!(found.join(" "), writes, "{text}");
     }
 }
+
+#[test]
+fn what_programs_write_that_no_table_tells_of_is_known() {
+    for (text, writes) in [
+        ("gunzip a/b.json.gz", "a/b.json.gz a/b.json"),
+        ("gzip -dk b.json.gz", "b.json.gz b.json"),
+        ("xz --decompress b.json.xz", "b.json.xz b.json"),
+        ("zstd -d b.json.zst", "b.json.zst b.json"),
+        ("unlz4 b.json.lz4", "b.json.lz4 b.json"),
+        ("gunzip -N a/b.gz", "a/b.gz a a/b"),
+        ("gunzip -c b.json.gz", ""),
+        ("gzip b.json", "b.json"),
+        ("rename x settings a/x.json", "a/settings.json"),
+        ("rename 's/x/settings/' a/x.json", "a/settings.json"),
+        ("rename 's/^.*$/settings.json/' a/x", "a/settings.json"),
+        ("tcpdump -i lo -w a.pcap", "a.pcap"),
+        ("logrotate -s a.state b.conf", "a.state"),
+        ("setfattr -n user.x -v y a", "a"),
+        ("dpkg -x a.deb b", "b"),
+        ("dpkg -l a", ""),
+        ("jar xf a.jar -C b", "b"),
+        ("uv venv --python 3.12 b", "b"),
+        ("sqlite3 'file:a.db?mode=rw' 'select 1'", "a.db"),
+        ("sqlite3 'file:///code/app/a.db' 'select 1'", "a.db"),
+    ] {
+        let found = facts(text).writes;
+        let found: Vec<&str> = found.iter().map(|path| path.trim_start_matches("/code/app/")).collect();
+        assert_eq!(found.join(" "), writes, "{text}");
+    }
+}

@@ -1,0 +1,213 @@
+//! What answers for a person or remembers what was done is not read: the keys, the lock, the store, and no folder that holds
+//! them by a program that takes what is in it.
+
+use domain::shell::ShellCommand;
+
+use super::{Look, path_at};
+use crate::path_pattern::{VISIBLE, below, folder_of, is_meant, may_mean};
+use crate::taken::read_by;
+
+/// Where Pintle keeps what it has, unless a person says otherwise.
+const HOME: &str = "~/.local/share/pintle";
+
+/// What of that is not read.
+const FILES: [&str; 8] = [
+    "guard/key",
+    "guard/lock",
+    "guard/sessions.json",
+    "audit-signing.key",
+    "encryption.key",
+    "pintle.db",
+    "pintle.db-wal",
+    "pintle.db-shm",
+];
+
+/// Programs that tell no more of a folder than names, and those around another one, which is looked at by itself.
+const LOOKS: [&str; 47] = [
+    "ls",
+    "exa",
+    "eza",
+    "lsd",
+    "tree",
+    "du",
+    "df",
+    "stat",
+    "file",
+    "find",
+    "fd",
+    "fdfind",
+    "test",
+    "[",
+    "[[",
+    "cd",
+    "pushd",
+    "popd",
+    "echo",
+    "printf",
+    "pwd",
+    "realpath",
+    "readlink",
+    "basename",
+    "dirname",
+    "which",
+    "mkdir",
+    "touch",
+    "export",
+    "env",
+    "sudo",
+    "doas",
+    "time",
+    "timeout",
+    "nohup",
+    "nice",
+    "ionice",
+    "command",
+    "builtin",
+    "exec",
+    "setsid",
+    "stdbuf",
+    "watch",
+    "xargs",
+    "flock",
+    "pintle",
+    "pintle-hook",
+];
+
+/// Programs that look for texts, in many folders as a rule.
+const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
+
+/// Programs that take along all that a folder holds, or what a search found in it.
+const TAKES: [&str; 24] = [
+    "cp",
+    "rsync",
+    "scp",
+    "ditto",
+    "install",
+    "tar",
+    "bsdtar",
+    "gtar",
+    "zip",
+    "7z",
+    "7za",
+    "7zr",
+    "7zz",
+    "pax",
+    "cpio",
+    "rclone",
+    "mksquashfs",
+    "genisoimage",
+    "cat",
+    "head",
+    "tail",
+    "base64",
+    "xxd",
+    "od",
+];
+
+/// How many folders above Pintle's home are held against a program that takes along what is in them.
+const LEVELS: usize = 3;
+
+impl Look<'_> {
+    /// Whether `names` is one of the files that are not read, in a home of Pintle that is in use.
+    pub(super) fn is_secret(&self, names: &[String]) -> bool {
+        let is_home = |folder: &[String]| {
+            is_meant(HOME, self.files.home, folder) || self.files.own.iter().any(|own| self.names(own) == folder)
+        };
+        FILES.iter().any(|file| folder_of(file, names).is_some_and(is_home))
+    }
+
+    /// Why a tool must not search below `path`.
+    pub(super) fn searched(&self, path: &str) -> Option<String> {
+        let homes = self.homes();
+        self.all_names(path).iter().any(|names| self.is_inside(names, &homes)).then(|| kept(path))
+    }
+
+    /// Why `commands` must not run, one of which reads what it must not.
+    pub(super) fn reaches(&self, commands: &[ShellCommand]) -> Option<String> {
+        let homes = self.homes();
+        // What a search finds, another program may read from a list.
+        let is_listed = commands.iter().any(|command| {
+            let has = |begin: &str| command.argv.iter().any(|word| word.starts_with(begin));
+            match command.name.as_str() {
+                "cpio" | "pax" => true,
+                "tar" | "bsdtar" | "gtar" => has("-T") || has("--files-from"),
+                "rsync" => has("--files-from"),
+                "zip" => has("-@"),
+                _ => false,
+            }
+        });
+        commands.iter().find_map(|command| {
+            let name = command.name.as_str();
+            let is_list = is_listed && matches!(name, "find" | "fd" | "ls");
+            if LOOKS.contains(&name) && !is_list {
+                return None;
+            }
+            let takes = is_list || TAKES.contains(&name);
+            let reaches = |word: &String| {
+                let path = path_at(word, command);
+                self.all_names(&path).into_iter().any(|names| {
+                    let names = without_hidden(names);
+                    self.is_inside(&names, &homes)
+                        || self.is_secret(&names)
+                        || (takes && self.is_above(&names, &homes))
+                        || self.is_found(&names, SEARCHES.contains(&name), &homes)
+                })
+            };
+            read_by(command).iter().find(|word| reaches(word)).map(|word| kept(word))
+        })
+    }
+
+    /// Pintle's homes, as patterns of paths.
+    fn homes(&self) -> Vec<String> {
+        let own = self.files.own.iter().filter(|own| (self.disk.holds)(own, "guard/key"));
+        let own = own.map(|own| format!("/{}", self.names(own).join("/")));
+        std::iter::once(HOME.to_owned()).chain(own).collect()
+    }
+
+    /// Whether `names` is a home of Pintle or the guard's folder in it.
+    fn is_inside(&self, names: &[String], homes: &[String]) -> bool {
+        let above = folder_of("guard", names);
+        let is_home = |names: &[String]| homes.iter().any(|home| is_meant(home, self.files.home, names));
+        is_plain(names) && (is_home(names) || above.is_some_and(is_home))
+    }
+
+    /// Whether `names` is a folder somewhat above a home of Pintle.
+    fn is_above(&self, names: &[String], homes: &[String]) -> bool {
+        is_plain(names)
+            && homes.iter().any(|home| {
+                let home = self.names(home);
+                let mut levels = (1..=LEVELS).filter_map(|level| home.get(..home.len().checked_sub(level)?));
+                levels.any(|above| is_meant(&format!("/{}", above.join("/")), self.files.home, names))
+            })
+    }
+
+    /// Whether a search found `names`, among which is what is not read. One more search looks for texts in them, mostly.
+    fn is_found(&self, names: &[String], is_search: bool, homes: &[String]) -> bool {
+        let Some(at) = names.iter().position(|name| name == "**") else { return false };
+        homes.iter().any(|home| {
+            let begins = || below(&format!("{home}/**"), self.files.home, &names[..at]).is_some();
+            let may = || FILES.iter().any(|file| may_mean(&format!("{home}/{file}"), self.files.home, names));
+            (!is_search || begins()) && may()
+        })
+    }
+}
+
+/// Whether all of `names` is known, but for patterns of the shell.
+fn is_plain(names: &[String]) -> bool {
+    names.iter().all(|name| name != "**" && !name.contains(['$', '`', '{']))
+}
+
+/// `names`, the last of which stands for no hidden name if it is a pattern of the shell that does not say so.
+fn without_hidden(mut names: Vec<String>) -> Vec<String> {
+    if is_plain(&names)
+        && let Some(last) = names.last_mut().filter(|last| last.starts_with(['*', '?', '[']))
+        && !last.starts_with(VISIBLE)
+    {
+        last.insert_str(0, VISIBLE);
+    }
+    names
+}
+
+fn kept(path: &str) -> String {
+    format!("`{path}` holds what answers for a person, or what the guard of this agent remembers")
+}

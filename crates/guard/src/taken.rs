@@ -1,0 +1,426 @@
+//! What programs that copy, pack and unpack take as a whole, and where it comes to lie.
+
+use domain::shell::ShellCommand;
+
+use crate::filled::named;
+
+/// Programs whose last operand is where they put the others.
+const INTO_LAST: [&str; 7] = ["cp", "mv", "install", "ln", "rsync", "scp", "ditto"];
+
+/// Those of them that know `-t`.
+const WITH_TARGET: [&str; 4] = ["cp", "mv", "install", "ln"];
+
+/// Options of `tar` that take a value: letters, and long names.
+const OF_TAR: [char; 10] = ['f', 'C', 'T', 'X', 'b', 'I', 'H', 'F', 'K', 'N'];
+const LONG_OF_TAR: [&str; 9] =
+    ["file", "files-from", "exclude", "exclude-from", "use-compress-program", "transform", "xform", "owner", "group"];
+
+/// What the contents of one folder become: those of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// The folder whose contents are taken, from where the first command runs.
+    pub(crate) from: String,
+    /// The folder in which they come to lie, from where the second command runs.
+    pub(crate) to: String,
+    /// The commands that take and that put, by their places in the list; mostly one.
+    pub(crate) by: (usize, usize),
+}
+
+/// What the words of `tar` say.
+#[derive(Debug, Default)]
+struct Tar {
+    makes: bool,
+    takes: bool,
+    folder: String,
+    members: Vec<String>,
+}
+
+/// `word` as it is meant in `folder`.
+fn join(folder: &str, word: &str) -> String {
+    let is_whole = folder.is_empty() || word.starts_with(['/', '~']);
+    if is_whole { word.to_owned() } else { format!("{folder}/{word}") }
+}
+
+fn is_tar(command: &ShellCommand) -> bool {
+    matches!(command.name.as_str(), "tar" | "bsdtar" | "gtar")
+}
+
+fn tar(command: &ShellCommand) -> Tar {
+    let mut tar = Tar::default();
+    let mut words = command.argv.iter().skip(1).map(String::as_str);
+    let mut is_first = true;
+    while let Some(word) = words.next() {
+        let is_row = is_first && !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphabetic());
+        is_first = false;
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let is = |whole: &str| name.len() > 2 && whole.starts_with(name);
+            tar.takes |= is("extract") || is("get");
+            tar.makes |= is("create") || is("append") || is("update");
+            if is("directory") {
+                tar.folder = join(&tar.folder, value.or_else(|| words.next()).unwrap_or_default());
+            } else if value.is_none() && LONG_OF_TAR.contains(&name) {
+                words.next();
+            }
+            continue;
+        }
+        let letters = if is_row { Some(word) } else { word.strip_prefix('-').filter(|letters| !letters.is_empty()) };
+        let Some(letters) = letters else {
+            tar.members.push(join(&tar.folder, word));
+            continue;
+        };
+        for (at, letter) in letters.char_indices() {
+            tar.takes |= letter == 'x';
+            tar.makes |= matches!(letter, 'c' | 'r' | 'u');
+            if !OF_TAR.contains(&letter) {
+                continue;
+            }
+            let rest = &letters[at + 1..];
+            let value = if is_row || rest.is_empty() { words.next() } else { Some(rest) };
+            if letter == 'C' {
+                tar.folder = join(&tar.folder, value.unwrap_or_default());
+            }
+            if !is_row {
+                break;
+            }
+        }
+    }
+    tar
+}
+
+/// What `command`, which puts things into a folder, takes, and that folder.
+fn sources(command: &ShellCommand) -> (Vec<&str>, Option<&str>) {
+    let (mut operands, mut target) = (Vec::new(), None);
+    let mut words = command.argv.iter().skip(1).map(String::as_str);
+    while let Some(word) = words.next() {
+        let knows = WITH_TARGET.contains(&command.name.as_str());
+        if word == "--" {
+            operands.extend(words.by_ref());
+        } else if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            if knows && !name.is_empty() && "target-directory".starts_with(name) {
+                target = value.or_else(|| words.next());
+            } else if value.is_none() && knows && name.len() > 1 && "suffix".starts_with(name) {
+                words.next();
+            }
+        } else if word.len() > 1 && word.starts_with('-') {
+            match word.find(['t', 'S']).filter(|_| knows) {
+                Some(at) => {
+                    let rest = &word[at + 1..];
+                    let value = if rest.is_empty() { words.next() } else { Some(rest) };
+                    if word[at..].starts_with('t') {
+                        target = value;
+                    }
+                }
+                None if command.name == "rsync" && word.ends_with('e') => {
+                    words.next();
+                }
+                None => {}
+            }
+        } else {
+            operands.push(word);
+        }
+    }
+    let target = target.or_else(|| operands.pop());
+    (operands, target)
+}
+
+/// The paths that `command` reads, as far as its words are such.
+pub(crate) fn read_by(command: &ShellCommand) -> Vec<String> {
+    let name = command.name.as_str();
+    if is_tar(command) {
+        let tar = tar(command);
+        return if tar.makes { tar.members } else { Vec::new() };
+    }
+    if INTO_LAST.contains(&name) {
+        return sources(command).0.into_iter().map(str::to_owned).collect();
+    }
+    let recursive = |word: &String| match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && (long.starts_with("rec") || long.starts_with("deref")),
+        None => word.starts_with('-') && word.contains(['r', 'R']),
+    };
+    let greps = matches!(name, "grep" | "egrep" | "fgrep" | "ggrep") && command.argv.iter().any(recursive);
+    // Without a folder they look into the one in which they stand.
+    let here = (greps || matches!(name, "rg" | "ag" | "ack" | "ugrep")).then(|| ".".to_owned());
+    // `curl` is told so which file to send.
+    let plain = named(command).map(|word| word.rsplit('@').next().unwrap_or(word).to_owned());
+    plain.chain(here).collect()
+}
+
+/// What `commands` of one text take from one folder into another. Where patterns stand for `hidden` names, too, all that a
+/// folder holds is what `*` takes.
+pub(crate) fn carried(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> {
+    let mut all = Vec::new();
+    for (at, command) in commands.iter().enumerate() {
+        let mut add = |from: &str, to: &str| {
+            all.push(Carried { from: from.to_owned(), to: to.to_owned(), by: (at, at) });
+        };
+        if INTO_LAST.contains(&command.name.as_str()) && command.name != "ln" {
+            let (sources, target) = sources(command);
+            let Some(target) = target else { continue };
+            for source in sources {
+                let (from, name) = contents(command, source, hidden);
+                add(from, &name.map_or_else(|| target.to_owned(), |name| format!("{target}/{name}")));
+            }
+        } else if command.name == "find" {
+            for (from, to) in found_and_copied(command) {
+                add(from, to);
+            }
+        } else if matches!(command.name.as_str(), "cpio" | "pax") {
+            let has = |letter: char| {
+                command
+                    .argv
+                    .iter()
+                    .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+            };
+            let words: Vec<&str> = named(command).collect();
+            let Some((target, sources)) = words.split_last() else { continue };
+            if command.name == "cpio" && (has('p') || command.argv.iter().any(|word| word == "--pass-through")) {
+                add(".", target);
+            } else if command.name == "pax" && has('r') && has('w') {
+                for source in sources {
+                    let (from, name) = contents(command, source, hidden);
+                    add(from, &name.map_or_else(|| (*target).to_owned(), |_| format!("{target}/{source}")));
+                }
+                add(".", target);
+            }
+        }
+    }
+    all.extend(packed_and_unpacked(commands, hidden));
+    all
+}
+
+/// The folder whose contents `command` takes with `source`, and the name under which it does so; none if it takes them
+/// without their folder.
+fn contents<'s>(command: &ShellCommand, source: &'s str, hidden: bool) -> (&'s str, Option<&'s str>) {
+    let plain = source.trim_end_matches('/');
+    let (folder, last) = plain.rsplit_once('/').unwrap_or((".", plain));
+    let whole = |word: &String| word == "--no-target-directory" || (word.starts_with('-') && word.contains('T'));
+    let is_bare = match command.name.as_str() {
+        "rsync" => source.ends_with('/'),
+        "ditto" => true,
+        "cp" | "mv" | "install" => command.argv.iter().skip(1).any(whole),
+        _ => false,
+    };
+    // A pattern that begins with a dot stands for hidden names.
+    let is_pattern = last.contains(['*', '?', '[']);
+    if is_pattern && (last.starts_with('.') || hidden) {
+        return (if folder.is_empty() { "/" } else { folder }, None);
+    }
+    let is_all = is_bare || matches!(last, "" | "." | "..");
+    (if plain.is_empty() { "/" } else { plain }, (!is_all).then_some(last))
+}
+
+/// The folders that `find` copies as a whole, each with where it does so.
+fn found_and_copied(command: &ShellCommand) -> Vec<(&str, &str)> {
+    let words: Vec<&str> = command.argv.iter().skip(1).map(String::as_str).collect();
+    let begin = words.iter().position(|word| word.starts_with('-') || *word == "(" || *word == "!");
+    let (starts, tests) = words.split_at(begin.unwrap_or(words.len()));
+    // What it finds by a name is told as such.
+    let is_narrow = tests.iter().any(|test| matches!(*test, "-name" | "-iname" | "-path" | "-ipath" | "-regex"));
+    let Some(at) = tests.iter().position(|test| test.starts_with("-exec") || test.starts_with("-ok")) else {
+        return Vec::new();
+    };
+    let Some((program, words)) = tests[at + 1..].split_first() else { return Vec::new() };
+    if is_narrow || !INTO_LAST.contains(&program.rsplit('/').next().unwrap_or(program)) {
+        return Vec::new();
+    }
+    let words = words.iter().take_while(|word| !matches!(**word, ";" | "+"));
+    let targets: Vec<&str> = words.copied().filter(|word| !word.starts_with('-') && *word != "{}").collect();
+    let starts = if starts.is_empty() { &["."][..] } else { starts };
+    starts.iter().flat_map(|start| targets.iter().map(move |target| (*start, *target))).collect()
+}
+
+/// What one `tar` of a text packs and another one unpacks.
+fn packed_and_unpacked(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> {
+    let tars = || commands.iter().enumerate().filter(|(_, command)| is_tar(command));
+    let takers: Vec<(usize, Tar)> =
+        tars().map(|(at, command)| (at, tar(command))).filter(|(_, tar)| tar.takes).collect();
+    let mut all = Vec::new();
+    for (maker, command) in tars().filter(|_| !takers.is_empty()) {
+        let made = tar(command);
+        for member in made.members.iter().filter(|_| made.makes) {
+            let (from, name) = contents(command, member, hidden);
+            let name = name.and_then(|_| member.strip_prefix(made.folder.as_str()).or(Some(member.as_str())));
+            for (taker, taken) in &takers {
+                let to = match name {
+                    Some(name) => join(&taken.folder, name.trim_start_matches(['/', '~'])),
+                    None if taken.folder.is_empty() => ".".to_owned(),
+                    None => taken.folder.clone(),
+                };
+                all.push(Carried { from: from.to_owned(), to, by: (maker, *taker) });
+            }
+        }
+    }
+    all
+}
+
+/// The words of a command behind its name.
+struct Words<'c>(Vec<&'c str>);
+
+impl<'c> Words<'c> {
+    fn of(command: &'c ShellCommand) -> Self {
+        Self(command.argv.iter().skip(1).map(String::as_str).collect())
+    }
+
+    fn operands(&self) -> Vec<&'c str> {
+        self.0.iter().copied().filter(|word| !word.starts_with('-')).collect()
+    }
+
+    fn has(&self, list: &[&str]) -> bool {
+        self.0.iter().any(|word| list.contains(word))
+    }
+
+    /// The value of an option, behind it in its word or in the next one.
+    fn value(&self, option: &str) -> Option<&'c str> {
+        let at = self.0.iter().position(|word| word.starts_with(option))?;
+        let word: &'c str = self.0[at];
+        let rest = word[option.len()..].trim_start_matches('=');
+        if rest.is_empty() { self.0.get(at + 1).copied() } else { Some(rest) }
+    }
+}
+
+/// The folder into which `command` puts all that an archive or a patch holds, whatever that is.
+pub(crate) fn unpacked(command: &ShellCommand) -> Option<String> {
+    let words = Words::of(command);
+    let here = Some(".");
+    let folder = match command.name.as_str() {
+        _ if is_tar(command) => {
+            let tar = tar(command);
+            let is_whole = tar.takes && tar.members.is_empty() && !words.has(&["-O", "--to-stdout"]);
+            let folder = if tar.folder.is_empty() { ".".to_owned() } else { tar.folder };
+            return is_whole.then_some(folder);
+        }
+        "unzip" => unzipped(&words),
+        "7z" | "7za" | "7zr" | "7zz" => {
+            let takes = matches!(words.operands().as_slice(), ["x" | "e", _]) && !words.has(&["-so"]);
+            words.value("-o").or(here).filter(|_| takes)
+        }
+        "cpio" => {
+            let takes = words.0.iter().any(|word| word.starts_with("-i") || *word == "--extract");
+            let told = words.value("-D").or_else(|| words.value("--directory"));
+            told.or(here).filter(|_| takes && !words.has(&["-t", "--list", "--to-stdout"]))
+        }
+        "unrar" => match words.operands().as_slice() {
+            ["x" | "e", .., last] => Some(if last.ends_with('/') { *last } else { "." }),
+            _ => None,
+        },
+        "jar" => {
+            let is_letters = |first: &str| !first.starts_with("--") && first.contains('x');
+            let takes = words.0.first().is_some_and(|first| *first == "--extract" || is_letters(first));
+            words.value("-C").or_else(|| words.value("--dir")).or(here).filter(|_| takes)
+        }
+        "dpkg" | "dpkg-deb" => {
+            let takes = words.has(&["-x", "-X", "--extract", "--vextract", "-R", "--raw-extract"]);
+            words.operands().get(1).copied().filter(|_| takes)
+        }
+        "patch" | "git" => patched(command, &words),
+        "rsync" | "scp" => {
+            let (sources, target) = sources(command);
+            let is_remote = |source: &&str| {
+                source.split('/').next().is_some_and(|first| first.contains(':')) && source.ends_with(['/', '.', '*'])
+            };
+            target.filter(|_| sources.iter().any(is_remote))
+        }
+        _ => None,
+    };
+    folder.map(str::to_owned)
+}
+
+/// The folder into which `unzip` puts all of an archive.
+fn unzipped<'c>(words: &Words<'c>) -> Option<&'c str> {
+    let shows = |word: &&str| {
+        word.starts_with('-') && word.trim_start_matches('-').starts_with(['l', 'p', 't', 'v', 'Z', 'z', 'c'])
+    };
+    let (mut folder, mut archives, mut is_value) = (".", 0, false);
+    for word in words.0.iter().copied() {
+        match word.strip_prefix('-').and_then(|letters| letters.split_once('d')) {
+            _ if is_value => (folder, is_value) = (word, false),
+            Some((_, "")) => is_value = true,
+            Some((_, rest)) => folder = rest,
+            None => archives += usize::from(!word.starts_with('-')),
+        }
+    }
+    let is_whole = archives == 1 || words.has(&["-x", "-P"]);
+    (is_whole && !words.0.iter().any(shows)).then_some(folder)
+}
+
+/// The folder in which `patch` or `git apply` changes whatever a patch names.
+fn patched<'c>(command: &ShellCommand, words: &Words<'c>) -> Option<&'c str> {
+    if command.name == "git" {
+        let looks = words.has(&["--check", "--stat", "--numstat", "--summary", "--cached"]);
+        let folder = words.value("-C").filter(|_| words.0.first().is_some_and(|first| first.starts_with("-C")));
+        return folder.or(Some(".")).filter(|_| words.has(&["apply", "am"]) && !looks);
+    }
+    let folder = words.value("-d").or_else(|| words.value("--directory"));
+    let told = [folder, words.value("-i")];
+    // With `-p 1`, a number is no file.
+    let is_file = |word: &&str| !told.contains(&Some(*word)) && !word.bytes().all(|letter| letter.is_ascii_digit());
+    let is_of_file = words.operands().iter().any(is_file);
+    folder.or(Some(".")).filter(|_| !is_of_file && !words.has(&["--dry-run"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(texts: &[&str]) -> Vec<ShellCommand> {
+        let command = |text: &&str| {
+            let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            ShellCommand { name: argv[0].clone(), argv, ..ShellCommand::default() }
+        };
+        texts.iter().map(command).collect()
+    }
+
+    #[test]
+    fn what_is_taken_as_a_whole_is_known_by_its_folder() {
+        for (texts, expected) in [
+            (&["cp -r a/. ."][..], "a/.>."),
+            (&["cp -rT a ."], "a>."),
+            (&["cp -r a ."], "a>./a"),
+            (&["cp -rt .. a b/."], "a>../a b/.>.."),
+            (&["mv a/.* ."], "a>."),
+            (&["mv a/* ."], "a/*>./*"),
+            (&["rsync -a a/ ."], "a>."),
+            (&["rsync -a -e ssh a b"], "a>b/a"),
+            (&["find a -maxdepth 1 -exec cp -r {} . ;"], "a>."),
+            (&["find a -name x -exec cp {} . ;"], ""),
+            (&["cpio -pdm .."], ".>.."),
+            (&["tar c .", "tar x"], ".>."),
+            (&["tar -cf - -C a .", "tar xf - -C b"], "a/.>b"),
+            (&["tar cC a b", "tar x"], "a/b>b"),
+            (&["tar c a"], ""),
+            (&["ln -s a b"], ""),
+        ] {
+            let found = carried(&commands(texts), false);
+            let found: Vec<String> = found.iter().map(|one| format!("{}>{}", one.from, one.to)).collect();
+            assert_eq!(found.join(" "), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_anything_is_known_by_where_it_goes() {
+        for (text, folder) in [
+            ("tar xf a.tar", Some(".")),
+            ("tar -xzf a.tgz -C ..", Some("..")),
+            ("tar xf a.tar b.md", None),
+            ("tar tf a.tar", None),
+            ("unzip -o a.zip -d ..", Some("..")),
+            ("unzip a.zip", Some(".")),
+            ("unzip -l a.zip", None),
+            ("unzip a.zip b.md", None),
+            ("7z x a.7z -o..", Some("..")),
+            ("patch -p1", Some(".")),
+            ("patch -p1 -d .. -i a", Some("..")),
+            ("patch a.md a.patch", None),
+            ("git -C .. apply a.patch", Some("..")),
+            ("git apply --check a.patch", None),
+            ("dpkg -x a.deb ..", Some("..")),
+            ("jar xf a.jar", Some(".")),
+            ("rsync -a h:a/ ..", Some("..")),
+            ("rsync -a a/ ..", None),
+        ] {
+            assert_eq!(unpacked(&commands(&[text])[0]).as_deref(), folder, "{text}");
+        }
+    }
+}
