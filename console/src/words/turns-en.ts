@@ -148,10 +148,10 @@ export const turns = {
     action: "Let it through once…",
     title: (tool: string) => `Ask a person about this call of ${tool}`,
     about: (hook: string) => `${hook} refuses every other call as before. About exactly this one a person is asked: the agent tries it again, and you approve it once.`,
-    stays: (hook: string) => `This changes the condition of ${hook} and adds a rule that asks. Both stand in the change log, and the rule stays until somebody deletes it.`,
+    stays: (hook: string) => `This adds a rule that asks. It stands in the change log and stays until somebody deletes it; then ${hook} refuses this call again.`,
+    sends: "This message is sent to the conversation in your name:",
     reason: (hook: string) => `${hook} refused this call; a person decides about it`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
-    undone: "the condition of the hook that refuses could not be changed",
   },
 };

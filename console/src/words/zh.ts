@@ -150,6 +150,7 @@ export const zh: Words = {
     deleteTitle: (name) => `删除 ${name}？`,
     deleteGate: (m) => (m === "" ? "它不再拦截任何操作。执行记录会保留。" : `匹配 ${m} 的调用不再被它拦截。执行记录会保留。`),
     deleteObserver: "它将不再收到通知。执行记录会保留。",
+    refusesAgain: (guard) => `此规则询问的调用将重新被 ${guard} 阻止。`,
     asksStay: (names) => `有 ${names.length} 条规则会就它拒绝过的调用询问人员：${names.join("、")}。删除后它们仍会询问；如果不再需要，请一并删除。`,
     sentence: (who, when, gate) => (gate ? `${when}，由${who}决定。` : `${when}，通知${who}。`),
     what: { command: "命令", http: (host) => ` ${host} `, prompt: "模型", script: "脚本", hidden: "全局钩子" },
