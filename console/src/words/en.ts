@@ -96,7 +96,7 @@ export const en = {
       fix: "Review the instruction: keep it short and imperative, and let it ask for one decision.",
     },
     tripped: {
-      cause: "The circuit breaker switched this hook off: it blocked or was late five times within a minute.",
+      cause: "The circuit breaker switched this hook off: it blocked or was late five times in a row within a minute.",
       fix: "Remove the cause, then reset the breaker. Until then, what it matches is answered as “while tripped” says.",
     },
     edition: {

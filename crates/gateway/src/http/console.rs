@@ -48,6 +48,27 @@ pub(super) async fn page(headers: HeaderMap) -> Response {
     response
 }
 
+/// Whether a browser asks for something that it shows to a person.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// The page under an address that has none: it says so.
+pub(super) async fn no_page(headers: HeaderMap) -> Response {
+    let mut response = page(headers).await;
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+/// The icon, for browsers that look for it where nobody named it.
+pub(super) async fn icon(headers: HeaderMap) -> Response {
+    let icon = FILES.iter().find(|file| file.name.starts_with("assets/icon-") && file.name.ends_with(".svg"));
+    match icon {
+        Some(file) => send(file, "no-cache", &headers),
+        None => refusal(StatusCode::NOT_FOUND, "not_found", "there is nothing at /favicon.ico"),
+    }
+}
+
 /// A part of the pages. Its name changes with its content, so it is kept for ever.
 pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     match file(&format!("assets/{name}")) {
@@ -109,6 +130,19 @@ mod tests {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
         assert_eq!(response.headers()[header::X_FRAME_OPTIONS], "DENY");
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_page_is_a_page_for_browsers() {
+        let accepts = |text: &str| HeaderMap::from_iter([(header::ACCEPT, text.parse().unwrap())]);
+        assert!(wants_page(&accepts("text/html,application/xhtml+xml,*/*;q=0.8")));
+        assert!(!wants_page(&accepts("application/json")) && !wants_page(&HeaderMap::new()));
+        let response = no_page(HeaderMap::new()).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
+        let icon = icon(HeaderMap::new()).await;
+        let expected = if file(NOT_BUILT.name).is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+        assert_eq!(icon.status(), expected);
     }
 
     #[tokio::test]
