@@ -19,7 +19,7 @@ export const turns = {
   noneAbout: "Take one of them away, or look further back.",
   noPrompt: "no message is kept",
   calls: (n: number) => count(n, "call", "calls"),
-  states: { blocked: "blocked", waiting: "waits", failed: "failed", faulted: "hook failed", asked: "asked", running: "running", stopped: "stopped", cut: "cut off", passed: "passed" },
+  states: { blocked: "blocked", waiting: "waits", failed: "failed", faulted: "hook failed", asked: "asked", approved: "approved", running: "running", stopped: "stopped", cut: "cut off", passed: "passed" },
   notFound: "There is no such turn",
   notFoundAbout: "It is older than what is kept, or it is not yours to see.",
   heading: (agent: string) => `Turn by ${agent}`,
@@ -44,6 +44,7 @@ export const turns = {
     waiting: "{what} waits for a person, because of {hook}",
     faulted: "At {what}, {hook} failed",
   },
+  approvedBy: (who: string) => `{what} was approved by ${who} and ran; {hook} had asked`,
   more: (n: number) => `And ${count(n, "other was", "others were")} stopped too.`,
   plain: {
     passed: (calls: number, hooks: number) => (calls === 0 ? "The agent answered without calling a tool." : `Nothing was stopped: ${count(calls, "call", "calls")} ran, hooks answered ${count(hooks, "time", "times")}.`),

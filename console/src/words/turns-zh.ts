@@ -19,7 +19,7 @@ export const turns: Words["turns"] = {
   noneAbout: "请去掉一个条件，或查看更早的时间。",
   noPrompt: "消息未保留",
   calls: (n) => `${n} 次调用`,
-  states: { blocked: "已阻止", waiting: "等待中", failed: "失败", faulted: "钩子出错", asked: "已询问", running: "进行中", stopped: "已停止", cut: "中断", passed: "通过" },
+  states: { blocked: "已阻止", waiting: "等待中", failed: "失败", faulted: "钩子出错", asked: "已询问", approved: "已批准", running: "进行中", stopped: "已停止", cut: "中断", passed: "通过" },
   notFound: "轮次不存在",
   notFoundAbout: "它已超过保留期，或者您无权查看。",
   heading: (agent) => `${agent} 的轮次`,
@@ -44,6 +44,7 @@ export const turns: Words["turns"] = {
     waiting: "{what} 正在等待人员决定，提出者：{hook}",
     faulted: "处理 {what} 时，{hook} 出错",
   },
+  approvedBy: (who) => `{what} 已由 ${who} 批准并运行；由 {hook} 提出询问`,
   more: (n) => `另有 ${n} 项被阻止。`,
   plain: {
     passed: (calls, hooks) => (calls === 0 ? "智能体没有调用工具，直接作了回答。" : `没有任何操作被阻止：运行了 ${calls} 次调用，钩子回答了 ${hooks} 次。`),
