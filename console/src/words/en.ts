@@ -156,7 +156,7 @@ export const en = {
     onlyIf: "if",
     none: "none",
     onBut: (how: string) => `on, ${how}`,
-    states: { on: "on", off: "off", tripped: "tripped", edition: "off: edition", agents: "off: no agents" },
+    states: { on: "armed", off: "off", tripped: "tripped", edition: "off: edition", agents: "off: no agents" },
     reset: "Reset",
     create: "New hook",
     createAbout: "Choose where it acts and what answers. Try it on the right before you save it.",

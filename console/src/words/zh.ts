@@ -117,7 +117,7 @@ export const zh: Words = {
     onlyIf: "条件",
     none: "无",
     onBut: (how) => `启用，${how}`,
-    states: { on: "启用", off: "停用", tripped: "已熔断", edition: "停用：版本限制", agents: "停用：无智能体" },
+    states: { on: "就绪", off: "停用", tripped: "已熔断", edition: "停用：版本限制", agents: "停用：无智能体" },
     reset: "重置",
     create: "新建钩子",
     createAbout: "选择它在何处生效、由谁回答。保存之前可以在右侧试运行。",
