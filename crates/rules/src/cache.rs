@@ -30,7 +30,7 @@ mod news;
 
 use breaking::Counter;
 pub use excepting::as_asked;
-use excepting::narrowed;
+use excepting::{exceptions, narrowed};
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
 use mounting::{disabled, doubted};
@@ -359,6 +359,7 @@ impl RuleCache {
         let mut mounted: Vec<Mounted> =
             cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();
         let is_meant = |rule: &AnchoredRule| rule.scope == HookScope::Global || tenant == Some(&rule.tenant_id);
+        let excepted = exceptions(rows);
         // Where the store as a whole is in doubt, no rule of it is asked.
         if let Some(why) = &cache_state.rules.shut {
             mounted.extend(shut(why).others.iter().cloned());
@@ -373,7 +374,7 @@ impl RuleCache {
             if is_off || (!global && tenant != Some(&hook.tenant_id)) {
                 continue;
             }
-            let asked = narrowed(hook, rows);
+            let asked = narrowed(hook, &excepted);
             let hook = &*asked;
             let trip = trips.iter().find(|trip| trip.hook_id == hook.id && tenant == Some(&trip.tenant_id));
             match trip {

@@ -16,14 +16,20 @@ use crate::team::is_of_team;
 
 /// `row` as it is asked among `rules`: with a condition that leaves out what exceptions of it are about.
 pub fn as_asked<'a>(row: &'a Rule, rules: &StoredRules) -> Cow<'a, Rule> {
-    narrowed(row, RuleRows { hooks: &rules.hooks, trips: &rules.trips, doubts: &rules.doubts, agents: &[] })
+    let rows = RuleRows { hooks: &rules.hooks, trips: &rules.trips, doubts: &rules.doubts, agents: &[] };
+    narrowed(row, &exceptions(rows))
 }
 
-/// The same among `rows`.
-pub(super) fn narrowed<'a>(row: &'a Rule, rows: RuleRows<'_>) -> Cow<'a, Rule> {
+/// Those of `rows` that are exceptions and act.
+pub(super) fn exceptions(rows: RuleRows<'_>) -> Vec<&Rule> {
     let RuleRows { hooks, trips, doubts, .. } = rows;
+    hooks.iter().filter(|rule| rule.exception_of().is_some() && acts(rule, trips, doubts)).collect()
+}
+
+/// `row` as it is asked among these exceptions.
+pub(super) fn narrowed<'a>(row: &'a Rule, exceptions: &[&Rule]) -> Cow<'a, Rule> {
     let mut asked = Cow::Borrowed(row);
-    for exception in hooks.iter().filter(|other| is_exception(other, row) && acts(other, trips, doubts)) {
+    for exception in exceptions.iter().filter(|other| is_exception(other, row)) {
         let rest = without(&asked.if_expr, &exception.if_expr);
         // An exception too many, or one that nobody can read, is none: the rule goes on to refuse.
         if condition::compile(&rest).is_ok() {
