@@ -187,7 +187,7 @@ test("Esc closes the newest thing only: what is found over a dialog, then the di
   await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
 });
 
-test("a member is added and shut out with keys alone, and the focus comes back", async () => {
+test("a member is added and disabled with keys alone, and the focus comes back", async () => {
   await find("Members", "Members");
   const add = page.getByRole("button", { name: "Add a member" });
   await add.focus();
@@ -202,7 +202,7 @@ test("a member is added and shut out with keys alone, and the focus comes back",
   await page.keyboard.type("carla");
   await page.keyboard.press("Enter");
   await page.locator("tr[data-name=carla]").waitFor();
-  await page.getByRole("button", { name: "Shut out carla" }).focus();
+  await page.getByRole("button", { name: "Disable carla" }).focus();
   await page.keyboard.press("Enter");
   const asked = page.getByRole("dialog");
   await asked.waitFor();
@@ -210,5 +210,5 @@ test("a member is added and shut out with keys alone, and the focus comes back",
   await page.keyboard.type("left the team");
   await asked.getByRole("button").last().focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Let in carla" }).waitFor();
+  await page.getByRole("button", { name: "Enable carla" }).waitFor();
 });

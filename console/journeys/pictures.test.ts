@@ -138,7 +138,7 @@ test.runIf(wanted)("pictures of the pages", async () => {
   await shot("turn-phone", small);
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   await page.getByTestId("tiles").waitFor();
-  await page.getByText("Blocked last").waitFor();
+  await page.getByText("Recently blocked").waitFor();
   await shot("overview");
   await page.getByRole("link", { name: "Executions" }).click();
   await page.getByText("forced pushes").first().waitFor();

@@ -80,7 +80,7 @@ test("a key that is revoked while a page is open ends the page, which says why",
   await Promise.all([admins.close(), theirs.close()]);
 });
 
-test("a member is added, made less, shut out, let in and removed, and each says what ends", async () => {
+test("a member is added, made less, disabled, enabled and removed, and each says what ends", async () => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/settings/members", "anna");
   await page.getByRole("button", { name: "Add a member" }).click();
@@ -96,14 +96,14 @@ test("a member is added, made less, shut out, let in and removed, and each says 
   await sure.getByRole("button", { name: "Change the role" }).click();
   await sure.waitFor({ state: "detached" });
   expect((await ask(page, "carl", "chat.send", { message: "x" })).error?.message).toContain("requires operator role");
-  await page.getByRole("button", { name: "Shut out carl" }).click();
+  await page.getByRole("button", { name: "Disable carl" }).click();
   await expect.poll(() => sure.innerText()).toContain("stop working within a second");
   await sure.getByLabel("Reason").fill("on leave");
-  await sure.getByRole("button", { name: "Shut out" }).click();
-  await row(page, "carl").getByText("shut out", { exact: true }).waitFor();
+  await sure.getByRole("button", { name: "Disable" }).click();
+  await row(page, "carl").getByText("disabled", { exact: true }).waitFor();
   expect((await ask(page, "carl", "agents.list", {})).error?.code).toBe("TENANT_ACCESS_REVOKED");
-  await page.getByRole("button", { name: "Let in carl" }).click();
-  await row(page, "carl").getByText("let in", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Enable carl" }).click();
+  await row(page, "carl").getByText("active", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Remove carl" }).click();
   await expect.poll(() => sure.innerText()).toContain("API keys and sessions end with it");
   await sure.getByLabel("Reason").fill("he left");
@@ -181,7 +181,7 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   // Another list is no news: all of it is there at once, and nothing of it stays.
   await done(page, "system", "hooks.create", scripted("of-default", "^nothing$", { decision: "allow" }));
   await go(page, "/");
-  const changed = page.locator("section").filter({ has: page.getByRole("heading", { name: "Changed last" }) });
+  const changed = page.locator("section").filter({ has: page.getByRole("heading", { name: "Recent changes" }) });
   await changed.getByText("of-default").first().waitFor();
   await expect.poll(() => changed.getByText("of-acme").count()).toBe(0);
   await page.getByLabel("Tenant").selectOption("all");

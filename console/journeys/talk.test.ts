@@ -289,6 +289,10 @@ test("a link signs in once, with its role and without its code in the address; a
   expect(await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }) + JSON.stringify(history.state))).not.toContain(code);
   await page.reload();
   await page.getByTestId("role").waitFor();
+  // Whoever is signed in goes on: a link that was used takes nothing away.
+  await page.goto("about:blank");
+  await page.goto(`${gateway.url}/#code=${code}`);
+  await page.getByTestId("role").waitFor();
   const second = await (await rig.person()).newPage();
   for (const bad of [code, "nothing"]) {
     await second.goto(`${gateway.url}/hooks#code=${bad}`);

@@ -99,7 +99,7 @@ test("turns are found by what happened in them, and the address keeps it", async
 test("a refused call is understood and let through once in four clicks", async () => {
   const page = await refused({ replies: [PUSH, DONE, PUSH, DONE, PUSH, DONE] });
   await page.getByRole("link", { name: "Overview", exact: true }).click();
-  await page.getByText("Blocked last").waitFor();
+  await page.getByText("Recently blocked").waitFor();
   await page.locator("main [data-row]").first().click();
   await page.getByRole("button", { name: "Let it through once…" }).click();
   await page.getByRole("button", { name: "Ask, and try again" }).click();
@@ -165,7 +165,7 @@ test("the overview says what stands well, and each number leads to its list", as
   await page.getByRole("heading", { name: "Turns" }).waitFor();
   await page.locator("[data-row]").filter({ hasText: "push my branch" }).waitFor();
   await page.goBack();
-  await page.getByText("Block most").waitFor();
+  await page.getByText("Most blocks").waitFor();
   await page.locator("main").getByRole("link", { name: /no-force-push.*1 of 1/ }).click();
   await expect.poll(() => page.url()).toContain("hook=no-force-push");
   await page.locator("[data-row]").filter({ hasText: "push my branch" }).waitFor();
@@ -185,7 +185,7 @@ test("hostile texts run nothing and overflow nothing, on a telephone", async () 
     expect(await page.evaluate(() => [document.documentElement.scrollWidth <= innerWidth, (window as { hit?: number }).hit ?? 0])).toEqual([true, 0]);
   };
   await page.getByRole("link", { name: "Overview", exact: true }).click();
-  await page.getByText("Blocked last").waitFor();
+  await page.getByText("Recently blocked").waitFor();
   await fits();
   await page.getByRole("link", { name: "Turns", exact: true }).click();
   await page.locator("[data-row]").first().waitFor();

@@ -21,7 +21,8 @@ export function Answer({ approval }: { approval: Approval }) {
     mutationFn: (yes: boolean) => connection.request(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
-  const now = answer.data?.approval ?? approval;
+  // What came of it since the answer stands in the approval itself.
+  const now = approval.state === "waiting" ? (answer.data?.approval ?? approval) : approval;
   if (now.state !== "waiting") {
     return (
       <p className="mt-3 flex flex-wrap items-center gap-2" role="status">

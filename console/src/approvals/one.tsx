@@ -14,14 +14,22 @@ import { useIsElsewhere, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
-import { whoMay } from "./parts.ts";
+import { isOpen, whoMay } from "./parts.ts";
 import { ShellFacts } from "./shell-facts.tsx";
+
+/** How often an approval is looked at that may still change, in milliseconds. */
+const LOOK_EVERY_MS = 2_000;
 
 export function ApprovalPage() {
   const words = useWords().approvals;
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
-  const found = useQuery({ queryKey: ["approvals", "one", id], queryFn: async () => (await connection.request("approvals.get", { id })).approval });
+  const found = useQuery({
+    queryKey: ["approvals", "one", id],
+    queryFn: async () => (await connection.request("approvals.get", { id })).approval,
+    // Of a call that has run, or that may not any more, the server tells nobody.
+    refetchInterval: ({ state: { data } }) => (data !== undefined && isOpen(data.state) ? LOOK_EVERY_MS : false),
+  });
   if (found.data !== undefined) {
     return <One approval={found.data} />;
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
 import { zh } from "../words/zh.ts";
-import { partsOf, whoMay } from "./parts.ts";
+import { isOpen, partsOf, whoMay } from "./parts.ts";
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
@@ -30,4 +30,8 @@ test.each([
 
 test("sentences stand beside each other as a language has them", () => {
   expect(whoMay({ named: ["carl"], otherThanAsker: true, asker: "anna", you: false }, zh.approvals)).toBe("为此智能体指定的用户或角色：carl。提出请求的 anna 除外。");
+});
+
+test("what waits, or was approved and has not run, is still open", () => {
+  expect((["waiting", "approved", "used", "refused", "void", "expired"] as const).filter(isOpen)).toEqual(["waiting", "approved"]);
 });

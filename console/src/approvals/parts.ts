@@ -1,5 +1,8 @@
-import type { Approvers, JsonObject } from "../wire/types.ts";
+import type { Approval, Approvers, JsonObject } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
+
+/** Whether something may still become of an approval: it waits, or the call that was approved has not run yet. Pure. */
+export const isOpen = (state: Approval["state"]): boolean => state === "waiting" || state === "approved";
 
 /** Who may answer, in a sentence or two. Pure. */
 export function whoMay({ named, otherThanAsker, asker }: Approvers, words: Words["approvals"]): string {

@@ -20,7 +20,7 @@ import { useWords } from "../words/use-words.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
-import { asksInstead, stateOf } from "./state.ts";
+import { asksInstead, refusesAgain, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { summary } from "./summary.tsx";
 import { TestPanel } from "./test-panel.tsx";
@@ -141,7 +141,9 @@ function Actions({ hook }: { hook: Hook }) {
   const on = useMutation({ mutationFn: () => connection.request("hooks.toggle", { hookId: hook.id, enabled: true }), onSuccess: fresh });
   const mayToggle = mayChange || (admin && me.is_master_scope && hook.source === "builtin");
   const isGate = GATES.includes(hook.event);
-  const instead = asksInstead(hook, useHooks().data ?? []);
+  const rules = useHooks().data ?? [];
+  const instead = asksInstead(hook, rules);
+  const refuses = refusesAgain(hook, rules);
   const state = stateOf(hook);
   const sure = {
     off: {
@@ -182,7 +184,7 @@ function Actions({ hook }: { hook: Hook }) {
         </Button>
       )}
       {on.error !== null && <Problem error={on.error} />}
-      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint} reasonMost={sure.most}>
+      <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={refuses !== undefined ? words.refusesAgain(refuses.name || refuses.id) : isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint} reasonMost={sure.most}>
         {asks === "delete" && instead.length > 0 && <p className="mb-2">{words.asksStay(instead.map((rule) => rule.name))}</p>}
       </Confirm>
     </>

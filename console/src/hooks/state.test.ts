@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, didLately, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant } from "./state.ts";
+import { asksInstead, counted, didLately, EXCEPTION_OF, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant, refusesAgain } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -19,10 +19,12 @@ test("the rules of a tenant are its own and everybody's", () => {
   expect(ofTenant(rules, "t").map(({ id }) => id)).toEqual(["a", "c"]);
 });
 
-test("the rules that ask instead of one are known by their names", () => {
-  const hook = rule("guard");
-  const asks = rule("x", { name: nameInstead(hook) });
-  expect(asksInstead(hook, [hook, asks, rule("y", { name: "ask instead of other" })])).toEqual([asks]);
+test("a rule that asks names the one that refuses, which refuses again without it", () => {
+  const hook = rule("guard", { metadata: {} });
+  const asks = rule("x", { name: nameInstead(hook), metadata: { [EXCEPTION_OF]: hook.id } });
+  const rules = [hook, asks, rule("y", { name: nameInstead(hook), metadata: {} })];
+  expect(asksInstead(hook, rules)).toEqual([asks]);
+  expect([refusesAgain(asks, rules), refusesAgain(hook, rules)]).toEqual([hook, undefined]);
 });
 
 test("hooks that share a name have their event beside it", () => {

@@ -48,8 +48,14 @@ export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: rea
 /** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
 
+/** The member of a rule's metadata that names the rule, by its id, whose calls it asks about instead. */
+export const EXCEPTION_OF = "exception_of";
+
 /** The rules that `hook` got by “Let it through once…”: they ask about single calls that it refuses. Pure. */
-export const asksInstead = (hook: Pick<Hook, "id" | "name">, rules: readonly Hook[]): readonly Hook[] => rules.filter(({ name }) => name === nameInstead(hook));
+export const asksInstead = (hook: Pick<Hook, "id">, rules: readonly Hook[]): readonly Hook[] => rules.filter(({ metadata }) => metadata[EXCEPTION_OF] === hook.id);
+
+/** The rule that refuses the calls again that `hook` asks about, once `hook` does not act. Pure. */
+export const refusesAgain = (hook: Pick<Hook, "metadata">, rules: readonly Hook[]): Hook | undefined => rules.find(({ id }) => id === hook.metadata[EXCEPTION_OF]);
 
 /** What such a rule is called. */
 export const nameInstead = (hook: Pick<Hook, "id" | "name">): string => `ask instead of ${hook.name || hook.id}`.slice(0, MAX_NAME);

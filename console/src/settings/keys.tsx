@@ -74,7 +74,7 @@ export function KeysPart() {
   );
 }
 
-/** The one time that a key can be read. It is nowhere kept. */
+/** The one time that a key can be read. It is not stored. */
 function ShownOnce({ made, onDone }: { made: Made; onDone: () => void }) {
   const words = useWords().settings.keys;
   return (

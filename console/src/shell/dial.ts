@@ -1,5 +1,5 @@
 import { PintleClient } from "../wire/client.ts";
-import { claim, exchange, takeCode } from "../wire/session.ts";
+import { claim, exchange, hasSession, takeCode } from "../wire/session.ts";
 
 /** The longest wait before a lost connection is tried again, in milliseconds. */
 const LONGEST_WAIT_MS = 10_000;
@@ -26,6 +26,7 @@ export function open(): Opened | Promise<Opened> {
   }
   return exchange(code).then(
     () => ({ connection: dial(), bad: undefined }),
-    (bad: unknown) => ({ connection: dial(), bad }),
+    // Whoever is signed in goes on as before: a link that was used already takes nothing away.
+    (bad: unknown) => ({ connection: dial(), bad: hasSession() ? undefined : bad }),
   );
 }

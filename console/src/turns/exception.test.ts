@@ -13,10 +13,7 @@ test("values are read back as they are", () => {
   expect(exactly("exec", { command: "ls" })).toBe('tool_name == "exec" && tool_input == {"command": "ls"}');
 });
 
-test("one call is asked about, and every other one is refused as before", () => {
-  const condition = 'tool_name == "exec" && tool_input == {"command": "ls"}';
-  const { asks, updates } = exception(HOOK, "exec", { command: "ls" }, "why");
-  expect(updates).toEqual({ if_expr: `!(${condition})` });
-  expect([asks.if_expr, asks.scope, asks.priority, asks.name]).toEqual([condition, "tenant", 7, "ask instead of no-force-push"]);
-  expect(exception({ ...HOOK, if_expr: "depth > 0" }, "exec", { command: "ls" }, "why").updates).toEqual({ if_expr: `(depth > 0) && !(${condition})` });
+test("one call is asked about, by a rule that names the one that refuses it", () => {
+  const asks = exception(HOOK, "exec", { command: "ls" }, "why");
+  expect([asks.if_expr, asks.scope, asks.priority, asks.name, asks.metadata]).toEqual(['tool_name == "exec" && tool_input == {"command": "ls"}', "tenant", 7, "ask instead of no-force-push", { exception_of: "1" }]);
 });

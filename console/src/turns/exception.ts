@@ -1,7 +1,7 @@
 /** A refused call that a person shall decide about: what changes in the rules for it. Pure. */
 
-import { nameInstead } from "../hooks/state.ts";
-import type { Hook, HookInput, HookUpdates } from "../wire/types.ts";
+import { EXCEPTION_OF, nameInstead } from "../hooks/state.ts";
+import type { Hook, HookInput } from "../wire/types.ts";
 
 /** A text as CEL reads it. */
 const text = (value: string): string => JSON.stringify(value).replaceAll(/[\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16)}`);
@@ -22,27 +22,15 @@ export function literal(value: unknown): string {
 /** The condition that holds for exactly this call. */
 export const exactly = (tool: string, input: unknown): string => `tool_name == ${text(tool)} && tool_input == ${literal(input)}`;
 
-export interface Exception {
-  /** The rule that asks a person about this call. */
-  readonly asks: HookInput;
-  /** What changes in the rule that refused it: it is about this call no more. */
-  readonly updates: HookUpdates;
-}
-
-/** Where `hook` refuses, a person is asked instead, about this call only; every other one it refuses as before. */
-export function exception(hook: Hook, tool: string, input: unknown, reason: string): Exception {
-  const condition = exactly(tool, input);
-  return {
-    asks: {
-      name: nameInstead(hook),
-      event: "pre_tool_use",
-      handler_type: "script",
-      scope: hook.scope,
-      agent_ids: hook.agent_ids,
-      priority: hook.priority,
-      if_expr: condition,
-      config: { source: `function handle() {\n  return { decision: "ask", reason: ${JSON.stringify(reason)} };\n}\n` },
-    },
-    updates: { if_expr: hook.if_expr === "" ? `!(${condition})` : `(${hook.if_expr}) && !(${condition})` },
-  };
-}
+/** The rule that asks a person about this call only, where `hook` refuses. It names `hook`, which refuses the call again as soon as this rule does not act; every other call it refuses as before. */
+export const exception = (hook: Hook, tool: string, input: unknown, reason: string): HookInput => ({
+  name: nameInstead(hook),
+  event: "pre_tool_use",
+  handler_type: "script",
+  scope: hook.scope,
+  agent_ids: hook.agent_ids,
+  priority: hook.priority,
+  if_expr: exactly(tool, input),
+  config: { source: `function handle() {\n  return { decision: "ask", reason: ${JSON.stringify(reason)} };\n}\n` },
+  metadata: { [EXCEPTION_OF]: hook.id },
+});

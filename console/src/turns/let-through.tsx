@@ -60,15 +60,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: NonNullable<ReturnTyp
     setBusy(true);
     setError(undefined);
     try {
-      const { asks, updates } = exception(rule, tool, input, words.reason(rule.name || rule.id));
-      // The one that asks comes first: at no moment does the call pass unseen.
-      const { hookId } = await connection.request("hooks.create", asks);
-      try {
-        await connection.request("hooks.update", { hookId: rule.id, updates, ifVersion: rule.version });
-      } catch (failed) {
-        await connection.request("hooks.delete", { hookId, reason: words.undone });
-        throw failed;
-      }
+      await connection.request("hooks.create", exception(rule, tool, input, words.reason(rule.name || rule.id)));
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       // What comes of it stands in the conversation.
       connection.request("chat.send", { sessionKey: turn.sessionKey, message: words.again(tool), stream: true }).catch(() => undefined);
@@ -83,6 +75,8 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: NonNullable<ReturnTyp
     <>
       <CallView tool={tool} input={input} />
       <p className="mt-2 text-muted">{words.stays(rule.name || rule.id)}</p>
+      <p className="mt-2">{words.sends}</p>
+      <blockquote className="border-l-2 border-line pl-3">{words.again(tool)}</blockquote>
       {error !== undefined && <Problem error={error} />}
       <div className="mt-3 flex justify-end gap-2">
         <Button onClick={onClose}>{all.cancel}</Button>

@@ -19,6 +19,7 @@ import { cost } from "./cost.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { signOfLine } from "./line.ts";
+import { approvedOf, approver } from "./approved.ts";
 import { noteOfPerson } from "./said.ts";
 import { Tree } from "./tree.tsx";
 import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
@@ -74,7 +75,9 @@ function One({ family }: { family: Family }) {
     });
   }, []);
   const many = useMemo(() => counts(family), [family]);
-  const sign = signOfLine(turn);
+  const line = signOfLine(turn);
+  const isApproved = approvedOf(useApprovals(true).data ?? [], turnId).length > 0;
+  const sign = line.word === "asked" && isApproved ? ({ kind: "allow", word: "approved" } as const) : line;
   const tokens = useMemo(() => judgeTokens(family), [family]);
   const own = useMemo(() => modelTokens(family), [family]);
   const money = useMemo(() => cost(family), [family]);
@@ -133,7 +136,8 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
   const { turnId } = family.turn.turn;
   // What a person refused says so; who it was, approvals know.
   const note = what.hook === "" ? noteOfPerson(what.why) : undefined;
-  const refused = (useApprovals(true).data ?? []).filter((one) => one.turn_id === turnId && one.state === "refused");
+  const approvals = useApprovals(true).data ?? [];
+  const refused = approvals.filter((one) => one.turn_id === turnId && one.state === "refused");
   // Of several that were refused nobody knows here which one this is.
   const somebody = note === undefined ? words.somebody : ((refused.length === 1 ? refused[0]?.answered_by : undefined) ?? words.person);
   const said = note ?? what.why;
@@ -145,12 +149,13 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
         {what.hook === "" ? somebody : what.hook}
       </button>
     );
+  const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
   const why = said === "" ? "." : `: ${said}${/[.!?。！？]$/.test(said) ? "" : "."}`;
   const more = what.more > 0 ? ` ${words.more(what.more)}` : "";
   if (what.kind === "blocked" || what.kind === "asked" || what.kind === "waiting" || what.kind === "faulted") {
     return (
       <>
-        {words.sentences[what.kind].split(/\{(what|hook)\}/).map((part, at) => (
+        {(approvedBy === undefined ? words.sentences[what.kind] : words.approvedBy(approvedBy || words.person)).split(/\{(what|hook)\}/).map((part, at) => (
           <Fragment key={at}>{part === "what" ? <code>{what.what}</code> : part === "hook" ? hook : part}</Fragment>
         ))}
         <SaidText text={why} />

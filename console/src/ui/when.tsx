@@ -34,26 +34,33 @@ export function relative(at: number, now: number, language: string): string {
 }
 
 const TICK_MS = 10_000;
+/** Of what was a moment ago people see the seconds go by. */
+const RECENT_MS = 60_000;
+const RECENT_TICK_MS = 1_000;
 let now = Date.now();
-const tick = (changed: () => void): (() => void) => {
-  now = Date.now();
-  const timer = setInterval(() => {
+const every =
+  (pause: number) =>
+  (changed: () => void): (() => void) => {
     now = Date.now();
-    changed();
-  }, TICK_MS);
-  return () => clearInterval(timer);
-};
+    const timer = setInterval(() => {
+      now = Date.now();
+      changed();
+    }, pause);
+    return () => clearInterval(timer);
+  };
+const seldom = every(TICK_MS);
+const often = every(RECENT_TICK_MS);
 
-/** The time, every ten seconds. */
-export function useNow(): number {
-  return useSyncExternalStore(tick, () => now);
+/** The time, every ten seconds; beside a moment that is not a minute away, every second. */
+export function useNow(beside?: number): number {
+  return useSyncExternalStore(beside !== undefined && Math.abs(beside - Date.now()) < RECENT_MS ? often : seldom, () => now);
 }
 
 /** A moment: relative, and exact where one points at it. */
 export function When({ at }: { at: string }) {
   const language = useLanguage();
   const moment = Date.parse(at);
-  const current = Math.max(useNow(), Math.min(moment, Date.now()));
+  const current = Math.max(useNow(moment), Math.min(moment, Date.now()));
   const exact = formatsOf(language).exact.format(moment);
   return (
     <time dateTime={at} title={exact}>

@@ -96,7 +96,7 @@ export const en = {
       fix: "Review the instruction: keep it short and imperative, and let it ask for one decision.",
     },
     tripped: {
-      cause: "The circuit breaker switched this hook off: it blocked or was late five times within a minute.",
+      cause: "The circuit breaker switched this hook off: it blocked or was late five times in a row within a minute.",
       fix: "Remove the cause, then reset the breaker. Until then, what it matches is answered as “while tripped” says.",
     },
     edition: {
@@ -156,7 +156,7 @@ export const en = {
     onlyIf: "if",
     none: "none",
     onBut: (how: string) => `on, ${how}`,
-    states: { on: "on", off: "off", tripped: "tripped", edition: "off: edition", agents: "off: no agents" },
+    states: { on: "armed", off: "off", tripped: "tripped", edition: "off: edition", agents: "off: no agents" },
     reset: "Reset",
     create: "New hook",
     createAbout: "Choose where it acts and what answers. Try it on the right before you save it.",
@@ -189,6 +189,7 @@ export const en = {
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleteGate: (m: string) => (m === "" ? "It no longer holds anything back. What it did stays in the history." : `Calls that match ${m} are no longer held back by it. What it did stays in the history.`),
     deleteObserver: "It is no longer told anything. What it did stays in the history.",
+    refusesAgain: (guard: string) => `${guard} refuses the call again that this rule asks about.`,
     asksStay: (names: readonly string[]) => (names.length === 1 ? `The rule ${names[0] ?? ""} asks about a call that this hook refused. It stays, and keeps asking: delete it, too, if you no longer need it.` : `These rules ask about calls that this hook refused: ${names.join(", ")}. They stay, and keep asking: delete them, too, if you no longer need them.`),
     sentence: (who: string, when: string, gate: boolean) => (gate ? `${who} decides ${when}.` : `${who} is told ${when}.`),
     what: { command: "A command", http: (host: string) => host, prompt: "A model", script: "A script", hidden: "A global hook" },

@@ -65,6 +65,9 @@ impl RuleEvent {
 /// The member of `metadata` that names the file in which a rule is kept.
 pub const IN_FILE: &str = "file";
 
+/// The member of `metadata` that names the rule, by its id, whose calls this rule asks a person about instead.
+pub const EXCEPTION_OF: &str = "exception_of";
+
 /// One row of the table `agent_hooks`. Its JSON is the published record; times are RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rule {
@@ -129,6 +132,11 @@ impl Rule {
     /// The file that it is kept in, if it is: then it is changed there.
     pub fn file(&self) -> Option<&str> {
         self.metadata.get(IN_FILE)?.as_str()
+    }
+
+    /// The id of the rule that it is an exception of, if it is one: what it is about, that rule does not see.
+    pub fn exception_of(&self) -> Option<&str> {
+        self.metadata.get(EXCEPTION_OF)?.as_str()
     }
 
     /// Whether it counts at its event: it acts, or what stands in its place while its breaker is open does.

@@ -83,6 +83,7 @@ fn responder(by: Responder) -> MethodRouter<Arc<Shared>> {
         Responder::Socket => get(upgrade),
         Responder::Page => get(console::page),
         Responder::Asset => get(console::asset),
+        Responder::Icon => get(console::icon),
     }
 }
 
@@ -215,10 +216,15 @@ async fn upgrade(
 }
 
 async fn nothing_here(request: Request) -> Response {
-    let path = request.uri().path();
-    match vendor_at(path) {
-        Some(_) => doors::reply::nothing_at(path),
-        None => nothing_at(path, &base_hint(path)),
+    let path = request.uri().path().to_owned();
+    let headers = (request.method() == Method::GET).then(|| request.headers().clone());
+    drop(request);
+    match (vendor_at(&path), headers) {
+        (Some(_), _) => doors::reply::nothing_at(&path),
+        (None, Some(headers)) if Wire::at(&path).is_none() && console::wants_page(&headers) => {
+            console::no_page(headers).await
+        }
+        (None, _) => nothing_at(&path, &base_hint(&path)),
     }
 }
 

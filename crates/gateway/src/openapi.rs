@@ -319,7 +319,7 @@ Nothing is fetched for a client: other URLs are refused. A model learns of a fil
 
 ## Answers
 
-The member `pintle` has `user`, the prompt as the gates left it with its signature, and `hooks`, the texts of skills that stay: `name` `role` `content` `skill` `timing` `id` `sig`, and `at`, its place in the answer in UTF-16 units. In a stream it comes in its place. What a hook or a tool says to the user stands in the answer as a paragraph of its own, and where a hook stops the turn, so does who did it and why. `media` has the files for the user, as references. Every 15 seconds a quiet stream has a comment, which names the approval that a call waits for.
+The member `pintle` has `user`, the prompt as the gates left it with its signature, and `hooks`, the texts of skills that stay: `name` `role` `content` `skill` `timing` `id` `sig`, and `at`, its place in the answer in UTF-16 units. In a stream it comes in its place. What a hook or a tool says to the user stands in the answer as a paragraph of its own, and where a hook stops the turn, so does who did it and why. `media` has the files for the user, as references. Every 15 seconds a quiet stream has an SSE comment, with the ID of the approval that a call waits for.
 
 | the turn | `finish_reason` | `stop_reason` |
 |---|---|---|

@@ -25,6 +25,7 @@ pub(crate) enum Responder {
     Socket,
     Page,
     Asset,
+    Icon,
 }
 
 /// Who is asked for before anything is done.
@@ -315,6 +316,16 @@ const ROUTES: &[Route] = &[
         by: Responder::Asset,
         asks: Asks::Nobody,
         does: "A part of the pages of the console.",
+        takes: None,
+        gives: &[(200, "*")],
+        refuses: plain(&[400, 403, 404]),
+    },
+    Route {
+        verb: "get",
+        path: "/favicon.ico",
+        by: Responder::Icon,
+        asks: Asks::Nobody,
+        does: "The icon of the console.",
         takes: None,
         gives: &[(200, "*")],
         refuses: plain(&[400, 403, 404]),

@@ -24,10 +24,13 @@ use engine::hook_set::Mounted;
 use engine::live_rules::{LiveRules, RulesByTenant};
 
 mod breaking;
+mod excepting;
 mod mounting;
 mod news;
 
 use breaking::Counter;
+pub use excepting::as_asked;
+use excepting::{exceptions, narrowed};
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
 use mounting::{disabled, doubted};
@@ -356,6 +359,7 @@ impl RuleCache {
         let mut mounted: Vec<Mounted> =
             cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();
         let is_meant = |rule: &AnchoredRule| rule.scope == HookScope::Global || tenant == Some(&rule.tenant_id);
+        let excepted = exceptions(rows);
         // Where the store as a whole is in doubt, no rule of it is asked.
         if let Some(why) = &cache_state.rules.shut {
             mounted.extend(shut(why).others.iter().cloned());
@@ -365,13 +369,13 @@ impl RuleCache {
         mounted.extend(doubts.iter().filter(|doubt| is_meant(&doubt.rule)).map(|doubt| doubted(doubt, agents)));
         for hook in hooks.iter().filter(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id)) {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
-            if hook.source == Source::Builtin && !hook.is_candidate() {
-                continue;
-            }
+            let is_off = hook.source == Source::Builtin && !hook.is_candidate();
             let global = hook.scope == HookScope::Global;
-            if !global && tenant != Some(&hook.tenant_id) {
+            if is_off || (!global && tenant != Some(&hook.tenant_id)) {
                 continue;
             }
+            let asked = narrowed(hook, &excepted);
+            let hook = &*asked;
             let trip = trips.iter().find(|trip| trip.hook_id == hook.id && tenant == Some(&trip.tenant_id));
             match trip {
                 // Open for this tenant only: it is mounted apart.

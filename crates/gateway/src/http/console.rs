@@ -32,6 +32,12 @@ const NOT_BUILT_TEXT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"u
     newer:</p><pre>npm --prefix console ci\nnpm --prefix console run build\ncargo build</pre><p>Then start it again. \
     Everything else is served without them.</p></html>";
 
+/// The icon, which is there without the pages, too.
+const ICON: BuiltFile = BuiltFile { name: "icon.svg", bytes: ICON_TEXT.as_bytes(), packed: None };
+
+const ICON_TEXT: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">\
+    <path d=\"M6 1h4v3h3v4H6v7H3V5h3z\" fill=\"#0b6570\"/></svg>\n";
+
 /// A page: the same file under every address.
 pub(super) async fn page(headers: HeaderMap) -> Response {
     let mut response = send(file(NOT_BUILT.name).unwrap_or(&NOT_BUILT), "no-cache", &headers);
@@ -46,6 +52,23 @@ pub(super) async fn page(headers: HeaderMap) -> Response {
         .headers_mut()
         .insert(header::HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
     response
+}
+
+/// Whether a browser asks for something that it shows to a person.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// The page under an address that has none: it says so.
+pub(super) async fn no_page(headers: HeaderMap) -> Response {
+    let mut response = page(headers).await;
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+/// The icon, for browsers that look for it where nobody named it.
+pub(super) async fn icon(headers: HeaderMap) -> Response {
+    send(&ICON, "no-cache", &headers)
 }
 
 /// A part of the pages. Its name changes with its content, so it is kept for ever.
@@ -109,6 +132,20 @@ mod tests {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
         assert_eq!(response.headers()[header::X_FRAME_OPTIONS], "DENY");
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_page_is_a_page_for_browsers() {
+        let accepts = |text: &str| HeaderMap::from_iter([(header::ACCEPT, text.parse().unwrap())]);
+        assert!(wants_page(&accepts("text/html,application/xhtml+xml,*/*;q=0.8")));
+        assert!(!wants_page(&accepts("application/json")) && !wants_page(&HeaderMap::new()));
+        let response = no_page(HeaderMap::new()).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
+        let icon = icon(HeaderMap::new()).await;
+        assert_eq!(icon.status(), StatusCode::OK);
+        assert_eq!(icon.headers()[header::CONTENT_TYPE], "image/svg+xml");
+        assert_eq!(ICON_TEXT, include_str!("../../../../console/src/ui/icon.svg"));
     }
 
     #[tokio::test]

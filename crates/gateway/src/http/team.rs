@@ -13,6 +13,7 @@ use domain::json::{Value, json};
 use domain::rule::{HookScope, Rule};
 use domain::store::StoredRules;
 use jiff::Timestamp;
+use rules::cache::as_asked;
 use rules::team::{
     MAX_RECORDS, MAX_STATEMENT_BYTES, MachineName, SignedStatement, TeamRecord, TeamRule, TeamStatement, TeamTenant,
     digest,
@@ -178,7 +179,7 @@ fn rules_of(stored: &StoredRules, tenant: &TenantId, agents: &[String]) -> Resul
     let mut rows: Vec<&Rule> = own.collect();
     rows.sort_by(|one, other| one.id.cmp(&other.id));
     let name = |row: &Rule, id: &str| agents.iter().find(|name| agent_uuid(&row.tenant_id, name) == id).cloned();
-    Ok(rows.into_iter().map(|row| TeamRule::of(row, |id| name(row, id)).value()).collect())
+    Ok(rows.into_iter().map(|row| TeamRule::of(&as_asked(row, stored), |id| name(row, id)).value()).collect())
 }
 
 /// Whether what has this scope and owner is about `tenant`.

@@ -97,7 +97,7 @@ pub(super) fn run(global: &Global, command: MembersCommand) -> Result<u8, CliErr
             let at = open(global, args.tenant.as_deref())?;
             let change = MemberChange { role: Some(args.role), ..MemberChange::default() };
             at.admin.change_member(&at.by, &args.user, change, at.now).map_err(refused)?;
-            done(&args.user, &format!("is now {}", args.role));
+            done(&args.user, &format!("has the role {} now", args.role));
         }
         MembersCommand::Disable(args) => {
             change(&args.whom, false, &args.reason)?;

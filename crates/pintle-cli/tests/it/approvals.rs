@@ -306,6 +306,8 @@ fn what_is_told_of_a_call_is_the_last_word_on_it() {
         assert_eq!(resume(&env).code, Some(0));
         let why = env.pintle(&["why"]);
         assert!(why.out.contains(sentence) && !why.out.contains("waits for a person"), "{why}");
+        let by = why.out.lines().find_map(|line| line.trim().strip_prefix("approved by "));
+        assert_eq!(by.is_some_and(|who| who != "a person"), answer == "approve", "{why}");
         assert!(env.pintle(&["why", "--list"]).out.contains(counted));
         let denied = env.pintle(&["why", "--denied"]);
         assert_eq!(

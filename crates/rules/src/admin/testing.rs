@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::reading::hook_id;
 use super::sampling::Event;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin, Sample};
-use crate::cache::{handler, mount};
+use crate::cache::{as_asked, handler, mount};
 use crate::handler::RuleHandler;
 use engine::handler::{Handler as _, HookCall, WireCache};
 
@@ -185,7 +185,8 @@ impl RuleAdmin {
         let named = |agent: &&AgentId| row.agent_ids.contains(&agent_uuid(tenant, agent.as_str()));
         let agent = agents.iter().find(named).or(agents.first()).cloned().unwrap_or_else(|| AgentId::from(NOBODY));
         // It is tested as it would act if it did.
-        let acting = Rule { enabled: true, tripped_at: None, ..row.clone() };
+        let row = as_asked(row, &self.parts.rule_cache.rules()).into_owned();
+        let acting = Rule { enabled: true, tripped_at: None, ..row };
         let hook = mount(&acting, &agents, &self.parts.parts).hook;
         let known = (self.parts.known_of)(tenant, &agent);
         let who = Identity {

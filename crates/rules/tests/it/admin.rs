@@ -3,6 +3,7 @@
 mod actions;
 mod breakers;
 mod chains;
+mod exceptions;
 mod handlers;
 mod history;
 mod importing;

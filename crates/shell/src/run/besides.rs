@@ -72,7 +72,7 @@ impl Reading<'_> {
 }
 
 /// The words that are no options, and no values of the options `valued`.
-fn operands(words: &[Field], valued: &'static [&'static str]) -> impl Iterator<Item = &Field> {
+fn operands<'a>(words: &'a [Field], valued: &'static [&'static str]) -> impl Iterator<Item = &'a Field> {
     let is_value = move |at: usize| at > 0 && valued.contains(&words[at - 1].text.as_str());
     let operands = words.iter().enumerate().filter(move |(at, field)| !field.text.starts_with('-') && !is_value(*at));
     operands.map(|(_, field)| field)

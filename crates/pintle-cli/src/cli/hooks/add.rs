@@ -27,14 +27,14 @@ pub struct AddArgs {
     /// A file with records: a JSON object or array; in TOML one record, or one [[hook]] for each; `-` for standard input
     #[arg(value_name = "FILE")]
     file: Option<String>,
-    /// Add the starter guards instead; those that are there already stay as they are
+    /// Add the starter guards instead; those that are there already stay as they are, unless --update restores them
     #[arg(long)]
     starter: bool,
     /// The tenant whose agents they guard [default: default]
     #[arg(long, value_name = "SLUG")]
     tenant: Option<String>,
     /// Write a record over the hook that has its scope, event and name already, where they differ
-    #[arg(long, conflicts_with = "starter")]
+    #[arg(long)]
     update: bool,
     /// Print the ids, what was done and the warnings as JSON
     #[arg(long)]
@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, args: &AddArgs) -> Result<u8, CliError> {
         let by = Caller { tenant: tenant.id.clone(), ..by.clone() };
         let added = match &read {
             Some(records) => add(host_rules.rule_admin(), &by, records, where_there).await?,
-            None => add_starters(host_rules.rule_admin(), &by).await?,
+            None => add_starters(host_rules.rule_admin(), &by, where_there).await?,
         };
         Ok((added, Owner::of(&rules.tenants, tenant)))
     })?;
@@ -144,18 +144,27 @@ fn which(error: CliError) -> (Option<usize>, CliError) {
     (index, error)
 }
 
-/// Creates those starter guards that are not there.
-async fn add_starters(rule_admin: &RuleAdmin, by: &Caller) -> Result<Vec<AddedRule>, CliError> {
+/// Creates those starter guards that are not there, and restores the others where that is wanted. One that is everybody's
+/// stays as it is.
+async fn add_starters(
+    rule_admin: &RuleAdmin,
+    by: &Caller,
+    where_there: WhereThere,
+) -> Result<Vec<AddedRule>, CliError> {
     let known = all(rule_admin, by).await?;
-    let own = |hook: &&Value| [by.tenant.as_str(), SENTINEL_TENANT].contains(&text(hook, "tenant_id"));
+    let kept = match where_there {
+        WhereThere::Refuse => vec![by.tenant.as_str(), SENTINEL_TENANT],
+        WhereThere::Update => vec![SENTINEL_TENANT],
+    };
+    let own = |hook: &&Value| kept.contains(&text(hook, "tenant_id"));
     let known: BTreeSet<&str> = known.iter().filter(own).map(|hook| text(hook, "name")).collect();
-    let (there, missing): (Vec<Value>, Vec<Value>) =
+    let (there, wanted): (Vec<Value>, Vec<Value>) =
         starter(HookScope::Tenant).into_iter().partition(|record| known.contains(text(record, "name")));
     for record in &there {
         terminal::note(&format!("`{}` is there already", clean(text(record, "name"))));
     }
-    if missing.is_empty() {
+    if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    rule_admin.add_all(by, &missing, WhereThere::Refuse).await.map_err(refused)
+    rule_admin.add_all(by, &wanted, where_there).await.map_err(refused)
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use domain::id::TenantId;
 use domain::json::{Value, json};
+use domain::rule::EXCEPTION_OF;
 
 use super::super::identity::may_seal;
 use super::super::{Global, terminal};
@@ -76,12 +77,18 @@ pub(super) fn toggle(global: &Global, args: &OffArgs, enabled: bool) -> Result<u
 pub(super) fn remove(global: &Global, args: &OffArgs) -> Result<u8, CliError> {
     operator::require()?;
     may_seal(global)?;
-    let hook = with_admin(global, async |rule_admin, by| {
+    let (hook, guard) = with_admin(global, async |rule_admin, by| {
         let hook = find(rule_admin, by, &args.hook).await?;
         rule_admin.remove(by, text(&hook, "id"), args.reason.as_deref().unwrap_or_default()).await.map_err(refused)?;
-        Ok(hook)
+        // The rule that it was an exception of may be gone.
+        let guard = match hook["metadata"][EXCEPTION_OF].as_str() {
+            Some(id) => rule_admin.get(by, id).await.ok(),
+            None => None,
+        };
+        Ok((hook, guard))
     })?;
-    let said = format!("{} is removed; what it did stays in the history", called(&hook));
+    let again = guard.map(|guard| format!("; {} sees the calls again that this one asked about", called(&guard)));
+    let said = format!("{} is removed; what it did stays in the history{}", called(&hook), again.unwrap_or_default());
     answer(args.json, &json!({"hookId": hook["id"]}), &said)
 }
 

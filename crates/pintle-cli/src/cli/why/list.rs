@@ -96,7 +96,7 @@ pub(super) fn refusals(events: &[StoredEvent], questions: &Questions, (columns, 
             "{DIM}{}  turn {}{DIM:#}\n{}\n{}",
             moment_of(&event.at),
             short_id(&event.turn_id),
-            stopped_call(event, (*word, None), ids),
+            stopped_call(event, (*word, None), None, ids),
             faults(event)
         )
     };

@@ -1,5 +1,7 @@
 //! What became of calls and texts that hooks stopped: the last word on each, since a person may answer what was asked.
 
+use std::collections::BTreeMap;
+
 use domain::store::StoredEvent;
 use domain::verdict::VerdictKind;
 
@@ -9,6 +11,8 @@ use super::questions::Questions;
 #[derive(Default)]
 pub(super) struct Stopped<'a> {
     found: Vec<(LastWord, &'a StoredEvent)>,
+    /// Who approved what went on, by the event.
+    approvers: BTreeMap<&'a str, String>,
 }
 
 /// What became of something that was stopped.
@@ -33,6 +37,9 @@ impl<'a> Stopped<'a> {
         }
         let waiting = stopped.found.iter_mut().filter(|(word, _)| *word == LastWord::Waiting);
         waiting.filter(|(_, event)| !questions.waits(event)).for_each(|(word, _)| *word = LastWord::Lapsed);
+        for event in stopped.with(LastWord::Approved) {
+            stopped.approvers.extend(questions.approver(event).map(|who| (event.event_id.as_str(), who.to_owned())));
+        }
         stopped
     }
 
@@ -68,6 +75,11 @@ impl<'a> Stopped<'a> {
     /// Those on which `word` is the last one.
     pub(super) fn with(&self, word: LastWord) -> Vec<&'a StoredEvent> {
         self.found.iter().filter(|(last, _)| *last == word).map(|(_, event)| *event).collect()
+    }
+
+    /// Who approved `event`, where that is known.
+    pub(super) fn approver(&self, event: &StoredEvent) -> Option<&str> {
+        self.approvers.get(event.event_id.as_str()).map(String::as_str)
     }
 
     /// Those that did not go on.

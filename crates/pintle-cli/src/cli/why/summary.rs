@@ -67,8 +67,14 @@ pub(super) fn call_numbers(events: &[StoredEvent]) -> BTreeMap<&str, usize> {
     numbers
 }
 
-/// Something that was blocked, or that waits for a person or did; with its ids if they are wanted.
-pub(super) fn stopped_call(event: &StoredEvent, (word, number): (LastWord, Option<usize>), ids: bool) -> String {
+/// Something that was blocked, or that waits for a person or did; with who approved it, and with its ids if they are
+/// wanted.
+pub(super) fn stopped_call(
+    event: &StoredEvent,
+    (word, number): (LastWord, Option<usize>),
+    by: Option<&str>,
+    ids: bool,
+) -> String {
     let (style, mark) = match word {
         LastWord::Waiting => (NOTE, "?"),
         LastWord::Lapsed => (DIM, "?"),
@@ -83,7 +89,9 @@ pub(super) fn stopped_call(event: &StoredEvent, (word, number): (LastWord, Optio
     let number = number.map(|number| format!("{DIM}call {number}{DIM:#} ")).unwrap_or_default();
     let text = match word {
         // The text that is kept names the approval, which nobody needs any more.
-        LastWord::Approved => "\n  approved by a person".to_owned(),
+        LastWord::Approved => {
+            format!("\n  approved by {}", by.map_or_else(|| "a person".to_owned(), clean))
+        }
         LastWord::Lapsed => "\n  a person was asked, and the question is over: it did not run".to_owned(),
         LastWord::Blocked | LastWord::Waiting => {
             event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default()
@@ -267,7 +275,7 @@ impl<'a> Summary<'a> {
             let found = self.stopped.with(word);
             for event in found.iter().take(MAX_REFUSALS) {
                 let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
-                lines.push(stopped_call(event, (word, number), false));
+                lines.push(stopped_call(event, (word, number), self.stopped.approver(event), false));
             }
             more(&mut lines, found.len(), MAX_REFUSALS);
         }

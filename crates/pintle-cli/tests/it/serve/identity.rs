@@ -137,7 +137,7 @@ fn what_was_done_with_members_and_tenants_is_said() {
     let server = Server::start(scripted(DONE, "[gateway]\nedition = 'standard'\n"));
     for (args, said) in [
         (&["members", "add", "anna", "--role", "viewer"][..], "anna: added as viewer"),
-        (&["members", "set", "anna", "--role", "admin"], "anna: is now admin"),
+        (&["members", "set", "anna", "--role", "admin"], "anna: has the role admin now"),
         (&["members", "disable", "anna"], "anna: disabled; their keys and sessions stop working within a second"),
         (&["members", "enable", "anna"], "anna: enabled"),
         (&["members", "remove", "anna"], "anna: removed, with their keys and sessions"),

@@ -194,7 +194,10 @@ const FROM: [From; 7] =
 /// nothing is done. A route that is not here fails.
 fn well(route: &RouteRow, brings: Brings) -> u16 {
     match (route.verb, route.path) {
-        ("GET", "/healthz" | "/readyz" | "/openapi.json" | "/metrics" | "/v1/models" | "/v1/models/{id}") => 200,
+        (
+            "GET",
+            "/healthz" | "/readyz" | "/openapi.json" | "/favicon.ico" | "/metrics" | "/v1/models" | "/v1/models/{id}",
+        ) => 200,
         // There is no such file.
         ("GET", "/v1/media/{id}" | "/assets/{*name}") => 404,
         // It asks for no other protocol.

@@ -101,6 +101,14 @@ fn the_starter_guards_are_added_once() {
     let second = listed(&env);
     assert_eq!(ids_of(&second), ids_of(&first));
     assert!(second.iter().any(|hook| hook["hook"] == "starter-disks" && hook["priority"] == 3), "it stays as it is");
+    let seen = operate(&env, &["hooks", "add", "--starter", "--update"]);
+    assert!(seen.code == Some(0) && seen.out.contains("starter-disks at pre_tool_use is changed"), "{seen}");
+    let priorities = |hooks: &[domain::json::Value]| {
+        let mut all: Vec<String> = hooks.iter().map(|hook| format!("{} {}", hook["id"], hook["priority"])).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(priorities(&listed(&env)), priorities(&first), "it is as it was shipped");
 }
 
 /// How many ids stand in what `hooks add` shows on a terminal.
