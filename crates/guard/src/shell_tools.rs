@@ -131,7 +131,7 @@ pub(crate) fn is_like_shell(native: &str) -> bool {
 
 /// The folder in which a text runs, as `arguments` say it.
 pub(crate) fn folder_in(arguments: &Object) -> Option<&str> {
-    FOLDERS.iter().find_map(|name| arguments.get(*name)?.as_str()).filter(|folder| !folder.is_empty())
+    FOLDERS.iter().find_map(|name| arguments.get(name)?.as_str()).filter(|folder| !folder.is_empty())
 }
 
 /// One text of the shell that does what a program does with these words: behind `bash -lc`, the text itself.
@@ -201,10 +201,8 @@ mod tests {
     use super::*;
 
     fn object(value: Value) -> Object {
-        match value {
-            Value::Object(members) => members,
-            other => panic!("{other}"),
-        }
+        let Value::Object(members) = value else { panic!("expected an object, got {value}") };
+        members
     }
 
     #[test]

@@ -276,7 +276,7 @@ fn nothing_is_awaited_for_a_client_that_withdrew() {
     assert!(!played.0.is_awaited(&key));
     played.called(CALL);
     assert!(played.0.is_awaited(&key));
-    assert_eq!(played.0.waiting_for(&key), [key.clone()]);
+    assert_eq!(played.0.waiting_for(&key), std::slice::from_ref(&key));
     played.0.failed(&key, "it wants a sign-in");
     assert!(played.0.is_awaited(&key));
     played.client(cancelled);
