@@ -175,12 +175,11 @@ fn people() -> People {
 fn a_listing_of_approvals_says_whose_each_is() {
     let people = people();
     people.admin_of("default").done("members.add", json!({ "userId": "only-there", "role": "viewer" }));
-    let [ours, theirs] = ["default", ACME].map(|tenant| things(&people, tenant));
+    ["default", ACME].map(|tenant| things(&people, tenant));
     let listed = |args: &[&str]| operator(&people.server.env, &[&["approvals", "list"], args].concat());
     let (all, one) = (listed(&[]), listed(&["--tenant", ACME]));
     assert!(all.contains("tenant default, ") && all.contains("tenant acme, "), "{all}");
-    assert!(all.contains(&ours.approval) && all.contains(&theirs.approval), "{all}");
-    assert!(one.contains(&theirs.approval) && !one.contains(&ours.approval), "{one}");
+    assert!(one.contains("tenant acme, ") && !one.contains("tenant default, "), "{one}");
 }
 
 #[test]
