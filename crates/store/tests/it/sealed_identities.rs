@@ -408,6 +408,28 @@ fn a_host_with_another_key_is_refused_before_it_writes() {
 }
 
 #[test]
+fn a_key_that_was_replaced_refuses_nobody_where_no_row_has_a_seal() {
+    in_both(|world| {
+        let open = |variable: &str| {
+            let primary = Some(("PINTLE_ENCRYPTION_KEY", variable.into()));
+            let keyring = Keyring::open(&KeySource { primary, old: None, file: None }).unwrap();
+            let keys = StoreKeys { keyring: Some(Arc::new(keyring)), ..StoreKeys::default() };
+            pintle_store::open_with(&world.url, world.home.path(), Durability::Commit, keys).unwrap()
+        };
+        let tenant = |id: &str, slug: &str| Tenant {
+            id: TenantId::from(id),
+            slug: slug.into(),
+            name: slug.into(),
+            created_at: at(),
+        };
+        open(&"0123456789abcdef".repeat(4)).create_tenant(&tenant(ACME, "acme"), &by()).unwrap();
+        let store = open(&"fedcba9876543210".repeat(4));
+        assert_eq!(store.other_key().unwrap(), None);
+        store.create_tenant(&tenant(SECOND, "globex"), &by()).unwrap();
+    });
+}
+
+#[test]
 fn a_doubt_says_the_command_that_ends_it() {
     in_both(|world| {
         drop(filled(&world));

@@ -31,7 +31,7 @@ pub(crate) fn refuse(db: &dyn Db, key: Option<&ChangeKey>) -> Result<(), Failure
 
 /// Whether another key than `key` sealed what is in the store: members and keys of which not one holds here. A single
 /// row may have been changed by somebody, so the newest entry about changes has to be another key's as well. Where there
-/// is no such row, all of these entries are looked at.
+/// is no such row, nobody can tell: a key that was replaced seals the entries of before, and nothing seals them anew.
 pub(crate) fn is_other(db: &dyn Db, key: Option<&ChangeKey>) -> Result<bool, Failure> {
     let rows: Vec<(Value, Option<String>)> = members::every(db)?
         .0
@@ -47,9 +47,9 @@ pub(crate) fn is_other(db: &dyn Db, key: Option<&ChangeKey>) -> Result<bool, Fai
             RowProof::Unsealed => {}
         }
     }
+    if !has_rows {
+        return Ok(false);
+    }
     let entries = whose_seals(db, key)?;
-    Ok(match has_rows {
-        true => !entries.first().copied().unwrap_or(false),
-        false => !entries.is_empty() && entries.iter().all(|is_ours| !is_ours),
-    })
+    Ok(!entries.first().copied().unwrap_or(false))
 }
