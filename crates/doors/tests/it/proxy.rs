@@ -221,7 +221,8 @@ fn a_server_that_does_not_list_its_tools_is_not_called() {
         let mut played = Played::new();
         played.client(CALL);
         let refused = played.server(answer);
-        assert!(refused[0].starts_with("refused a: the server does not say which tools it has"), "{refused:?}");
+        let says = |step: &String| step.starts_with("refused a: the server does not say which tools it has");
+        assert!(refused.iter().any(says), "{refused:?}");
     }
 }
 

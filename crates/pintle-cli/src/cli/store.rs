@@ -166,12 +166,12 @@ fn missing(known: &Anchor, has: impl Fn(&str) -> bool) -> usize {
     known.rules.iter().filter(|(id, rule)| rule.is_guard() && !has(id.as_str())).count()
 }
 
-/// The file of the store, if it is one.
 /// The store of `config` for people: its file, or its address without a password.
 pub(in crate::cli) fn shown_store(config: &Config) -> String {
     sqlite_file(config).map_or_else(|| shown_url(&config.store_url), |file| file.display().to_string())
 }
 
+/// The file of the store, if it is one.
 fn sqlite_file(config: &Config) -> Option<PathBuf> {
     config.store_url.strip_prefix("sqlite://").map(|file| config.home.join(file))
 }

@@ -43,6 +43,8 @@ pub(super) fn narrowed<'a>(row: &'a Rule, exceptions: &[&Rule]) -> Cow<'a, Rule>
 /// `row` is.
 fn is_exception(other: &Rule, row: &Rule) -> bool {
     other.exception_of() == Some(row.id.as_str())
+        // An exception has none: two of each other would leave to nobody what both are about.
+        && row.exception_of().is_none()
         && (row.source, other.source) == (Source::User, Source::User)
         && [row, other].iter().all(|rule| rule.file().is_none() && is_of_team(rule).is_none())
         && (&other.tenant_id, other.scope, other.event) == (&row.tenant_id, row.scope, row.event)
