@@ -23,6 +23,9 @@ const GIT_TAKES: [&str; 6] = ["checkout", "checkout-index", "restore", "reset", 
 /// How a line of a patch begins that names a file.
 const PATCH_HEADS: [&str; 7] = ["+++ ", "--- ", "*** ", "Index: ", "diff --git ", "rename to ", "copy to "];
 
+/// The longest name in a patch that may be a file. Source: `PATH_MAX` of Linux.
+const LONGEST: usize = 4096;
+
 /// Whether `command`, of whose text `facts` tell, is sure to put nothing into a folder that it names or stands in, but for
 /// what they say that it writes.
 pub(crate) fn is_harmless(command: &ShellCommand, facts: &ShellFacts) -> bool {
@@ -127,7 +130,7 @@ pub(crate) fn patched_by(text: &str, command: &ShellCommand) -> Vec<String> {
     let folder = command.argv.windows(2).find(|pair| command.name == "git" && pair[0] == "-C").map(|pair| &pair[1]);
     let parts = words.flat_map(|path| path.match_indices('/').map(move |(at, _)| &path[at + 1..]).chain([path]));
     parts
-        .filter(|path| !path.is_empty())
+        .filter(|path| (1..=LONGEST).contains(&path.len()))
         .map(|path| folder.map_or_else(|| unescaped(path), |folder| format!("{folder}/{}", unescaped(path))))
         .collect()
 }
@@ -279,6 +282,9 @@ mod tests {
         let escaped = "git apply <<'E'\n+++ \"b/.qw\\145n/b\"\nE";
         assert!(patched_by(escaped, &apply).contains(&".qw?n/b".to_owned()));
         assert_eq!(patched_by("+++ b", &command("git -C a apply")), ["a/b"]);
+        let deep = format!("+++ {}.qwen/b", "a/".repeat(30_000));
+        let named = patched_by(&deep, &apply);
+        assert!(named.contains(&".qwen/b".to_owned()) && named.len() < LONGEST, "{}", named.len());
     }
 
     #[test]

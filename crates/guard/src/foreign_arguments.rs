@@ -75,22 +75,22 @@ const MAX_FORMS: usize = 64;
 
 /// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
 pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
-    let is_path = |text: &&str| {
-        let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
-        is_plain && text.len() <= longest && !text.contains(char::is_control)
-    };
-    let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(is_path);
-    paths_in(&PATH_MEMBERS, arguments)
-        .into_iter()
-        .chain(texts)
-        .filter(|text| !is_json(text))
-        .flat_map(|text| if text.len() > longest { vec![text.to_owned()] } else { forms(text) })
-        .collect()
+    let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(|text| is_path(text, longest));
+    paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).flat_map(|text| told(text, longest)).collect()
 }
 
-/// Whether `text` is a list or an object of JSON, as no path is.
-fn is_json(text: &str) -> bool {
-    text.starts_with(['{', '[']) && parse(text).is_ok()
+fn is_path(text: &str, longest: usize) -> bool {
+    let is_plain = !text.contains(char::is_whitespace) || ROOTS.iter().any(|root| text.starts_with(root));
+    is_plain && text.len() <= longest && !text.contains(char::is_control)
+}
+
+/// The paths that `text` may be; a list or an object of JSON is none, but has some in it.
+fn told(text: &str, longest: usize) -> Vec<String> {
+    match parse(text).ok().filter(|_| text.starts_with(['{', '['])) {
+        Some(json) => all_strings(&json).into_iter().filter(|text| is_path(text, longest)).flat_map(forms).collect(),
+        None if text.len() > longest => vec![text.to_owned()],
+        None => forms(text),
+    }
 }
 
 /// What `text` stands for, as a path.
@@ -118,11 +118,16 @@ pub(crate) fn is_kept(path: &str) -> bool {
 
 /// What stands before, in and behind the innermost braces of `text` that stand for more than one text.
 fn braces(text: &str) -> Option<(&str, &str, &str)> {
-    text.match_indices('}').find_map(|(end, _)| {
-        let start = text[..end].rfind('{')?;
-        let inside = &text[start + 1..end];
-        inside.contains(',').then(|| (&text[..start], inside, &text[end + 1..]))
-    })
+    let (mut start, mut is_list) = (None, false);
+    for (at, letter) in text.match_indices(['{', ',', '}']) {
+        match (letter, start) {
+            ("{", _) => (start, is_list) = (Some(at), false),
+            (",", _) => is_list = true,
+            (_, Some(begin)) if is_list => return Some((&text[..begin], &text[begin + 1..at], &text[at + 1..])),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The texts among `arguments` that may be run, however deep; a program and the words that it is given are one text.
@@ -211,16 +216,26 @@ mod tests {
             (".{claude,x}/s.json", ".x/s.json .claude/s.json"),
             ("{a,{b,c}}/d", "a/d a/d b/d c/d"),
             ("{{name}}", "__name}}"),
+            ("{a},b}", "a} b"),
+            ("a,b}", "a,b}"),
             ("$HOME/.local", "~/.local"),
             ("${HOME}", "~"),
             (r#"{"a":1,"b":[2]}"#, ""),
             ("[1,2]", ""),
+            (r#"["/u/a","x"]"#, "/u/a x"),
         ] {
             let mut found = of(&json!({"x": text}), |arguments| paths(arguments, 4096));
             found.sort();
             let mut wanted: Vec<&str> = forms.split(' ').filter(|form| !form.is_empty()).collect();
             wanted.sort_unstable();
             assert_eq!(found, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_braces_is_read_once() {
+        for text in ["}".repeat(4_000_000), format!("{{{}", "}".repeat(4_000_000))] {
+            assert!(!is_kept(&text));
         }
     }
 

@@ -50,6 +50,9 @@ const MAX_LOOSE: usize = 32;
 /// what it leads to, and calls of people have a few.
 const MAX_PATHS: usize = 16_384;
 
+/// What a path usually has at most; a longer one counts as several.
+const USUAL_BYTES: usize = 64;
+
 /// How a pattern of an agent begins that means files of its own work.
 const OF_WORK: char = '!';
 
@@ -148,11 +151,14 @@ impl Look<'_> {
         names(path, self.files.home, self.cwd)
     }
 
-    /// The names of `path`, and of what it leads to.
+    /// The names of `path`, and of what it leads to; none where the call is refused for its many paths.
     fn all_names(&self, path: &str) -> Vec<Vec<String>> {
-        let left = self.left.get();
-        self.left.set(left.saturating_sub(1));
-        let behind = if left > 0 { (self.disk.leads)(path) } else { Vec::new() };
+        let left = self.left.get().saturating_sub(1 + path.len().min(MAX_PATH_BYTES) / USUAL_BYTES);
+        self.left.set(left);
+        if left == 0 {
+            return Vec::new();
+        }
+        let behind = (self.disk.leads)(path);
         std::iter::once(self.names(path)).chain(behind.iter().map(|behind| self.names(behind))).collect()
     }
 

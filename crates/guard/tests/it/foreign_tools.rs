@@ -71,9 +71,15 @@ fn a_text_that_is_no_path_to_anything_is_no_path() {
             assert_eq!(call("claude", "mcp__notes__add", &json!({(member): text})), None, "{member} {text}");
         }
     }
-    for text in
-        [".cl*ude/settings.json", "~/.claude/*", ".{claude,x}/settings.json", "{x,~/.codex/config.toml}", "**/.codex/*"]
-    {
+    for text in [
+        ".cl*ude/settings.json",
+        "~/.claude/*",
+        ".{claude,x}/settings.json",
+        "{x,~/.codex/config.toml}",
+        "**/.codex/*",
+        "[\"~/.codex/config.toml\"]",
+        "{\"a\":[\".claude/settings.json\"]}",
+    ] {
         assert!(call("claude", "mcp__notes__add", &json!({"body": text})).is_some(), "{text}");
     }
 }
@@ -83,6 +89,13 @@ fn braces_for_more_paths_than_are_looked_at_hide_nothing() {
     let many = |last: &str| format!("{{{},{last}}}/settings.json", "a,".repeat(100).trim_end_matches(','));
     assert!(call("claude", "mcp__notes__add", &json!({"body": many(".claude")})).is_some());
     assert_eq!(call("claude", "mcp__notes__add", &json!({"body": many("b")})), None);
+}
+
+#[test]
+fn a_patch_of_long_names_is_refused_for_its_many_paths() {
+    let names = |count: usize| format!("git apply <<'E'\n+++ a{}\nE", "/b".repeat(count));
+    assert!(shell("claude", &names(2_000)).is_some_and(|why| why.contains("more paths than")));
+    assert_eq!(shell("claude", &names(20)), None);
 }
 
 #[test]
