@@ -123,10 +123,10 @@ test("each turn has its own hooks beside it, those of the configuration too, als
   await expect.poll(() => turns.count()).toBe(2);
   await turns.first().locator("summary").click();
   // No rule ran in it: it was asked all the same.
-  await turns.first().getByRole("link", { name: "looks" }).waitFor();
+  await turns.first().getByRole("link", { name: "looks" }).first().waitFor();
   await turns.last().locator("summary").click();
   await turns.last().getByText(/^No hook/).waitFor();
-  await turns.first().getByRole("link", { name: "looks" }).click();
+  await turns.first().getByRole("link", { name: "looks" }).first().click();
   await page.getByTestId("detail").getByRole("heading", { name: /looks/ }).waitFor();
 });
 

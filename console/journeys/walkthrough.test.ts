@@ -161,7 +161,7 @@ test("Hook stopped firing: Circuit breaker tripped (5 blocks/min): Fix upstream 
   const id = await make({ ...script("function handle() { return { decision: 'block', reason: 'no' } }"), name: "trips" });
   await done(page, "anna", "chat.send", { message: "look five times" });
   await go(page, `/hooks/${id}`);
-  await expect.poll(() => page.locator("[data-cause=tripped]").innerText()).toMatch(/five times within a minute[\s\S]*Remove the cause, then reset/);
+  await expect.poll(() => page.locator("[data-cause=tripped]").innerText()).toMatch(/five times in a row within a minute[\s\S]*Remove the cause, then reset/);
   await page.getByRole("button", { name: "Reset" }).click();
   await page.locator("[data-cause=tripped]").waitFor({ state: "detached" });
   await remove(id);

@@ -56,17 +56,18 @@ export function useAgents(everywhere = false): UseQueryResult<readonly Agent[]> 
   return useQuery({ queryKey: everywhere ? ["agents", "everywhere"] : ["agents"], queryFn: async () => (await connection.request("agents.list", everywhere ? { allTenants: true } : {})).agents });
 }
 
+/** How often what other tenants have is looked for, in milliseconds: of that the server tells nobody here. */
+const ELSEWHERE_EVERY_MS = 5_000;
+
 /** The conversations, those that changed last first: of this tenant, or of every one. */
 export function useSessions(everywhere = false): UseQueryResult<readonly SessionLine[]> {
   const { connection } = useWire();
   return useQuery({
     queryKey: everywhere ? ["sessions", "everywhere"] : ["sessions"],
     queryFn: async () => (await connection.request("sessions.list", { limit: 200, ...(everywhere ? { allTenants: true } : {}) })).sessions,
+    refetchInterval: everywhere ? ELSEWHERE_EVERY_MS : false,
   });
 }
-
-/** How often approvals of other tenants are looked for, in milliseconds: of those the server tells nobody here. */
-const ELSEWHERE_EVERY_MS = 5_000;
 
 /** The approvals: those that wait, or all; of this tenant, or of every one. */
 export function useApprovals(all: boolean, everywhere = false): UseQueryResult<readonly Approval[]> {
