@@ -134,6 +134,8 @@ pub struct AnswerTo {
     pub choices: u64,
     /// The kinds of tools that may run at the vendor.
     pub hosted: Vec<String>,
+    /// The namespaces of the tools that the request offers.
+    pub namespaces: Vec<String>,
     /// Whether the vendor keeps the answer: thoughts that are not sealed can then be named again.
     pub is_stored: bool,
 }
@@ -147,6 +149,7 @@ impl AnswerTo {
             streams,
             choices: CHOICES.iter().find_map(|path| number(document, root, path)).unwrap_or(1),
             hosted: request.hosted.iter().filter_map(kind).collect(),
+            namespaces: request.namespaces.clone(),
             is_stored: root.get("store").is_none_or(|store| document.raw(store) != "false"),
         }
     }
@@ -154,7 +157,7 @@ impl AnswerTo {
 
 impl Default for AnswerTo {
     fn default() -> Self {
-        Self { streams: false, choices: 1, hosted: Vec::new(), is_stored: true }
+        Self { streams: false, choices: 1, hosted: Vec::new(), namespaces: Vec::new(), is_stored: true }
     }
 }
 

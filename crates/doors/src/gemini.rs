@@ -76,6 +76,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         list,
         tools,
         tool_lists,
+        namespaces: Vec::new(),
         hosted,
         document,
     })

@@ -60,6 +60,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         list,
         tools,
         tool_lists: root.get("tools").cloned().into_iter().collect(),
+        namespaces: Vec::new(),
         hosted,
         document,
     })

@@ -154,6 +154,8 @@ pub struct SeenRequest {
     pub tools: Vec<ClientTool>,
     /// The lists in which their definitions stand.
     pub tool_lists: Vec<Node>,
+    /// The namespaces that some of them stand in, which their calls name again.
+    pub namespaces: Vec<String>,
     /// The tools that run at the vendor.
     pub hosted: Vec<HostedTool>,
 }

@@ -55,17 +55,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         }
         None => return Err(BadRequest::member("input", "expected a text or a list")),
     };
-    let (mut tools, mut hosted) = (Vec::new(), Vec::new());
-    for node in items_of(&document, "tools", root.get("tools"))? {
-        let kind = document.text_at(node, "type").unwrap_or_default();
-        match kind.as_str() {
-            "function" | "custom" => {
-                let name = document.text_at(node, "name").unwrap_or_default();
-                tools.push(ClientTool { name, node: node.clone() });
-            }
-            _ => hosted.push(hosted_tool(&document, node, kind)),
-        }
-    }
+    let offered = offered(&document, &root)?;
     let claim = ["prompt_cache_key", "user"].iter().find_map(|name| document.text_at(&root, name));
     Ok(SeenRequest {
         model: document.text_at(&root, "model").unwrap_or_default(),
@@ -74,11 +64,58 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         system: root.get("instructions").map(|node| texts(&document, node, &TEXTS)).unwrap_or_default(),
         messages,
         list,
-        tools,
-        tool_lists: root.get("tools").cloned().into_iter().collect(),
-        hosted,
+        tools: offered.tools,
+        tool_lists: offered.lists,
+        namespaces: offered.namespaces,
+        hosted: offered.hosted,
         document,
     })
+}
+
+/// The tools that a request offers.
+#[derive(Default)]
+struct Offered {
+    tools: Vec<ClientTool>,
+    lists: Vec<Node>,
+    namespaces: Vec<String>,
+    hosted: Vec<HostedTool>,
+}
+
+fn offered(document: &JsonDocument, root: &Node) -> Result<Offered, BadRequest> {
+    let mut offered = Offered::default();
+    for node in items_of(document, "tools", root.get("tools"))? {
+        if document.text_at(node, "type").as_deref() != Some("namespace") {
+            offer(&mut offered, document, (None, node));
+            continue;
+        }
+        let namespace = document.text_at(node, "name").unwrap_or_default();
+        for own in items_of(document, "tools[].tools", node.get("tools"))? {
+            offer(&mut offered, document, (Some(&namespace), own));
+        }
+        offered.lists.extend(node.get("tools").cloned());
+        offered.namespaces.push(namespace);
+    }
+    offered.lists.extend(root.get("tools").cloned());
+    Ok(offered)
+}
+
+fn offer(offered: &mut Offered, document: &JsonDocument, (namespace, node): (Option<&str>, &Node)) {
+    let kind = document.text_at(node, "type").unwrap_or_default();
+    match kind.as_str() {
+        "function" | "custom" => {
+            let name = document.text_at(node, "name").unwrap_or_default();
+            offered.tools.push(ClientTool { name: tool_name(namespace, &name), node: node.clone() });
+        }
+        _ => offered.hosted.push(hosted_tool(document, node, kind)),
+    }
+}
+
+/// What hooks call the tool `name` of a namespace: as Codex calls tools of MCP servers.
+fn tool_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace.filter(|namespace| !namespace.is_empty()) {
+        Some(namespace) => format!("{}__{name}", namespace.trim_end_matches("__")),
+        None => name.to_owned(),
+    }
 }
 
 /// A tool of the vendor's. Its address and name say what it is; its keys are nobody's business.
@@ -103,7 +140,8 @@ fn item(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMessag
     match kind.as_str() {
         "" | "message" => message(document, place, node),
         "function_call" | "custom_tool_call" => {
-            let (call, name) = (text("call_id"), text("name"));
+            let call = text("call_id");
+            let name = tool_name(document.text_at(node, "namespace").as_deref(), &text("name"));
             let arguments = if kind == "function_call" { said(&text("arguments")) } else { free_text(&text("input")) };
             let calls = vec![SeenCall { id: call, name, arguments }];
             Ok(SeenMessage { calls, ..empty(Speaker::Assistant, node) })

@@ -2,6 +2,7 @@
 
 use domain::json::{Object, Value};
 
+use super::tool_name;
 use crate::answer::{AnswerTo, ItemMark, WantedCall, arguments};
 use crate::openai::free_text;
 use crate::spans::{JsonDocument, Node};
@@ -46,8 +47,10 @@ pub(super) struct WrittenCall {
     pub(super) id: String,
     /// The id of the item.
     pub(super) item: Option<String>,
-    /// The tool.
+    /// The tool, as hooks call it.
     pub(super) name: String,
+    /// The tool, as the wire has it beside its namespace.
+    pub(super) own_name: String,
     /// Its arguments as text.
     pub(super) written: String,
     /// Whether it is of a tool that takes a text and no object.
@@ -79,7 +82,9 @@ impl WrittenCall {
 
     /// Whether `other` is the same call, whatever of its arguments came.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let own = |call: &Self| (call.id.clone(), call.item.clone(), call.name.clone(), call.is_custom);
+        let own = |call: &Self| {
+            (call.id.clone(), call.item.clone(), (call.name.clone(), call.own_name.clone()), call.is_custom)
+        };
         own(self) == own(other)
     }
 }
@@ -93,8 +98,8 @@ pub(super) fn item(document: &JsonDocument, node: &Node, to: &AnswerTo) -> Resul
     let kind = text(document, node, "type")?.ok_or("an item of the answer has no `type`")?;
     let id = text(document, node, "id")?;
     match kind.as_str() {
-        "function_call" => call(document, node, false).map(OutputItem::Call),
-        "custom_tool_call" => call(document, node, true).map(OutputItem::Call),
+        "function_call" => call(document, node, (to, false)).map(OutputItem::Call),
+        "custom_tool_call" => call(document, node, (to, true)).map(OutputItem::Call),
         "message" => Ok(OutputItem::Message(id.filter(|id| !id.is_empty()), said(document, node)?)),
         "reasoning" => {
             let sealed = text(document, node, "encrypted_content")?.filter(|sealed| !sealed.is_empty());
@@ -115,21 +120,26 @@ fn is_of_vendor(kind: &str, hosted: &[String]) -> bool {
     OF_VENDOR.iter().any(makes)
 }
 
-fn call(document: &JsonDocument, node: &Node, is_custom: bool) -> Result<WrittenCall, String> {
+fn call(document: &JsonDocument, node: &Node, (to, is_custom): (&AnswerTo, bool)) -> Result<WrittenCall, String> {
     let (own, other) = if is_custom { ("input", "arguments") } else { ("arguments", "input") };
-    for name in [other, "namespace"] {
-        if document.says(node, name) {
-            return Err(format!("a call of the answer has `{name}`, which is not known here"));
-        }
+    if document.says(node, other) {
+        return Err(format!("a call of the answer has `{other}`, which is not known here"));
+    }
+    let namespace = text(document, node, "namespace")?.filter(|namespace| !namespace.is_empty());
+    // Its name stays out of what is said: clients read that, and it is the vendor's.
+    if namespace.as_ref().is_some_and(|namespace| !to.namespaces.contains(namespace)) {
+        return Err("a call of the answer has a `namespace` in which the request offered no tool".into());
     }
     let some = |name: &str| match text(document, node, name)?.filter(|text| !text.is_empty()) {
         Some(text) => Ok::<_, String>(text),
         None => Err(format!("a call of the answer has no `{name}`")),
     };
+    let own_name = some("name")?;
     Ok(WrittenCall {
         id: some("call_id")?,
         item: text(document, node, "id")?.filter(|id| !id.is_empty()),
-        name: some("name")?,
+        name: tool_name(namespace.as_deref(), &own_name),
+        own_name,
         written: text(document, node, own)?.unwrap_or_default(),
         is_custom,
     })

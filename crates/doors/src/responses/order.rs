@@ -138,7 +138,7 @@ impl Order {
 
     fn repeat(&mut self, document: &JsonDocument, root: &Node, is_custom: bool) -> Result<EventKind, String> {
         let (place, form, call) = self.call(document, root, is_custom)?;
-        if text(document, root, "name")?.is_some_and(|name| name != call.name) {
+        if text(document, root, "name")?.is_some_and(|name| name != call.own_name) {
             return Err("a call has one name, and later another".into());
         }
         let written = text(document, root, call.member())?.unwrap_or_default();

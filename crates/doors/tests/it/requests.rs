@@ -1,7 +1,7 @@
 //! What is read from requests.
 
 use pintle_doors::keeper::with_messages;
-use pintle_doors::request::{BadRequest, SeenRequest};
+use pintle_doors::request::{BadRequest, ClientTool, SeenRequest};
 use pintle_doors::spans::Edits;
 use pintle_doors::{anthropic, openai, responses};
 
@@ -98,6 +98,38 @@ fn responses_of_openai() {
     SeenRequest::result(&mut edits, &request.messages[7].results[0], "clean");
     let changed = responses::read(edits.apply(body)).unwrap();
     assert_eq!((changed.prompts()[0].text.as_str(), changed.messages[7].results[0].text.as_str()), ("new", "clean"));
+}
+
+#[test]
+fn tools_of_a_namespace_are_tools_of_the_client() {
+    let body = r#"{"model":"m","input":[{"role":"user","content":"a"},
+        {"type":"function_call","call_id":"c","namespace":"mcp__box","name":"f","arguments":"{}"},
+        {"type":"function_call_output","call_id":"c","output":"done"}],
+        "tools":[{"type":"function","name":"f"},
+                 {"type":"namespace","name":"mcp__box","tools":[{"type":"function","name":"f"},{"type":"custom","name":"g"},{"type":"web_search"}]},
+                 {"type":"namespace","name":"mcp__end__","tools":[{"type":"function","name":"h"},{"type":"namespace","name":"in","tools":[]}]}]}"#;
+    let request = responses::read(body.into()).unwrap();
+    assert_eq!(
+        said(&request),
+        format!(
+            "prompt 0 false \"a\"\nresult c of mcp__box__f {:?}: \"done\"\nhosted web_search\nhosted namespace\ntool f\n\
+             tool mcp__box__f\ntool mcp__box__g\ntool mcp__end__h",
+            request.messages[1].calls[0].arguments
+        )
+    );
+    assert_eq!(request.namespaces, ["mcp__box", "mcp__end__"]);
+    // Each stands in a list from which it can be taken.
+    let is_listed = |tool: &ClientTool| request.tool_lists.iter().any(|list| list.items().contains(&tool.node));
+    assert!(request.tools.iter().all(is_listed));
+    let odd = body.replace(r#""tools":[]"#, r#""tools":{}"#).replace(r#""name":"in","#, "");
+    assert!(responses::read(odd).is_ok(), "what runs nowhere is not read");
+    let odd = body
+        .replace(r#""name":"mcp__end__","tools":["#, r#""name":"mcp__end__","tools":{"a":["#)
+        .replace("]}]}]}", "]}]}}]}");
+    assert_eq!(
+        responses::read(odd).unwrap_err().to_string(),
+        "`tools[].tools` is not what the door knows: expected a list"
+    );
 }
 
 #[test]

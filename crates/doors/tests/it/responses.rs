@@ -226,6 +226,53 @@ fn items_of_the_vendor_pass_if_the_request_offered_their_tool() {
 }
 
 #[test]
+fn a_call_within_a_namespace_is_told_by_both_names_if_the_request_offered_it() {
+    let call = CALL.replace(r#""name""#, r#""namespace":"box","name""#);
+    let added = ADDED.replace(r#""name""#, r#""namespace":"box","name""#);
+    let repeated = REPEATED.replace(r#""item_id""#, r#""name":"yes","item_id""#);
+    let whole = format!(r#"{{"id":"r","status":"completed","output":[{call}]}}"#);
+    let streamed = events(&[CREATED, &added, PART, &repeated, &finished(&call), &completed(&call)]);
+    for (streams, answer) in [(false, whole), (true, streamed)] {
+        let machine = |namespaces: &[&str]| {
+            let namespaces = namespaces.iter().map(|name| (*name).to_owned()).collect();
+            let to = AnswerTo { streams, namespaces, ..AnswerTo::default() };
+            let mut machine = Wire::Responses.answer(to, DenyMode::Answer);
+            machine.feed(answer.as_bytes());
+            machine.end();
+            machine
+        };
+        let mut own = machine(&["box"]);
+        let mut sent = String::new();
+        let told = loop {
+            match own.next().unwrap() {
+                AnswerStep::Send(bytes) => sent += &String::from_utf8(bytes).unwrap(),
+                AnswerStep::Rule(call) => break call,
+                step @ (AnswerStep::Done(_)
+                | AnswerStep::Broken(_)
+                | AnswerStep::GoOn(_)
+                | AnswerStep::Unread { .. }) => {
+                    panic!("{step:?}")
+                }
+            }
+        };
+        assert_eq!(told.name, "box__yes");
+        assert!(!sent.contains("namespace"), "nothing of it before it was ruled: {sent}");
+        own.rule(CallRuling::Allowed);
+        while let Some(AnswerStep::Send(bytes)) = own.next() {
+            sent += &String::from_utf8(bytes).unwrap();
+        }
+        assert_eq!(sent, answer);
+        // What the request did not offer is no call that anybody knows.
+        let mut other = machine(&["other"]);
+        let steps: Vec<AnswerStep> = std::iter::from_fn(|| other.next()).take(9).collect();
+        assert!(
+            steps.iter().any(|step| matches!(step, AnswerStep::Broken(why) if why.contains("`namespace`"))),
+            "{steps:?}"
+        );
+    }
+}
+
+#[test]
 fn a_call_of_one_text_is_changed_in_its_text_or_refused() {
     let call =
         |name: &str| json!({"type": "custom_tool_call", "id": "f", "call_id": "c", "name": name, "input": "rm -r"});
