@@ -85,7 +85,7 @@ fn message(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMes
         match document.text_at(part, "type").as_deref() {
             Some("tool_use") => {
                 let arguments = part.get("input").map(|input| object(document, input)).unwrap_or_default();
-                calls.push(SeenCall { id: text("id"), name: text("name"), arguments });
+                calls.push(SeenCall { id: text("id"), made: None, name: text("name"), arguments });
             }
             Some("tool_result") => {
                 let content = part.get("content");

@@ -143,7 +143,9 @@ fn content(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMes
 fn made_call(document: &JsonDocument, node: &Node) -> SeenCall {
     let name = document.text_at(node, "name").unwrap_or_default();
     let arguments = node.get("args").and_then(|node| document.value(node).as_object().cloned()).unwrap_or_default();
-    SeenCall { id: id_of(document.text_at(node, "id"), &name, &arguments), name, arguments }
+    let made = id_of(None, &name, &arguments);
+    let id = document.text_at(node, "id").filter(|id| !id.is_empty());
+    SeenCall { id: id.unwrap_or_else(|| made.clone()), made: Some(made), name, arguments }
 }
 
 /// The id of a call: many have none, and are known by what they are.

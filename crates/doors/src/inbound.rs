@@ -13,7 +13,7 @@ use engine::{Dispatcher, Stopped};
 
 use crate::answer::CallRuling;
 use crate::door::{Session, ruling_of, stopped_text};
-use crate::keeper::{KeptText, WITHHELD, prompt_key, put_back, result_key};
+use crate::keeper::{Keeper, KeptText, WITHHELD, prompt_key, put_back, result_key};
 use crate::request::{HostedTool, Prompt, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker};
 use crate::spans::Edits;
 
@@ -106,6 +106,7 @@ async fn review(
 async fn reviewed(session: &Session, result: &SeenResult, call: Option<&SeenCall>) -> Result<KeptText, Refused> {
     let mut hooks = session.hooks.clone();
     hooks.set_call(Some(CallId::new(result.call.as_str())));
+    let made = call.and_then(|call| call.made.as_deref());
     let (native, arguments) = call.map_or(("", Object::new()), |call| (call.name.as_str(), call.arguments.clone()));
     let call = session.call(&result.call, native, arguments);
     let output = ToolOutput { is_error: result.is_error, ..ToolOutput::ok(result.text.as_str()) };
@@ -116,7 +117,11 @@ async fn reviewed(session: &Session, result: &SeenResult, call: Option<&SeenCall
     if let Some(stopped @ Stopped::Aborted(_)) = &stopped {
         return Err(Refused(stopped_text(stopped)));
     }
-    if let Some(note) = session.kept(|keeper| keeper.note(&session.name, &result.call)) {
+    let noted = |keeper: &Keeper| {
+        let own = keeper.note(&session.name, &result.call);
+        own.or_else(|| keeper.note(&session.name, made?))
+    };
+    if let Some(note) = session.kept(|keeper| noted(keeper)) {
         left = format!("{left}\n\n{note}");
     }
     Ok(if left == result.text { KeptText::AsItWas } else { KeptText::Changed(left) })

@@ -232,9 +232,9 @@ pub fn put_back(request: &SeenRequest, exchanges: &[Exchange], how: PutBack, edi
 
 /// Whether `message` is what the client got of `exchange`.
 fn is_of(exchange: &Exchange, message: &SeenMessage) -> bool {
-    let calls: Vec<&str> = message.calls.iter().map(|call| call.id.as_str()).collect();
-    if !exchange.calls.is_empty() || !calls.is_empty() {
-        return exchange.calls == calls;
+    if !exchange.calls.is_empty() || !message.calls.is_empty() {
+        let mut both = exchange.calls.iter().zip(&message.calls);
+        return exchange.calls.len() == message.calls.len() && both.all(|(id, call)| call.is_known_as(id));
     }
     let text: String = message.texts.iter().map(|text| text.text.as_str()).collect();
     let (text, got) = (text.trim(), exchange.text.trim());

@@ -114,7 +114,7 @@ fn made_call(document: &JsonDocument, call: &Node) -> SeenCall {
         "custom" => free_text(&text("input")),
         _ => arguments(&text("arguments")).unwrap_or_else(|| free_text(&text("arguments"))),
     };
-    SeenCall { id, name: text("name"), arguments }
+    SeenCall { id, made: None, name: text("name"), arguments }
 }
 
 /// The arguments of a call that has a text and no object.

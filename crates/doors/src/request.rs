@@ -70,10 +70,19 @@ pub struct SeenText {
 pub struct SeenCall {
     /// Its id.
     pub id: String,
+    /// What it is known by where the vendor gave it no id: a client may have made one of its own since.
+    pub made: Option<String>,
     /// The tool.
     pub name: String,
     /// The arguments; what is no object stands in the member `input`.
     pub arguments: Object,
+}
+
+impl SeenCall {
+    /// Whether `id` is what the door knows it by.
+    pub fn is_known_as(&self, id: &str) -> bool {
+        self.id == id || self.made.as_deref() == Some(id)
+    }
 }
 
 /// The result of a tool.

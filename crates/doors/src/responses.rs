@@ -143,7 +143,7 @@ fn item(document: &JsonDocument, place: usize, node: &Node) -> Result<SeenMessag
             let call = text("call_id");
             let name = tool_name(document.text_at(node, "namespace").as_deref(), &text("name"));
             let arguments = if kind == "function_call" { said(&text("arguments")) } else { free_text(&text("input")) };
-            let calls = vec![SeenCall { id: call, name, arguments }];
+            let calls = vec![SeenCall { id: call, made: None, name, arguments }];
             Ok(SeenMessage { calls, ..empty(Speaker::Assistant, node) })
         }
         "item_reference" => {

@@ -179,6 +179,32 @@ fn calls_without_ids_are_known_by_what_they_are() {
 }
 
 #[test]
+fn a_client_may_give_ids_to_calls_that_had_none() {
+    let call = |name: &str, id: &str| format!(r#"{{"functionCall":{{{id}"name":"{name}","args":{{"n":1}}}}}}"#);
+    let rounds = [answer(&call("no", "")), answer(&call("yes", ""))];
+    let played = play(WHOLE, DenyMode::Answer, &rounds, whole);
+    let exchange = played.exchange.unwrap();
+    // As Gemini CLI tells it later.
+    let own = r#""id":"run_1","#;
+    let result = r#"{"functionResponse":{"id":"run_1","name":"yes","response":{"output":"done"}}}"#;
+    let body = |name: &str| {
+        let call = call(name, own);
+        format!(r#"{{"contents":[{{"role":"model","parts":[{call}]}},{{"role":"user","parts":[{result}]}}]}}"#)
+    };
+    let put_back = |body: String| {
+        let request = gemini::read(body).unwrap();
+        let mut edits = Edits::default();
+        pintle_doors::keeper::put_back(&request, std::slice::from_ref(&exchange), Wire::Gemini.put_back(), &mut edits);
+        edits.apply(&request.document.text)
+    };
+    let again = gemini::read(put_back(body("yes"))).unwrap();
+    let names = again.messages.iter().flat_map(|message| &message.calls).map(|call| call.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["no", "yes"], "what was refused stands there again");
+    assert!(again.messages[1].results[0].text.contains("not here"), "with its refusal");
+    assert_eq!(put_back(body("other")), body("other"), "of another call nothing was refused");
+}
+
+#[test]
 fn results_without_ids_come_in_the_order_of_their_calls() {
     let call = |n: u64| format!(r#"{{"functionCall":{{"name":"run","args":{{"n":{n}}}}}}}"#);
     let result = |said: &str| format!(r#"{{"functionResponse":{{"name":"run","response":{said}}}}}"#);

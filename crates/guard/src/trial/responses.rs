@@ -57,9 +57,14 @@ pub(super) fn reply(request: &Value, said: &TrialSaid, id: &str) -> TrialReply {
         return TrialReply::json(&whole);
     }
     let begun = response("in_progress", Vec::new(), &Value::Null);
+    // As the vendor does: what grows is empty when it begins.
+    let empty = match said {
+        TrialSaid::Text(_) => json!({"status": "in_progress", "content": []}),
+        TrialSaid::Call(_) => json!({"status": "in_progress", "arguments": ""}),
+    };
     let mut events = vec![
         json!({"type": "response.created", "response": begun}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": with(item.clone(), &empty)}),
     ];
     events.extend(deltas);
     events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));

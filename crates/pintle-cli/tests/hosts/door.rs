@@ -85,7 +85,10 @@ fn through_the_door(id: &str) {
     let plan = commands.map(|command| shell(id, command)).to_vec();
     let model = Model::start_after(plan, Box::new(person(&world, "approve")));
     let base = if vendor(id) == "openai" { format!("{}/v1", model.url) } else { model.url.clone() };
-    let config = format!("[doors.model.{}]\nbase_url = \"{base}\"\n[agent_hooks]\ndir = \"hooks.d\"\n", vendor(id));
+    // Codex offers a search of the vendor's with each request.
+    let hosted = if id == "codex" { "hosted = [\"web_search\"]\n" } else { "" };
+    let config =
+        format!("[doors.model.{}]\nbase_url = \"{base}\"\n{hosted}[agent_hooks]\ndir = \"hooks.d\"\n", vendor(id));
     world.write("home/.config/pintle/pintle.toml", &config);
     world.write("home/.config/pintle/hooks.d/rules.toml", RULES);
     let door = Door::open(&world);
