@@ -14,6 +14,7 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::filled::takes_patch;
 use crate::host::GuardHost;
 use crate::hosts::{HOSTS, host};
+use crate::path_pattern::path_named;
 use crate::protects::{GuardedFiles, protects};
 use crate::shell_tools::{COMMAND, EXEC, folder_in, is_like_shell, is_named};
 use crate::tools::{Holds, ToolClass, ToolRow, patched_in_text, paths_in, shell_texts, strings};
@@ -52,19 +53,11 @@ pub fn facts_of_call(row: &ToolRow, arguments: &Object, around: (&Path, &Path)) 
 
 /// What writing `files` does; nothing is known where there are none.
 fn facts_of_files(files: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts> {
-    let files: Vec<&str> = files.iter().map(|file| path_of(file)).collect();
+    let files: Vec<&str> = files.iter().map(|file| path_named(file)).collect();
     match files.as_slice() {
         [] => Arc::default(),
         files => Arc::new(shell::written(files, cwd, workspace)),
     }
-}
-
-/// The path of what a tool names as its file, which may be a URL of it.
-fn path_of(file: &str) -> &str {
-    const SCHEME: &str = "file://";
-    let Some((scheme, rest)) = file.split_at_checked(SCHEME.len()) else { return file };
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
-    if scheme.eq_ignore_ascii_case(SCHEME) && path.starts_with('/') { path } else { file }
 }
 
 /// What shell texts of one call would do, in a folder of a workspace.
@@ -344,7 +337,7 @@ mod tests {
                 };
                 let path = |path: &str| vec![path.to_owned()];
                 assert_eq!(written("/etc/passwd"), (path("/etc/passwd"), path("/etc/passwd")));
-                for url in ["file:///etc/passwd", "File://localhost/etc/passwd"] {
+                for url in ["file:///etc/passwd", "File://localhost/etc/passwd", "file:/etc/passwd"] {
                     assert_eq!(written(url), (path("/etc/passwd"), path("/etc/passwd")), "{url}");
                 }
                 assert_eq!(written("~/.bashrc"), (path("~/.bashrc"), path("~/.bashrc")));

@@ -1,9 +1,23 @@
 //! Patterns of paths, on names alone: nothing is looked up, links stay unseen.
 
+/// The path that `text` names, which may be a URL of a file: in any spelling that programs take.
+pub fn path_named(text: &str) -> &str {
+    const SCHEME: &str = "file:";
+    let Some((_, rest)) = text.split_at_checked(SCHEME.len()).filter(|(begin, _)| begin.eq_ignore_ascii_case(SCHEME))
+    else {
+        return text;
+    };
+    match rest.strip_prefix("//") {
+        Some(rest) => rest.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(rest),
+        None if rest.starts_with('/') => rest,
+        None => text,
+    }
+}
+
 /// The names of `path`, made absolute against `cwd`, without `.` and `..`, in small letters: file systems may not tell
 /// large ones from small ones.
 pub(crate) fn names(path: &str, home: &str, cwd: &str) -> Vec<String> {
-    let path = path.strip_prefix("file://").unwrap_or(path);
+    let path = path_named(path);
     let whole = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
         _ if path.starts_with('/') => path.to_owned(),
@@ -239,6 +253,24 @@ mod tests {
     }
 
     #[test]
+    fn urls_of_files_are_paths_in_any_spelling() {
+        for (text, path) in [
+            ("file:///a/b", "/a/b"),
+            ("File:///a/b", "/a/b"),
+            ("file://localhost/a/b", "/a/b"),
+            ("file:/a/b", "/a/b"),
+            ("file://~/b", "~/b"),
+            ("file:b", "file:b"),
+            ("files:///b", "files:///b"),
+            ("/a/b", "/a/b"),
+            ("é", "é"),
+        ] {
+            assert_eq!(path_named(text), path, "{text}");
+        }
+        assert_eq!(names("FILE://localhost/U/.x", "/u", "/w"), ["u", ".x"]);
+    }
+
+    #[test]
     fn a_pattern_without_a_name_in_it_is_loose() {
         for (name, loose) in [
             ("*", true),
@@ -279,6 +311,7 @@ mod tests {
         assert_eq!(folder_of("g/lock", &path), None);
         assert_eq!(folder_of("g/key", &path[3..]), None);
     }
+
     #[test]
     fn what_lies_below_is_known_by_plain_names_alone() {
         for (path, rest) in [

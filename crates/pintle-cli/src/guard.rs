@@ -1,16 +1,16 @@
 //! The daemon behind the hooks of coding agents: what they ask is put to the hooks of the folder that they work in.
 //!
-//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`question_room`] bounds how many are in memory,
-//! [`working`] answers one, with what
-//! `pintle-guard` knows of its host; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is
-//! known of the hosts' sessions, [`kept_sessions`] the same for whoever asks beside the daemon, [`open_matters`] what
-//! is open between two events of one, [`session_files`] where sessions are written down, [`known`] what hooks may know
-//! of an event, [`armed`] whether anything of it may go on, [`rulings`] what the host is told. [`installs`] finds our
-//! hooks in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that
-//! wants to be told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host
-//! to be guarded, [`proofs`] what was proven, [`proving`] does it, and [`newcomers`] has it done when an agent has a
-//! new version; [`host_program`] knows that version, [`host_process`] the process of a host; [`call_log`] keeps which
-//! calls were asked about, [`reconciling`] finds those that were not, and [`looking_after`] does so while sessions run;
+//! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`question_room`] bounds how many are in
+//! memory, [`working`] answers one, with what `pintle-guard` knows of its host; [`links`] follows the paths of a call
+//! to where they lead; [`folders`] keeps the configurations of the folders warm, [`sessions`] what is known of the
+//! hosts' sessions, [`kept_sessions`] the same for whoever asks beside the daemon, [`open_matters`] what is open
+//! between two events of one, [`session_files`] where sessions are written down, [`known`] what hooks may know of an
+//! event, [`armed`] whether anything of it may go on, [`rulings`] what the host is told. [`installs`] finds our hooks
+//! in the settings of hosts, [`host_files`] reads those and keeps what they were, [`accepted`] asks a host that wants
+//! to be told that hooks may run, [`versions`] which version is there. [`canary`] is the model that proves a host to be
+//! guarded, [`proofs`] what was proven, [`proving`] does it, and [`newcomers`] has it done when an agent has a new
+//! version; [`host_program`] knows that version, [`host_process`] the process of a host; [`call_log`] keeps which calls
+//! were asked about, [`reconciling`] finds those that were not, and [`looking_after`] does so while sessions run;
 //! [`model_door`] is where agents without hooks ask their model, [`tool_door`] stands before an MCP server, and
 //! [`tool_pins`] keeps what that said of its tools; [`places`] says where all that lies. No rule is here.
 

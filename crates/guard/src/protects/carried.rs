@@ -84,7 +84,7 @@ impl Look<'_> {
                 (self.disk.holds)(&from, below).then_some(below)
             })?;
             Some(format!(
-                "`{from}` holds `{found}`, which would decide over this agent: only a person may bring it along"
+                "`{from}` holds or may hold `{found}`, which would decide over this agent: only a person may bring it along"
             ))
         })
     }

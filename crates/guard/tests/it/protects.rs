@@ -311,7 +311,9 @@ fn codex_opens_nothing_that_can_be_typed_into() {
 fn tools_that_nobody_knows_are_held_by_their_paths() {
     let write = |path: &str| call("claude", "mcp__files__write", &json!({"path": path, "content": "x"}));
     assert!(write(".claude/settings.json").is_some());
-    assert!(write("file:///u/ann/.claude/settings.json").is_some());
+    for begin in ["file://", "FILE://", "file://localhost", "file:"] {
+        assert!(write(&format!("{begin}/u/ann/.pi/agent/x")).is_some(), "{begin}");
+    }
     assert_eq!(write("notes.md"), None);
     assert_eq!(call("claude", "Read", &json!({"file_path": ".claude/settings.json"})), None);
     assert!(call("claude", "Read", &json!({"file_path": "/run/user/7/pintle/guard.key"})).is_some());

@@ -1,14 +1,15 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
-use std::io::ErrorKind;
+use std::fs::DirEntry;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use guard::protects::MAX_PATH_BYTES;
-use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, protects_behind};
+use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, path_named, protects_behind};
 
 use super::folders::InForce;
 
-/// How many entries of a folder are looked at for settings.
+/// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
 
 /// How many links are followed one after another. Source: path_resolution(7).
@@ -126,7 +127,7 @@ impl<'a> Begin<'a> {
     /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what
     /// lies in the home folder is told by the name that this has.
     fn leads_to(&self, text: &str) -> Vec<String> {
-        let path = text.strip_prefix("file://").unwrap_or(text);
+        let path = path_named(text);
         if path.len() > MAX_PATH_BYTES {
             return Vec::new();
         }
@@ -167,24 +168,38 @@ fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
     names.flat_map(move |name| [home.join(name), cwd.join(name)])
 }
 
-/// Whether something lies in `folder` that `pattern` means: `.x/settings*.json`, or `.x/**`, which is `.x` itself, too.
+/// Whether something lies in `folder` that `pattern` means: `.x/settings*.json`, or `.x/**`, which is `.x` itself, too. What
+/// cannot be looked at, or is more than is looked at, may have it.
 fn has_below(folder: &Path, pattern: &str) -> bool {
     let (name, rest) = pattern.split_once('/').map_or((pattern, None), |(name, rest)| (name, Some(rest)));
     let goes_on = |path: &Path| rest.is_none_or(|rest| has_below(path, rest));
     if name == "**" {
-        return folder.symlink_metadata().is_ok();
+        return may_be(folder);
     }
     let Some((begin, end)) = name.split_once('*') else {
         let path = folder.join(name);
-        return path.symlink_metadata().is_ok() && goes_on(&path);
+        return may_be(&path) && goes_on(&path);
     };
-    let entries = match folder.read_dir() {
+    let mut entries = match folder.read_dir() {
         Ok(entries) => entries,
-        Err(error) => return !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        Err(error) => return !is_nothing(&error),
     };
     let fits = |name: &str| name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end);
-    let mut entries = entries.take(MAX_ENTRIES).flatten();
-    entries.any(|entry| entry.file_name().to_str().is_some_and(fits) && goes_on(&entry.path()))
+    let has = |entry: io::Result<DirEntry>| match entry {
+        Ok(entry) => entry.file_name().to_str().is_some_and(fits) && goes_on(&entry.path()),
+        Err(_) => true,
+    };
+    entries.by_ref().take(MAX_ENTRIES).any(has) || entries.next().is_some()
+}
+
+/// Whether something may be at `path`.
+fn may_be(path: &Path) -> bool {
+    path.symlink_metadata().err().is_none_or(|error| !is_nothing(&error))
+}
+
+/// Whether `error` says that nothing is there.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
@@ -226,7 +241,8 @@ mod tests {
         let begin = Begin::of(&cwd, &home);
         let settings = text("person/.claude/settings.json");
         let ways = ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json", "~/.claude/settings.json"];
-        for path in ways {
+        let urls = ["FILE://", "file://localhost", "file:"].map(|scheme| format!("{scheme}{}", text("work/s.json")));
+        for path in ways.into_iter().chain(urls.iter().map(String::as_str)) {
             assert!(begin.leads_to(path).contains(&settings), "{path}");
         }
         let found = begin.leads_to("lnk/x/../settings.json");
@@ -241,13 +257,13 @@ mod tests {
         use domain::json::json;
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        for folder in ["home", "work/.codex", "work/shared", "dots/claude/hooks", "dots/pi", "moved"] {
+        for folder in ["home", "work/.codex", "work/common", "dots/claude/hooks", "dots/pi", "moved"] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         symlink(root.join("dots/claude"), root.join("home/.claude")).unwrap();
         symlink(root.join("dots/pi"), root.join("home/.pi")).unwrap();
-        symlink("shared", root.join("work/.gemini")).unwrap();
-        symlink("../shared/codex.toml", root.join("work/.codex/config.toml")).unwrap();
+        symlink("common", root.join("work/.gemini")).unwrap();
+        symlink("../common/codex.toml", root.join("work/.codex/config.toml")).unwrap();
         symlink(root.join("moved"), root.join("lnk")).unwrap();
         let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
         let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: vec![text("lnk")], self_edit: false };
@@ -260,14 +276,14 @@ mod tests {
             text("dots/pi/agent/x"),
             text("moved/x"),
             "../dots/claude/settings.json".to_owned(),
-            "shared/settings.json".to_owned(),
-            "shared/codex.toml".to_owned(),
+            "common/settings.json".to_owned(),
+            "common/codex.toml".to_owned(),
         ] {
             assert!(matches!(write(&path), Looked::Held(_)), "{path}");
         }
-        let shell = looked("Bash", json!({"command": "cd shared && echo {} > settings.json"}));
+        let shell = looked("Bash", json!({"command": "cd common && echo {} > settings.json"}));
         assert!(matches!(shell, Looked::Held(_)), "{shell:?}");
-        for path in [text("dots/vim"), text("dots/x/settings.json"), "shared/x.md".to_owned(), "x.toml".to_owned()] {
+        for path in [text("dots/vim"), text("dots/x/settings.json"), "common/x.md".to_owned(), "x.toml".to_owned()] {
             assert_eq!(write(&path), Looked::Free, "{path}");
         }
     }
@@ -378,6 +394,24 @@ mod tests {
         ] {
             assert_eq!(looked(command), Looked::Free, "{command}");
         }
+    }
+
+    #[test]
+    fn what_is_not_looked_at_as_a_whole_may_hold_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/.claude");
+        std::fs::create_dir_all(&folder).unwrap();
+        let holds = |pattern: &str| has_below(&dir.path().join("a"), pattern);
+        assert!(!holds(".claude/settings*.json") && !holds(".codex/**") && holds(".claude/**"));
+        for number in 0..MAX_ENTRIES {
+            std::fs::File::create(folder.join(number.to_string())).unwrap();
+        }
+        assert!(!holds(".claude/settings*.json"));
+        std::fs::File::create(folder.join("one more")).unwrap();
+        assert!(holds(".claude/settings*.json"));
+        // A link that leads to itself is there, and nobody can look behind it.
+        symlink("loop", dir.path().join("a/loop")).unwrap();
+        assert!(holds("loop/x") && holds("loop/x*"));
     }
 
     #[test]

@@ -37,7 +37,10 @@ impl Reading<'_> {
     fn renamed(&mut self, words: &[Field], run: &Run<'_>, state: &State) {
         let words: Vec<&Field> = words.iter().filter(|field| !field.text.starts_with('-')).collect();
         let Some((first, rest)) = words.split_first() else { return };
-        let told = changed(&first.text).map(|(from, to)| (from, to, rest));
+        if is_code(&first.text) {
+            self.unknown(format!("the Perl code that `{}` runs is not read", run.name));
+        }
+        let told = changed(&first.text).map(|(from, to, _)| (from, to, rest));
         let plain = || rest.split_first().map(|(to, files)| (first.text.as_str(), to.text.as_str(), files));
         let Some((from, to, files)) = told.or_else(plain) else { return };
         for file in files {
@@ -78,10 +81,21 @@ fn operands<'a>(words: &'a [Field], valued: &'static [&'static str]) -> impl Ite
     operands.map(|(_, field)| field)
 }
 
-/// What the plain command `s/from/to/` or `y/from/to/` of Perl puts in whose place.
-fn changed(text: &str) -> Option<(&str, &str)> {
+/// What the plain command `s/from/to/` or `y/from/to/` of Perl puts in whose place, and what follows it.
+fn changed(text: &str) -> Option<(&str, &str, &str)> {
     let rest = text.strip_prefix(['s', 'y'])?;
     let mark = rest.chars().next().filter(char::is_ascii_punctuation)?;
-    let mut parts = rest[mark.len_utf8()..].split(mark);
-    Some((parts.next()?, parts.next()?))
+    let mut parts = rest[mark.len_utf8()..].splitn(3, mark);
+    Some((parts.next()?, parts.next()?, parts.next().unwrap_or_default()))
+}
+
+/// Whether `text` is code of Perl that may do more than [`changed`] knows.
+fn is_code(text: &str) -> bool {
+    let has_code = ["(?{", "(??{", "@{", "${"].iter().any(|begin| text.contains(begin));
+    let in_brackets = text.strip_prefix(['s', 'y']).is_some_and(|rest| rest.starts_with(['(', '[', '{', '<']));
+    let is_more = match changed(text) {
+        Some((_, _, flags)) => !flags.chars().all(|flag| flag.is_ascii_alphabetic() && flag != 'e'),
+        None => text.contains(['$', ';', '(', '{', '`']),
+    };
+    has_code || in_brackets || is_more
 }

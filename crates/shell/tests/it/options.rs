@@ -236,3 +236,22 @@ fn what_programs_write_that_no_table_tells_of_is_known() {
         assert_eq!(found.join(" "), writes, "{text}");
     }
 }
+
+#[test]
+fn code_of_perl_that_renames_is_not_known() {
+    for (text, unknown) in [
+        ("rename 's/x/y/' a", false),
+        ("rename 's/^(.*)$/b.md/gi' a c", false),
+        ("rename 'y/A-Z/a-z/' a b", false),
+        ("rename foo bar a b", false),
+        ("rename '$_ = \".x/settings.json\"' a", true),
+        ("rename 's/x/\"y\"/e' a", true),
+        ("rename 's/x/y/; s/y/z/' a", true),
+        ("rename 's{x}{y}' a", true),
+        ("prename 's/x/@{[unlink 1]}/' a", true),
+        ("perl-rename 'system(1)' a b", true),
+    ] {
+        let facts = facts(text);
+        assert_eq!(facts.unknown, unknown, "{text}: {}", facts.unknown_why);
+    }
+}

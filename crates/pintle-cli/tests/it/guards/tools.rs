@@ -153,6 +153,7 @@ fn a_file_is_judged_whatever_its_argument_is_called_where_the_workspace_is_not_k
         ("/private/etc/x", Some("starter-outside: block")),
         ("/proc/self/root/etc/x", Some("starter-outside: block")),
         ("file:///etc/x", Some("starter-outside: block")),
+        ("file:/etc/x", Some("starter-outside: block")),
         ("/var/backups/x", Some("starter-outside: block")),
         ("/var/home/me/.ssh/config", Some("starter-outside: block")),
         ("/users/me/.ssh/config", Some("starter-outside: block")),

@@ -126,7 +126,7 @@ const PLACES = /^\/(private$|(private\/)?((etc|bin|sbin|lib\w*|boot|dev|proc|sys
 
 // Whether the file that a tool names lies outside for sure, where the workspace is not known.
 function leaves(name) {
-  const file = name.replace(/^file:\/\/(localhost)?(?=\/)/i, "");
+  const file = name.replace(/^file:(\/\/(localhost)?)?(?=\/)/i, "");
   if (/^~[\w.-]*(\/|$)/.test(file)) return true;
   const rooted = file.startsWith("/");
   const names = [];
