@@ -60,12 +60,12 @@ impl Shared {
     pub(crate) async fn settle_spending(self: &Arc<Self>) {
         let settled = self.blocking(|shared| Ok(shared.desk.model_doors.settlements.settle(&*shared.store)?)).await;
         if let Err(error) = settled
-            && let Some(kept) = NOT_COUNTED.due(Instant::now())
+            && let Some(more) = NOT_COUNTED.due(Instant::now())
         {
             tracing::warn!(
-                "what answers cost could not be counted for other nodes, and is tried again: {}{}",
-                error.message,
-                if kept > 0 { format!(" ({kept} more times since this was said)") } else { String::new() }
+                more,
+                "what answers cost could not be counted for other nodes, and is tried again: {}",
+                error.message
             );
         }
     }
