@@ -85,6 +85,9 @@ pub const SENTINEL_TENANT: &str = "0193a5b0-7000-7000-8000-000000000001";
 /// The one tenant of a fresh install. Source: the published format of rules.
 pub const DEFAULT_TENANT: &str = "0193a5b0-7000-7000-8000-000000000002";
 
+/// Its slug: the tenant that is meant where none is named.
+pub const DEFAULT_SLUG: &str = "default";
+
 /// The namespace of identifiers that are made from names. Source: the published format of rules.
 pub const NAMESPACE: uuid::Uuid = uuid::uuid!("082ab084-a25f-52b4-a4a4-eb8a816bd9a8");
 

@@ -26,6 +26,7 @@ pub mod verdict;
 pub mod ruling;
 pub mod fault;
 pub mod shell;
+pub mod shell_word;
 pub mod shown_url;
 pub mod condition;
 pub mod matcher;

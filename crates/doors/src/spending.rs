@@ -29,7 +29,7 @@ impl Price {
 }
 
 /// Billionths of a dollar in a thousandth.
-const NANOS_IN_MILLI: u64 = 1_000_000;
+pub const NANOS_IN_MILLI: u64 = 1_000_000;
 
 /// How much may be spent in one span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

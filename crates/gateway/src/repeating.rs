@@ -26,8 +26,13 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 impl Shared {
     /// Where the request `named` stands; a new one is noted, as worked by `turn`.
     pub(crate) async fn begin_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Standing, ApiError> {
+        self.stands(named, (turn, false)).await
+    }
+
+    /// The same, where `turn` may have begun, and then has other names that stay its own.
+    async fn stands(self: &Arc<Self>, named: &Named, (turn, has_begun): (&TurnId, bool)) -> Result<Standing, ApiError> {
         loop {
-            let earlier = match self.note_repeat(named, turn).await? {
+            let earlier = match self.note_repeat(named, (turn, has_begun)).await? {
                 Ok(noted) => return Ok(Standing::New(noted)),
                 Err(earlier) => earlier,
             };
@@ -46,7 +51,11 @@ impl Shared {
 
     /// Notes the request `named`, unless it came before. What is noted goes along into the work: it is free again,
     /// whenever the client hangs up.
-    async fn note_repeat(self: &Arc<Self>, named: &Named, turn: &TurnId) -> Result<Result<Noted, Repeat>, ApiError> {
+    async fn note_repeat(
+        self: &Arc<Self>,
+        named: &Named,
+        (turn, has_begun): (&TurnId, bool),
+    ) -> Result<Result<Noted, Repeat>, ApiError> {
         let now = Timestamp::now();
         let new = Repeat {
             digest: named.digest.clone(),
@@ -55,7 +64,8 @@ impl Shared {
             began_at: now,
             outcome: None,
         };
-        let noted = Noted::new((self.store.clone(), self.life.tasks.clone()), named, turn);
+        let to_free = (!has_begun).then_some(turn);
+        let noted = Noted::new((self.store.clone(), self.life.tasks.clone()), named, to_free);
         let name = named.name.clone();
         self.blocking(move |shared| match shared.store.begin_repeat(&name, &new, known_since(now))? {
             None => Ok(Ok(noted)),
@@ -128,10 +138,8 @@ impl Shared {
     pub(crate) async fn note_pending(self: &Arc<Self>, named: Named, run: &Arc<Run>) {
         let Some(turn) = run.id().cloned() else { return };
         self.desk.repeats.works(&named, run);
-        match self.begin_repeat(&named, &turn).await {
-            Ok(Standing::New(noted)) => noted.begun(),
-            Ok(Standing::Works(_) | Standing::Left(_) | Standing::Over(_)) => {}
-            Err(error) => tracing::warn!("a repeat of a pending request will not be recognised: {error}"),
+        if let Err(error) = self.stands(&named, (&turn, true)).await {
+            tracing::warn!("a repeat of a pending request will not be recognised: {error}");
         }
         // It may have ended in the meantime.
         if let Some(outcome) = run.settled() {

@@ -67,8 +67,10 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    pub(crate) fn new((store, tasks): (Arc<dyn Store>, TaskTracker), named: &Named, turn: &TurnId) -> Self {
-        Self { store, tasks, tenant: named.name.session.tenant.clone(), turn: Some(turn.clone()) }
+    /// `named`, noted for `turn` if that has not begun. The names of one that has begun are not to be freed, whatever
+    /// becomes of this one: by another of them its request would be worked twice.
+    pub(crate) fn new((store, tasks): (Arc<dyn Store>, TaskTracker), named: &Named, turn: Option<&TurnId>) -> Self {
+        Self { store, tasks, tenant: named.name.session.tenant.clone(), turn: turn.cloned() }
     }
 
     /// Whoever has the turn sees to the name from now on.
@@ -178,7 +180,7 @@ mod tests {
                 outcome: None,
             };
             assert_eq!(store.begin_repeat(&name(key), &new, Timestamp::MIN), Ok(None), "{key}");
-            Noted::new((store.clone(), tasks.clone()), &named(key), &turn)
+            Noted::new((store.clone(), tasks.clone()), &named(key), Some(&turn))
         };
         let (hung_up, began) = (note("a", "t1"), note("b", "t2"));
         drop(hung_up);
@@ -188,10 +190,14 @@ mod tests {
         assert_eq!(store.repeat(&name("a"), Timestamp::MIN), Ok(None));
         assert!(store.repeat(&name("b"), Timestamp::MIN).is_ok_and(|found| found.is_some()));
         // Noted anew by somebody else, it is not theirs to lose.
-        let late = Noted::new((store.clone(), tasks.clone()), &named("a"), &TurnId::from("t1"));
+        let late = Noted::new((store.clone(), tasks.clone()), &named("a"), Some(&TurnId::from("t1")));
         note("a", "t3").begun();
         drop(late);
+        // A second name of the turn that began could not be noted.
+        drop(Noted::new((store.clone(), tasks.clone()), &named("c"), None));
         tasks.wait().await;
-        assert!(store.repeat(&name("a"), Timestamp::MIN).is_ok_and(|found| found.is_some()));
+        for kept in ["a", "b"] {
+            assert!(store.repeat(&name(kept), Timestamp::MIN).is_ok_and(|found| found.is_some()), "{kept}");
+        }
     }
 }

@@ -216,7 +216,7 @@ pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &Appro
 mod tests {
     use super::*;
     use crate::principal::somebody;
-    use domain::json::json;
+    use domain::json::{Value, json};
 
     #[test]
     fn only_owners_look_at_every_tenant() {
@@ -230,6 +230,23 @@ mod tests {
             let asked = looks_at(&who, &Params::of(&every, &["allTenants"]).unwrap());
             assert_eq!(asked.ok(), sees.then_some(TenantScope::All));
             assert_eq!(finds_in(&who), if sees { TenantScope::All } else { own });
+        }
+    }
+
+    #[test]
+    fn only_owners_name_another_tenant() {
+        let (named, unnamed) = (["allTenants", "tenantId"], json!({}));
+        let other = "0193a5b0-7000-7000-8000-00000000000a";
+        for (role, sees) in [(CallerRole::Viewer, false), (CallerRole::Admin, false), (CallerRole::Owner, true)] {
+            let who = somebody("anna", role);
+            let own = TenantScope::from(&who.tenant);
+            let looks = |params: &Value| looks_in(&who, &Params::of(params, &named).unwrap()).ok();
+            let found = sees.then(|| TenantScope::One(TenantId::from(other)));
+            assert_eq!(looks(&json!({ "tenantId": other })), found, "{role:?}");
+            // Whoever may look at all of them looks at the one that they name.
+            assert_eq!(looks(&json!({ "tenantId": other, "allTenants": true })), found, "{role:?}");
+            assert_eq!(looks(&json!({ "tenantId": who.tenant })), Some(own.clone()), "{role:?}");
+            assert_eq!(looks(&unnamed), Some(own), "{role:?}");
         }
     }
 

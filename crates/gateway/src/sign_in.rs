@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use domain::id::TenantId;
+use domain::id::{DEFAULT_SLUG, TenantId};
 use domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
 use jiff::{SignedDuration, Timestamp};
 use rules::admin::CallerRole;
@@ -16,9 +16,6 @@ use crate::principal::{Credential, Principal, Rights};
 use crate::rare_line::RareLine;
 use crate::rates::Attempt;
 use crate::secret;
-
-/// The slug of the tenant that is meant without a hint.
-const DEFAULT_SLUG: &str = "default";
 
 /// The owner where no file names one.
 const SYSTEM: &str = "system";

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use domain::shell_word::shell_word;
 use nix::unistd::{AccessFlags, access};
 use store::keyring::KEY_FILE;
 use store::keyring::signing::SIGNING_KEY_FILE;
@@ -37,21 +38,12 @@ pub fn second_names(loaded: &Loaded) -> Vec<String> {
 
 fn told(path: &Path, does: &str) -> String {
     let shown = path.display();
-    let (word, new) = (word(&shown.to_string()), word(&format!("{shown}.new")));
+    let (word, new) = (shell_word(&shown.to_string()), shell_word(&format!("{shown}.new")));
     format!(
         "`{shown}` has a second name (a hard link), by which a command of an agent {does} it past the sandbox: find it \
          with `find / -xdev -samefile {word}` and remove it, or give the file a copy of its own: `cp -p {word} {new} && mv \
          {new} {word}`"
     )
-}
-
-/// `text` as one word of a shell.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
-    match text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
 }
 
 /// The files that stand directly in `home`.

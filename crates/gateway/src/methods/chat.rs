@@ -52,8 +52,8 @@ struct NamedMessage<'a> {
     turn: TurnId,
     /// Whether its turn was left open.
     resumes: bool,
-    /// Its name, which is free again if nothing begins.
-    noted: Option<Noted>,
+    /// Its name, which is free again if nothing begins; taken once something did.
+    noted: &'a mut Option<Noted>,
 }
 
 impl Shared {
@@ -92,12 +92,10 @@ impl Shared {
                 };
             }
         }
-        let message = NamedMessage { named: &named, turn, resumes, noted };
+        let message = NamedMessage { named: &named, turn, resumes, noted: &mut noted };
         let sent = self.send(Sender { connection, request }, &known, (name, Some(message))).await;
-        if let Err(error) = &sent
-            && error.kind().is_none()
-            && !resumes
-        {
+        // Of what began, whoever worked it knows whether it may be sent again: it may have had an effect.
+        if sent.is_err() && noted.is_some() {
             self.forget_repeat(&named).await;
         }
         sent
@@ -145,9 +143,13 @@ impl Shared {
             }
             inject(&at_work, message)?;
             if let Some(NamedMessage { turn, noted, .. }) = named {
-                noted.into_iter().for_each(Noted::begun);
+                noted.take().into_iter().for_each(Noted::begun);
                 let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
-                self.blocking(move |shared| Ok(shared.store.end_repeats(&tenant, &turn, Some(&kept))?)).await?;
+                let ended = self.blocking(move |shared| Ok(shared.store.end_repeats(&tenant, &turn, Some(&kept))?));
+                // It is in the turn all the same: whoever is told that it failed sends it again.
+                if let Err(error) = ended.await {
+                    tracing::warn!("the outcome of a request could not be stored: {error}");
+                }
             }
             return Ok(json!({ "injected": true, "runId": at_work.id() }));
         }
@@ -156,7 +158,7 @@ impl Shared {
         let (turn, resumes, noted) = match named {
             Some(NamedMessage { named, turn, resumes, noted }) => {
                 self.desk.repeats.works(named, &run);
-                (turn, resumes, noted)
+                (turn, resumes, noted.take())
             }
             None => (TurnId::fresh(), false, None),
         };

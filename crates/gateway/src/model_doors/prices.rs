@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::llm::Usage;
 use doors::Vendor;
-use doors::spending::SpendingBudget;
+use doors::spending::{NANOS_IN_MILLI, SpendingBudget};
 use doors::tokens::Tokens;
 use host::config::{Config, ModelDoorConfig, ProviderConfigKind};
 use url::Url;
@@ -12,7 +12,7 @@ use url::Url;
 use super::budget;
 
 /// Billionths of a dollar in a dollar.
-const NANOS_IN_DOLLAR: u64 = 1_000_000_000;
+const NANOS_IN_DOLLAR: u64 = 1000 * NANOS_IN_MILLI;
 
 /// The prices of models, by the providers that serve them.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpentSum};
-use doors::spending::{HeldElsewhere, Holding, Limit, SpendingWish, Spent};
+use doors::spending::{HeldElsewhere, Holding, Limit, NANOS_IN_MILLI, SpendingWish, Spent};
 use doors::tokens::Tokens;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -14,9 +14,6 @@ use super::settlements::{HELD, Settlement};
 use crate::Shared;
 use crate::error::ApiError;
 use crate::rare_line::RareLine;
-
-/// Billionths of a dollar in a thousandth.
-const NANOS_IN_MILLI: u64 = 1_000_000;
 
 static NOT_COUNTED: RareLine = RareLine::new();
 
@@ -63,12 +60,12 @@ impl Shared {
     pub(crate) async fn settle_spending(self: &Arc<Self>) {
         let settled = self.blocking(|shared| Ok(shared.desk.model_doors.settlements.settle(&*shared.store)?)).await;
         if let Err(error) = settled
-            && let Some(kept) = NOT_COUNTED.due(Instant::now())
+            && let Some(more) = NOT_COUNTED.due(Instant::now())
         {
             tracing::warn!(
-                "what answers cost could not be counted for other nodes, and is tried again: {}{}",
-                error.message,
-                if kept > 0 { format!(" ({kept} more times since this was said)") } else { String::new() }
+                more,
+                "what answers cost could not be counted for other nodes, and is tried again: {}",
+                error.message
             );
         }
     }

@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 
 use domain::hook::Scope;
-use domain::id::{AgentId, TenantId, agent_uuid};
+use domain::id::{AgentId, DEFAULT_SLUG, TenantId, agent_uuid};
 use domain::json::Value;
 use domain::nearest::nearest;
 use domain::rule::HookScope;
 use domain::store::Tenant;
-
-/// The tenant of a record that names none.
-const DEFAULT_SLUG: &str = "default";
 
 /// Longest name of an agent that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;

@@ -1,7 +1,7 @@
 //! `pintle budget`: what a tenant may spend on hooks that ask a model.
 
 use clap::{Args, Subcommand};
-use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT};
+use domain::id::{DEFAULT_SLUG, DEFAULT_TENANT, SENTINEL_TENANT};
 use domain::json::json;
 use domain::store::{Actor, Budget, BudgetChange, Tenant};
 use rules::admin::reason_said;
@@ -85,9 +85,9 @@ pub(super) fn run(global: &Global, command: BudgetCommand) -> Result<u8, CliErro
 fn named(store: &dyn Store, slug: Option<&str>) -> Result<Tenant, CliError> {
     let mut tenants = store.tenants().map_err(failed)?;
     tenants.retain(|tenant| tenant.id.as_str() != SENTINEL_TENANT);
-    let slug = slug.unwrap_or("default");
+    let slug = slug.unwrap_or(DEFAULT_SLUG);
     let found = tenants.iter().find(|tenant| tenant.slug == slug || tenant.id.as_str() == slug);
-    let fallback = || tenants.iter().find(|tenant| slug == "default" && tenant.id.as_str() == DEFAULT_TENANT);
+    let fallback = || tenants.iter().find(|tenant| slug == DEFAULT_SLUG && tenant.id.as_str() == DEFAULT_TENANT);
     let found = found.or_else(fallback).cloned();
     found.ok_or_else(|| no_tenant(slug, tenants.iter().map(|tenant| tenant.slug.as_str())))
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+pub(super) use domain::shell_word::shell_word as word;
+
 use super::Global;
 
 /// The flags that lead another command to the same configuration and state, and those to the state alone.
@@ -85,16 +87,6 @@ pub(super) fn flags(global: &Global) -> String {
         path.as_ref().map(|path| format!(" {name} {}", word(&path.display().to_string()))).unwrap_or_default()
     };
     flag("-c", &global.config) + &flag("--home", &global.home)
-}
-
-/// A word of a command line, in quotes where a shell would read more into it.
-pub(super) fn word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::id::DEFAULT_SLUG;
 use domain::json::Value;
 use domain::rule::Edition;
 use domain::store::Tenant;
@@ -54,15 +55,12 @@ pub(in crate::cli) fn may_seal(global: &Global) -> Result<(), CliError> {
 
 /// The one of `tenants`, as a store has them, with this slug or id; the default one where none is named.
 pub(super) fn tenant_named<'a>(tenants: &'a [Tenant], named: Option<&str>) -> Result<&'a Tenant, CliError> {
-    let named = named.unwrap_or(DEFAULT);
+    let named = named.unwrap_or(DEFAULT_SLUG);
     // The first is the owner of global rules, and nobody's tenant.
     let known = tenants.iter().skip(1);
     let found = known.clone().find(|tenant| tenant.slug == named || tenant.id.as_str() == named);
     found.ok_or_else(|| no_tenant(named, known.map(|tenant| tenant.slug.as_str())))
 }
-
-/// The slug of the tenant that is there from the start.
-const DEFAULT: &str = "default";
 
 /// What a store or a rule of who may give what said.
 pub(super) fn refused(error: ApiError) -> CliError {

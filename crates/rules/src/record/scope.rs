@@ -1,15 +1,12 @@
 //! Row 2: whose turns a hook is about.
 
-use domain::id::{SENTINEL_TENANT, TenantId};
+use domain::id::{DEFAULT_SLUG, SENTINEL_TENANT, TenantId};
 use domain::rule::{Edition, HookScope};
 
 use super::draft::{Draft, TENANT};
 use super::setting::Setting;
 use super::{Lang, RecordError, RecordErrorCode, quoted};
 use domain::nearest::nearest;
-
-/// The tenant of a file's record that names none.
-const DEFAULT_SLUG: &str = "default";
 
 /// Whose turns a hook is about.
 pub(super) struct ScopeOwner {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
+use domain::shell_word::shell_word;
 
 use super::super::{Global, terminal};
 use crate::error::{CliError, FAILED};
@@ -196,16 +197,6 @@ fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// `text` as one word of a shell.
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:@%+,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,9 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_any_name_is_one_word() {
-        assert_eq!(shell_word("/a/b-c"), "/a/b-c");
-        assert_eq!(shell_word("/it's here"), r"'/it'\''s here'");
+    fn a_text_with_quotes_is_a_text_of_toml() {
         assert_eq!(quoted(r#"a "b""#), r#"'a "b"'"#);
     }
 

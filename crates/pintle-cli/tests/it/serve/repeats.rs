@@ -141,6 +141,33 @@ fn a_message_of_the_socket_that_comes_twice_is_one() {
 }
 
 #[test]
+fn a_message_of_the_socket_that_failed_is_worked_again_only_if_it_did_nothing() {
+    let fails = r#"{"error": {"kind": "final", "message": "no"}}"#;
+    let message = json!({ "sessionKey": "agent:main:ws:direct:trip", "message": "go", "messageId": "m1" });
+    let server = Server::start(writes(&[fails, DONE].join(","), WITH_TOKEN));
+    let mut anna = server.admin("anna");
+    let failed = anna.refused("chat.send", message.clone());
+    assert_eq!(anna.refused("chat.send", message.clone()), failed);
+    assert_eq!(times(&server.env), 1);
+    let server = Server::start(scripted(&[fails, DONE].join(","), WITH_TOKEN));
+    let mut anna = server.admin("anna");
+    anna.refused("chat.send", message.clone());
+    assert_eq!(anna.done("chat.send", message)["content"], "All done.");
+}
+
+#[test]
+fn a_message_of_the_socket_that_was_refused_is_another_one_once_it_is_right() {
+    let server = Server::start(scripted(DONE, WITH_TOKEN));
+    let mut anna = server.admin("anna");
+    let message = |media: Value| {
+        let key = "agent:main:ws:direct:trip";
+        json!({ "sessionKey": key, "message": "go", "messageId": "m1", "media": media })
+    };
+    anna.refused("chat.send", message(json!(["upload:nowhere"])));
+    assert_eq!(anna.done("chat.send", message(json!([])))["content"], "All done.");
+}
+
+#[test]
 fn what_failed_before_anything_was_done_may_be_tried_again() {
     let fails = r#"{"error": {"kind": "final", "message": "no"}}"#;
     let server = Server::start(scripted(&[fails, DONE].join(","), ""));

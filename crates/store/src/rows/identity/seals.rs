@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
 use domain::caller_role::CallerRole;
-use domain::id::TenantId;
+use domain::id::{DEFAULT_SLUG, TenantId};
 use domain::json::{Object, Value, canonical};
+use domain::shell_word::shell_word;
 use domain::store::{ApiKey, ConsoleSession, IDENTITY_ACTIONS, Member, SignInLink};
 use jiff::Timestamp;
 
@@ -25,9 +26,6 @@ use crate::sealing::StoreKeys;
 
 /// How many rows are named where another key sealed all of them: enough to know which they are.
 const NAMED: usize = 3;
-
-/// The slug of the tenant that commands act in where none is named.
-const DEFAULT_SLUG: &str = "default";
 
 /// The rows that a change leaves other than they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -373,14 +371,15 @@ pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<Doubted>, Fail
         let doubt = seals.member_doubt(db, &row)?;
         holds |= doubt.is_none() && row.seal.is_some();
         let slug = slug(&slugs, &row.it.tenant);
-        let remedy = format!("remove it with `pintle members remove {}{}`", quoted(&row.it.user), tenant_flag(slug));
+        let remedy =
+            format!("remove it with `pintle members remove {}{}`", shell_word(&row.it.user), tenant_flag(slug));
         rows.extend(doubt.map(|doubt| (doubt, format!("the member {} of tenant {slug}", named(&row.it.user)), remedy)));
     }
     for row in keys {
         let doubt = seals.key_doubt(db, &row)?;
         holds |= doubt.is_none() && row.seal.is_some();
         let slug = slug(&slugs, &row.it.tenant);
-        let remedy = format!("revoke it with `pintle keys revoke {}{}`", quoted(&row.it.id), tenant_flag(slug));
+        let remedy = format!("revoke it with `pintle keys revoke {}{}`", shell_word(&row.it.id), tenant_flag(slug));
         rows.extend(doubt.map(|doubt| (doubt, format!("the API key {} of tenant {slug}", named(&row.it.id)), remedy)));
     }
     for row in sessions {
@@ -429,13 +428,4 @@ fn slug<'a>(slugs: &'a Slugs, tenant: &'a TenantId) -> &'a str {
 /// What a command needs to act in a tenant: nothing in the one that it acts in by itself.
 fn tenant_flag(slug: &str) -> String {
     if slug == DEFAULT_SLUG { String::new() } else { format!(" --tenant {slug}") }
-}
-
-/// `text` as one word of a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:/+".contains(c);
-    match !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
