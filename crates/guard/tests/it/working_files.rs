@@ -2,6 +2,11 @@
 
 use crate::protects::{shell, write};
 
+fn ruled(host: &str, text: &str, refused: bool) {
+    let why = shell(host, text);
+    assert_eq!(why.is_some(), refused, "{host}: {text}: {why:?}");
+}
+
 #[test]
 fn an_agent_keeps_its_plans_and_no_settings_beside_them() {
     for (host, free, guarded) in [
@@ -89,8 +94,7 @@ fn patterns_of_everyday_texts_mean_no_hidden_folder() {
             ("shopt -s dotglob; rm -rf *", true),
             ("rm -rf .git* .cod?x", true),
         ] {
-            let why = shell(host.id, text);
-            assert_eq!(why.is_some(), refused, "{}: {text}: {why:?}", host.id);
+            ruled(host.id, text, refused);
         }
     }
 }
@@ -117,8 +121,7 @@ fn nothing_is_brought_into_the_place_of_settings() {
             ("git reset --hard HEAD", false),
             ("git apply <<'E'\n--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+b\nE", false),
         ] {
-            let why = shell(host.id, text);
-            assert_eq!(why.is_some(), refused, "{}: {text}: {why:?}", host.id);
+            ruled(host.id, text, refused);
         }
     }
 }
@@ -135,7 +138,6 @@ fn a_text_that_cannot_be_read_may_name_a_copy_of_a_project() {
         ("cd ~/.claude-squad && $RUN", true),
         ("$RUN .claude/x", true),
     ] {
-        let why = shell("claude", text);
-        assert_eq!(why.is_some(), refused, "{text}: {why:?}");
+        ruled("claude", text, refused);
     }
 }
