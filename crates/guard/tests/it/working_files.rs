@@ -1,11 +1,6 @@
 //! What the guarded agent writes as it works, below the folder of its settings and anywhere else.
 
-use crate::protects::{shell, write};
-
-fn ruled(host: &str, text: &str, refused: bool) {
-    let why = shell(host, text);
-    assert_eq!(why.is_some(), refused, "{host}: {text}: {why:?}");
-}
+use crate::protects::{ruled, write};
 
 #[test]
 fn an_agent_keeps_its_plans_and_no_settings_beside_them() {
