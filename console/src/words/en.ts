@@ -189,7 +189,7 @@ export const en = {
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleteGate: (m: string) => (m === "" ? "It no longer holds anything back. What it did stays in the history." : `Calls that match ${m} are no longer held back by it. What it did stays in the history.`),
     deleteObserver: "It is no longer told anything. What it did stays in the history.",
-    refusesAgain: (guard: string) => `${guard} refuses the call again that this rule asks about.`,
+    refusesAgain: (guard: string) => `Without this rule, ${guard} refuses the call again.`,
     asksStay: (names: readonly string[]) => (names.length === 1 ? `The rule ${names[0] ?? ""} asks about a call that this hook refused. It stays, and keeps asking: delete it, too, if you no longer need it.` : `These rules ask about calls that this hook refused: ${names.join(", ")}. They stay, and keep asking: delete them, too, if you no longer need them.`),
     sentence: (who: string, when: string, gate: boolean) => (gate ? `${who} decides ${when}.` : `${who} is told ${when}.`),
     what: { command: "A command", http: (host: string) => host, prompt: "A model", script: "A script", hidden: "A global hook" },

@@ -121,7 +121,7 @@ export const rulesEn = {
   thisTenant: "This tenant",
   allTenants: "All tenants",
   otherTenant: (name: string) => `This belongs to the tenant ${name}. To act on it, go to that tenant.`,
-  otherTenantLink: "You have no session that could go there. Print a sign-in link on the server and open it:",
+  otherTenantLink: "None of your sessions can go there. Print a sign-in link on the server and open it:",
   otherTenantGo: (name: string) => `Go to ${name}`,
   live: {
     paused: (n: number) => `${count(n, "new row", "new rows")}`,

@@ -44,8 +44,7 @@ fn no_tool_takes_a_folder_away_in_which_something_guarded_lies() {
         ("mcp__fs__read", json!({"path": "/u/ann/.local"}), false),
         ("mcp__fs__move", json!({"source": "/u/ann/a.txt", "destination": "/u/ann/b.txt"}), false),
     ] {
-        let why = call("claude", tool, &arguments);
-        assert_eq!(why.is_some(), refused, "{tool} {arguments}: {why:?}");
+        check(tool, &[(arguments, refused)]);
     }
 }
 

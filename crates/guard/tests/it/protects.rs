@@ -44,6 +44,13 @@ pub(crate) fn shell(host: &str, text: &str) -> Option<String> {
     }
 }
 
+/// Whether a shell text is refused.
+#[track_caller]
+pub(crate) fn ruled(host: &str, text: &str, refused: bool) {
+    let why = shell(host, text);
+    assert_eq!(why.is_some(), refused, "{host}: {text}: {why:?}");
+}
+
 pub(crate) fn write(host: &str, path: &str) -> Option<String> {
     match host {
         "codex" => {
@@ -207,8 +214,7 @@ const TEXTS: &[(&str, bool)] = &[
 fn no_shell_text_of_any_host_takes_the_guard_away() {
     for host in pintle_guard::HOSTS {
         for (text, refused) in TEXTS {
-            let why = shell(host.id, text);
-            assert_eq!(why.is_some(), *refused, "{}: {text}: {why:?}", host.id);
+            ruled(host.id, text, *refused);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How an agent would start another one that no hook guards.
 
-use crate::protects::shell;
+use crate::protects::ruled;
 
 /// Texts, and whether they are refused.
 const TEXTS: &[(&str, bool)] = &[
@@ -44,8 +44,7 @@ const TEXTS: &[(&str, bool)] = &[
 fn no_agent_starts_one_that_is_not_guarded() {
     for host in ["claude", "codex", "pi"] {
         for (text, refused) in TEXTS {
-            let why = shell(host, text);
-            assert_eq!(why.is_some(), *refused, "{host}: {text}: {why:?}");
+            ruled(host, text, *refused);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the guarded agent writes as it works, below the folder of its settings and anywhere else.
 
-use crate::protects::{shell, write};
+use crate::protects::{ruled, write};
 
 #[test]
 fn an_agent_keeps_its_plans_and_no_settings_beside_them() {
@@ -89,8 +89,7 @@ fn patterns_of_everyday_texts_mean_no_hidden_folder() {
             ("shopt -s dotglob; rm -rf *", true),
             ("rm -rf .git* .cod?x", true),
         ] {
-            let why = shell(host.id, text);
-            assert_eq!(why.is_some(), refused, "{}: {text}: {why:?}", host.id);
+            ruled(host.id, text, refused);
         }
     }
 }
@@ -117,8 +116,7 @@ fn nothing_is_brought_into_the_place_of_settings() {
             ("git reset --hard HEAD", false),
             ("git apply <<'E'\n--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+b\nE", false),
         ] {
-            let why = shell(host.id, text);
-            assert_eq!(why.is_some(), refused, "{}: {text}: {why:?}", host.id);
+            ruled(host.id, text, refused);
         }
     }
 }
@@ -135,7 +133,6 @@ fn a_text_that_cannot_be_read_may_name_a_copy_of_a_project() {
         ("cd ~/.claude-squad && $RUN", true),
         ("$RUN .claude/x", true),
     ] {
-        let why = shell("claude", text);
-        assert_eq!(why.is_some(), refused, "{text}: {why:?}");
+        ruled("claude", text, refused);
     }
 }

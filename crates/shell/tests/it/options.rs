@@ -186,6 +186,12 @@ fn the_command_of_git_is_found_behind_options_that_take_a_word() {
     }
 }
 
+/// What a text writes, below the folder that it works in.
+fn written(text: &str) -> String {
+    let found = facts(text).writes;
+    found.iter().map(|path| path.trim_start_matches("/code/app/")).collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn what_is_put_into_a_folder_is_written_under_its_name() {
     for (text, writes) in [
@@ -201,9 +207,7 @@ fn what_is_put_into_a_folder_is_written_under_its_name() {
         ("unzip -od c a.zip b", "c c/b"),
         ("7z x a.7z -oc b", "c c/b"),
     ] {
-        let found = facts(text).writes;
-        let found: Vec<&str> = found.iter().map(|path| path.trim_start_matches("/code/app/")).collect();
-        assert_eq!(found.join(" "), writes, "{text}");
+        assert_eq!(written(text), writes, "{text}");
     }
 }
 
@@ -231,9 +235,7 @@ fn what_programs_write_that_no_table_tells_of_is_known() {
         ("sqlite3 'file:a.db?mode=rw' 'select 1'", "a.db"),
         ("sqlite3 'file:///code/app/a.db' 'select 1'", "a.db"),
     ] {
-        let found = facts(text).writes;
-        let found: Vec<&str> = found.iter().map(|path| path.trim_start_matches("/code/app/")).collect();
-        assert_eq!(found.join(" "), writes, "{text}");
+        assert_eq!(written(text), writes, "{text}");
     }
 }
 
