@@ -48,7 +48,7 @@ const SLEEPING: &[(&str, &str, &str)] = &[
     ),
     ("crates/pintle-cli/tests/it/kill.rs", "live", "kills at a moment from a seed; any moment is a case"),
     (
-        "crates/pintle-cli/tests/it/serve/nodes/dying.rs",
+        "crates/pintle-cli/tests/it/serve/nodes/load.rs",
         "talk",
         "a client that tries again while its server is gone; bounded by the test",
     ),

@@ -113,5 +113,7 @@ fn reply(request: &Value) -> (String, Option<Answered>) {
             json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] });
         format!("data: {chunk}\n\n")
     };
-    (format!("{}{}data: [DONE]\n\n", chunk(delta, Value::Null), chunk(json!({}), json!(finish))), said)
+    let usage = json!({ "prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13 });
+    let usage = format!("data: {}\n\n", json!({ "id": "c", "choices": [], "usage": usage }));
+    (format!("{}{}{usage}data: [DONE]\n\n", chunk(delta, Value::Null), chunk(json!({}), json!(finish))), said)
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
@@ -60,7 +61,17 @@ impl Nodes {
         self.start_by(name, ("", &self.url), &[("PINTLE_HOME", &home), ("PINTLE_AUDIT_SIGNING_KEY", key)])
     }
 
+    /// The same at the usual database, by `program`, which may be another build.
+    pub(super) fn start_build(&self, program: &Path, name: &str, more: &str) -> Node {
+        self.run(program, &self.config(name, (more, &self.url)), &[])
+    }
+
     fn start_by(&self, name: &str, (more, url): (&str, &str), vars: &[(&str, &str)]) -> Node {
+        self.run(Path::new(PINTLE), &self.config(name, (more, url)), vars)
+    }
+
+    /// The file that a server called `name` starts with.
+    fn config(&self, name: &str, (more, url): (&str, &str)) -> PathBuf {
         let config = format!(
             "[store]\nurl = '{url}'\n[tools.exec]\nunconfined = true\n[gateway]\nnode = '{name}'\n\
              token_env = 'PINTLE_TEST_TOKEN'\nedition = 'standard'\nrequests_per_minute = 100000\n\
@@ -68,8 +79,11 @@ impl Nodes {
              [agents.main]\nmodel = 'model/m'\ntools = ['exec']\nworkspace_shared = true\n{more}\n",
             self.model.provider(),
         );
-        let file = self.env.write(&format!("config/pintle/{name}.toml"), &config);
-        let mut command = self.env.command(PINTLE);
+        self.env.write(&format!("config/pintle/{name}.toml"), &config)
+    }
+
+    fn run(&self, program: &Path, file: &Path, vars: &[(&str, &str)]) -> Node {
+        let mut command = self.env.command(program);
         command.arg("serve").arg("-c").arg(file).args(["--listen", "127.0.0.1:0"]).env("PINTLE_TEST_TOKEN", TOKEN);
         command.envs(vars.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
