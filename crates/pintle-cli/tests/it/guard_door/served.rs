@@ -17,6 +17,7 @@ use super::asks::waiting;
 use super::door::{Door, LONG, document, refusal, wait_for};
 use super::install::{pintle, with_claude};
 use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
+use crate::run::{DONE, scripted};
 
 /// How long a line is waited for that comes soon.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -150,9 +151,7 @@ fn after_a_gateway_the_next_hook_starts_a_daemon() {
 
 #[test]
 fn a_call_that_is_held_is_answered_before_a_gateway_ends() {
-    let env = TestEnv::new();
-    env.user_config(&format!("{GATEWAY}[agents.main]\nask = ['exec']\n"));
-    let mut served = Served::start(set_up(env));
+    let mut served = Served::start(set_up(scripted(DONE, &format!("ask = ['exec']\n{GATEWAY}"))));
     served.until("hook door: ");
     let hook = served.door.ask(LONG, &served.door.shell("toolu_1", "make"));
     wait_for(|| waiting(&served.door));
