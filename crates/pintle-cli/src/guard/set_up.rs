@@ -1,5 +1,6 @@
 //! The guard that this account has in a home: how a hook starts its daemon, for a process that takes the daemon's place.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -32,7 +33,7 @@ impl SetUpGuard {
         }
         let start = Start::of_bytes(&fs::read(file).ok()?)?;
         let flags = StartFlags::of(&start.argv);
-        let vars = start.env.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let vars = start.env.into_iter().map(|(name, value)| (name, OsString::from(value))).collect();
         let env = Env { vars, cwd: "/".into() };
         let places = GuardPlaces::of(&env, flags.home.as_deref(), flags.socket.as_deref()).ok()?;
         let is_its_own = fs::canonicalize(&places.folder).ok()? == fs::canonicalize(folder).ok()?;
@@ -48,7 +49,8 @@ mod tests {
     fn a_guard_is_found_in_its_own_home_with_the_surroundings_of_its_daemon() {
         let dir = tempfile::tempdir().unwrap();
         let (home, copy) = (dir.path().join("home"), dir.path().join("copy"));
-        let mut env = Env { vars: [("HOME".to_owned(), dir.path().into())].into(), cwd: dir.path().to_owned() };
+        let mut env =
+            Env { vars: [("HOME".to_owned(), OsString::from(dir.path()))].into(), cwd: dir.path().to_owned() };
         assert!(SetUpGuard::find(&env, Some(home.as_path())).is_none(), "nobody set one up");
         let places = GuardPlaces::of(&env, Some(home.as_path()), None).unwrap();
         places.make().unwrap();
