@@ -22,10 +22,12 @@ use super::store::shown_store;
 use super::{Global, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
+use crate::guard::hook_door::HookDoor;
 use crate::guard::kept_sessions::running_agents;
 use crate::operator;
 use crate::text::counted;
 
+mod hook_door;
 mod link;
 mod notify;
 
@@ -89,7 +91,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         .map_err(refused)?;
     settings.doctor = doctor(global);
     let home = global.home.clone();
-    // Read anew each time: the daemon of the guard is another process.
+    // Read anew each time: the daemon of the guard may be another process.
     settings.agents = ForeignAgents::new(move || {
         running_agents(home.as_deref()).map_err(|unknown| unknown.to_string().replace("\n ", ";"))
     });
@@ -132,11 +134,11 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     if args.open {
         open(&gateway, opened.as_deref(), args.is_demo).await?;
     }
+    let served = Served { global, gateway, changes, hooks: hook_door::open(global) };
     let manager = ServiceManager::of_process();
     manager.ready();
-    let served = Served { global, gateway, changes };
     tokio::select! {
-        ended = served.until(&mut stops, &manager) => ended,
+        code = served.until(&mut stops, &manager) => Ok(code),
         () = manager.beats() => unreachable!("it beats until nobody waits for it"),
     }
 }
@@ -170,10 +172,25 @@ struct Served<'a> {
     global: &'a Global,
     gateway: Gateway,
     changes: Changes,
+    /// Where hooks of coding agents come in, if they do here.
+    hooks: Option<HookDoor>,
 }
 
 impl Served<'_> {
-    async fn until(mut self, stops: &mut Stops, manager: &ServiceManager) -> Result<u8, CliError> {
+    async fn until(mut self, stops: &mut Stops, manager: &ServiceManager) -> u8 {
+        let (stop, hurry) = (CancellationToken::new(), CancellationToken::new());
+        let hooks = hook_door::serve(self.hooks.take(), &stop, &hurry);
+        let (code, ()) = tokio::join!(self.drained(stops, manager, (&stop, &hurry)), hooks);
+        code
+    }
+
+    /// Serves until a signal, and then until everything is done: sets `stop` first, and `hurry` if nobody wants to wait.
+    async fn drained(
+        &mut self,
+        stops: &mut Stops,
+        manager: &ServiceManager,
+        (stop, hurry): (&CancellationToken, &CancellationToken),
+    ) -> u8 {
         // A reload may take as long as new children take to shake hands; a signal does not wait for them.
         let reloads = async {
             loop {
@@ -186,9 +203,9 @@ impl Served<'_> {
             () = reloads => {}
         }
         manager.stopping();
+        stop.cancel();
         terminal::note("stopping: running turns may finish first; interrupt again to stop them now");
-        let hurry = CancellationToken::new();
-        let drained = self.gateway.drain(&hurry);
+        let drained = self.gateway.drain(hurry);
         tokio::pin!(drained);
         let cut = tokio::select! {
             cut = &mut drained => cut,
@@ -200,7 +217,7 @@ impl Served<'_> {
         if !cut.is_empty() {
             terminal::note(&format!("{}; the sessions have what was done so far", were_cut(cut.len())));
         }
-        Ok(if hurry.is_cancelled() { INTERRUPTED } else { 0 })
+        if hurry.is_cancelled() { INTERRUPTED } else { 0 }
     }
 }
 

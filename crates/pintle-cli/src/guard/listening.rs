@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +22,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::daemon_process::{DaemonOf, DaemonProcess, gateway_guards, sign};
 use super::host_process::HookStarter;
-use super::places::{GuardPlaces, sign};
+use super::places::GuardPlaces;
 use super::question_room::{QuestionRoom, timed};
 use super::working::{Asked, Desk};
 use crate::error::CliError;
@@ -40,7 +42,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Hooks that listen to the daemon: its socket, which nobody else has.
 pub(crate) struct Listening {
     listener: UnixListener,
-    places: GuardPlaces,
+    /// Where it listens.
+    pub(super) places: GuardPlaces,
     key: [u8; KEY_BYTES],
     /// Whether a service manager made the socket, which starts the next daemon and takes the socket away.
     pub(crate) is_handed_over: bool,
@@ -51,22 +54,21 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Listens at `places`.
+    /// Listens at `places`, as part of the command `of`.
     ///
     /// # Errors
     /// Another daemon does, or the socket or the key cannot be made.
-    pub(crate) fn open(places: &GuardPlaces) -> Result<Self, CliError> {
+    pub(crate) fn open(places: &GuardPlaces, of: DaemonOf) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
             CliError::failed(format!("the guard cannot listen at {}: {error}", places.socket.display()))
         };
         places.make().map_err(failed)?;
         let handed_over = handed_over(&places.socket)?;
-        let alone = places.alone_within(LOCK_TIME).map_err(failed)?.ok_or_else(|| {
-            let pid = places.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            CliError::failed(format!("another daemon guards with this home{pid}"))
-                .hint("`pintle guard status` shows it, `pintle guard stop` ends it")
-        })?;
-        sign(&alone).map_err(failed)?;
+        let alone = places.alone_within(LOCK_TIME).map_err(failed)?.ok_or_else(|| guarded(places))?;
+        if of == DaemonOf::Serve && handed_over.is_none() && is_heard(&places.socket) {
+            return Err(failed(io::Error::other("a service manager does, which starts a daemon")));
+        }
+        sign(&alone, of).map_err(failed)?;
         if let Err(error) = places.bound_log() {
             tracing::warn!(%error, "the log stays as long as it is");
         }
@@ -74,7 +76,15 @@ impl Listening {
         let is_handed_over = handed_over.is_some();
         let listener = handed_over.map_or_else(|| bound(&places.socket), UnixListener::from_std).map_err(failed)?;
         let file = file_at(&places.socket).map_err(failed)?;
-        fs::write(places.pid_file(), format!("{}\n", std::process::id())).map_err(failed)?;
+        match of {
+            DaemonOf::GuardServe => {
+                fs::write(places.pid_file(), format!("{}\n", std::process::id())).map_err(failed)?;
+            }
+            // Whoever ends the process that is named there means a daemon, not a gateway.
+            DaemonOf::Serve => {
+                fs::remove_file(places.pid_file()).ok();
+            }
+        }
         Ok(Self { listener, places: places.clone(), key, is_handed_over, file, _alone: alone })
     }
 
@@ -87,7 +97,10 @@ impl Listening {
                 tracing::debug!(%error, "the log stays as long as it is");
             }
             if file_at(&self.places.socket).ok() != Some(self.file) {
-                tracing::warn!("the socket is gone from {}: this daemon ends", self.places.socket.display());
+                tracing::warn!(
+                    "the socket is gone from {}: no hook is heard here any more",
+                    self.places.socket.display()
+                );
                 return;
             }
         }
@@ -143,8 +156,27 @@ impl Listening {
     }
 }
 
+/// Why nobody else guards with the home of `places`.
+fn guarded(places: &GuardPlaces) -> CliError {
+    let of_daemon = |pid: &str| {
+        CliError::failed(format!("another daemon guards with this home{pid}"))
+            .hint("`pintle guard status` shows it, `pintle guard stop` ends it")
+    };
+    match places.daemon() {
+        Some(DaemonProcess { pid, of: DaemonOf::Serve, .. }) => CliError::failed(gateway_guards(pid)),
+        Some(DaemonProcess { pid, of: DaemonOf::GuardServe, .. }) => of_daemon(&format!(" (pid {pid})")),
+        None => of_daemon(""),
+    }
+}
+
+/// Whether somebody listens at `socket` already: no daemon where nobody has the lock, but a service manager. One whose
+/// socket is taken away has one that no hook finds.
+fn is_heard(socket: &Path) -> bool {
+    net::UnixStream::connect(socket).is_ok()
+}
+
 /// The socket that a service manager made for this process, if one did: it must be the one that hooks look for.
-fn handed_over(socket: &Path) -> Result<Option<std::os::unix::net::UnixListener>, CliError> {
+fn handed_over(socket: &Path) -> Result<Option<net::UnixListener>, CliError> {
     let refused = |what: String| {
         let hint = format!("the unit needs `ListenStream={}` and `SocketMode=0600`", socket.display());
         CliError::failed(format!("the guard cannot take the socket of the service manager: {what}")).hint(hint)

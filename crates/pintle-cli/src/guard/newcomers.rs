@@ -60,7 +60,7 @@ impl Desk {
             && self.is_everywhere(host, env)
             && let HostVersion::Known(version) | HostVersion::Unproven(version) = version
         {
-            self.try_out(host, &program, &version).await;
+            self.try_out(host, &program, (version.as_str(), env)).await;
         }
     }
 
@@ -71,7 +71,7 @@ impl Desk {
     }
 
     /// Proves `host` once in `version`, whatever comes of it: the session that this begins is none that asks for another.
-    async fn try_out(&self, host: &'static GuardHost, program: &Path, version: &str) {
+    async fn try_out(&self, host: &'static GuardHost, program: &Path, (version, env): (&str, &Env)) {
         let keep = |said: String| {
             let tried = GuardTry { version: version.to_owned(), at: Timestamp::now(), said };
             keep_try(&self.places, host.id, tried)
@@ -82,7 +82,7 @@ impl Desk {
             return;
         }
         tracing::info!("{} {version} is new here and is tried", host.name);
-        let said = match prove(host, program, (&self.places, ProofBy::Daemon)).await {
+        let said = match prove(host, program, (&self.places, ProofBy::Daemon(env))).await {
             Ok(proved) => format!("{}: {}", proved.word, proved.detail),
             Err(error) => error.message,
         };

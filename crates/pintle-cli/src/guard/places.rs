@@ -11,8 +11,8 @@ use host::config::Env;
 use nix::fcntl::{Flock, FlockArg};
 use pintle_hook::key::{self, KEY_BYTES};
 use pintle_hook::start::{LOG_FILE, START_FILE, Start};
-use process::ProcessStat;
 
+use super::daemon_process::DaemonProcess;
 use crate::error::CliError;
 
 /// The folder of the guard, in the home folder.
@@ -173,17 +173,9 @@ impl GuardPlaces {
         File::options().write(true).open(file)?.set_len(0)
     }
 
-    /// The process of the daemon that runs, and since when it does, as far as it said so: none that only has its number.
-    pub(crate) fn daemon(&self) -> Option<(u32, u64)> {
-        let said = fs::read_to_string(self.lock_file()).ok()?;
-        let (pid, since) = said.trim_end().split_once(' ')?;
-        let (pid, since): (u32, u64) = (pid.parse().ok()?, since.parse().ok()?);
-        ProcessStat::of(pid).is_some_and(|stat| stat.since == since && !stat.has_ended).then_some((pid, since))
-    }
-
-    /// The id of that process.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        self.daemon().map(|(pid, _)| pid)
+    /// The process of the daemon that runs, as far as it said so.
+    pub(crate) fn daemon(&self) -> Option<DaemonProcess> {
+        DaemonProcess::of_lock(&fs::read_to_string(self.lock_file()).ok()?)
     }
 
     /// Whether a daemon holds the lock of this home.
@@ -250,15 +242,7 @@ impl GuardPlaces {
     pub(crate) fn start_flags(&self) -> StartFlags {
         let kept = fs::read(self.folder.join(START_FILE)).ok();
         let argv = kept.and_then(|bytes| Start::of_bytes(&bytes)).map(|start| start.argv).unwrap_or_default();
-        let value = |flag: &str| {
-            let at = argv.iter().position(|word| word == flag)?;
-            argv.get(at + 1).map(PathBuf::from)
-        };
-        StartFlags {
-            config: value("--config"),
-            home: value("--home"),
-            socket: value("--socket").filter(|socket| socket.is_absolute()),
-        }
+        StartFlags::of(&argv)
     }
 
     /// Writes how a hook starts the daemon: this program, with the flags of `home` and `config`. Whether it looks for
@@ -303,19 +287,23 @@ pub(crate) struct StartFlags {
     pub(crate) socket: Option<PathBuf>,
 }
 
-fn text(path: &OsStr) -> io::Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"))
+impl StartFlags {
+    /// Those among the words `argv`.
+    pub(super) fn of(argv: &[String]) -> Self {
+        let value = |flag: &str| {
+            let at = argv.iter().position(|word| word == flag)?;
+            argv.get(at + 1).map(PathBuf::from)
+        };
+        Self {
+            config: value("--config"),
+            home: value("--home"),
+            socket: value("--socket").filter(|socket| socket.is_absolute()),
+        }
+    }
 }
 
-/// Writes into the lock `alone` that this process is the daemon, and since when it runs.
-///
-/// # Errors
-/// It cannot be written.
-pub(super) fn sign(mut alone: &File) -> io::Result<()> {
-    let own = std::process::id();
-    let stat = ProcessStat::of(own).ok_or_else(|| io::Error::other("this process cannot be seen in /proc"))?;
-    alone.set_len(0)?;
-    alone.write_all(format!("{own} {}\n", stat.since).as_bytes())
+fn text(path: &OsStr) -> io::Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"))
 }
 
 /// Makes a file that only this user reads.
@@ -328,6 +316,7 @@ fn own_file(file: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::daemon_process::{DaemonOf, sign};
     use std::os::unix::fs::PermissionsExt as _;
 
     fn env(vars: &[(&str, &Path)]) -> Env {
@@ -355,16 +344,16 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_got_the_number_of_a_daemon_is_none() {
+    fn whoever_has_the_lock_says_which_process_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
         assert_eq!(places.daemon(), None);
-        let (own, since) = (std::process::id(), ProcessStat::of(std::process::id()).unwrap().since);
-        fs::write(places.lock_file(), format!("{own} {}\n\n\n", since + 1)).unwrap();
-        assert_eq!((places.daemon(), places.pid()), (None, None));
+        fs::write(places.lock_file(), "1 of an earlier daemon, which is gone\n").unwrap();
+        assert_eq!(places.daemon(), None);
         let alone = places.alone().unwrap().unwrap();
-        sign(&alone).unwrap();
-        assert_eq!((places.daemon(), places.pid()), (Some((own, since)), Some(own)));
+        sign(&alone, DaemonOf::Serve).unwrap();
+        let daemon = places.daemon().map(|it| (it.pid, it.of));
+        assert_eq!(daemon, Some((std::process::id(), DaemonOf::Serve)));
         assert!(places.is_guarded());
     }
 
@@ -399,7 +388,7 @@ mod tests {
         assert!(is_done() && !places.is_guarded(), "nobody guards, and the lock is free again");
         let alone = places.alone().unwrap().unwrap();
         assert!(!is_done(), "one guards");
-        sign(&alone).unwrap();
+        sign(&alone, DaemonOf::GuardServe).unwrap();
         drop(alone);
         assert!(!is_done(), "one has guarded since");
     }

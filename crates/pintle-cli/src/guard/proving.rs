@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use guard::GuardHost;
 use guard::trial::{TrialModel, TrialRun};
+use host::config::Env;
 use jiff::Timestamp;
 use pintle_hook::key;
 use process::child::{Child, Launch};
@@ -41,12 +42,13 @@ const FOLDER: &str = "pintle-canary-";
 const NONCE_BYTES: usize = 8;
 
 /// Who wants a proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProofBy {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ProofBy<'a> {
     /// A person, as they would start the agent. A daemon that its hooks start stays.
     Person,
-    /// The daemon: whatever the agent starts ends with it.
-    Daemon,
+    /// The daemon, in its surroundings, which are not those of its process where it is part of a gateway. Whatever the
+    /// agent starts ends with it.
+    Daemon(&'a Env),
 }
 
 /// How an agent stands after it was tried.
@@ -79,7 +81,7 @@ pub(crate) fn is_trial_prompt(folder: &Path, prompt: &str) -> bool {
 pub(crate) async fn prove(
     host: &'static GuardHost,
     program: &Path,
-    (places, by): (&GuardPlaces, ProofBy),
+    (places, by): (&GuardPlaces, ProofBy<'_>),
 ) -> Result<Proved, CliError> {
     let nonce: String =
         key::random::<NONCE_BYTES>().map_err(unready)?.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -130,7 +132,7 @@ impl Drop for TrialFolder {
 async fn ran(
     (host, program): (&GuardHost, &Path),
     url: &str,
-    (folder, by): (&Path, ProofBy),
+    (folder, by): (&Path, ProofBy<'_>),
 ) -> Result<String, CliError> {
     let text = folder.to_str().ok_or_else(|| CliError::failed(format!("{} is not UTF-8", folder.display())))?;
     let run = (host.trial.run)(&TrialModel { url, folder: text, prompt: PROMPT });
@@ -140,7 +142,7 @@ async fn ran(
     }
     match by {
         ProofBy::Person => beside(program, run, folder).await,
-        ProofBy::Daemon => apart(program, run, folder).await,
+        ProofBy::Daemon(env) => apart(program, run, (folder, env)).await,
     }
 }
 
@@ -169,8 +171,9 @@ async fn beside(program: &Path, run: TrialRun, folder: &Path) -> Result<String, 
 }
 
 /// In a session of its own, without a terminal, and with an end of everything that it starts.
-async fn apart(program: &Path, run: TrialRun, folder: &Path) -> Result<String, CliError> {
-    let mut vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+async fn apart(program: &Path, run: TrialRun, (folder, env): (&Path, &Env)) -> Result<String, CliError> {
+    let own = env.vars.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    let mut vars: BTreeMap<OsString, OsString> = own.collect();
     vars.extend(run.env.into_iter().map(|(name, value)| (name.into(), value.into())));
     let words = run.args.into_iter().map(OsString::from);
     let launch = Launch {

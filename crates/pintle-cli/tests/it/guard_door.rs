@@ -20,5 +20,6 @@ mod people;
 mod plugins;
 mod reading;
 mod reconciled;
+mod served;
 mod taken_away;
 pub(crate) mod upstream;

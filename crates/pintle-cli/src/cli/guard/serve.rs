@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::stops::Stops;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
+use crate::guard::daemon_process::DaemonOf;
 use crate::guard::folders::Folders;
-use crate::guard::host_files::moved_folders;
+use crate::guard::hook_door::HookDoor;
 use crate::guard::listening::Listening;
 use crate::guard::model_door::{self, OpenDoor};
 use crate::guard::places::GuardPlaces;
-use crate::guard::working::Desk;
 use crate::operator;
 
 /// How long a daemon goes on when no hook asks, where the next one starts it again: through its start file, or through
@@ -67,7 +67,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let env = Env::of_process()?;
     let mut stops = Stops::listen(false)?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), args.socket.as_deref())?;
-    let listening = Listening::open(&places)?;
+    let listening = Listening::open(&places, DaemonOf::GuardServe)?;
     let flags = [("--config", global.config.as_deref()), ("--home", global.home.as_deref())];
     places.write_start(&env, &flags).map_err(|error| {
         CliError::failed(format!(
@@ -76,38 +76,26 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         ))
     })?;
     let home = env.text("HOME").unwrap_or("/").to_owned();
-    let (folder, moved) = (env.cwd.clone(), moved_folders(&env));
     let folders = Arc::new(Folders::new(env.clone(), global.config.clone(), global.home.clone()));
     let door = match args.http {
-        Some(address) => Some(OpenDoor::open(address, folders.clone(), (folder, home.clone())).await?),
+        Some(address) => Some(OpenDoor::open(address, folders.clone(), (env.cwd.clone(), home)).await?),
         None => None,
     };
-    places
-        .mark_self_edit(args.allow_self_edit)
-        .map_err(|error| CliError::failed(format!("{} cannot be written to: {error}", places.folder.display())))?;
-    let desk = Desk::new(folders, places.clone(), (home, moved)).with_self_edit(args.allow_self_edit);
-    let desk = Arc::new(desk);
+    let is_started_again = (args.by_hook || listening.is_handed_over) && args.http.is_none();
+    let hooks = HookDoor::open(listening, (env, folders), args.allow_self_edit)?;
     if args.allow_self_edit {
         terminal::warn("agents may change their own settings while this runs");
     }
     terminal::note(&format!("guarding at {}", places.socket.display()));
-    let is_started_again = (args.by_hook || listening.is_handed_over) && args.http.is_none();
     let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
     if let Some(door) = &door {
         terminal::note(&format!("model door at http://{}/door", door.address));
     }
-    let (looked_after, looked) = (stop.child_token(), desk.clone());
-    let served = async {
-        listening.serve(desk, (stop.clone(), is_started_again.then_some(IDLE))).await;
-        looked_after.cancel();
-    };
-    // All end together, as parts of one task.
-    let served =
-        async { tokio::join!(served, looked.look_after(&env, &looked_after), looked.meet(&env, &looked_after)) };
+    let served = hooks.serve(&stop, is_started_again.then_some(IDLE));
     tokio::pin!(served);
     let work = async {
         let is_idle = tokio::select! {
-            ((), (), ()) = &mut served => true,
+            () = &mut served => true,
             _ = stops.next() => false,
         };
         door_stop.cancel();

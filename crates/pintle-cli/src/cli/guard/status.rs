@@ -20,6 +20,7 @@ use crate::clean::clean;
 use crate::cli::session::UNGUARDED;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
+use crate::guard::daemon_process::{DaemonOf, DaemonProcess};
 use crate::guard::folders::required;
 use crate::guard::installs::{Installed, found, named};
 use crate::guard::kept_sessions::kept;
@@ -156,8 +157,8 @@ struct Daemon<'a> {
 
 impl Daemon<'_> {
     /// Its process, where it runs and said so.
-    fn pid(&self) -> Option<u32> {
-        self.places.pid().filter(|_| self.runs)
+    fn process(&self) -> Option<DaemonProcess> {
+        self.places.daemon().filter(|_| self.runs)
     }
 
     /// Where daemons that hooks started wrote what they had to say, where one did.
@@ -167,9 +168,11 @@ impl Daemon<'_> {
 
     fn json(&self) -> Value {
         let Self { places, runs, here } = self;
+        let process = self.process();
         json!({
             "runs": runs,
-            "pid": self.pid(),
+            "pid": process.map(|it| it.pid),
+            "command": process.map(|it| it.of.command()),
             "socket": places.socket,
             "log": self.log(),
             "unloadable": here.unloadable(),
@@ -179,7 +182,13 @@ impl Daemon<'_> {
     }
 
     fn shown(&self) -> String {
-        let pid = self.pid().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+        let pid = match self.process() {
+            Some(DaemonProcess { pid, of: DaemonOf::GuardServe, .. }) => format!(" (pid {pid})"),
+            Some(DaemonProcess { pid, of: DaemonOf::Serve, .. }) => {
+                format!(" as part of `{}` (pid {pid})", DaemonOf::Serve.command())
+            }
+            None => String::new(),
+        };
         let state = match (self.runs, self.places.allows_self_edit()) {
             (true, true) => format!("runs{pid}, and lets agents change their own settings: --allow-self-edit"),
             (true, false) => format!("runs{pid}"),

@@ -9,6 +9,7 @@ use process::ProcessStat;
 
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
+use crate::guard::daemon_process::{DaemonOf, DaemonProcess, gateway_guards};
 use crate::guard::places::GuardPlaces;
 use crate::operator;
 
@@ -27,7 +28,11 @@ pub(super) fn run(global: &Global) -> Result<u8, CliError> {
         return Ok(0);
     }
     let unknown = || CliError::failed("which process the daemon is cannot be said: it begins or ends just now");
-    let (pid, since) = places.daemon().ok_or_else(unknown)?;
+    let DaemonProcess { pid, since, of } = places.daemon().ok_or_else(unknown)?;
+    if of == DaemonOf::Serve {
+        let hint = "end that one where it was started; the next hook starts a daemon of its own then";
+        return Err(CliError::failed(gateway_guards(pid)).hint(hint));
+    }
     let failed = |why: String| CliError::failed(format!("the daemon (pid {pid}) cannot be ended: {why}"));
     let process = i32::try_from(pid).map_err(|error| failed(error.to_string()))?;
     kill(Pid::from_raw(process), Signal::SIGTERM).map_err(|error| failed(error.to_string()))?;

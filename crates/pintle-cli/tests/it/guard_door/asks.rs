@@ -14,7 +14,7 @@ fn asking() -> Door {
 }
 
 /// The approval that waits.
-fn waiting(door: &Door) -> Option<String> {
+pub(super) fn waiting(door: &Door) -> Option<String> {
     let output = door.env.command(PINTLE).args(["approvals", "list", "--json"]).output().unwrap();
     let list: Json = serde_json::from_slice(&output.stdout).ok()?;
     Some(list.as_array()?.first()?.get("id")?.as_str()?.to_owned())

@@ -9,7 +9,7 @@ use super::door::{AGENT, document, refusal, refusing, wait_for};
 use crate::env::TestEnv;
 
 /// Surroundings in which Claude Code of this version seems to be there.
-fn with_claude(version: &str) -> TestEnv {
+pub(super) fn with_claude(version: &str) -> TestEnv {
     use std::os::unix::fs::PermissionsExt as _;
     let env = TestEnv::new();
     let program = env.write("bin/claude", &format!("#!/bin/sh\necho '{version} (Claude Code)'\n"));
@@ -17,7 +17,7 @@ fn with_claude(version: &str) -> TestEnv {
     env
 }
 
-fn pintle(env: &TestEnv, args: &[&str]) -> crate::env::Seen {
+pub(super) fn pintle(env: &TestEnv, args: &[&str]) -> crate::env::Seen {
     let path = format!("{}:{}", env.path("bin").display(), std::env::var("PATH").unwrap());
     env.run(env.command(crate::env::PINTLE).args(args).env("PATH", path), "")
 }
